@@ -70,8 +70,8 @@ def test_every_operator_is_examined_and_readers_go_on_with_what_the_file_says(ne
 def test_equal_reasons_are_said_once(net):
     reasons = examined(net).reasons
     assert len(reasons) == 3
-    assert reasons[0].startswith("TILE (operator 1 and 1 more): it is not supported. ")
-    assert "TensorFlow Lite Micro refuses it, too: Didn't find op for" in reasons[0]
+    assert reasons[0].startswith("TILE (operator 1 and 1 more): the operator is not supported. ")
+    assert "TensorFlow Lite Micro also rejects it: Didn't find op for" in reasons[0]
     assert "'TILE'" in reasons[0]
     assert reasons[1].startswith("RELU (operator 4): not looked at")
 
@@ -118,7 +118,7 @@ def test_what_is_too_large_is_not_looked_at_for_ever(tmp_path):
     net.outputs.append(y)
     found = examined(net.save(tmp_path))
     assert "its constants take more than 256 MiB" in found.reasons[0]
-    assert "not looked at, as the network is too large already" in found.reasons[1]
+    assert "not looked at, because the network is already too large" in found.reasons[1]
     assert sum(each.looked_at for each in found.findings) == 32  # 31 run, one is too large
 
 
@@ -220,7 +220,7 @@ def test_info_of_a_file_that_does_not_run_is_a_table(net):
         ["RELU", "2", "1"],
         ["TILE", "2", "0"],
     ]
-    assert "refuses it, too" in text
+    assert "also rejects it" in text
     assert "4 of 6 operators do not run" in text
 
 

@@ -10,9 +10,9 @@ from qemu_nn.ir.formats import dequantize_affine
 #: What depends on memory that nobody wrote, or stops the device -> what the refusal says.
 UNDEFINED = {
     "fully_connected_16x8_bias32": "two numbers as one",
-    "maximum_broadcast_rows": "what lies behind it in memory",
-    "maximum_broadcast_rows_first": "what lies behind it in memory",
-    "minimum_broadcast_rows_first": "what lies behind it in memory",
+    "maximum_broadcast_rows": "then unknown memory after it",
+    "maximum_broadcast_rows_first": "then unknown memory after it",
+    "minimum_broadcast_rows_first": "then unknown memory after it",
     "transpose_conv_same3_k5_int8_no_bias": "pad_h must be a multiple of stride_h",
     "transpose_rank5_int8": "the output is what the memory held",
 }

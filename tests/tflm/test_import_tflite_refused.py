@@ -103,7 +103,7 @@ REFUSED = {
     "tensor 2 .* has the scale inf": quantized(2, math.inf),
     "tensor 2 .* has the zero point 128; it must be -128 to 127": quantized(2, 1, 128),
     "tensor 2 .* has the zero point 5764607523034234880": quantized(2, 1, 5 << 60),
-    "its scales do not fit each other: their ratio is": quantized(2, 1e-38),
+    "the ratio of its scales is": quantized(2, 1e-38),
     "its weights, .*, have a scale that is not positive": quantized(1, [1] * 5 + [np.nan], [0] * 6),
     "have 5 scales for 6 channels": quantized(1, [1] * 5, [0] * 5),
     "its weights, .*, have zero points other than 0": quantized(1, [1] * 6, [0] * 5 + [1]),
@@ -112,7 +112,7 @@ REFUSED = {
     "its option StrideW is -1": options(StrideW=-1),
     "its option DilationHFactor is 0": options(DilationHFactor=0),
     "its option Padding is 2; it must be a value of Padding": options(Padding=2),
-    "its fused activation is TANH; have: NONE": options(FusedActivationFunction="TANH"),
+    "its fused activation is TANH; it must be one of NONE": options(FusedActivationFunction="TANH"),
     "is larger than the image of 9": options(DilationHFactor=9, Padding="VALID"),
     "windows of 3 in steps of 2 over 9 give 5": options(StrideH=2),
     "must have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),
@@ -291,4 +291,4 @@ def test_slopes_that_do_not_fit_the_tensor_are_refused(shape, tmp_path):
     x, y = net.begin(6, 5, 4), net.end(6, 5, 4)
     slopes = net.tensor(shape, "INT8", 0.01, 7, data=np.ones(shape, int))
     net.operator("PRELU", [x, slopes], [y])
-    refused(net, tmp_path, r"\[.*\] do not broadcast to \[1, 6, 5, 4\]")
+    refused(net, tmp_path, r"\[.*\] do not broadcast to its output \[1, 6, 5, 4\]")

@@ -129,14 +129,14 @@ def test_what_is_said_is_taken_where_it_fits(tmp_path, said, behind, prepared, n
 @pytest.mark.parametrize(
     ("said", "behind", "told"),
     [
-        (written(mark=b"M999"), None, "its metadata lack the mark 'M001'"),
+        (written(mark=b"M999"), None, "its metadata lack the identifier 'M001'"),
         (written(std=(0,)), None, "std must not be 0"),
         (written(mean=(np.nan,)), None, "mean must be a finite number"),
         (written(mean=(1, 2)), None, "it normalizes 2 channels of an input"),
         (written(mean=(1, 2), std=(1, 2, 3)), None, "have 1, 2 and 3 numbers"),
         (written(file="other.txt"), None, "has no other.txt"),
         (written(), b"", "cannot read .*net.tflite"),
-        (written(), zipped(b"\xff\xfe"), "its file of labels 'labels.txt' is not UTF-8"),
+        (written(), zipped(b"\xff\xfe"), "its file of class names, 'labels.txt', must be UTF-8"),
         (written(), zipped(bytes(2**25)), "unpacks to 33554432 bytes; at most 16777216 are read"),
         (written()[:40], None, "damaged"),
     ],
@@ -145,7 +145,7 @@ def test_what_cannot_be_used_becomes_a_note(tmp_path, said, behind, told):
     network = qemu_nn.load(save(tmp_path / "net.tflite", said, behind))
     assert network.labels == ()
     (note,) = network.notes
-    assert note.startswith("what it says beside the network cannot be used: ")
+    assert note.startswith("its metadata are ignored: ")
     with pytest.raises(Error, match=told):
         raise Error(note)
     network.session().run(np.zeros((1, 4, 5, 3), np.int8))
@@ -154,7 +154,7 @@ def test_what_cannot_be_used_becomes_a_note(tmp_path, said, behind, told):
 def test_a_buffer_that_is_not_there_is_told(tmp_path):
     path = save(tmp_path / "net.tflite", written(), buffer=99)
     (note,) = qemu_nn.load(path).notes
-    assert "its metadata are in buffer 99, which is not there" in note
+    assert "its metadata are in buffer 99; the file has" in note
 
 
 def test_damaged_metadata_never_stop_a_network(tmp_path):

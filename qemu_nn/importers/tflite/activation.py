@@ -1,4 +1,4 @@
-"""Functions of one tensor's numbers, element by element or row by row."""
+"""Activation functions of one tensor, element by element or row by row."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .building import Value
 from .call import SUFFIXES, Call, Converter, same_format, same_type
 from .scaling import activation_range, multiplier
 
-#: By how much of it the scale of 16-bit results may differ: their kernels do not look at it.
+#: Relative tolerance for the scale of a 16-bit SOFTMAX output, which its kernel ignores.
 _NEAR = float(np.float32(0.001))
 
 
 def _fixed(output: Value, function: str, near: float = 0.0) -> None:
-    """Refuse an output whose format is not the one that the function makes."""
+    """Raise ModelError if the output's format differs from the function's fixed format."""
     form = FUNCTIONS[function].makes
-    assert form is not None  # of these functions
+    assert form is not None  # all callers name a function with a fixed format
     if abs(output.scale - form[0]) > near * form[0] or output.zero != form[1]:
         raise ModelError(
             f"its output has the scale {output.scale:g} and the zero point {output.zero}; it must "
@@ -39,16 +39,16 @@ def _fixed(output: Value, function: str, near: float = 0.0) -> None:
 
 
 def softmax(call: Call) -> None:
-    """SOFTMAX of the last axis."""
+    """Convert SOFTMAX over the last axis."""
     x, output = one(call)
     beta = call.options("SoftmaxOptions").number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     function = f"arm_softmax_{kind}"
     if function not in FUNCTIONS:
-        raise ModelError(f"it cannot convert {x.dtype} to {output.dtype}")
+        raise ModelError(f"it does not support an input {x.dtype} with an output {output.dtype}")
     _fixed(output, function, _NEAR if output.dtype == "int16" else 0.0)
     if not beta > 0:
-        raise ModelError(f"its beta must be positive, not {beta}")
+        raise ModelError(f"its beta is {beta}; it must be positive")
     rows = rows_of(x)
     if kind == "s16":
         mult, shift = softmax_scaling_s16(beta, x.scale)
@@ -61,7 +61,7 @@ def softmax(call: Call) -> None:
 
 
 def curve(call: Call, kind: str) -> None:
-    """LOGISTIC and TANH."""
+    """Convert LOGISTIC and TANH."""
     x, output = one(call)
     suffix = same_type(x, output)
     function = f"tflm_{kind}_{suffix}"
@@ -77,7 +77,7 @@ def curve(call: Call, kind: str) -> None:
 
 
 def requantize(call: Call) -> None:
-    """QUANTIZE of integers: the same numbers in another format."""
+    """Convert QUANTIZE between two integer formats."""
     x, output = one(call)
     types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
@@ -90,10 +90,10 @@ def _rescaling(x: Value, output: Value) -> dict[str, int]:
 
 
 def relu(call: Call, kind: str) -> None:
-    """RELU and RELU6, where they are operators of their own."""
+    """Convert RELU and RELU6 that are separate operators."""
     x, output = one(call)
     suffix = same_type(x, output)
-    if kind == "RELU6":  # which clamps, and never changes the scale
+    if kind == "RELU6":  # its kernel only clamps, so it cannot change the scale
         same_format(x, output)
     low, high = activation_range(kind, output.scale, output.zero, output.dtype)
     params = {**_rescaling(x, output), "act_min": low, "act_max": high}
@@ -101,12 +101,12 @@ def relu(call: Call, kind: str) -> None:
 
 
 def leaky_relu(call: Call) -> None:
-    """LEAKY_RELU."""
+    """Convert LEAKY_RELU."""
     x, output = one(call)
     alpha = call.options("LeakyReluOptions").number("Alpha")
     function = f"tflm_leaky_relu_{same_type(x, output)}"
     if alpha < 0:
-        why = "before April 2026 TensorFlow Lite Micro has no slopes below 0"
+        why = "before April 2026 TensorFlow Lite Micro supports no negative slopes"
         call.refused("leaky_negative", f"its slope is {alpha:g}; {why}")
     call.otherwise("leaky_ratios_2026", function, _leaky(x, output, alpha, np.float64))
     call.put(function, _leaky(x, output, alpha, np.float32), [x], output)
@@ -122,7 +122,7 @@ def _leaky(x: Value, output: Value, alpha: float, real: type[np.floating]) -> di
 
 
 def prelu(call: Call) -> None:
-    """PRELU: slopes of int8 that the file holds, or any tensor of them that broadcasts."""
+    """Convert PRELU with int8 slopes, a constant or a computed tensor that broadcasts."""
     call.counts(2, 2)
     output, slopes = call.output(), call.described(1)
     broadcasts(call, 2, output)
@@ -147,7 +147,7 @@ def prelu(call: Call) -> None:
 
 
 def _slopes(call: Call, output: Value) -> Optional[np.ndarray]:
-    """Slopes that the file holds, for as many of the last axes as they have; else None."""
+    """Return constant slopes broadcast over the trailing axes that they span, else None."""
     tensor = call.tensor(1)
     if tensor.data is None or call.builder.has(tensor.index):
         return None

@@ -1,4 +1,4 @@
-"""Sums, differences, products, quotients and the larger of two tensors that broadcast."""
+"""Sums, differences, products, quotients, maxima and minima of two tensors that broadcast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .scaling import multiplier
 
 
 def combine(call: Call, kind: str) -> None:
-    """ADD and SUB."""
+    """Convert ADD and SUB."""
     first, second, output = operands(call)
     options = call.options(f"{kind.capitalize()}Options")
     suffix = same_type(first, second, output)
@@ -37,7 +37,7 @@ def combine(call: Call, kind: str) -> None:
 
 
 def multiply(call: Call) -> None:
-    """MUL."""
+    """Convert MUL."""
     first, second, output = operands(call)
     real = first.scale * second.scale / output.scale
     factor, shift = multiplier(real)
@@ -52,7 +52,7 @@ def multiply(call: Call) -> None:
 
 
 def divide(call: Call) -> None:
-    """DIV, of int8."""
+    """Convert DIV of int8."""
     first, second, output = operands(call)
     same_type(first, second, output)
     function = call.function({"s8": "tflm_div_s8"}, output)
@@ -71,26 +71,26 @@ def divide(call: Call) -> None:
 
 
 def _check_divisor(call: Call, shift: int) -> None:
-    """Refuse a divisor that the file holds, if the device stops at it whatever is divided.
+    """Raise ModelError for a constant divisor at which the device aborts for every numerator.
 
-    As csrc/s/elementwise/divide.h has it: the largest numerators repeat their sign in 23 bits.
+    See csrc/s/elementwise/divide.h: the largest numerators have 23 redundant sign bits.
     """
     tensor = call.tensor(1)
     steps = np.array([1, 255])
     if tensor.data is not None:
         steps = np.abs(tensor.data.astype(int) - call.described(1).zero)
     if not steps.all():
-        raise ModelError("its divisor holds zeros, at which the device stops")
+        raise ModelError("its divisor contains zeros; the device stops at these: remove them")
     most = int(steps.max() if tensor.data is not None else steps.min()).bit_length() - 1
     if shift - most - 23 < -31:
         raise ModelError(
-            f"the device stops at its scales: quotients by {tensor} are shifted by more than 31 "
-            "bits, whatever is divided; give its output a smaller scale"
+            f"its scales shift quotients by {tensor} right by more than 31 bits for every "
+            "numerator; the device stops at these: give its output a smaller scale"
         )
 
 
 def choose(call: Call, kind: str) -> None:
-    """MAXIMUM and MINIMUM."""
+    """Convert MAXIMUM and MINIMUM."""
     call.counts(2, 2)
     output = call.output()
     broadcasts(call, 2, output)
@@ -103,19 +103,22 @@ def choose(call: Call, kind: str) -> None:
         return
     shape = output.shape
     if len(shape) > 4:
-        why = f'its kernel with CMSIS-NN takes up to 4 axes and stops at {len(shape)}; kernels="ref'
-        call.refused("choice_axes", f'{why}erence" has them')
+        call.refused(
+            "choice_axes",
+            f"its kernel with CMSIS-NN takes up to 4 axes and stops at {len(shape)}; choose "
+            'kernels="reference"',
+        )
         shape = (output.size,)
     params = {**sides("input1", shape), **sides("input2", shape)}
     call.put(function, params, [first, second], output)
 
 
 def _chosen(call: Call, index: int, output: Value) -> Value:
-    """An operand in the output's shape, with the numbers that the device takes for it.
+    """Return an operand in the output's shape, with the elements that the device reads.
 
-    CMSIS-NN goes two numbers on with each row of an operand [n, h, 1, 1] beside one with w > 1
-    (csrc/s/elementwise/minmax.h), and leaves the operand: what lies behind is known of constants,
-    as the device has them in the file.
+    If the operand is [n, h, 1, 1] and the second operand has w > 1, CMSIS-NN advances by two
+    elements per row (csrc/s/elementwise/minmax.h) and reads past the operand's end. The bytes after
+    a constant are known, because the device reads it from the file.
     """
     tensor = call.tensor(index)
     if len(output.shape) > 4:
@@ -129,11 +132,11 @@ def _chosen(call: Call, index: int, output: Value) -> Value:
         call.refused(
             "rows_astray",
             f"CMSIS-NN reads the rows 0, 2, 4, ... of {tensor}, {list(tensor.shape)}, and then "
-            'what lies behind it in memory, which nobody knows; kernels="reference" reads every '
-            "row, or give it the other one's width in the model",
+            'unknown memory after it; choose kernels="reference", or give both operands the same '
+            "width in the model",
         )
         return call.operand(index, output)
-    call.warn(f"every second row of {tensor} is read, and then the bytes behind it in the file")
+    call.warn(f"CMSIS-NN reads every second row of {tensor}, then the bytes after it in the file")
     params = {"length": places.size}
     own = call.constant(index, "INT8")[1].reshape(-1)
     call.otherwise("rows_in_place", "tflm_constant_s8", params, own)

@@ -1,4 +1,4 @@
-"""What operators take that compute element by element: one tensor, or several that broadcast."""
+"""Inputs of element-wise operators: one tensor, or several tensors that broadcast."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from .call import Call
 
 
 def one(call: Call, read: tuple[str, ...] = (), made: tuple[str, ...] = ()) -> tuple[Value, Value]:
-    """The only input, and an output of as many elements; read, made: types beside the usual."""
+    """Return the only input, and an output of as many elements.
+
+    read, made: allowed types of input and output besides INT8, UINT8 and INT16.
+    """
     call.counts(1, 1)
     x, output = call.value(0, *read), call.output(0, *made)
     if x.size != output.size:
-        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
+        raise ModelError(
+            f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
+            "many elements"
+        )
     return x, output
 
 
 def broadcasts(call: Call, count: int, output: Value) -> None:
-    """Refuse inputs that do not broadcast to the output."""
+    """Raise ModelError if the first `count` inputs do not broadcast to the output."""
     shapes = [call.tensor(i).shape for i in range(count)]
     try:
         whole = tuple(np.broadcast_shapes(*shapes))
@@ -29,20 +35,23 @@ def broadcasts(call: Call, count: int, output: Value) -> None:
         whole = (0,)
     if whole != output.shape and not math.prod(whole) == output.size == 1:
         spelled = " and ".join(str(list(shape)) for shape in shapes)
-        raise ModelError(f"{spelled} do not broadcast to {list(output.shape)}")
+        raise ModelError(
+            f"its inputs {spelled} do not broadcast to its output {list(output.shape)}"
+        )
 
 
 def rows_of(x: Value) -> dict[str, int]:
-    """The rows of a tensor along its last axis, as arguments."""
+    """Return the number and the length of the rows along the last axis, as arguments."""
     if not x.shape:
-        raise ModelError(
-            f"{x.name[:60]!r} is one number without an axis, of which it makes nothing"
-        )
+        raise ModelError(f"its input {x.name[:60]!r} is a scalar; it must have at least one axis")
     return {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
 
 
 def operands(call: Call, *more: str) -> tuple[Value, Value, Value]:
-    """Both inputs in the shape of the output, and that; more: types that all three may hold."""
+    """Return both inputs in the shape of the output, and the output.
+
+    more: allowed types of all three besides INT8, UINT8 and INT16.
+    """
     call.counts(2, 2)
     output = call.output(0, *more)
     broadcasts(call, 2, output)

@@ -1,4 +1,4 @@
-"""Truth values: comparisons, logic, and the choice between two tensors."""
+"""Operators of booleans: comparisons, logic, and selection between two tensors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .call import SUFFIXES, Call, Converter
 
 
 def compare(call: Call, kind: str) -> None:
-    """EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of int8, or of truth values."""
+    """Convert EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of int8 or bool."""
     call.counts(2, 2)
     output = _truth(call)
     first, second = _broadcast(call, output)
     if first.dtype != second.dtype:
-        raise ModelError(f"it compares {first.dtype} with {second.dtype}")
+        raise ModelError(f"it compares {first.dtype} with {second.dtype}; both must have one type")
     params = {"length": output.size}
     if first.dtype == "int8":
         params.update(input_1_offset=-first.zero, input_2_offset=-second.zero)
         params.update(compare_scaling(first.scale, second.scale))
     elif first.dtype == "int16" and kind == "greater":
         raise ModelError(
-            "it compares int16 by factors that TensorFlow Lite Micro leaves unset: what memory "
-            "held decides; make its inputs int8"
+            "its inputs are int16; TensorFlow Lite Micro compares int16 with uninitialized "
+            "multipliers: make its inputs int8"
         )
     elif first.dtype != "bool":
         raise ModelError(f"it does not support {first.dtype}")
@@ -34,34 +34,36 @@ def compare(call: Call, kind: str) -> None:
 
 
 def logical(call: Call, kind: str) -> None:
-    """LOGICAL_AND and LOGICAL_OR."""
+    """Convert LOGICAL_AND and LOGICAL_OR."""
     call.counts(2, 2)
     output = _truth(call)
     inputs = _broadcast(call, output)
     if any(value.dtype != "bool" for value in inputs):
-        raise ModelError("its inputs must be BOOL")
+        types = " and ".join(value.dtype for value in inputs)
+        raise ModelError(f"its inputs are {types}; both must be bool")
     call.put(f"tflm_{kind}_b8", {"length": output.size}, inputs, output)
 
 
 def logical_not(call: Call) -> None:
-    """LOGICAL_NOT."""
+    """Convert LOGICAL_NOT."""
     x, output = one(call, ("BOOL",), ("BOOL",))
     if (x.dtype, output.dtype) != ("bool", "bool"):
-        raise ModelError("its input and output must be BOOL")
+        raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
     call.put("tflm_logical_not_b8", {"length": x.size}, [x], output)
 
 
 def select(call: Call) -> None:
-    """SELECT_V2, which moves elements of any format."""
+    """Convert SELECT_V2, which copies elements of any format."""
     call.counts(3, 3)
     output = call.output(0, "FLOAT32")
     broadcasts(call, 3, output)
     condition = call.operand(0, output, "BOOL")
     values = [call.operand(i, output, "FLOAT32") for i in (1, 2)]
     if condition.dtype != "bool":
-        raise ModelError("its condition must be BOOL")
+        raise ModelError(f"its condition is {condition.dtype}; it must be bool")
     if any(value.dtype != output.dtype for value in values):
-        raise ModelError(f"its values must be {output.dtype}, as its output")
+        types = " and ".join(value.dtype for value in values)
+        raise ModelError(f"its values are {types}; both must be {output.dtype} as its output")
     names = {suffix: f"tflm_select_{suffix}" for suffix in ("s8", "s16", "f32")}
     function = call.function(names, output)
     call.put(function, {"length": output.size}, [condition, *values], output)
@@ -70,7 +72,7 @@ def select(call: Call) -> None:
 def _truth(call: Call) -> Value:
     output = call.output(0, "BOOL")
     if output.dtype != "bool":
-        raise ModelError(f"its output is {output.dtype}; it must be BOOL")
+        raise ModelError(f"its output is {output.dtype}; it must be bool")
     broadcasts(call, 2, output)
     return output
 

@@ -1,4 +1,4 @@
-"""Variables, and other graphs of the file: of the first run, or behind a condition."""
+"""Variables, and operators that call further graphs: CALL_ONCE, IF and WHILE."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from .building import BARE, PLAIN, Builder, Value
 from .call import SUFFIXES, Call, Converter
 from .values import Guard, Inside
 
-#: Converts the operators of another graph of the file, by its number: given values for its inputs,
-#: makes outputs.
+#: A function that adds the calls of another graph: takes its number and inputs, returns outputs.
 Inlined = Callable[[Call, int, list[Value], Inside], list[Value]]
 
 
 def variable(call: Call) -> None:
-    """VAR_HANDLE: a name for a variable."""
+    """Convert VAR_HANDLE: record the variable's name for its resource tensor."""
     call.counts(0, 0)
     options = call.options("VarHandleOptions")
     name = f"{options.text('Container')}/{options.text('SharedName')}"
@@ -28,9 +27,9 @@ def variable(call: Call) -> None:
 
 
 def _state(call: Call, name: str, like: Value) -> Value:
-    """The variable of a name as a state; like: a tensor that is read from it or assigned to it.
+    """Return the state of a variable; `like` is a tensor that the file reads or assigns.
 
-    Where the first run assigns nothing, all its bytes are the zero point.
+    The initial value is that of CALL_ONCE, else the zero point in every byte.
     """
     variables = call.builder.variables
     if name not in variables.states:
@@ -39,16 +38,16 @@ def _state(call: Call, name: str, like: Value) -> Value:
         reset = variables.resets.get(name, first.view(like.dtype))
         if (reset.dtype, reset.size) != (like.dtype, like.size):
             raise ModelError(
-                f"the variable {name[:60]!r} holds {reset.dtype} {list(reset.shape)} at first, but "
-                f"is used as {like.dtype} {list(like.shape)}"
+                f"the variable {name[:60]!r} is initialized with {reset.dtype} {list(reset.shape)} "
+                f"and used as {like.dtype} {list(like.shape)}; both must have one type and size"
             )
         call.builder.keep(state, reset)
         variables.states[name] = state
     state = variables.states[name]
     if (state.dtype, state.size) != (like.dtype, like.size):
         raise ModelError(
-            f"the variable {name[:60]!r} is {state.dtype} {list(state.shape)}, but is used as "
-            f"{like.dtype} {list(like.shape)}"
+            f"the variable {name[:60]!r} is used as {state.dtype} {list(state.shape)} and as "
+            f"{like.dtype} {list(like.shape)}; both must have one type and size"
         )
     return state
 
@@ -59,7 +58,7 @@ def _handle(call: Call) -> str:
 
 
 def read_variable(call: Call) -> None:
-    """READ_VARIABLE."""
+    """Convert READ_VARIABLE."""
     call.counts(1, 1)
     output = call.output(0, *PLAIN)
     state = _state(call, _handle(call), output)
@@ -68,7 +67,7 @@ def read_variable(call: Call) -> None:
 
 
 def assign_variable(call: Call) -> None:
-    """ASSIGN_VARIABLE; in a branch that is not taken, the variable keeps what it holds."""
+    """Convert ASSIGN_VARIABLE; in a branch that is not taken, the variable keeps its value."""
     call.counts(2, 2, outputs=0)
     value, name = call.brought(1, *PLAIN), _handle(call)
     state = _state(call, name, value)
@@ -82,13 +81,16 @@ def assign_variable(call: Call) -> None:
 
 
 def fix_unassigned(builder: Builder) -> None:
-    """Make constants of variables that are read and never assigned."""
+    """Replace variables that are read and never assigned by constants."""
     variables = builder.variables
     for name in [name for name in variables.states if name not in variables.assigned]:
         state = variables.states[name]
         function = f"tflm_constant_{SUFFIXES[state.dtype]}"
         if function not in FUNCTIONS:
-            raise ModelError(f"nothing assigns the variable {name[:60]!r}: there is no {function}")
+            raise ModelError(
+                f"the variable {name[:60]!r} of {state.dtype} is never assigned; constants of this "
+                "type are not supported: assign the variable"
+            )
         builder.states.remove(state.tensor)
         values = builder.arrays.get(state.name, np.zeros(state.size, state.dtype))
         builder.arrays[state.name] = values.reshape(-1)
@@ -99,12 +101,12 @@ def fix_unassigned(builder: Builder) -> None:
 
 
 def call_once(call: Call) -> None:
-    """CALL_ONCE: a graph that assigns constants to variables, before the first run."""
+    """Convert CALL_ONCE: a graph that assigns constants to variables before the first run."""
     call.counts(0, 0, outputs=0)
     if call.builder.where.graphs:
-        raise ModelError("it is inside of a graph that another operator calls")
+        raise ModelError("it is in a graph that an operator calls; it must be in the first graph")
     if call.builder.variables.states:
-        raise ModelError("it comes after operators that use variables")
+        raise ModelError("it follows operators that use variables; it must precede these")
     number = call.options("CallOnceOptions").integer("InitSubgraphIndex")
     model = call.builder.model.subgraph(number)
     builder = call.builder.inside(model)
@@ -119,14 +121,15 @@ def call_once(call: Call) -> None:
                 builder.variables.resets[name] = data.reshape(tensor.shape)
             else:
                 raise ModelError(
-                    "only constants can be assigned to variables before the first run; it computes"
+                    "it computes before the first run; a graph of CALL_ONCE must only assign "
+                    "constants to variables"
                 )
         except Error as error:
             raise ModelError(f"graph {number}: {operator}: {error}") from None
 
 
 def branches(call: Call, inlined: Inlined) -> None:
-    """IF: both branches are computed, and of what they make, one is chosen."""
+    """Convert IF: compute both branches and select the outputs of one."""
     condition = call.value(0, "BOOL")
     _check_condition(condition)
     options = call.options("IfOptions")
@@ -136,11 +139,14 @@ def branches(call: Call, inlined: Inlined) -> None:
         where = replace(call.builder.where, guard=_guard(call, Guard(condition, holds)))
         made.append(inlined(call, options.integer(field), given, where))
         if len(made[-1]) != outputs:
-            raise ModelError(f"a branch makes {len(made[-1])} outputs, but it has {outputs}")
+            raise ModelError(f"it has {outputs} outputs and a branch with {len(made[-1])}")
     for at, (first, second) in enumerate(zip(*made)):
         output = call.output(at, *PLAIN)
         if any((v.dtype, v.size) != (output.dtype, output.size) for v in (first, second)):
-            raise ModelError(f"its branches do not make what its output {at} is")
+            raise ModelError(
+                f"its output {at} is {output.dtype} {list(output.shape)}; its branches return "
+                f"{first.dtype} {list(first.shape)} and {second.dtype} {list(second.shape)}"
+            )
         function = f"tflm_choose_{SUFFIXES[output.dtype]}"
         inputs = [condition, first, second]
         call.put(function, {"length": output.size}, inputs, output, at=at)
@@ -149,12 +155,12 @@ def branches(call: Call, inlined: Inlined) -> None:
 def _check_condition(condition: Value) -> None:
     if condition.dtype != "bool" or condition.size != 1:
         raise ModelError(
-            f"its condition is {condition.dtype} {list(condition.shape)}, not one BOOL"
+            f"its condition is {condition.dtype} {list(condition.shape)}; it must be one bool"
         )
 
 
 def _guard(call: Call, own: Guard) -> Guard:
-    """A condition, and that of the branch that it is in."""
+    """Return the conjunction of a condition and the condition of the enclosing branch."""
     outer = call.builder.where.guard
     if outer is None:
         return own
@@ -163,7 +169,7 @@ def _guard(call: Call, own: Guard) -> Guard:
 
 
 def _truth(call: Call, guard: Guard) -> Value:
-    """Whether a condition is what it must be."""
+    """Return a tensor that is true if the branch of a guard is taken."""
     if guard.holds:
         return guard.condition
     condition = [guard.condition]
@@ -171,8 +177,11 @@ def _truth(call: Call, guard: Guard) -> Value:
 
 
 def loop(call: Call, inlined: Inlined) -> None:
-    """WHILE: copies of its inputs are variables, which the body assigns as long as the condition
-    holds; its outputs are copies of these."""
+    """Convert WHILE.
+
+    Copies of the inputs become loop variables. The body assigns these variables while the condition
+    is true. The outputs are copies of the variables.
+    """
     options, builder = call.options("WhileOptions"), call.builder
     numbers = [options.integer(f"{name}SubgraphIndex") for name in ("Cond", "Body")]
     body = builder.model.subgraph(numbers[1])
@@ -183,18 +192,20 @@ def loop(call: Call, inlined: Inlined) -> None:
             f"{len(body.inputs)} and {len(body.outputs)}"
         )
     if builder.pace.period(len(builder.nodes)) > 1:
-        raise ModelError("it is behind a CIRCULAR_BUFFER that does not let every Invoke go on")
+        raise ModelError(
+            "it follows a CIRCULAR_BUFFER that ends some Invokes; it must precede the buffer"
+        )
     given = [call.brought(index, *PLAIN) for index in range(count)]
     passed = [first == last for first, last in zip(body.inputs, body.outputs)]
     kept = [
         value if same else _copied(call, "variable", value) for value, same in zip(given, passed)
     ]
     at, first = len(builder.loops), len(builder.nodes)
-    builder.loops.append(Loop(first, first, first, ""))  # in front of those that are in it
+    builder.loops.append(Loop(first, first, first, ""))  # before the loops in its body
     where = replace(builder.where, loops=True)
     conditions = inlined(call, numbers[0], kept, where)
     if len(conditions) != 1:
-        raise ModelError(f"its condition has {len(conditions)} outputs")
+        raise ModelError(f"its condition has {len(conditions)} outputs; it must have one")
     _check_condition(conditions[0])
     condition = _guard(call, Guard(conditions[0], True)).condition
     test = len(builder.nodes)
@@ -215,13 +226,13 @@ def _copied(call: Call, part: str, value: Value) -> Value:
 def _check_same(index: int, variable: Value, value: Value) -> None:
     if (variable.dtype, variable.size) != (value.dtype, value.size):
         raise ModelError(
-            f"its input {index} is {variable.dtype} {list(variable.shape)}, but what becomes of it "
-            f"is {value.dtype} {list(value.shape)}"
+            f"its input {index} is {variable.dtype} {list(variable.shape)} and its new value "
+            f"{value.dtype} {list(value.shape)}; both must have one type and size"
         )
 
 
 def _assign_all(call: Call, variables: list[Value], made: list[Value]) -> None:
-    """Assign what the body of a loop makes to the loop's variables, to all of them at once."""
+    """Assign the outputs of a loop's body to the loop's variables, all at once."""
     pairs = [pair for pair in zip(variables, made) if pair[0].name != pair[1].name]
     changed = {variable.name for variable, _ in pairs}
     for index, pair in enumerate(zip(variables, made)):

@@ -1,7 +1,8 @@
-"""DECODE of TensorFlow Lite Micro: compressed constants, decoded as the file is read.
+"""DECODE of TensorFlow Lite Micro: compressed constants, decoded while the file is read.
 
-Each output has two inputs, bytes: what is encoded, and 16 bytes that say how, with a table behind
-them. Byte 0 is the kind, 1 and 4 are versions. The first bit of a byte is the most significant.
+Each output has two inputs of bytes: the encoded data, and a header of 16 bytes followed by a table.
+Byte 0 of the header is the kind, bytes 1 and 4 are versions. Bits are read from the most
+significant bit of each byte.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from ..arguments import check_spent
 from .call import Call, Converter
 from .parser import FileTensor
 
-#: Bytes in front of a table; where they have the version of the kind, and arguments of kinds.
+#: Bytes of the header; positions in it of the kind's version and of the kind's two arguments.
 _HEAD, _VERSION, _FIRST, _SECOND = 16, 4, 5, 6
 
-#: Bits of an element of a Huffman table -> its type, and where its count of bits begins. The bit
-#: behind the count says that a symbol is found; those in front are the symbol, or the next table.
+#: Bits of an entry of a Huffman table -> its type, and the position of its 4-bit count. The bit
+#: above the count marks a symbol. The bits below are the symbol, or the offset of the next table.
 _HUFFMAN = {16: ("<u2", 11), 32: ("<u4", 27)}
 
 
 def decode(call: Call) -> None:
-    """DECODE: its outputs are constants of the file for all operators behind it."""
+    """Convert DECODE: its outputs become constants of the file for all later operators."""
     operator, model = call.operator, call.builder.model
     pairs = len(operator.outputs)
     call.counts(2 * pairs, 2 * pairs, max(pairs, 1))
@@ -34,19 +35,24 @@ def decode(call: Call) -> None:
         tensor, how = call.constant(2 * at + 1, "UINT8", "INT8")
         made = model.tensor(index)
         if made.data is not None or made.variable or call.builder.has(index):
-            raise ModelError(f"its output, {made}, is no tensor that it can make")
+            raise ModelError(
+                f"its output, {made}, is a constant, a variable or an earlier operator's output; "
+                "it must be none of these"
+            )
         head = how.reshape(-1).view(np.uint8)
         if len(head) < _HEAD or head[1] != 1 or head[_VERSION] != 1:
-            raise ModelError(f"{tensor} does not describe version 1 of an encoding")
+            raise ModelError(f"{tensor} must be the header of an encoding of version 1")
         if head[0] not in _KINDS:
-            raise ModelError(f"{tensor} has the kind {head[0]}; have: LUT, Huffman, pruning")
+            raise ModelError(
+                f"{tensor} has the kind {head[0]}; it must be 0 (LUT), 1 (Huffman) or 2 (pruning)"
+            )
         check_spent(math.prod(made.shape) * np.dtype(made.dtype).itemsize)
         numbers = _KINDS[int(head[0])](made, encoded.reshape(-1).view(np.uint8), head)
         model.hold(index, numbers.astype(made.dtype, copy=False).reshape(made.shape))
 
 
 def _short(made: FileTensor) -> ModelError:
-    return ModelError(f"too little is encoded for its output, {made}")
+    return ModelError(f"its encoded data end before the last element of its output, {made}")
 
 
 def _table(head: np.ndarray, dtype: str) -> np.ndarray:
@@ -55,23 +61,26 @@ def _table(head: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _channels(made: FileTensor) -> tuple[int, bool]:
-    """How many channels have a scale of their own, and whether they are on the last axis."""
+    """Return the number of scales, and True if these belong to the last axis."""
     count = max(len(made.scales), 1)
     last = count > 1 and made.axis == len(made.shape) - 1
     if (made.axis and not last) or math.prod(made.shape) % count:
-        raise ModelError(f"its output, {made}, has {count} scales along axis {made.axis}")
+        raise ModelError(
+            f"its output, {made}, has {count} scales along axis {made.axis}; scales must belong to "
+            "the first or the last axis"
+        )
     return count, last
 
 
 def _of_channel(made: FileTensor) -> np.ndarray:
-    """The channel of each element."""
+    """Return the channel of each element."""
     (count, last), size = _channels(made), math.prod(made.shape)
     each = np.arange(size)
     return each % count if last else each // (size // count)
 
 
 def _looked_up(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """Places in a table of each channel, of 1 to 7 bits."""
+    """Decode indices of 1 to 7 bits by the lookup table of each channel."""
     width, stride, size = int(head[_FIRST]) & 7, int(head[_SECOND]), math.prod(made.shape)
     bits = np.unpackbits(encoded, count=min(width * size, 8 * len(encoded)))
     if not width or len(bits) < width * size:
@@ -80,17 +89,20 @@ def _looked_up(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.nd
     places = places + _of_channel(made) * stride
     table = _table(head, np.dtype(made.dtype).newbyteorder("<").str)
     if places.max(initial=-1) >= len(table):
-        raise ModelError(f"its output, {made}, is looked up outside of its table")
+        raise ModelError(f"its output, {made}, has an index outside of its table")
     return table[places]
 
 
 def _pruned(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """A bit for each element: 1 is the next of a table, 0 the zero point."""
+    """Decode one bit per element: 1 takes the next element of a table, 0 the zero point."""
     size = math.prod(made.shape)
     count, _ = _channels(made)
     zeros = made.zeros if len(made.zeros) else np.zeros(1, np.int64)
     if zeros.any() and (made.type != "INT8" or len(zeros) != count):
-        raise ModelError(f"its output, {made}, is pruned, but has zero points other than 0")
+        raise ModelError(
+            f"its output, {made}, is pruned and has zero points; they must be 0, or the output "
+            "INT8 with one zero point per channel"
+        )
     bits = np.unpackbits(encoded, count=min(size, 8 * len(encoded))).astype(bool)
     table = _table(head, np.dtype(made.dtype).newbyteorder("<").str)
     if len(bits) < size or bits.sum() > len(table):
@@ -103,11 +115,12 @@ def _pruned(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarr
 
 
 def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """Symbols by tables: a number of bits chooses an element, which is a symbol or a table more."""
+    """Decode Huffman symbols: some bits select a table entry, a symbol or a further table."""
     bits = 32 if head[_FIRST] & 1 else 16
     if made.type not in ("INT8", "INT16")[: bits // 16]:
         raise ModelError(
-            f"its output, {made}, is {made.type}; Huffman codes have {bits}-bit tables"
+            f"its output, {made}, is {made.type}; with {bits}-bit Huffman tables it must be "
+            f"{'INT8' if bits == 16 else 'INT8 or INT16'}"
         )
     kind, shift = _HUFFMAN[bits]
     table, first = _table(head, kind).tolist(), (int(head[_FIRST]) >> 4) + 1
@@ -121,7 +134,7 @@ def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndar
             place += window >> 40 - (at & 7) - used & (1 << used) - 1
             at += used
             if place >= len(table):
-                raise ModelError(f"its output, {made}, is looked up outside of its table")
+                raise ModelError(f"its output, {made}, has an index outside of its table")
             entry = table[place]
             count = entry >> shift & 15
             if entry & found:
@@ -129,14 +142,14 @@ def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndar
             place, used = place + (entry & low), count + 1
         else:
             raise _short(made)
-        at -= max(used - count, 0)  # a symbol may need fewer bits than were looked at
-        if not start < at <= end:  # a symbol of no bits would never come to an end
+        at -= max(used - count, 0)  # a symbol may have fewer bits than the lookup read
+        if not start < at <= end:  # a symbol of zero bits would never end
             raise _short(made)
         symbols.append(entry & 0xFFFF)
     return np.array(symbols, np.uint16).astype(made.dtype)
 
 
-#: Kind of an encoding -> what decodes it.
+#: Kind of an encoding -> its decoder.
 _KINDS: dict[int, Callable[[FileTensor, np.ndarray, np.ndarray], np.ndarray]] = {
     0: _looked_up,
     1: _huffman,

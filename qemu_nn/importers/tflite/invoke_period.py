@@ -1,4 +1,4 @@
-"""How often a network gets past operators that end an Invoke."""
+"""Periods of calls after a CIRCULAR_BUFFER, which ends some Invokes early."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Pace:
-    """bounds: calls of a network from which on only every so many-th Invoke gets, as pairs; unsaid:
-    buffers so far whose files do not say how often they let an Invoke go on."""
+    """Invoke periods of the calls of a network.
+
+    bounds: pairs (first call, period): from this call on, calls run once in `period` Invokes.
+    unsaid: number of buffers so far without cycles_max in the file.
+    """
 
     bounds: list[tuple[int, int]] = field(default_factory=list)
     unsaid: int = 0
 
     def period(self, call: int) -> int:
-        """Invokes from one that gets to a call to the next."""
+        """Return the number of Invokes between two runs of a call."""
         return max((period for bound, period in self.bounds if bound <= call), default=1)

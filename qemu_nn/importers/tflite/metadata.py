@@ -1,7 +1,7 @@
-"""What a .tflite file says beside its network: how inputs are normalized, names of classes.
+"""Metadata of a .tflite file: normalization of its inputs, and class names.
 
-The metadata are a FlatBuffers file inside of the file, and files that they name are in a zip behind
-it. Devices read neither, so a fault in them leaves the network as it is, and becomes a note.
+The metadata are a FlatBuffers file within the file. Associated files are in a zip archive at the
+end of the file. Devices read neither, so a fault in the metadata only adds a note.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .checked import Table
 
 _NAME, _MARK = "TFLITE_METADATA", b"M001"
 
-#: Table -> field -> slot, of the schema of metadata. A union has its kind in the slot before.
+#: Table -> field -> slot in the metadata schema. The slot before a union contains its kind.
 _SLOTS = {
     "ModelMetadata": {"subgraphs": 3},
     "SubGraphMetadata": {"inputs": 2, "outputs": 3},
@@ -33,16 +33,16 @@ _SLOTS = {
     "AssociatedFile": {"name": 0, "type": 2},
 }
 
-#: Kind of a unit that normalizes, and type of a file that names classes.
+#: Kind of a normalization unit, and type of an associated file of class names.
 _NORMALIZATION, _LABELS = 1, 2
 
-#: Most tables of a list, most bytes of a file of labels, longest label.
+#: Maximum tables of a vector, bytes of a file of class names, and characters of a class name.
 _TABLES, _MOST, _LONGEST = 1000, 16 * MEGABYTE, 200
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the file says. notes: a sentence on what cannot be read."""
+    """Metadata of a file. notes: a sentence about metadata that cannot be read."""
 
     preprocessing: Optional[Preprocessing] = None
     labels: tuple[str, ...] = ()
@@ -57,42 +57,42 @@ def metadata(path: Path, data: bytes, graph: Graph) -> Metadata:
             return Metadata()
         return Metadata(_normalization(found, graph), _labels(found, graph, path))
     except Error as error:
-        return Metadata(notes=(f"what it says beside the network cannot be used: {error}",))
+        return Metadata(notes=(f"its metadata are ignored: {error}",))
 
 
 class _Fields:
-    """A table of the metadata; ModelError for whatever does not lie in them."""
+    """A table of the metadata; methods raise ModelError for an offset outside of the metadata."""
 
     def __init__(self, kind: str, data: bytes, position: int) -> None:
         self._reader, self._kind, self._data = Bytes(kind, data, position), kind, data
 
     def byte(self, field: str) -> int:
-        """A number of one byte; 0 if it is missing."""
+        """Return a number of one byte; 0 if it is missing."""
         at = self._at(field)
         return int(self._reader.unpack("<B", at)) if at else 0
 
     def text(self, field: str) -> str:
-        """Text; "" if there is none."""
+        """Return the text of a field; "" if it is missing."""
         at = self._at(field)
         return self._reader.String(at).decode(errors="replace") if at else ""
 
     def floats(self, field: str) -> list[float]:
-        """A vector of numbers."""
+        """Return a vector of float32."""
         start, length = self._vector(field)
         if 4 * length > len(self._data) - start:
             raise damaged(self._kind)
         return np.frombuffer(self._data, "<f4", length, start).tolist()
 
     def table(self, field: str, kind: str) -> Optional[_Fields]:
-        """A table in a union."""
+        """Return the table of a union; None if it is missing."""
         at = self._at(field)
         return _Fields(kind, self._data, self._reader.Indirect(at)) if at else None
 
     def tables(self, field: str, kind: str) -> list[_Fields]:
-        """A vector of tables."""
+        """Return a vector of tables."""
         start, length = self._vector(field)
         if length > _TABLES:
-            raise ModelError(f"its metadata have {length} {field}; at most {_TABLES} are read")
+            raise ModelError(f"its metadata have {length} {field}; up to {_TABLES} are supported")
         places = [self._reader.Indirect(start + 4 * index) for index in range(length)]
         return [_Fields(kind, self._data, place) for place in places]
 
@@ -109,7 +109,7 @@ class _Fields:
 
 
 def _subgraph(data: bytes) -> Optional[_Fields]:
-    """The metadata of the first graph of a file; None if it has none."""
+    """Return the metadata of the first graph of a file; None if it has none."""
     root = Table.root("Model", data)
     for index in range(min(root.count("Metadata"), _TABLES)):
         entry = root.member("Metadata", "Metadata", index)
@@ -117,10 +117,12 @@ def _subgraph(data: bytes) -> Optional[_Fields]:
             continue
         number = entry.number("Buffer")
         if number >= root.count("Buffers"):
-            raise ModelError(f"its metadata are in buffer {number}, which is not there")
+            raise ModelError(
+                f"its metadata are in buffer {number}; the file has {root.count('Buffers')} buffers"
+            )
         held = root.member("Buffers", "Buffer", number).numbers("Data").tobytes()
         if held[4:8] != _MARK:
-            raise ModelError(f"its metadata lack the mark {_MARK.decode()!r}")
+            raise ModelError(f"its metadata lack the identifier {_MARK.decode()!r}")
         start = int.from_bytes(held[:4], "little")
         graphs = _Fields("ModelMetadata", held, start).tables("subgraphs", "SubGraphMetadata")
         return graphs[0] if graphs else None
@@ -128,7 +130,7 @@ def _subgraph(data: bytes) -> Optional[_Fields]:
 
 
 def _normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
-    """(raw - mean) / std of the only input, where the file says one that changes numbers."""
+    """Return the preprocessing (raw - mean) / std of the only input; None if it is the identity."""
     inputs = found.tables("inputs", "TensorMetadata")
     if len(graph.inputs) != 1 or len(inputs) != 1:
         return None
@@ -140,14 +142,15 @@ def _normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
         steps = Preprocessing(mean=mean or 0.0, std=std or 1.0, dtype="uint8")
         if steps.channels not in (None, (*graph.input.shape, 1)[len(graph.input.shape) - 1]):
             raise ModelError(
-                f"it normalizes {steps.channels} channels of an input {list(graph.input.shape)}"
+                f"it normalizes {steps.channels} channels of an input {list(graph.input.shape)}; "
+                "the last axis must have as many"
             )
         return steps if steps.changes else None
     return None
 
 
 def _labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
-    """The names of the classes of the last output, if a file of the zip has one for each score."""
+    """Return the class names of the last output, if an associated file has one for each score."""
     outputs = found.tables("outputs", "TensorMetadata")
     if len(outputs) != len(graph.outputs):
         return ()
@@ -160,12 +163,14 @@ def _labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
         try:
             lines = content.decode("utf-8-sig").splitlines()
         except UnicodeDecodeError:
-            raise ModelError(f"its file of labels {entry.text('name')!r} is not UTF-8") from None
+            raise ModelError(
+                f"its file of class names, {entry.text('name')!r}, must be UTF-8"
+            ) from None
         if len(lines) == max(shape, default=1) == math.prod(shape):
             return tuple(map(label, lines))
     return ()
 
 
 def label(line: str) -> str:
-    """The name of a class, from a line of a file of labels."""
+    """Return the class name on a line of a file of class names."""
     return cut(printable(line.strip()), _LONGEST)

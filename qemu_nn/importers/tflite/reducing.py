@@ -1,4 +1,4 @@
-"""Reductions over axes: means, sums, the largest and the least, and where these are."""
+"""Reductions over axes: mean, sum, maximum, minimum, and the indices of maximum and minimum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .shaping import axis_of, expect
 
 
 def axes_of(call: Call, rank: int) -> set[int]:
-    """The axes that the second input names."""
+    """Return the axes that the second input names."""
     tensor = call.tensor(1)
     if tensor.type != "INT32":
         raise ModelError(f"its axes, {tensor}, are {tensor.type}; they must be INT32")
@@ -24,10 +24,10 @@ def axes_of(call: Call, rank: int) -> set[int]:
 
 
 def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> tuple[Value, dict[str, int]]:
-    """What has to be reduced, and its axes as arguments, which must make that output.
+    """Return the tensor to reduce, and its axes as arguments; check the output's shape.
 
-    Calls reduce two groups of axes. More are brought together first, in their order, so that sums
-    of real numbers stay in theirs.
+    A call reduces up to two groups of axes. With more groups, a transpose first makes the reduced
+    axes adjacent. It keeps their order, so that float sums add in the device's order.
     """
     keep = call.options("ReducerOptions").flag("KeepDims")
     expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
@@ -43,7 +43,7 @@ def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> tuple[Value,
 
 
 def mean(call: Call, kind: str) -> None:
-    """MEAN and SUM over any axes."""
+    """Convert MEAN and SUM over any axes."""
     call.counts(2, 2)
     x, output = call.value(), call.output()
     factor, shift = multiplier(x.scale / output.scale)
@@ -58,7 +58,7 @@ def mean(call: Call, kind: str) -> None:
 
 
 def reduce(call: Call, kind: str) -> None:
-    """REDUCE_MAX and REDUCE_MIN."""
+    """Convert REDUCE_MAX and REDUCE_MIN."""
     call.counts(2, 2)
     x, output = call.value(), call.output()
     same_format(x, output)
@@ -68,7 +68,7 @@ def reduce(call: Call, kind: str) -> None:
 
 
 def reduce_all(call: Call) -> None:
-    """REDUCE_ALL, of truth values."""
+    """Convert REDUCE_ALL of booleans."""
     call.counts(2, 2)
     x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
     if (x.dtype, output.dtype) != ("bool", "bool"):
@@ -78,7 +78,7 @@ def reduce_all(call: Call) -> None:
 
 
 def arg(call: Call, kind: str) -> None:
-    """ARG_MAX and ARG_MIN along one axis, which goes."""
+    """Convert ARG_MAX and ARG_MIN along one axis, which the output lacks."""
     call.counts(2, 2)
     x, output = call.value(0, "FLOAT32"), call.output(0, "INT32")
     axes = axes_of(call, len(x.shape))
@@ -98,7 +98,7 @@ def arg(call: Call, kind: str) -> None:
 
 
 def _runs(shape: Sequence[int], axes: set[int]) -> list[tuple[bool, int]]:
-    """Neighbouring axes of a kind as one: whether they are reduced, and how many elements."""
+    """Merge adjacent axes of one kind: True if they are reduced, and their number of elements."""
     runs: list[tuple[bool, int]] = []
     for axis, side in enumerate(shape):
         if side == 1:

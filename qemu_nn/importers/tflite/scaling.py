@@ -1,7 +1,7 @@
-"""Scales as the integers that kernels compute with, in the steps of TensorFlow Lite Micro.
+"""Integer multipliers, shifts and limits from scales, computed as TensorFlow Lite Micro does.
 
-A file's scales are float32; where these steps are taken in float32 and where in float64 shows in
-the last bits of multipliers.
+A file's scales are float32. The last bits of a multiplier depend on the precision of each step,
+float32 or float64.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import Error, ModelError
 from ...functions.scaling import quantize_multiplier
 
-#: Fused activation -> the real numbers that it keeps; None: no limit on that side.
+#: Fused activation -> its lower and upper limit; None if there is no limit.
 RANGES: dict[str, tuple[float | None, float | None]] = {
     "NONE": (None, None),
     "RELU": (0.0, None),
@@ -24,34 +24,40 @@ RANGES: dict[str, tuple[float | None, float | None]] = {
 
 
 def multiplier(real: float) -> tuple[int, int]:
-    """(multiplier, shift) of a real factor, whose shift kernels can take."""
+    """Return (multiplier, shift) of a float factor; the shift is at most 30, as kernels require."""
     try:
         pair = quantize_multiplier(real)
     except Error as error:
-        raise ModelError(f"its scales do not fit each other: {error}") from None
+        raise ModelError(f"the ratio of its scales is unsupported: {error}") from None
     if pair[1] > 30:
-        raise ModelError(f"its scales do not fit each other: their ratio is {real:g}")
+        raise ModelError(f"the ratio of its scales is {real:g}; it must be less than 2^30")
     return pair
 
 
 def multipliers(reals: Iterable[float]) -> np.ndarray:
-    """Multipliers and shifts of real factors, as two rows of int32."""
+    """Return the multipliers and shifts of float factors, as two rows of int32."""
     return np.array([multiplier(real) for real in reals], np.int32).reshape(-1, 2).T
 
 
 def integer_limit(real: float, scale: float, zero: int) -> int:
-    """A real limit in steps of a format: real / scale in float32, halves away from zero."""
+    """Return a float limit as an integer of a format.
+
+    The quotient real / scale is float32; halves round away from zero.
+    """
     with np.errstate(over="ignore"):
         steps = float(np.float32(real) / np.float32(scale))
     if not abs(steps) < 2**31:
-        raise ModelError(f"its activation's limit {real:g} is out of range for the scale {scale:g}")
+        raise ModelError(
+            f"its activation's limit {real:g} at the scale {scale:g} exceeds 32 bits; give its "
+            "output a larger scale"
+        )
     return zero + int(math.copysign(math.floor(abs(steps) + 0.5), steps))
 
 
 def activation_range(kind: str, scale: float, zero: int, dtype: str) -> tuple[int, int]:
-    """The integers that a fused activation keeps."""
+    """Return the least and the largest integer of a fused activation's output."""
     if kind not in RANGES:
-        raise ModelError(f"its fused activation is {kind}; have: {', '.join(RANGES)}")
+        raise ModelError(f"its fused activation is {kind}; it must be one of {', '.join(RANGES)}")
     limits, (low, high) = np.iinfo(dtype), RANGES[kind]
     least, most = int(limits.min), int(limits.max)
     if low is not None:
@@ -59,5 +65,8 @@ def activation_range(kind: str, scale: float, zero: int, dtype: str) -> tuple[in
     if high is not None:
         most = min(most, integer_limit(high, scale, zero))
     if least > most:
-        raise ModelError(f"its fused activation {kind} leaves no values of {dtype}")
+        raise ModelError(
+            f"its fused activation {kind} clamps to an empty range at the scale {scale:g} and zero "
+            f"point {zero} of {dtype}; change the output's scale or zero point"
+        )
     return least, most

@@ -1,4 +1,4 @@
-"""What moves numbers and does not compute."""
+"""Reshapes, concatenations and packs, and checks that all data-movement operators share."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from ...functions.scaling import rescale_factors
 from .call import SUFFIXES, Call, Converter, same_format
 from .values import Value
 
-#: The types of elements of which all of these operators know, of a file.
+#: The file's element types that most data-movement operators support.
 EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
 
-#: Those that have no kernel for every type.
+#: Reshaping operators that support fewer types.
 _RESHAPED = {"EXPAND_DIMS": ("INT8", "INT16", "FLOAT32")}
 
-#: Tensors that CONCATENATION of TensorFlow Lite Micro takes.
+#: Maximum number of inputs of CONCATENATION in TensorFlow Lite Micro.
 _MOST = 10
 
 
 def axis_of(number: int, rank: int) -> int:
-    """An axis, of which negative ones count from the last."""
+    """Return an axis as an index from 0; negative numbers count from the last axis."""
     if not -rank <= number < rank:
-        raise ModelError(f"its axis {number} is not one of {rank} axes")
+        raise ModelError(f"its axis is {number}; it must be {-rank} to {rank - 1}")
     return number % rank
 
 
 def of_types(call: Call, index: int, types: Sequence[str]) -> tuple[str, ...]:
-    """The types of which TensorFlow Lite Micro has an operator, if an input is of one of them."""
+    """Return the types that TensorFlow Lite Micro supports; the input must have one of these."""
     tensor = call.tensor(index)
     if tensor.type not in types:
         names = " and ".join(filter(None, (", ".join(types[:-1]), types[-1])))
-        raise ModelError(f"TensorFlow Lite Micro has it for {names}, but {tensor} is {tensor.type}")
+        raise ModelError(f"{tensor} is {tensor.type}; TensorFlow Lite Micro supports {names}")
     return tuple(types)
 
 
 def moved(call: Call, most: int, types: Sequence[str] = EVERY) -> tuple[Value, Value]:
-    """Input and output of one format, and of one of these types."""
+    """Return input and output, which must have one format and one of these types."""
     call.counts(1, most)
     types = of_types(call, 0, types)
     x, output = call.brought(0, *types), call.output(0, *types)
@@ -49,16 +49,16 @@ def moved(call: Call, most: int, types: Sequence[str] = EVERY) -> tuple[Value, V
 
 
 def in_format(call: Call, x: Value, output: Value) -> Value:
-    """A tensor as if it had the format of the output, where the framework looks at types alone."""
+    """Return a tensor in the output's format, because the framework compares only the types."""
     if x.dtype != output.dtype or (x.scale, x.zero) == (output.scale, output.zero):
         same_format(x, output)
         return x
-    call.warn(f"{x.name[:60]!r} has another scale than its output, which is not looked at")
+    call.warn(f"the format of {x.name[:60]!r} differs from that of its output; it is ignored")
     return replace(x, scale=output.scale, zero=output.zero)
 
 
 def low(call: Call, index: int) -> Value:
-    """Places, of which those of 64 bits have their low halves taken."""
+    """Return an input of indices as int32; of int64 take the low halves."""
     places = call.brought(index, "INT32", "INT64")
     if places.dtype == "int32":
         return places
@@ -67,32 +67,35 @@ def low(call: Call, index: int) -> Value:
 
 
 def bring(call: Call, part: str, like: Value, numbers: np.ndarray) -> Value:
-    """A constant of the operator's own; like: its shape and its type, and whose part it is."""
+    """Add a constant of the operator; `like` gives its shape, type and stem of the name."""
     function = f"tflm_constant_{SUFFIXES[like.dtype]}"
     return call.part(part, like, function, {"length": like.size}, [], numbers.reshape(-1))
 
 
 def reshape(call: Call) -> None:
-    """RESHAPE, SQUEEZE, EXPAND_DIMS: the same numbers in another shape, which need no call."""
+    """Convert RESHAPE, SQUEEZE and EXPAND_DIMS to an alias, without a call."""
     x, output = moved(call, 2, _RESHAPED.get(call.operator.name, EVERY))
     if x.size != output.size:
-        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
+        raise ModelError(
+            f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
+            "many elements"
+        )
     call.builder.alias(call.operator.outputs[0], output, x)
 
 
 def expect(output: Value, shape: Sequence[int]) -> None:
-    """Refuse an output of another shape than the operator makes."""
+    """Raise ModelError if the output differs from the shape that the operator computes."""
     if output.shape != tuple(shape):
         raise ModelError(f"its output is {list(output.shape)}; it must be {list(shape)}")
 
 
 def concatenate(call: Call) -> None:
-    """CONCATENATION along one axis, two tensors at a time."""
+    """Convert CONCATENATION along one axis to calls that concatenate two tensors each."""
     call.counts(1, _MOST)
     types = of_types(call, 0, EVERY)
     options, output = call.options("ConcatenationOptions"), call.output(0, *types)
     if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
-        raise ModelError("it has a fused activation; it only moves numbers")
+        raise ModelError("it has a fused activation; it must have none")
     parts = [call.brought(index, *types) for index in range(len(call.operator.inputs))]
     rank = len(output.shape)
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
@@ -104,7 +107,8 @@ def concatenate(call: Call) -> None:
             != output.shape[:axis] + output.shape[axis + 1 :]
         ):
             raise ModelError(
-                f"its input {list(part.shape)} is not a part of its output {list(output.shape)}"
+                f"its input is {list(part.shape)} and its output {list(output.shape)}; all axes "
+                f"except {axis} must be equal"
             )
     expect(
         output, (*output.shape[:axis], sum(p.shape[axis] for p in parts), *output.shape[axis + 1 :])
@@ -113,7 +117,7 @@ def concatenate(call: Call) -> None:
 
 
 def pack(call: Call) -> None:
-    """PACK: tensors of one shape side by side along a new axis."""
+    """Convert PACK: stack tensors of one shape along a new axis."""
     call.counts(1, 1000)
     types = of_types(call, 0, ("INT8", "INT16", "INT32", "INT64", "FLOAT32"))
     output = call.output(0, *types)
@@ -125,14 +129,15 @@ def pack(call: Call) -> None:
         same_format(part, output)
         if part.shape != parts[0].shape:
             raise ModelError(
-                f"its input {list(part.shape)} is not a part of its output {list(output.shape)}"
+                f"its inputs are {list(parts[0].shape)} and {list(part.shape)}; all inputs must "
+                "have one shape"
             )
     shape = (*output.shape[:axis], 1, *output.shape[axis + 1 :])
     _join(call, [replace(part, shape=shape) for part in parts], output, axis)
 
 
 def _rescaled(call: Call, part: Value, output: Value) -> Value:
-    """A part in the scale of the output; TensorFlow Lite had this for uint8 alone."""
+    """Return a part in the output's format; TensorFlow Lite rescales uint8 only."""
     if (part.scale, part.zero) == (output.scale, output.zero):
         return part
     if part.dtype == "int16" == output.dtype:
@@ -144,12 +149,14 @@ def _rescaled(call: Call, part: Value, output: Value) -> Value:
     with np.errstate(all="ignore"):
         factors = rescale_factors(part.scale, part.zero, output.scale)
     if not np.isfinite(factors.view(np.float32)).all():
-        raise ModelError(f"its scales {part.scale:g} and {output.scale:g} do not fit each other")
+        raise ModelError(
+            f"its scales are {part.scale:g} and {output.scale:g}; their ratio must be finite"
+        )
     return call.part("rescaled", like, "tflm_rescale_u8", params, [part], factors)
 
 
 def _join(call: Call, parts: list[Value], output: Value, axis: int) -> None:
-    """Neighbours two by two, until two are left, which make the output."""
+    """Concatenate adjacent pairs repeatedly; the last pair gives the output."""
     function = f"tflm_concatenation_{SUFFIXES[output.dtype]}"
     outer = math.prod(output.shape[:axis])
     if len(parts) == 1:

@@ -1,4 +1,4 @@
-"""Every operator of a .tflite file, whether it runs and why not: all reasons, not one only."""
+"""A report on every operator of a .tflite file: supported or not, with all reasons."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .tflm_rejections import TAKEN, refused
 
 @dataclass(frozen=True)
 class Finding:
-    """What becomes of an operator, the index-th of the file.
+    """The result for one operator.
 
-    reason: why it does not run; "" if it does. tflm: why TensorFlow Lite Micro does not take it
-    either, in its words; "" if nothing is known that it refuses. looked_at: False where it reads
-    what an operator that does not run would make, in a format that nobody knows.
+    index: position of the operator in the file. reason: why the operator does not run; "" if it
+    runs. tflm: error message of TensorFlow Lite Micro for the operator; "" if none is known.
+    looked_at: False if the format of an input is unknown, because its operator does not run.
     """
 
     operator: str
@@ -34,19 +34,19 @@ class Finding:
 
     @property
     def words(self) -> str:
-        """Why it does not run, and what TensorFlow Lite Micro says of it."""
+        """The reason, and what TensorFlow Lite Micro does with the operator."""
         if not self.looked_at:
             return self.reason
         if self.tflm:
-            return f"{self.reason}. TensorFlow Lite Micro refuses it, too: {self.tflm}"
+            return f"{self.reason}. TensorFlow Lite Micro also rejects it: {self.tflm}"
         if self.operator in TAKEN:
-            return f"{self.reason}. TensorFlow Lite Micro has this operator"
+            return f"{self.reason}. TensorFlow Lite Micro supports this operator"
         return self.reason
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A file: its operators, faults of the whole, and the network if it can be loaded."""
+    """The report on a file: operators, faults of the whole file, and the network if it loads."""
 
     name: str
     findings: tuple[Finding, ...]
@@ -60,7 +60,7 @@ class Examined:
 
     @property
     def groups(self) -> list[tuple[Finding, int]]:
-        """Operators that do not run, the first of those that have the same reason, and how many."""
+        """Operators that do not run, grouped by reason: the first of each group, and the count."""
         found: dict[tuple[str, str], list[Finding]] = {}
         for each in self.failed:
             found.setdefault((each.operator, _general(each.words)), []).append(each)
@@ -68,7 +68,7 @@ class Examined:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the file cannot be loaded, in sentences."""
+        """The reasons why the file does not load, as sentences."""
         return (
             *self.faults,
             *(
@@ -80,15 +80,15 @@ class Examined:
 
 
 def _general(reason: str) -> str:
-    """A reason without what differs between operators of a kind: tensors, sizes, formats."""
+    """Replace tensors, sizes and formats in a reason, so that equal faults compare equal."""
     return re.sub(r"\('.*?'\)|'[^']*/[^']*'|\d+", "#", reason)
 
 
 def examined(path: Path) -> Examined:
-    """What becomes of each operator of a file, in the file's order.
+    """Return the report on each operator of a file, in the file's order.
 
-    After an operator that does not run, others go on with what the file says of its outputs. Raises
-    ModelError for what is no such file or is damaged.
+    After an operator that does not run, the report continues with the file's description of its
+    outputs. Raises ModelError if the file is damaged or no .tflite file.
     """
     model = read(path)
     try:
@@ -98,7 +98,7 @@ def examined(path: Path) -> Examined:
 
 
 class _Examination:
-    """One file under examination. unknown: tensors that nothing is known of."""
+    """A file under examination. unknown: tensors whose format is unknown."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.builder = model, Builder(model)
@@ -106,7 +106,7 @@ class _Examination:
         self.faults: list[str] = []
 
     def result(self) -> Examined:
-        """All that is found."""
+        """Examine all operators and return the report."""
         operators = self._started(self._ended(kept(self.model)))
         found = {each.index: each for each in map(self._finding, operators)}
         findings = tuple(
@@ -121,10 +121,10 @@ class _Examination:
         return Examined(self.model.name, findings, tuple(self.faults), graph)
 
     def _ended(self, operators: list[Operator]) -> list[Operator]:
-        """Those up to the network's outputs."""
+        """Return the operators up to the network's outputs."""
         for name, indices in (("inputs", self.model.inputs), ("outputs", self.model.outputs)):
             if not indices:
-                self.faults.append(f"it has no {name}")
+                self.faults.append(f"it has no {name}; it must have at least one")
         try:
             return network_outputs(self.model, operators)[1]
         except ModelError as error:
@@ -132,7 +132,7 @@ class _Examination:
             return operators
 
     def _started(self, operators: list[Operator]) -> list[Operator]:
-        """Those behind the network's inputs."""
+        """Return the operators after the network's inputs."""
         for index in dict.fromkeys(self.model.inputs):
             try:
                 _, operators = start(self.builder, index, operators)
@@ -150,16 +150,16 @@ class _Examination:
         return Finding(operator.name, operator.index, reason, tflm, not unseen)
 
     def _unseen(self, operator: Operator) -> str:
-        """Why an operator is not looked at."""
+        """Return the reason for skipping an operator; "" if it can be examined."""
         if self.builder.full:
-            return "not looked at, as the network is too large already"
+            return "not looked at, because the network is already too large"
         if self.unknown.isdisjoint(operator.inputs):
             return ""
-        return "not looked at, as it reads what an operator before it does not make"
+        return "not looked at, because it reads the output of an operator that does not run"
 
     def _reason(self, operator: Operator) -> str:
         if operator.name not in CONVERTERS:
-            return "it is not supported"
+            return "the operator is not supported"
         try:
             CONVERTERS[operator.name](Call(operator, self.builder))
         except Error as error:
@@ -167,7 +167,7 @@ class _Examination:
         return ""
 
     def _described(self, indices: tuple[int, ...]) -> None:
-        """Take tensors that no call makes as the file describes them."""
+        """Give tensors that no call computes the format of the file."""
         for index in self._unmade(indices):
             try:
                 self.builder.make(index, self.builder.declared(index, *BARE))

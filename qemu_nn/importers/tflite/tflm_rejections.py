@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro refuses, in its own words: recorded, or read in its source."""
+"""Operators that TensorFlow Lite Micro rejects, with its messages from recordings or its source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...errors import Error
 from .call import Options
 from .parser import Model, Operator
 
-#: The operators that TensorFlow Lite Micro has, of the format and of its own; 90b983c2.
+#: Operators of TensorFlow Lite Micro at commit 90b983c2, builtin and custom.
 _TAKEN = (
     "ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL "
     "BATCH_TO_SPACE_ND BROADCAST_ARGS BROADCAST_TO CALL_ONCE CAST CEIL CONCATENATION CONV_2D "
@@ -30,14 +30,17 @@ _TAKEN = (
 )
 TAKEN = frozenset(_TAKEN.split())
 
-#: Type of the format -> its number in TensorFlow Lite Micro's messages.
+#: Type -> its number in TensorFlow Lite Micro's messages.
 _NUMBERS = {"FLOAT32": 1, "INT32": 2, "UINT8": 3, "INT64": 4, "BOOL": 6, "INT16": 7, "INT8": 9}
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """operators: names. types: of the tensor, an input or, if negative, an output (-1 the first).
-    words: what is said, with {type}, {number} of the type, and {operator}."""
+    """A rejection by the type of one tensor.
+
+    operators, types: names, separated by spaces. words: the message, with the placeholders {type},
+    {number} (of the type) and {operator}. tensor: index of an input, or -1 - index of an output.
+    """
 
     operators: str
     types: str
@@ -73,14 +76,14 @@ REFUSALS = (
 
 
 def _hybrid(model: Model, operator: Operator) -> str:
-    """Real numbers with weights of integers."""
+    """Return the message for float activations with integer weights."""
     kinds = [model.tensor(index).type for index in operator.inputs[:2]]
     mixed = kinds[0] == "FLOAT32" and kinds[-1] != "FLOAT32"
     return "Hybrid models are not supported on TFLite Micro." if mixed else ""
 
 
 def _sliced(model: Model, operator: Operator) -> str:
-    """Computed places, an ellipsis, or new axes."""
+    """Return the message for computed slice bounds, an ellipsis or new axes."""
     for index, name in zip(operator.inputs[1:], ("begin", "end", "strides")):
         if model.tensor(index).data is None:
             return f"Non-constant >{name}< tensor is not supported"
@@ -90,18 +93,18 @@ def _sliced(model: Model, operator: Operator) -> str:
 
 
 def _transposed(model: Model, operator: Operator) -> str:
-    """16-bit numbers without a bias of 64 bits: it ends in a crash, or in a failed assertion."""
+    """Return the crash or failed assertion for 16-bit activations without a 64-bit bias."""
     if model.tensor(operator.inputs[2]).type != "INT16":
         return ""
     bias = [model.tensor(index).type for index in operator.inputs[3:4] if index >= 0]
     if not bias:
-        return "it reads the bias through a null pointer and crashes"
+        return "it reads the missing bias through a null pointer and crashes"
     limits = "x >= -(static_cast<int64_t>(1) << 47) && x < (static_cast<int64_t>(1) << 47)"
     return f"Assertion `{limits}' failed." if bias == ["INT32"] else ""
 
 
 def _added(model: Model, operator: Operator) -> str:
-    """Integers in several formats."""
+    """Return the message for inputs of different scales or zero points."""
     tensors = [model.tensor(index) for index in operator.inputs]
     for field in ("zeros", "scales"):
         if len({getattr(tensor, field).tobytes() for tensor in tensors}) > 1:
@@ -110,7 +113,7 @@ def _added(model: Model, operator: Operator) -> str:
     return ""
 
 
-#: Operator -> says what more than types is refused, "" if nothing.
+#: Operator -> the function that checks more than types; it returns a message, or "".
 _CASES: dict[str, Callable[[Model, Operator], str]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), _hybrid),
     "STRIDED_SLICE": _sliced,
@@ -120,14 +123,14 @@ _CASES: dict[str, Callable[[Model, Operator], str]] = {
 
 
 def refused(model: Model, operator: Operator) -> str:
-    """Why TensorFlow Lite Micro refuses an operator, in its words; "" if nothing is known."""
+    """Return TensorFlow Lite Micro's message for a rejected operator; "" if none is known."""
     if operator.name not in TAKEN:
         return f"Didn't find op for builtin opcode '{operator.name}'"
     try:
         return _of_types(model, operator) or _CASES.get(operator.name, lambda *_: "")(
             model, operator
         )
-    except (Error, IndexError, AttributeError):  # a damaged operator, of which nothing is recorded
+    except (Error, IndexError, AttributeError):  # no message is recorded for a damaged operator
         return ""
 
 
