@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_cluster import Client
+from thread_client import Client
 
 import qemu_nn
 from qemu_nn.analysis.errors import errors_of

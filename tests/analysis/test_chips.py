@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_pickle import float_network
+from float_classifiers import float_network
 
 import qemu_nn
 from qemu_nn import chips, cmsis, targets

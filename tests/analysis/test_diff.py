@@ -7,8 +7,8 @@ import affine_networks
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from float_classifiers import float_network
 from networks import classifier, recurrent
-from test_pickle import float_network
 
 import qemu_nn
 from qemu_nn import Network

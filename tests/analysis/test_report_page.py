@@ -12,7 +12,7 @@ from pathlib import Path
 import affine_networks
 import numpy as np
 import pytest
-from test_pickle import float_network
+from float_classifiers import float_network
 
 import qemu_nn
 from qemu_nn import Network

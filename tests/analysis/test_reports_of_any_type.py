@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from test_inputs_of_files import LENGTH, chosen, counted, declared
+from choosing_networks import LENGTH, chosen, counted, declared
 
 import qemu_nn
 from qemu_nn.analysis.compare import difference

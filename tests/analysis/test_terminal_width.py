@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 from paths import SHARED
-from test_reprs import NETWORKS, many
+from shown_networks import NETWORKS, many
 
 from qemu_nn.analysis.float_table import float_table, float_text
 from qemu_nn.analysis.short_names import short_names

@@ -6,7 +6,7 @@ import networks
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_cluster import Client
+from thread_client import Client
 
 from qemu_nn import cmsis
 from qemu_nn.analysis.variants import compare_profiles

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from float_classifiers import float_network
 from networks import classifier, recurrent
-from test_pickle import float_network
 
 import qemu_nn
 from qemu_nn import cmsis

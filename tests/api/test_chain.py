@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from paths import SHARED
+from recorded_frontend import RECORDED
 from sound import sound
-from test_micro_frontend import RECORDED
 
 import qemu_nn
 from qemu_nn.cli.main import main

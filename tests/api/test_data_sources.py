@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from large_files import large
 
 import qemu_nn
 from qemu_nn.api.data import batches, batches_by_name
@@ -309,16 +310,6 @@ def test_pipes_and_circles_of_links_are_refused(folder):
             read(folder / name)
         with pytest.raises(Error, match=f"cannot read .*{name}"):
             read(X, labels=folder / name)
-
-
-def large(path, count, shape=(32, 32, 3), descr="|u1"):
-    """A .npy file of so many samples of zeros, which takes no place on most disks."""
-    shape = (count, *shape)
-    with open(path, "wb") as file:
-        header = {"descr": descr, "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + int(np.prod(shape)))
-    return path
 
 
 def test_a_large_file_is_never_held_whole(tmp_path):

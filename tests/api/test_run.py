@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from feature_networks import chain, network, put
+from large_files import large
 from networks import classifier, recurrent
 from sound import sound
-from test_cluster import Client
-from test_data_files import chain, network, put
-from test_data_sources import large
+from thread_client import Client
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from float_classifiers import classifier, data
 from networks import recurrent
-from test_cluster import Client
+from thread_client import Client
 
 import qemu_nn
 from qemu_nn.analysis.task_type import kind_of, scores_of
@@ -174,7 +174,7 @@ def test_one_output_is_a_probability_if_the_caller_says_so():
 
 
 def test_the_npu_s_layers_are_evaluated_beside_their_float_ones(tmp_path):
-    from test_cli_ndk import LAYERS, PARAMS, X
+    from ndk_classifier import LAYERS, PARAMS, X
 
     import qemu_nn.ndk as ndk
     from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers

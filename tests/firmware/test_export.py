@@ -9,6 +9,7 @@ import networks
 import numpy as np
 import published
 import pytest
+from c_compilers import COMPILERS
 from click.testing import CliRunner
 from exported import check, flip, needs, write
 from paths import TESTS
@@ -28,7 +29,6 @@ from qemu_nn.targets import all_profiles, profile
 
 pytestmark = pytest.mark.compiles
 
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 on_pc = needs("pc")
 
 SQUARE = {"dim_vec": 4, "num_of_rows": 4, "bias_shift": 0, "out_shift": 0}

@@ -4,8 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from exported import needs, write
-from test_export_s8 import difference
+from exported import difference, needs, write
 
 pytestmark = pytest.mark.compiles
 

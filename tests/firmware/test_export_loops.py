@@ -5,7 +5,8 @@ import pytest
 from exported import check, needs, write
 
 pytest.importorskip("tflite")
-from test_while_loops import LOOPS, load, named, recorded
+from recorded_loops import load, named, recorded
+from tflite_loops import LOOPS
 
 pytestmark = pytest.mark.compiles
 

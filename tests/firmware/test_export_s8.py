@@ -7,15 +7,13 @@ import subprocess
 import affine_networks
 import numpy as np
 import pytest
-from exported import check, flip, needs, write
+from c_compilers import COMPILERS
+from exported import check, difference, flip, needs, write
 from paths import TESTS
-from test_export import COMPILERS
 
 from qemu_nn.api import golden as pipeline
 from qemu_nn.bench.s8_networks import S8_NETWORKS
-from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers.c_header import read_array, read_integer
-from qemu_nn.ir.graph import Graph, Node, Tensor
 
 pytestmark = pytest.mark.compiles
 
@@ -139,22 +137,6 @@ def test_memory_is_what_the_report_says(project):
     header = (project / "network.h").read_text()
     assert f"#define NETWORK_RAM {told['activation_bytes']}\n" in header
     assert f"#define NETWORK_FLASH {told['weight_bytes']}\n" in header
-
-
-def difference():
-    """A network that calls a function which CMSIS-NN has not, and one that it has."""
-    either = {"offset": 3, "mult": 2**30, "shift": 0}
-    params = {f"input_{i}_{name}": value for i in (1, 2) for name, value in either.items()}
-    params.update({f"out_{name}": value for name, value in either.items()})
-    params.update(left_shift=20, act_min=-128, act_max=127, block_size=6, out_shift=-19)
-    names = {"sub": "tflm_sub_s8", "sum": "arm_elementwise_add_s8"}
-    nodes, source = [], "x"
-    for name, function in names.items():
-        output = Tensor(name, (6,), "int8", scale=0.5, zero_point=3)
-        nodes.append(Node(FUNCTIONS[function], params, (source, "x"), output))
-        source = name
-    entry = Tensor("x", (6,), "int8", scale=0.5, zero_point=-3)
-    return Graph("difference", (entry,), tuple(nodes), ("sum",), {})
 
 
 @everywhere

@@ -7,7 +7,7 @@ from dataclasses import replace
 import affine_networks
 import numpy as np
 import pytest
-from test_golden_sets import COMPILERS, STRICT, compiled, needs_compiler
+from c_compilers import COMPILERS, STRICT, compiled, needs_compiler
 
 from qemu_nn.analysis import golden_set
 from qemu_nn.api import golden as pipeline

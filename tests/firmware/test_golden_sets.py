@@ -1,7 +1,6 @@
 """A golden set holds what the session computes, whole, the same each time, and as C that checks."""
 
 import json
-import shutil
 import subprocess
 import warnings
 import zlib
@@ -9,15 +8,13 @@ import zlib
 import networks
 import numpy as np
 import pytest
+from c_compilers import COMPILERS, STRICT, compiled, needs_compiler
 
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error, Refused
 from qemu_nn.firmware.golden import Names
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import all_profiles
-
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def write(folder, graph=None, count=2, **profile):
@@ -35,19 +32,6 @@ def contents(folder):
 
 def manifest(folder):
     return json.loads((folder / "manifest.json").read_text())
-
-
-def compiled(compiler, folder, main, *flags):
-    """The lines that a program prints which is built from main.c and the golden set."""
-    (folder.parent / "main.c").write_text(main)
-    program = folder.parent / "program"
-    sources = [folder.parent / "main.c", folder / "golden_check.c"]
-    command = [compiler, *STRICT, *flags, f"-I{folder}", *sources, "-o", program]
-    subprocess.run(command, check=True, capture_output=True)
-    return subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
-
-
-needs_compiler = pytest.mark.skipif(not COMPILERS, reason="there is no C compiler here")
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m3"])

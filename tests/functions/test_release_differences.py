@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from exported import check, needs, write
+from lstm_networks import lstm_network
 from paths import SHARED
-from test_s8_states import lstm_network
 
 import qemu_nn
 from qemu_nn import cmsis, releases

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from paths import ROOT
-from test_docstrings import SURFACE
+from public_surface import SURFACE
 
 import qemu_nn
 from qemu_nn import functions

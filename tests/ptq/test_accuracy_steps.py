@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from branched_network import SCHEMES, inputs, lowered, network, on_grid, same, scheme
 from click.testing import CliRunner
 from float_classifiers import classifier, data
-from test_cluster import Client
+from thread_client import Client
 
 import qemu_nn
 from qemu_nn.api.golden import FloatNetwork
@@ -15,48 +16,14 @@ from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lowering.mixed import mixed, neighbours
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
 from qemu_nn.ptq import mixed_precision as widths_of
-from qemu_nn.ptq.schemes import scheme_of
 from qemu_nn.quantizer.adaptive_rounding import loss, rounded, sums
 from qemu_nn.quantizer.affine_rules import Rescale
 from qemu_nn.quantizer.avgpool_to_conv import convolved
 from qemu_nn.quantizer.bias_correction import corrected
 from qemu_nn.quantizer.cross_layer_equalization import STRENGTHS, channel_groups, equalized
 from qemu_nn.quantizer.im2col import matrix, windows
-from qemu_nn.quantizer.statistics import observe
 from qemu_nn.quantizer.steps import STEPS, seen_on
 from qemu_nn.runtime.evaluate import evaluate
-from qemu_nn.targets import profile
-
-
-def network(limit=None, slope=0.25, seed=3):
-    """Two branches that are added, a depthwise layer, pools, and a fully connected layer behind;
-    channels of very different size."""
-    rng = np.random.default_rng(seed)
-
-    def conv(out, size, depth, groups=1):
-        spread = 2.0 ** rng.uniform(-3, 3, (out, 1, 1, 1))
-        weights = rng.normal(size=(out, size, size, depth)) / size * spread
-        pads = (size // 2,) * 4
-        return Conv(weights, rng.normal(size=out) * spread.ravel(), pads=pads, groups=groups)
-
-    nodes = [
-        FloatNode("first", conv(8, 3, 2), ("x",)),
-        FloatNode("relu", Relu(limit=limit), ("first",)),
-        FloatNode("depthwise", conv(8, 3, 1, groups=8), ("relu",)),
-        FloatNode("leaky", Relu(slope=slope), ("depthwise",)),
-        FloatNode("point", conv(8, 1, 8), ("leaky",)),
-        FloatNode("side", conv(8, 1, 8), ("leaky",)),
-        FloatNode("sum", Elementwise("add"), ("point", "side")),
-        FloatNode("relu2", Relu(), ("sum",)),
-        FloatNode("pool", Pool("average", (3, 3), (3, 3)), ("relu2",)),
-        FloatNode("flat", Reshape((32,)), ("pool",)),
-        FloatNode("dense", Dense(rng.normal(size=(5, 32)) / 9, rng.normal(size=5)), ("flat",)),
-    ]
-    return FloatGraph("net", "x", (6, 6, 2), "NHWC", tuple(nodes), ("dense",))
-
-
-def inputs(count=12, seed=4):
-    return np.random.default_rng(seed).normal(size=(count, 6, 6, 2))
 
 
 def largest(graph, x):
@@ -131,32 +98,6 @@ def test_a_layer_behind_makes_up_for_averages_at_the_border(pool):
     assert convolved(graph, {"dense"}).node("pool").operator == pool
     seen = graph.with_nodes([*old.values(), FloatNode("other", Relu(), ("flat",))])
     assert convolved(seen).node("pool").operator == pool
-
-
-SCHEMES = {
-    "power2": ("power2", "5.9.0", 8),
-    "power2-16": ("power2", "5.9.0", 16),
-    "affine": ("affine", "7.0.0", 8),
-    "affine-16": ("affine", "7.0.0", 16),
-}
-
-
-def scheme(name):
-    kind, cmsis, bits = SCHEMES[name]
-    return scheme_of(kind, profile("cortex-m4", cmsis, None), None, bits, "minmax", "minmax")
-
-
-def lowered(name, graph, x):
-    """A network's scheme, formats, and its graph in operators that have functions."""
-    own = scheme(name)
-    prepared, _ = own.prepare(graph)
-    return own, own.assign_formats(prepared, observe(prepared, [x]), {}), prepared
-
-
-def on_grid(values, steps, limits):
-    integers = values / steps
-    inside = (np.rint(integers) >= limits[0]) & (np.rint(integers) <= limits[1])
-    return np.allclose(integers, np.rint(integers), atol=1e-6) and inside.all()
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -243,13 +184,6 @@ def test_correcting_removes_the_mean_error():
     assert (after <= before).all()
     assert after.max() < before.max() / 5
     assert on_grid(result.node("first").operator.bias, grid.biases, grid.bias_limits)
-
-
-def same(first, second):
-    ours, theirs = first.graph, second.graph
-    return ours.nodes == theirs.nodes and all(
-        np.array_equal(ours.arrays[name], theirs.arrays[name]) for name in ours.arrays
-    )
 
 
 def closeness(quantized, x):

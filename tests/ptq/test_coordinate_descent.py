@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_accuracy_steps import SCHEMES, inputs, lowered, network, on_grid, same
-from test_resume_steps import quantized
+from branched_network import SCHEMES, inputs, lowered, network, on_grid, same
+from resumable_network import quantized
 
 import qemu_nn
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from float_classifiers import classifier, data
-from test_cluster import Client
+from thread_client import Client
 
 import qemu_nn
 from qemu_nn.errors import Error, ModelError

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from test_published_float_models import FLOAT
+from published_float_models import FLOAT
 
 import qemu_nn
 

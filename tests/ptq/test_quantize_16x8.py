@@ -3,17 +3,17 @@
 import exported
 import numpy as np
 import pytest
+from affine_operators import CASES, errors, functions, quantized
+from affine_quantizing import affine, classifier, noise, tflite_multiplier
 from click.testing import CliRunner
-from test_lower_s8 import CASES, errors, functions, quantized
-from test_published_float_models import FLOAT, MODELS, loaded
-from test_published_float_models_affine import LEAST, scores
-from test_quantize_affine import affine, float_network, noise, tflite_multiplier
+from published_float_models import FLOAT, MODELS, loaded
+from published_float_scores import LEAST, scores
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape, Sigmoid, Softmax
+from qemu_nn.operators import Conv, Dense, Relu
 
 RNG = np.random.default_rng(16)
 
@@ -61,32 +61,6 @@ def test_a_layer_has_the_numbers_of_tflites_formulas():
     np.testing.assert_array_equal(rows[0], np.round([0.1, -0.2] / (scales.astype(float) * source)))
     pairs = [tflite_multiplier(source * float(s) / node.output.scale) for s in scales]
     assert list(zip(*rows[1:].tolist())) == pairs
-
-
-def classifier(x):
-    """Convolutions of every kind, a sum, a gate, a dense layer, softmax."""
-    rng = np.random.default_rng(3)
-    nodes = [
-        (
-            "grouped",
-            Conv(rng.normal(size=(8, 3, 3, 2)), None, (2, 2), (0, 0, 1, 1), groups=2),
-            ("x",),
-        ),
-        ("relu", Relu(limit=6.0), ("grouped",)),
-        (
-            "dw",
-            Conv(rng.normal(size=(8, 3, 3, 1)), np.ones(8), pads=(1, 1, 1, 1), groups=8),
-            ("relu",),
-        ),
-        ("gate", Sigmoid(), ("dw",)),
-        ("gated", Elementwise("multiply"), ("gate", "relu")),
-        ("sum", Elementwise("add"), ("gated", "relu")),
-        ("pool", Pool("average", (2, 2), (2, 2)), ("sum",)),
-        ("flat", Reshape((32,)), ("pool",)),
-        ("fc", Dense(rng.normal(size=(3, 32)) / 8, np.ones(3)), ("flat",)),
-        ("prob", Softmax(0), ("fc",)),
-    ]
-    return float_network(nodes, x.shape[1:])
 
 
 @pytest.fixture(scope="module")

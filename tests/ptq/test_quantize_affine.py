@@ -1,16 +1,13 @@
 """Quantizing to scales and zero points: TFLite's numbers, and close to the float network."""
 
-import math
-
 import numpy as np
 import pytest
+from affine_quantizing import affine, float_network, noise, tflite_multiplier, values
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
     Affine,
     Clip,
@@ -29,35 +26,6 @@ from qemu_nn.targets import profile
 RNG = np.random.default_rng(21)
 
 
-def float_network(nodes, shape=(4, 4, 2), outputs=None):
-    """A network NHWC whose last node is its output."""
-    layout = "NHWC" if len(shape) == 3 else None
-    nodes = tuple(FloatNode(*node) for node in nodes)
-    outputs = outputs or (nodes[-1].name,)
-    return pipeline.FloatNetwork(FloatGraph("net", "x", shape, layout, nodes, outputs))
-
-
-def affine(nodes, data, outputs=None, **how):
-    shape = (data[0] if isinstance(data, tuple) else data).shape[1:]
-    network = float_network(nodes, shape, outputs)
-    return qemu_nn.quantize(network, data, scheme="affine", **how)
-
-
-def values(quantized, x):
-    """What the device computes of float inputs, as real numbers, by tensor."""
-    graph = quantized.graph
-    traced = quantized.session().run(graph.input.format.quantize(x), trace=True)
-    return {node.name: node.output.format.dequantize(traced[node.name]) for node in graph.nodes}
-
-
-def noise(quantized, x):
-    """Signal to noise of the output in dB."""
-    name = quantized.graph.outputs[0]
-    exact = qemu_nn.FloatNetwork(quantized.reference).evaluate(x, trace=True)[name]
-    got = values(quantized, x)[name].reshape(exact.shape)
-    return 10 * math.log10(np.sum(exact.astype(float) ** 2) / np.sum((got - exact) ** 2))
-
-
 # ---- the numbers of TFLite's scheme, computed here by its formulas ----
 
 
@@ -65,11 +33,6 @@ def tflite_format(low, high):
     low, high = np.float32(min(low, 0)), np.float32(max(high, 0))
     scale = np.float32(high - low) / np.float32(255)
     return float(scale), int(np.round(-128 - float(low) / float(scale)))
-
-
-def tflite_multiplier(real):
-    fraction, exponent = math.frexp(real)
-    return round(fraction * 2**31), exponent
 
 
 WEIGHTS = np.array([[[[0.5, -1.0]]], [[[0.25, 0.125]]], [[[0.0, 0.0]]]])

@@ -5,40 +5,15 @@ import zipfile
 
 import numpy as np
 import pytest
-from test_accuracy_steps import same
+from branched_network import same
+from resumable_network import STEPS, inputs, quantized
 
-import qemu_nn
-from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.errors import ModelError
-from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.operators import Conv, Dense, Pool, Relu, Reshape
 from qemu_nn.ptq import pipeline
 from qemu_nn.ptq.candidate import Plan
 from qemu_nn.ptq.checkpoint import Record
 from qemu_nn.qnz.float_network import float_entries
 from qemu_nn.quantizer import steps
-
-STEPS = ["average", "rows", "equalize", "round", "correct"]
-
-
-def network():
-    """A convolution, a pool, and a fully connected layer; channels of different size."""
-    rng = np.random.default_rng(3)
-    filters = rng.normal(size=(4, 3, 3, 1)) * 2.0 ** np.arange(4)[:, None, None, None]
-    nodes = [
-        FloatNode("conv", Conv(filters.transpose(0, 2, 1, 3), pads=(1, 1, 1, 1)), ("x",)),
-        FloatNode("relu", Relu(), ("conv",)),
-        FloatNode("pool", Pool("average", (2, 2), (2, 2)), ("relu",)),
-        FloatNode("flat", Reshape((16,)), ("pool",)),
-        FloatNode("dense", Dense(rng.normal(size=(3, 16)), rng.normal(size=3)), ("flat",)),
-    ]
-    return FloatGraph("net", "x", (4, 4, 1), "NHWC", tuple(nodes), ("dense",))
-
-
-def inputs(count=16, seed=66):
-    """Data of a seed with which every step gains, and ranges of all samples do."""
-    return np.random.default_rng(seed).normal(size=(count, 4, 4, 1))
-
 
 #: Other data, with which these steps gain.
 FEWER = {"x": inputs(seed=22), "scheme": "affine", "steps": ["equalize", "round", "correct"]}
@@ -46,11 +21,6 @@ FEWER = {"x": inputs(seed=22), "scheme": "affine", "steps": ["equalize", "round"
 
 def stopped(*_):
     raise KeyboardInterrupt
-
-
-def quantized(x=None, **how):
-    x = inputs() if x is None else x
-    return qemu_nn.quantize(FloatNetwork(network()), x, **{"steps": STEPS, **how})
 
 
 def interrupted(monkeypatch, step, **how):

@@ -4,37 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from bits import DEVICES, hold
+from bits import hold
+from channel_sums import BYTES, ONE_OF_EACH, channels_of, last_step, same, unclamped_call
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
-BYTES = np.arange(-128, 128)
 #: Pairs of bytes whose sums x + 127 y meet each integer between their ends.
 PAIRS = np.stack(np.meshgrid(BYTES, BYTES), axis=-1).astype(np.int8)
 WEIGHTS = np.array([1, 127], np.int8)
-ONE_OF_EACH = {d.rounding: d for d in reversed(DEVICES)}.values()
 
 #: Least and largest output, and its offset: rectified, bounded above too, and in the middle.
 RANGES = [(-128, 127, -128), (-128, 22, -128), (3, 127, 3), (-20, 90, -100), (-128, 127, -7)]
-
-
-def channels_of(rng, count, shifts):
-    """Bias, multiplier and shift: sums of neighbouring channels go on where those of one end."""
-    bias = (np.arange(count) - count // 2) * 32000 + rng.integers(-500, 500, count)
-    multiplier = rng.integers(2**30, 2**31, count)
-    multiplier[:3] = 2**30, 2**31 - 1, 0
-    shift = rng.integers(min(shifts), max(shifts) + 1, count)
-    rows = {"bias": bias, "multiplier": multiplier, "shift": shift}
-    return {name: row.astype(np.int32) for name, row in rows.items()}
-
-
-def same(value, *names):
-    return {f"{name}_{axis}": value for name in names for axis in "hw"}
-
-
-def last_step(limits):
-    least, most, offset = limits
-    return {"act_min": least, "act_max": most, "output_offset": offset}
 
 
 SHIFTS = [(-5, -5), (-8, -6), (-10, -9), (-12, -11), (-22, -13), (0, 3)]
@@ -78,18 +58,4 @@ def test_depthwise_convolutions(limits):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sums_that_end_before_outputs_are_clamped(seed):
-    """What a step behind the last sum would be is no matter; that it does not come early is."""
-    rng, count = np.random.default_rng(seed), 1024
-    offset = (128, 1, 127, 128)[seed]
-    params = {
-        **{"batches": 1, "input_c": 1, "filter_c": 1, "output_c": count, "input_offset": offset},
-        **same(16, "input", "output"),
-        **same(1, "filter", "stride", "dilation"),
-        **same(0, "pad"),
-        **last_step((3, 127, 3) if seed % 2 else (-128, 127, -128)),
-    }
-    arrays = channels_of(rng, count, (-7, -1))
-    arrays["bias"] = rng.integers(-40, 40, count).astype(np.int32)
-    weights = rng.integers(-4, 5, (count, 1, 1, 1)).astype(np.int8)
-    arguments = {**params, **arrays, "input": BYTES.astype(np.int8).reshape(1, 16, 16, 1)}
-    hold("arm_convolve_1x1_s8_fast", {**arguments, "filter": weights}, ONE_OF_EACH)
+    hold("arm_convolve_1x1_s8_fast", unclamped_call(seed), ONE_OF_EACH)

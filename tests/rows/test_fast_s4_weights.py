@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from hosts import fast_variants, may_ask
-from test_fast_s8_edge_cases import AXES, called, hold, one_pair, window
+from s8_layer_calls import AXES, called, hold, one_pair, window
 
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels

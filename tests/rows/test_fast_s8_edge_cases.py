@@ -3,10 +3,10 @@ tails of channels and pixels, windows that lie beside the image; and whole netwo
 
 import itertools
 
-import bits
 import numpy as np
 import pytest
 from hosts import may_ask
+from s8_layer_calls import AXES, HIGH, LOW, ROUNDINGS, WHOLE, called, hold, one_pair, window
 
 from qemu_nn import cmsis
 from qemu_nn.bench.s8_networks import S8_NETWORKS
@@ -19,15 +19,7 @@ from qemu_nn.testing.rows import assert_same
 
 pytestmark = pytest.mark.caps
 
-ROUNDINGS = ("double", "single")
-WHOLE = {"act_min": -128, "act_max": 127}
 RANGES = (WHOLE, {"act_min": -5, "act_max": 90}, {"act_min": -7, "act_max": -7})
-HIGH, LOW = 2**31 - 1, -(2**31)
-
-
-def hold(name, arguments, roundings=ROUNDINGS, core="cortex-m3"):
-    devices = [profile(core, "7.0.0", rounding) for rounding in roundings]
-    bits.hold(name, arguments, devices, none_leaves_it=True)
 
 
 #: How far the sums of pairs() could be from their bias, were the input another one.
@@ -146,17 +138,6 @@ def test_sums_wrap_around(bias, offset):
         hold("arm_fully_connected_per_channel_s8", arguments)
 
 
-def one_pair(rng, columns, rows, batches=1):
-    shape = {"batches": batches, "input_c": columns, "output_c": rows, "filter_offset": 0}
-    drawn = {"input": (batches, columns), "filter": (rows, columns)}
-    return {
-        **{**shape, "input_offset": 9, "output_offset": -3, **WHOLE},
-        **{"multiplier": 1518500250, "shift": -8 - columns.bit_length() // 2},
-        **{k: rng.integers(-128, 128, v).astype(np.int8) for k, v in drawn.items()},
-        "bias": rng.integers(-3000, 3000, rows).astype(np.int32),
-    }
-
-
 @pytest.mark.rows
 @pytest.mark.parametrize("rows", [*range(1, 36), 63, 64, 65, 79, 80, 81, 127, 129])
 def test_every_tail_of_outputs_and_of_inputs(rows):
@@ -170,40 +151,6 @@ def test_offsets_of_weights_are_not_forgotten(filter_offset):
     arguments = one_pair(np.random.default_rng(1), 20, 9) | {"filter_offset": filter_offset}
     want = cmsis.arm_fully_connected_s8(**arguments, variant="ref")
     assert_same(cmsis.arm_fully_connected_s8(**arguments), want)
-
-
-def window(axis, size, kernel, stride, dilation, pad, out):
-    found = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
-    return {f"{name}_{axis}": n for name, n in {**found, "output": out}.items()}
-
-
-#: size, kernel, stride, dilation, pad, outputs: windows wholly beside the image on either side,
-#: tails of every tile, and what networks have.
-AXES = (
-    (7, 3, 1, 1, 1, 7),
-    (7, 3, 2, 1, 0, 4),
-    (1, 1, 1, 1, 0, 1),
-    (5, 3, 1, 1, 5, 17),
-    (5, 2, 3, 3, 9, 9),
-    (37, 5, 1, 1, 2, 37),
-    (6, 4, 1, 2, 3, 6),
-    (2, 3, 5, 1, 1, 3),
-)
-
-
-def called(name, rng, windows, offset, **channels):
-    """A call with random images, weights and pairs; its sums land inside of the output's range."""
-    params = {**windows, **channels, "batches": 2, "input_offset": offset, "output_offset": 4}
-    params.update(WHOLE)
-    function = FUNCTIONS[name]
-    shapes = {array.name: (array.shape(params), array.dtype) for array in function.arrays}
-    limits = {"bias": 2000, "multiplier": HIGH, "shift": -7, "input": 127}
-    found = {}
-    for key, (shape, dtype) in shapes.items():
-        most = limits.get(key, 127)
-        low = 2**30 if key == "multiplier" else -12 if key == "shift" else -most - 1
-        found[key] = rng.integers(low, most, shape, endpoint=True).astype(dtype)
-    return {**params, **found}
 
 
 @pytest.mark.rows

@@ -6,7 +6,7 @@ import bits
 import numpy as np
 import pytest
 from hosts import fast_variants
-from test_fast_s8_edge_cases import HIGH, WHOLE
+from s8_layer_calls import HIGH, WHOLE
 
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels

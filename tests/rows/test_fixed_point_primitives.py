@@ -13,7 +13,26 @@ import subprocess
 
 import numpy as np
 import pytest
-from integers import clamp, divide, halves, join, octets, round_term, saturate, wrap
+from integers import (
+    clamp,
+    divide,
+    halves,
+    hm,
+    join,
+    multiplier16,
+    octets,
+    rdp,
+    requantize,
+    requantize64,
+    requantize64_tflm,
+    requantize_double,
+    requantize_lane,
+    requantize_single,
+    requantize_single_700,
+    round_term,
+    saturate,
+    wrap,
+)
 from paths import ROOT
 
 CSRC = ROOT / "csrc" / "common"
@@ -89,57 +108,9 @@ def mean(total, count):
     return (abs(total) + count // 2) // count * (1 if total > 0 else -1)
 
 
-def rdp(x, n):
-    """x / 2^n rounded to nearest, halves away from zero."""
-    return (abs(x) + 2**n // 2) // 2**n * (1 if x > 0 else -1)
-
-
-def hm(a, b):
-    """a * b / 2^31 rounded to nearest, halves up."""
-    return wrap((a * b + 2**30) // 2**31, 32)
-
-
-def requantize_double(x, multiplier, shift):
-    return rdp(hm(wrap(x << max(shift, 0), 32), multiplier), max(-shift, 0))
-
-
-def requantize_single(x, multiplier, shift):
-    return wrap((x * multiplier // 2 ** (30 - shift) + 1) // 2, 32)
-
-
-def requantize_single_700(x, multiplier, shift):
-    """The doubled product in 32 bits, and 1 more."""
-    return wrap(wrap(x * multiplier // 2 ** (30 - shift), 32) + 1, 32) >> 1
-
-
-def requantize_lane(x, multiplier, profile, shift):
-    if profile % 2 == 0 or shift < 0:
-        return requantize(x, multiplier, profile, shift)
-    return (wrap(x << shift + 1, 32) * multiplier // 2**31 + 1) // 2
-
-
-def requantize(x, multiplier, profile, shift):
-    """profile: of 7.0.0 below 24, then of main-2026-07."""
-    single = requantize_single_700 if profile < 24 else requantize_single
-    return (single if profile % 2 else requantize_double)(x, multiplier, shift)
-
-
 def requantize_twice(x, multiplier, shift):
     right = max(-shift, 1)
     return (hm(wrap(x << shift + right, 32), multiplier) + 2**right // 2) // 2**right
-
-
-def multiplier16(multiplier):
-    return min(2**15 - 1, (multiplier + 2**15) // 2**16)
-
-
-def requantize64(x, multiplier, shift):
-    return wrap(wrap(x * multiplier16(multiplier) // 2 ** (14 - shift), 32) + 1, 32) >> 1
-
-
-def requantize64_tflm(x, multiplier, shift):
-    product = x * multiplier16(multiplier)
-    return wrap((product + 2 ** (14 - shift)) // 2 ** (15 - shift), 32)
 
 
 def exp_near_eighth(x):

@@ -1,10 +1,10 @@
 """Functions in float32 = the real number, rounded once, by decimals of 60 places."""
 
 from decimal import Decimal, getcontext
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from decimals import rounded
 
 from qemu_nn import cmsis
 
@@ -84,18 +84,6 @@ EXACT = {
     "elu": below_one,
     "sqrt": Decimal.sqrt,
 }
-
-
-def rounded(value):
-    """A decimal as the nearest float32: the nearest of the three around its double."""
-    if abs(value) >= Decimal(2) ** 128 - Decimal(2) ** 103:
-        return np.float32(np.inf if value > 0 else -np.inf)
-    with np.errstate(over="ignore", under="ignore"):
-        near = np.float32(min(max(float(value), -3.4028234e38), 3.4028234e38))
-        around = [near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf))]
-    exact = Fraction(value)
-    finite = [x for x in around if np.isfinite(x)]
-    return min(finite, key=lambda x: abs(Fraction(float(x)) - exact))
 
 
 def check(name, x):

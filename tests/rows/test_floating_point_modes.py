@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import test_every_channel_sum
-import test_fast_lookup_tables
-from test_graph_fusion import DEVICE
+import table_rows
+from bits import hold
+from channel_sums import ONE_OF_EACH, unclamped_call
+from traced_runs import DEVICE
 
 from qemu_nn import cmsis
 from qemu_nn.kernels import table as kernels
@@ -83,16 +84,16 @@ def test_streams():
 
 def test_calls():
     with rounding_up():
-        test_every_channel_sum.test_sums_that_end_before_outputs_are_clamped(0)
+        hold("arm_convolve_1x1_s8_fast", unclamped_call(0), ONE_OF_EACH)
 
 
 @pytest.mark.parametrize("name", ["tflm_logistic_s8", "tflm_tanh_s8"])
 def test_tables(name):
     x = np.arange(-128, 128).astype(np.int8)
-    params = {**test_fast_lookup_tables.CASES[name].params, "length": 256}
-    want = list(test_fast_lookup_tables.outputs(name, params, x))
+    params = {**table_rows.CASES[name].params, "length": 256}
+    want = list(table_rows.outputs(name, params, x))
     with rounding_up():
-        got = list(test_fast_lookup_tables.outputs(name, params, x))
+        got = list(table_rows.outputs(name, params, x))
     for (_, before), (_, after) in zip(want, got):
         for variant, values in before.items():
             np.testing.assert_array_equal(after[variant], values, variant)

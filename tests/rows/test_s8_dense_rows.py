@@ -9,8 +9,7 @@ import pytest
 import recordings_s8
 from bits import DRAWN
 from hypothesis import given, settings
-from integers import clamp, saturate, wrap
-from test_fixed_point_primitives import requantize, requantize64, requantize_lane
+from integers import clamp, requantize, requantize64, requantize_lane, saturate, wrap
 
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused

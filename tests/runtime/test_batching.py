@@ -2,26 +2,17 @@
 
 import numpy as np
 import pytest
+from affine_networks import dense
 
 from qemu_nn.bench.networks import lenet5
 from qemu_nn.bench.s8_networks import ad_s8, kws_dscnn_s8
 from qemu_nn.runtime.session import BATCHES, Session, batched, random_inputs
 from qemu_nn.targets import profile
-from qemu_nn.testing.s8_builder import AffineBuilder
 
 pytestmark = pytest.mark.caps
 
 DEVICE = profile(cmsis="7.0.0")
 MORE, BATCH = BATCHES
-
-
-def dense(*widths):
-    """Fully connected layers, one after the other; the last one is not rectified."""
-    net = AffineBuilder("dense", widths[:1])
-    for index, width in enumerate(widths[1:-1], 1):
-        net.dense(f"dense{index}", width)
-    net.dense("last", widths[-1], relu=False)
-    return net.graph()
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 import os
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from paths import TESTS
+from thread_client import Client
 
 from qemu_nn.errors import Error
 from qemu_nn.runtime import cluster
@@ -15,28 +16,6 @@ from qemu_nn.runtime.cluster import Tree, each_block, reduce_blocks
 
 #: Who hears Ctrl-C: of a shell's job in the background nobody does.
 HEARD = signal.getsignal(signal.SIGINT)
-
-
-class Client:
-    """What is used of a dask.distributed.Client, on threads."""
-
-    def __init__(self, threads=3):
-        self.pool, self.threads = ThreadPoolExecutor(threads), threads
-        self.futures = []
-
-    def nthreads(self):
-        return {"a": self.threads}
-
-    def submit(self, function, *arguments):
-        given = [a.result() if hasattr(a, "result") else a for a in arguments]
-        self.futures.append(self.pool.submit(function, *given))
-        return self.futures[-1]
-
-    def map(self, function, *arguments, pure=True, retries=0):
-        return [self.submit(function, *each) for each in zip(*arguments)]
-
-    def gather(self, futures):
-        return [future.result() for future in futures]
 
 
 @dataclass(frozen=True)
@@ -221,9 +200,9 @@ class Logged:
 def processes(tmp_path, monkeypatch):
     """Return a cluster of two processes that import this file."""
     pytest.importorskip("distributed", reason="a cluster of processes needs dask")
-    here = str(Path(__file__).parent)
     before = os.environ.get("PYTHONPATH")
-    paths = [here, str(Path(cluster.__file__).parents[2]), *([before] if before else [])]
+    own = [Path(__file__).parent, TESTS / "support", Path(cluster.__file__).parents[2]]
+    paths = [*map(str, own), *([before] if before else [])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     with cluster.cluster(workers=2) as client:
         yield client

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_pickle import float_network
+from float_classifiers import float_network
 
 import qemu_nn
 from qemu_nn.analysis.errors import Tally

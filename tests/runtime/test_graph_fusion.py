@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from traced_runs import DEVICE, same_bytes
 
 import qemu_nn
 from qemu_nn import Network
@@ -20,7 +21,6 @@ from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.caps
 
-DEVICE = profile("cortex-m4", cmsis="7.0.0")
 _WHOLE = {"act_min": -128, "act_max": 127}
 
 
@@ -29,16 +29,6 @@ def unfolded(monkeypatch, *session):
     with monkeypatch.context() as patch:
         patch.setattr(planning, "fold", lambda graph, steps, profile: Folded(graph, steps))
         return Session(*session)
-
-
-def same_bytes(graph, samples=2, device=DEVICE, threads=1):
-    """Compare a run with a traced one, of every call; the steps that ran."""
-    session, x = Session(graph, device, threads=threads), random_inputs(graph, samples)
-    want, got = session.run(x, trace=True), session.run(x)
-    assert list(got) == [name for name in want if name in graph.outputs]
-    for name, values in got.items():
-        np.testing.assert_array_equal(values, want[name], name)
-    return [step.node.name for step in session.plan.steps]
 
 
 class Drawing:

@@ -9,13 +9,12 @@ import affine_networks
 import ndk_networks
 import numpy as np
 import pytest
+from float_classifiers import float_network
 from networks import classifier, recurrent
 
 from qemu_nn.api.golden import FloatNetwork, Network, example
 from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
-from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, run_layers
-from qemu_nn.operators import Conv, Dense, Relu, Reshape
 from qemu_nn.qnz.package import model_hash
 
 GRAPHS = {
@@ -28,17 +27,6 @@ GRAPHS = {
 
 def again(value):
     return pickle.loads(pickle.dumps(value))
-
-
-def float_network():
-    weights = np.random.default_rng(3).normal(size=(2, 3, 3, 1))
-    nodes = (
-        FloatNode("conv", Conv(weights, np.ones(2)), ("x",)),
-        FloatNode("relu", Relu(), ("conv",)),
-        FloatNode("flat", Reshape((72,)), ("relu",)),
-        FloatNode("y", Dense(np.ones((3, 72))), ("flat",)),
-    )
-    return FloatNetwork(FloatGraph("small", "x", (8, 8, 1), "NHWC", nodes, ("y",)))
 
 
 def inputs(graph, count=3):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from lstm_networks import LSTM, lstm_network
 
 from qemu_nn import cmsis
 from qemu_nn.errors import ModelError, Refused
@@ -17,10 +18,10 @@ from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
 
+RNG = np.random.default_rng(8)
 pytestmark = pytest.mark.caps
 
 DEVICE = profile(cmsis="main-2026-07")
-RNG = np.random.default_rng(8)
 
 SVDF = FUNCTIONS["arm_svdf_s8"]
 #: Two layers: 5 features to 4 units, these to 3.
@@ -175,44 +176,6 @@ def test_a_state_over_other_tensors_is_refused():
 
 
 # ---- LSTM ----
-
-LSTM = FUNCTIONS["arm_lstm_unidirectional_s8"]
-
-
-def lstm_arrays(params):
-    """Arrays of a call by C's names, without states."""
-    made = {}
-    for array in LSTM.arrays:
-        if not array.optional and array.name != "input":
-            made[array.name] = RNG.integers(-99, 99, array.shape(params)).astype(array.dtype)
-    return made
-
-
-def lstm_network(kept):
-    """A sequence for each sample; kept: both states go on from one to the next."""
-    flags = dict.fromkeys(("has_cell_state", "has_hidden_state"), int(kept))
-    params = {**LSTM.cases[0], "hidden_size": 6, "input_size": 5, **flags}
-    arrays = lstm_arrays(params)
-    states = (Tensor("cells", (6,), "int16"), Tensor("hidden", (6,), "int8")) if kept else ()
-    graph = Graph(
-        "lstm",
-        (Tensor("x", (28, 5), "int8"),),
-        (
-            Node(
-                LSTM,
-                params,
-                ("x", *(state.name for state in states)),
-                Tensor("lstm", (28, 6), "int8"),
-                "weights",
-                "bias",
-            ),
-        ),
-        ("lstm",),
-        {"weights": LSTM.weights_of(arrays), "bias": LSTM.bias_of(arrays)},
-        None,
-        states,
-    )
-    return graph, {**params, **arrays}
 
 
 def test_an_lstm_without_states_takes_its_input_alone():

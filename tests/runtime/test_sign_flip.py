@@ -1,8 +1,8 @@
 """Images whose sign bits are flipped for the dot products of the next call."""
 
 import pytest
-from test_batching import dense
-from test_graph_fusion import DEVICE, same_bytes
+from affine_networks import dense
+from traced_runs import DEVICE, same_bytes
 
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session

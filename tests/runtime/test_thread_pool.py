@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hosts import cap_at
 from paths import ROOT
-from test_fast_s8_edge_cases import window
+from s8_layer_calls import window
 
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS

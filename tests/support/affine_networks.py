@@ -20,3 +20,12 @@ def small():
 
 def images(count, seed=2):
     return np.random.default_rng(seed).integers(-128, 128, (count, 9, 8, 3), np.int8)
+
+
+def dense(*widths):
+    """Fully connected layers, one after the other; the last one is not rectified."""
+    net = AffineBuilder("dense", widths[:1])
+    for index, width in enumerate(widths[1:-1], 1):
+        net.dense(f"dense{index}", width)
+    net.dense("last", widths[-1], relu=False)
+    return net.graph()

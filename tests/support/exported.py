@@ -155,3 +155,19 @@ def _legal_params(rng, function, wanted):
         faults = function.fault(params, wanted)
         if sizes.output > 0 and max(needed) <= _ROOM // 2 and not faults:
             return params
+
+
+def difference():
+    """A network that calls a function which CMSIS-NN has not, and one that it has."""
+    either = {"offset": 3, "mult": 2**30, "shift": 0}
+    params = {f"input_{i}_{name}": value for i in (1, 2) for name, value in either.items()}
+    params.update({f"out_{name}": value for name, value in either.items()})
+    params.update(left_shift=20, act_min=-128, act_max=127, block_size=6, out_shift=-19)
+    names = {"sub": "tflm_sub_s8", "sum": "arm_elementwise_add_s8"}
+    nodes, source = [], "x"
+    for name, function in names.items():
+        output = Tensor(name, (6,), "int8", scale=0.5, zero_point=3)
+        nodes.append(Node(FUNCTIONS[function], params, (source, "x"), output))
+        source = name
+    entry = Tensor("x", (6,), "int8", scale=0.5, zero_point=-3)
+    return Graph("difference", (entry,), tuple(nodes), ("sum",), {})

@@ -33,3 +33,14 @@ def classifier(softmax=True, log=False, reshaped=True):
 
 def data(count=40):
     return np.random.default_rng(22).normal(2, 2, (count, *SHAPE)).astype(np.float32)
+
+
+def float_network():
+    weights = np.random.default_rng(3).normal(size=(2, 3, 3, 1))
+    nodes = (
+        FloatNode("conv", Conv(weights, np.ones(2)), ("x",)),
+        FloatNode("relu", Relu(), ("conv",)),
+        FloatNode("flat", Reshape((72,)), ("relu",)),
+        FloatNode("y", Dense(np.ones((3, 72))), ("flat",)),
+    )
+    return FloatNetwork(FloatGraph("small", "x", (8, 8, 1), "NHWC", nodes, ("y",)))

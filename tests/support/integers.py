@@ -47,3 +47,51 @@ def octets(word: int) -> tuple[int, int, int, int]:
 def join(lanes: Sequence[int], bits: int) -> int:
     """Lanes of so many bits, lowest first, as one unsigned word."""
     return sum((lane % (1 << bits)) << (bits * i) for i, lane in enumerate(lanes))
+
+
+def rdp(x, n):
+    """x / 2^n rounded to nearest, halves away from zero."""
+    return (abs(x) + 2**n // 2) // 2**n * (1 if x > 0 else -1)
+
+
+def hm(a, b):
+    """a * b / 2^31 rounded to nearest, halves up."""
+    return wrap((a * b + 2**30) // 2**31, 32)
+
+
+def requantize_double(x, multiplier, shift):
+    return rdp(hm(wrap(x << max(shift, 0), 32), multiplier), max(-shift, 0))
+
+
+def requantize_single(x, multiplier, shift):
+    return wrap((x * multiplier // 2 ** (30 - shift) + 1) // 2, 32)
+
+
+def requantize_single_700(x, multiplier, shift):
+    """The doubled product in 32 bits, and 1 more."""
+    return wrap(wrap(x * multiplier // 2 ** (30 - shift), 32) + 1, 32) >> 1
+
+
+def requantize_lane(x, multiplier, profile, shift):
+    if profile % 2 == 0 or shift < 0:
+        return requantize(x, multiplier, profile, shift)
+    return (wrap(x << shift + 1, 32) * multiplier // 2**31 + 1) // 2
+
+
+def requantize(x, multiplier, profile, shift):
+    """profile: of 7.0.0 below 24, then of main-2026-07."""
+    single = requantize_single_700 if profile < 24 else requantize_single
+    return (single if profile % 2 else requantize_double)(x, multiplier, shift)
+
+
+def multiplier16(multiplier):
+    return min(2**15 - 1, (multiplier + 2**15) // 2**16)
+
+
+def requantize64(x, multiplier, shift):
+    return wrap(wrap(x * multiplier16(multiplier) // 2 ** (14 - shift), 32) + 1, 32) >> 1
+
+
+def requantize64_tflm(x, multiplier, shift):
+    product = x * multiplier16(multiplier)
+    return wrap((product + 2 ** (14 - shift)) // 2 ** (15 - shift), 32)

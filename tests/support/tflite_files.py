@@ -197,3 +197,10 @@ class _Writer:
             BuiltinOptions=table,
             CustomOptions=custom,
         )
+
+
+def buffer_options(cycles):
+    """Return the custom options of CIRCULAR_BUFFER."""
+    from flatbuffers import flexbuffers
+
+    return bytes(flexbuffers.Dumps({"cycles_max": cycles}))

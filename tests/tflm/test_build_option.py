@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from choosing_networks import LENGTH, declared
 from click.testing import CliRunner
-from test_inputs_of_files import LENGTH, declared
 
 import qemu_nn
 from qemu_nn.analysis import variants

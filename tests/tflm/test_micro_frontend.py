@@ -14,16 +14,13 @@ import zlib
 
 import numpy as np
 import pytest
-from paths import GOLDEN
+from recorded_frontend import RECORDED
 from sound import sound
 
 import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn.errors import Error
 from qemu_nn.functions import micro_frontend_tables as tables
-
-with np.load(GOLDEN / "micro_frontend.npz") as _stored:
-    RECORDED = dict(_stored)
 
 SETTINGS = sorted(key.split("/")[0] for key in RECORDED if key.endswith("/settings"))
 CLICK = np.array([-32768, 3, -32768, 1], np.int16)

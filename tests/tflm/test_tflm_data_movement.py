@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from paths import GOLDEN
+from tflite_files import buffer_options
 
 pytest.importorskip("tflite")
 from tflite_files import File, enumerator
@@ -419,18 +420,12 @@ def buffered(cycles):
     shapes = [(1, 1, 1, 2), (1, 3, 1, 2), (1, 1, 1, 6), (1, 2, 1, 6), (1, 2, 1, 6)]
     x = net.input(shapes[0], 0.5, 0)
     a, flat, b, y = (net.tensor(shape, "INT8", 0.5, 0) for shape in shapes[1:])
-    net.operator("CUSTOM:CIRCULAR_BUFFER", [x], [a], custom=options(cycles[0]))
+    net.operator("CUSTOM:CIRCULAR_BUFFER", [x], [a], custom=buffer_options(cycles[0]))
     net.operator("RESHAPE", [a], [flat], "ReshapeOptions")
-    net.operator("CUSTOM:CIRCULAR_BUFFER", [flat], [b], custom=options(cycles[1]))
+    net.operator("CUSTOM:CIRCULAR_BUFFER", [flat], [b], custom=buffer_options(cycles[1]))
     net.operator("REVERSE_V2", [b, net.tensor((1,), "INT32", data=[1])], [y])
     net.outputs += [b, y]
     return net
-
-
-def options(cycles):
-    from flatbuffers import flexbuffers
-
-    return bytes(flexbuffers.Dumps({"cycles_max": cycles}))
 
 
 @pytest.mark.parametrize("cycles", [(1, 1), (2, 1), (2, 3), (1, 2)])

@@ -5,8 +5,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 import recorded_tflite
+from decimals import rounded
 from paths import GOLDEN, SHARED
-from test_float32_functions import rounded
 from tflite_files import File
 
 import qemu_nn

@@ -12,7 +12,7 @@ from integers import clamp, saturate, wrap
 from paths import GOLDEN, SHARED
 
 pytest.importorskip("tflite")
-from test_fixed_point_primitives import requantize64_tflm, requantize_double
+from integers import requantize64_tflm, requantize_double
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn

@@ -4,54 +4,22 @@ import re
 import signal
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
-from paths import GOLDEN
+from recorded_loops import content, load, named, recorded
 
 pytest.importorskip("tflite")
 import tflite_loops as loops
-from test_tflm_data_movement import options
 from tflite_damage import changed
+from tflite_files import buffer_options
 from tflite_loops import LOOPS, MOST, Net, ends, integer
 
 import qemu_nn
 from qemu_nn.api.golden import describe, golden
 from qemu_nn.errors import Error, ModelError
-
-#: TensorFlow Lite Micro of 23 October 2026, on its own kernels: none of these files calls one that
-#: CMSIS-NN has another way of.
-RECORDINGS = GOLDEN / "tflm_loops.npz"
-
-
-@cache
-def content(name):
-    """The recorded file."""
-    with np.load(RECORDINGS) as arrays:
-        return arrays[f"{name}/file"].tobytes()
-
-
-def load(name, folder):
-    path = folder / f"{name}.tflite"
-    path.write_bytes(content(name))
-    return qemu_nn.load(path)
-
-
-def recorded(name):
-    """Inputs and outputs [N, ...]; of the one that keeps a variable [1, T, ...]."""
-    with np.load(RECORDINGS) as arrays:
-        parts = [
-            [arrays[key] for key in sorted(arrays) if key.startswith(f"{name}/{kind}")]
-            for kind in ("input", "output")
-        ]
-    return [[part[None] for part in each] for each in parts] if name == "remembers" else parts
-
-
-def named(graph, x):
-    """Inputs by their names."""
-    return {tensor.name: part for tensor, part in zip(graph.inputs, x)}
 
 
 def equal(graph, results, wanted):
@@ -356,7 +324,7 @@ def test_a_state_in_a_loop_is_refused(tmp_path):
     body = net.graphs[1]
     image, kept = body.tensor((1, 1, 1, 4), scale=0.5), body.tensor((1, 2, 1, 4), scale=0.5)
     body.operator("RESHAPE", [body.inputs[0]], [image], "ReshapeOptions")
-    body.operator("CUSTOM:CIRCULAR_BUFFER", [image], [kept], custom=options(1))
+    body.operator("CUSTOM:CIRCULAR_BUFFER", [image], [kept], custom=buffer_options(1))
     made = loops.bytes_(body, 1, 8)
     body.operator("RESHAPE", [kept], [made], "ReshapeOptions")
     body.outputs = [made]

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from affine_operators import CASES as OPERATORS
+from affine_operators import quantized
+from affine_quantizing import affine, classifier
 from click.testing import CliRunner
 from networks import classifier as powers_of_two
-from paths import GOLDEN
-from test_lower_s8 import CASES as OPERATORS
-from test_lower_s8 import quantized
-from test_published_float_models import FLOAT, MODELS, loaded
-from test_quantize_16x8 import classifier
-from test_quantize_affine import affine
+from paths import GOLDEN, SHARED
+from published_float_models import FLOAT, MODELS, loaded
+from written_tflite import drawn, saved
 
 import qemu_nn
 from qemu_nn.cli.main import main
@@ -22,24 +22,6 @@ from qemu_nn.operators import Clip, Concat, Conv, Dense, Elementwise, Pad, Pool,
 pytest.importorskip("tflite", reason="writing .tflite files needs it")
 
 from tflite_cases import CASES as FILES
-
-SHARED = FLOAT.parent
-
-
-def drawn(network, count=3):
-    """The least and the largest integers among random ones."""
-    start = network.graph.input
-    limits = np.iinfo(start.dtype)
-    rng = np.random.default_rng(5)
-    shape = (count, *start.shape)
-    x = rng.integers(limits.min, limits.max, shape, start.dtype, endpoint=True)
-    x[-2], x[-1] = limits.min, limits.max
-    return x
-
-
-def saved(network, folder, name="net.tflite"):
-    network.save(folder / name)
-    return qemu_nn.load(folder / name)
 
 
 def calls(network):

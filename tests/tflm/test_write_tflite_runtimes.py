@@ -4,10 +4,10 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from test_lower_s8 import CASES, quantized
-from test_published_float_models import FLOAT, MODELS, loaded
-from test_quantize_16x8 import classifier
-from test_write_tflite import drawn, saved
+from affine_operators import CASES, quantized
+from affine_quantizing import classifier
+from published_float_models import FLOAT, MODELS, loaded
+from written_tflite import drawn, saved
 
 import qemu_nn
 from qemu_nn.errors import ModelError

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_ndk import everything, parameters, start
+from ndk_networks import everything, parameters, start
 
 from qemu_nn.ndk.layers import Layer, check_layers
 from qemu_nn.wuqi.check import warnings

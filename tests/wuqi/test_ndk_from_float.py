@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from paths import SHARED
-from test_published_float_models import FLOAT, loaded
+from published_float_models import FLOAT, loaded
 
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import DeviceWarning, ModelError

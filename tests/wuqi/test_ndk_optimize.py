@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from test_ndk import start
+from ndk_networks import start
 
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import ModelError
