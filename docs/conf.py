@@ -1,7 +1,8 @@
-"""How Sphinx makes the site of these pages: sphinx-build -W --keep-going docs SITE (.ci/docs)."""
+"""Settings of Sphinx for the site: sphinx-build -W --keep-going docs SITE (.ci/docs)."""
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -11,6 +12,8 @@ import qemu_nn
 from qemu_nn import functions
 
 PAGES = Path(__file__).parent
+sys.path.insert(0, str(PAGES))
+import charts  # noqa: E402, of this folder
 
 project = "qemu_nn"
 author = "the authors of qemu_nn"
@@ -24,7 +27,7 @@ extensions = [
     "sphinx_click",
     "myst_nb",
 ]
-exclude_patterns = ["examples"]
+exclude_patterns = ["examples", "charts.py"]
 default_role = "code"
 smartquotes = False
 
@@ -52,30 +55,26 @@ html_css_files = ["site.css"]
 html_copy_source = False
 
 
-def listed(page):
-    """The pages that a page's tables list, under the heading of each part: the site's only list."""
+def list_pages(page):
+    """Return the pages that each line `- **PART:** links` and each row of a table links to."""
     parts = {}
-    part = None
-    for row in re.findall(r"^\|(.*)", page, re.M):
-        heading = re.match(r" \*\*(.+?)\*\*", row)
-        link = re.search(r"\]\(([^)#:]+)\.md\)", row)
-        if heading:
-            part = heading[1]
-        elif link:
-            parts.setdefault(part, []).append(link[1])
-    return parts
+    for line in re.findall(r"^(?:- \*\*|\|).*", page, re.M):
+        part = re.match(r"- \*\*(.+?):\*\*", line)
+        links = re.findall(r"\]\((?!\.\.)([^)#:]+)\.md\)", line)
+        parts.setdefault(part and part[1], []).extend(links)
+    return {part: links for part, links in parts.items() if links}
 
 
 def add_tree(app, name, source):
-    """The tree of the site: what the start page and the list of decisions link to."""
-    if Path(name).name == "README":
-        for part, pages in listed(source[0]).items():
+    """Add the site's tree: pages that the start page, maintainers' page and decisions list."""
+    if Path(name).name in ("README", "maintainers"):
+        for part, pages in list_pages(source[0]).items():
             caption = f":caption: {part}\n" if part else ""
             source[0] += f"\n```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(pages) + "\n```\n"
 
 
 class FunctionsOf(SphinxDirective):
-    """The C functions that a module of qemu_nn.functions declares, as qemu_nn.cmsis offers them."""
+    """Reference entries of the C functions that modules of qemu_nn.functions declare."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -89,56 +88,63 @@ class FunctionsOf(SphinxDirective):
         return self.parse_text_to_nodes(text)
 
 
-#: What all functions of qemu_nn.cmsis have in common, which their page says once.
+#: Sections that all functions of qemu_nn.cmsis share. Their page has them once.
 COMMON = re.compile(r"^core : .*?(?=^Returns$)|^Raises$.*?(?=^Notes$)", re.M | re.S)
 
 
-#: Quoted code, or a character that is markup in reStructuredText and none in our texts: asterisks
+#: Quoted code, or a character that is markup in reStructuredText but not in docstrings: asterisks
 #: of shapes, bars, the last underscore of a name.
 QUOTED_OR_STRAY = re.compile(r"`[^`]*`|(?<=[ (\[,])\*+(?=\w)|\||(?<=\w)_(?!\w)")
 
 
-def as_text(lines):
-    """Text as reStructuredText that shows all of its characters."""
+def escape_markup(lines):
+    """Escape lines of text, so that reStructuredText shows all of their characters."""
     code = re.compile(r" *(>>>|\.\.|:)")
     for number, line in enumerate(lines):
         if not code.match(line):
             lines[number] = QUOTED_OR_STRAY.sub(
-                lambda found: found[0] if found[0][0] == "`" else f"\\{found[0]}", line
+                lambda match: match[0] if match[0][0] == "`" else f"\\{match[0]}", line
             )
 
 
 def adapt_docstring(app, what, name, thing, options, lines):
-    """What autodoc reads: what C functions have in common is left out."""
+    """Remove the sections that C functions share from the docstring that autodoc reads."""
     if re.match(r"qemu_nn\.cmsis\.(arm|tflm)_", name):
         lines[:] = COMMON.sub("", "\n".join(lines)).splitlines()
         lines[:] = [re.sub(r"(\? \w+) : ", r"\1: ", line) for line in lines]  # no name : type
-    as_text(lines)
+    escape_markup(lines)
 
 
 def adapt_help(app, context, lines):
-    """What sphinx-click makes of a verb's help."""
-    as_text(lines)
+    """Escape the help text of a command for sphinx-click."""
+    escape_markup(lines)
 
 
-def dashes(app, doctree):
-    """Between a parameter and its description; smartquotes would also make them of options."""
+def set_dashes(app, doctree):
+    """Set dashes between parameters and descriptions; smartquotes would change options, too."""
     for text in list(doctree.findall(nodes.Text)):
         if " -- " in text[:5]:
             text.parent.replace(text, nodes.Text(text.replace(" -- ", " \N{EN DASH} ", 1)))
 
 
-def index(app, exception):
-    """The start page under the name that a server looks for."""
+def copy_index(app, exception):
+    """Copy the start page to the name that a server looks for."""
     if exception is None and app.builder.format == "html":
         shutil.copy(Path(app.outdir, "README.html"), Path(app.outdir, "index.html"))
 
 
+def draw_charts(app):
+    """Draw the charts of the pages anew."""
+    charts.write(PAGES / "charts")
+
+
 def setup(app):
+    """Register the events and directives above."""
     app.add_directive("functions-of", FunctionsOf)
+    app.connect("builder-inited", draw_charts)
     app.connect("source-read", add_tree)
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
     app.connect("sphinx-click-process-description", adapt_help)
     app.connect("sphinx-click-process-options", adapt_help)
-    app.connect("doctree-read", dashes)
-    app.connect("build-finished", index)
+    app.connect("doctree-read", set_dashes)
+    app.connect("build-finished", copy_index)
