@@ -20,6 +20,9 @@ from exhaust import PROGRAMS, compiled, run, runs_here
 from intrinsics import Models
 from source import ROOT, parse_text, preprocessed
 from symbolic import Machine, Unsupported, entails
+from tie import compare, compare_scalars, compare_wrong
+
+TIE = "models of instructions and of C = what this host computes, on drawn numbers"
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,28 @@ def try_broken(index: int, number: int) -> Outcome:
     return Outcome(wrong, () if wrong else (line,))
 
 
+def tie(index: int) -> Outcome:
+    """Compare what proofs rest on with this host: instructions, and C itself."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        instructions, wrong = compare(folder)
+        scalars, more = compare_scalars(folder)
+        detects = compare_wrong(folder)
+    wrong += more
+    says = "REFUTED" if wrong or not detects else "tried"
+    line = f"{says:8} {time.monotonic() - start:6.1f} s  {TIE}: {instructions}; {scalars}"
+    return Outcome(not wrong and detects, (line, *(f"    {each}" for each in wrong)))
+
+
 def do(job: tuple[Callable[..., Outcome], tuple[object, ...]]) -> Outcome:
     """Do one job. A claim about C that no longer exists fails in a sentence."""
     function, arguments = job
     try:
         return function(*arguments)
     except (KeyError, Unsupported, CalledProcessError) as error:
-        of = ALL if function in (prove, refute) else PROGRAMS
-        name = of[int(str(arguments[0]))].name
+        of = PROGRAMS if function in (try_all, try_broken) else ALL
+        name = TIE if function is tie else of[int(str(arguments[0]))].name
         return Outcome(False, (f"CANNOT RUN  {name}: {type(error).__name__} {error}",))
 
 
@@ -117,6 +134,7 @@ def main() -> int:
             runs = PROGRAMS[i].whole if given.whole else PROGRAMS[i].runs
             jobs += [(try_all, (i, arguments)) for arguments in runs]
         jobs += [(prove, (i,)) for i in claims]
+        jobs += [(tie, (0,))] if wanted(TIE) and not given.whole else []
         jobs += [(refute, (i, k)) for i in claims for k in range(len(ALL[i].breaks))]
         for i in [] if given.whole else programs:
             jobs += [(try_broken, (i, k)) for k in range(len(PROGRAMS[i].breaks))]

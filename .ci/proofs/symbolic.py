@@ -159,6 +159,9 @@ def widened(term: z3.BitVecRef, bits: int, signed: bool = True) -> z3.BitVecRef:
     return z3.SignExt(bits - size, term) if signed else z3.ZeroExt(bits - size, term)
 
 
+MOST_ITERATIONS = 300
+
+
 class Fork(Exception):
     """A run that has no decision left for a condition."""
 
@@ -265,6 +268,9 @@ def entails(known: list[z3.BoolRef], goal: z3.BoolRef, timeout: int = 120_000) -
     """True if a goal follows from what is known, which must not contradict itself; else the numbers
     that it does not hold for. Only what shares an unknown with the goal is looked at, and what was
     proven of some lanes is known of others."""
+    goal = z3.simplify(goal)
+    if z3.is_true(goal):
+        return True
     names = set(_variables(goal))
     left = [(fact, _variables(fact)) for fact in known]
     used = []
@@ -490,9 +496,12 @@ class Machine:
 
     def on_For(self, node: c_ast.For) -> None:
         self.execute(node.init)
-        while node.cond is None or self.decide(self.truth(node.cond)):
+        for _ in range(MOST_ITERATIONS):
+            if node.cond is not None and not self.decide(self.truth(node.cond)):
+                return
             self.execute(node.stmt)
             self.execute(node.next)
+        raise Unsupported("a loop of very many iterations")
 
     def on_While(self, node: c_ast.While) -> None:
         while self.decide(self.truth(node.cond)):
@@ -532,6 +541,8 @@ class Machine:
 
     def value_Constant(self, node: c_ast.Constant) -> Int:
         text = node.value.lower()
+        if node.type in ("float", "double"):
+            raise Unsupported("floats")
         digits = text.rstrip("ul")
         value = int(digits, 0)
         long = "l" in text[len(digits) :] or value >= 2**32 or ("u" not in text and value >= 2**31)
@@ -549,8 +560,8 @@ class Machine:
             return self.variable(node.name)
         if isinstance(node, c_ast.ArrayRef):
             base, index = self.evaluate(node.name), self.evaluate(node.subscript).known
-            if index is None or base.index + index < 0:
-                raise Unsupported("an index that is not known")
+            if index is None or not 0 <= base.index + index < len(base.cells):
+                raise Unsupported("an index that is not known, or outside of its array")
             return base.cells[base.index + index]
         if isinstance(node, c_ast.StructRef):
             value = self.evaluate(node.name)
