@@ -54,7 +54,10 @@ def on_borders(
         return {**arguments, name: other}
 
     low, high = _ends(rng, array.dtype, moved.shape)
-    target = elements.integers(out.min(), out.max(), moved.shape, endpoint=True)
+    least, most = int(out.min()), int(out.max())
+    target = elements.integers(least, most, moved.shape, endpoint=True)
+    saturated = elements.random(moved.shape) < 0.25
+    target = np.where(saturated, elements.choice((least + 1, most), moved.shape), target)
     while np.any(high - low > 1):
         middle = (low + high) >> 1
         reached = seen(run(placed(middle))) >= target

@@ -19,6 +19,7 @@ from ..kernels import table as kernels
 from ..targets import NPU, Profile, all_profiles
 from .channels import (
     MOST_WIDE_SHIFT,
+    PARTITIONS,
     SCALES,
     SPECIAL_MULTIPLIERS,
     draw_bias,
@@ -252,13 +253,17 @@ class _Drawing:
         self.arrays["start_shift"] = drawn
 
     def _scalars(self) -> dict[str, int]:
-        """Return scalar scales of layers that fit the sums, and special multipliers."""
+        """Return scalar scales of layers that fit the sums, and shared or special multipliers."""
         params, special = self.params, self.recipe.special
         if params.keys() & {"num_of_rows", "ch_im_out"} and "out_shift" in params:
             return {"out_shift": min(31, max(0, -self._shift()))} if self.rng.randrange(3) else {}
         if {"multiplier", "shift"} <= params.keys() and self.function.weights is not None:
             multiplier, shift = (int(each[0]) for each in self._scales("alike", 1))
             return {"multiplier": max(0, multiplier), "shift": shift}
-        scales = [n for n in params if n.endswith(("mult", "multiplier")) and n != "ch_mult"]
-        chosen = (name for name in scales if self.rng.random() < special)
-        return {name: self.rng.choice(SPECIAL_MULTIPLIERS) for name in chosen}
+        names = [n for n in params if n.endswith(("mult", "multiplier")) and n != "ch_mult"]
+        if not names:
+            return {}
+        classes = PARTITIONS[SCALES[self.recipe.scales][0]](self.elements, len(names))
+        found = {name: params[names[first]] for name, first in zip(names, classes)}
+        chosen = (name for name in names if self.rng.random() < special)
+        return {**found, **{name: self.rng.choice(SPECIAL_MULTIPLIERS) for name in chosen}}

@@ -47,6 +47,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("arm_depthwise_separable_conv_HWC_q7_nonsquare", "arm_relu_q7", "arm_add_q7"),
         *("arm_avepool_q7_HWC_nonsquare", "arm_fully_connected_q7", "arm_fully_connected_q7_opt"),
     ),
+    "q15": (
+        *("arm_convolve_HWC_q15_fast_nonsquare", "arm_convolve_HWC_q15_fast_nonsquare"),
+        *("arm_relu_q15", "arm_add_q15", "arm_mult_q15"),
+        *("arm_fully_connected_q15", "arm_fully_connected_q15_opt"),
+    ),
     "npu": (
         *("npu_convolve_s8", "npu_convolve_s8", "npu_max_pool_s8", "npu_average_pool_s8"),
         *("npu_relu_s8", "npu_clip_s8", "npu_add_s8"),

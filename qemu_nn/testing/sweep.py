@@ -1,6 +1,6 @@
 """Compare rows and networks with plain rows on fresh random calls.
 
-usage: python -m qemu_nn.testing.sweep [--seed N] [--draws N] [--seconds S] [--only TEXT]
+usage: python -m qemu_nn.testing.sweep [--seed N] [--draws N] [--seconds S] [--only TEXT]...
 
 Each failure prints the command that repeats it.
 """
@@ -76,9 +76,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=randrange(2**31), help="first seed")
     parser.add_argument("--draws", type=int, help="draws of each row; default: until the time ends")
     parser.add_argument("--seconds", type=float, default=3600, help="most time; default: an hour")
-    parser.add_argument("--only", default="", help="part of the name of a function or row")
+    only = "part of the name of a function, row or network; may be repeated"
+    parser.add_argument("--only", action="append", default=[], help=only)
     options = parser.parse_args()
-    checks = {name: check for name, check in all_checks() if options.only in name}
+    wanted = options.only or [""]
+    checks = {n: check for n, check in all_checks() if any(text in n for text in wanted)}
     print(f"seed {options.seed}: {len(checks)} checks", flush=True)
     sys.exit(sweep(checks, options.seed, options.draws, options.seconds) > 0)
 

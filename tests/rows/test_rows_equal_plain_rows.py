@@ -41,7 +41,7 @@ def compare(function, row, seeds, shape=None):
 @pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), PAIRS)
 def test_a_row_equals_the_plain_row_and_writes_nothing_else(function, row):
-    compare(function, row, range(150 if function.weights else 25))
+    compare(function, row, range(120 if function.weights else 25))
 
 
 @pytest.mark.slow
