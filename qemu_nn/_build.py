@@ -16,7 +16,9 @@ INTERFACE = CSRC / "include"
 
 
 def _declarations() -> str:
-    """The interface without preprocessor lines: the same text is the C header and the cffi cdef."""
+    """Return the interface without preprocessor lines: the same text is the C header and the cffi
+    cdef.
+    """
     families = ("", "_s", "_e", "_f", "_movement", "_signal")
     parts = (*(f"qn_params{family}.h" for family in families), "qn.h")
     text = "\n".join((ROOT / INTERFACE / part).read_text(encoding="utf-8") for part in parts)
@@ -30,7 +32,9 @@ def _relative(pattern: str) -> list[str]:
 
 
 def _compile_args() -> list[str]:
-    """What the product is compiled with; an optimization or debug option in CFLAGS goes before."""
+    """Return what the product is compiled with; an optimization or debug option in CFLAGS goes
+    before.
+    """
     if os.name == "nt":
         return ["/O2", "/std:c11", "/experimental:c11atomics"]
     own = os.environ.get("CFLAGS", "").split()

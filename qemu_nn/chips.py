@@ -161,7 +161,7 @@ _PREFIXES = ("", "at", "at91", "m")
 
 
 def named(word: str) -> Optional[Chip]:
-    """The chip that a word begins with, however it is written: "STM32F411RE", "i.MX RT1062".
+    """Return the chip that a word begins with, however it is written: "STM32F411RE", "i.MX RT1062".
 
     Packages and temperatures follow the name of a part. The longest name wins; None if no chip of
     CHIPS is meant.

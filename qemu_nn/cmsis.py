@@ -44,7 +44,7 @@ _PROFILES = all_profiles()
 
 
 def find(name: str) -> Function:
-    """The declaration of a C function, by name.
+    """Return the declaration of a C function, by name.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def find(name: str) -> Function:
 
 
 def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CORE) -> int:
-    """Bytes of the scratch buffer (bufferA, vec_buffer or ctx) that Arm's library asks for.
+    """Return bytes of the scratch buffer (bufferA, vec_buffer or ctx) that Arm's library asks for.
 
     The q7 and q15 functions use none on cores without the DSP extension, and never bufferB.
 
@@ -105,7 +105,7 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
 
 
 def _argument(function: Function, array: Array, value: object, params: dict[str, int]) -> Any:
-    """One array argument, checked; the same memory where that is possible."""
+    """Return one array argument, checked; the same memory where that is possible."""
     where = f"{array.name} of {function.name}"
     given = as_array(value, where)
     dtype = array.dtype_in(params)
@@ -120,7 +120,9 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
 
 
 def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
-    """The scalar arguments that the arrays give: the lengths of their axes, and which are there."""
+    """Return the scalar arguments that the arrays give: the lengths of their axes, and which are
+    there.
+    """
     told: dict[str, int] = {}
     for array in function.arrays:
         given: Any = arguments.get(array.name)
@@ -133,7 +135,7 @@ def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict
 
 
 def _params(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
-    """The scalar C arguments; Error for one that is missing, or an array that is."""
+    """Return the scalar C arguments; Error for one that is missing, or an array that is."""
     names = {array.name for array in function.arrays}
     needed = {array.name for array in function.arrays if not array.optional}
     missing = sorted(name for name in needed if arguments.get(name) is None)
@@ -230,7 +232,9 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
 
 
 def _differences(function: Function) -> str:
-    """Which releases have a function, and which of their cores have a definition of their own."""
+    """Return which releases have a function, and which of their cores have a definition of their
+    own.
+    """
     rows = [row for row in kernels.rows_of(function.op, function.type) if row.kind == "plain"]
     text = f"Releases, and the paths of their cores: {'; '.join(map(_claims, rows))}."
     if len(rows) > 1:
@@ -239,7 +243,7 @@ def _differences(function: Function) -> str:
 
 
 def _claims(row: kernels.Row) -> str:
-    """The releases and paths of a row; with the rounding, where it has one of two only."""
+    """Return the releases and paths of a row; with the rounding, where it has one of two only."""
     roundings: dict[tuple[str, str], list[str]] = {}
     for profile in _PROFILES:
         if row.claims(profile):
@@ -252,7 +256,9 @@ def _claims(row: kernels.Row) -> str:
 
 
 def __getattr__(name: str) -> Callable[..., np.ndarray]:
-    """The binding of a C function, on first use: their docstrings take longer than the rest."""
+    """Return the binding of a C function, on first use: their docstrings take longer than the
+    rest.
+    """
     if name not in FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = bound = _binding(FUNCTIONS[name])

@@ -78,7 +78,9 @@ LEGACY, AFFINE = "5.9.0", "7.0.0"
 
 
 def choices(affine: bool) -> list[str]:
-    """Names of the computed releases of an API: the default, then the others, newest first."""
+    """Return names of the computed releases of an API: the default, then the others, newest
+    first.
+    """
     default = AFFINE if affine else LEGACY
     names = [each.name for each in COMPUTED.values() if each.affine == affine]
     return [default, *(name for name in reversed(names) if name != default)]

@@ -125,7 +125,7 @@ def is_affine(cmsis: str) -> bool:
 
 
 def roundings(cmsis: str) -> tuple[str, ...]:
-    """The roundings that a release of CMSIS can be built with.
+    """Return the roundings that a release of CMSIS can be built with.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def roundings(cmsis: str) -> tuple[str, ...]:
 
 
 def resolve(target: str) -> str:
-    """What a user calls a device, in the words of this module.
+    """Return what a user calls a device, in the words of this module.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def resolve(target: str) -> str:
 
 
 def chip(name: str) -> Chip:
-    """The chip of a name.
+    """Return the chip of a name.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def chip(name: str) -> Chip:
 
 
 def _short(word: str) -> str:
-    """A core without the word "cortex", which all have in common."""
+    """Return a core without the word "cortex", which all have in common."""
     for start in ("cortex", "arm", "c"):
         rest = word[len(start) :].lstrip("-_") if word.startswith(start) else word
         if rest.startswith("m"):
@@ -217,7 +217,7 @@ def _short(word: str) -> str:
 
 
 def core_path(core: str) -> str:
-    """The path that a device takes through the library.
+    """Return the path that a device takes through the library.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def core_path(core: str) -> str:
 
 
 def cores_of(paths: Collection[str]) -> list[str]:
-    """The cores that take one of these paths.
+    """Return the cores that take one of these paths.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def profile(
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
 ) -> Profile:
-    """The profile of a device, from names.
+    """Return the profile of a device, from names.
 
     Parameters
     ----------

@@ -12,7 +12,9 @@ from ..ir.graph import Graph
 
 
 def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
-    """The accuracy of a run in words; the network's last output holds a score for each class."""
+    """Return the accuracy of a run in words; the network's last output holds a score for each
+    class.
+    """
     last = graph.node(graph.outputs[-1]).output
     scores = class_scores(results[last.name], last.shape)
     right, total = count_correct(scores, labels), labels.size
@@ -20,7 +22,8 @@ def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.nd
 
 
 def class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Outputs [N, *shape] as scores [N, classes]; a recurrent network's [N, T, *shape] likewise.
+    """Return outputs [N, *shape] as scores [N, classes]; a recurrent network's [N, T, *shape]
+    likewise.
 
     Raises Error for outputs that are no vector: one label for a sample does not fit them.
     """
@@ -33,7 +36,7 @@ def class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:
-    """How many samples have their largest score (the first of equals) at their label.
+    """Return how many samples have their largest score (the first of equals) at their label.
 
     scores: [N, classes] (a recurrent network: [N, T, classes]); labels: integers of the leading
     shape. Raises Error for labels of another shape or type, or that are not a class.

@@ -23,7 +23,8 @@ _TIED = ("Relu", "Clip", "Pool", "Softmax", "Sigmoid", "Tanh")
 def advise(
     layers: Sequence[LayerFigures], arrays: Sequence[WeightFigures], affine: bool = False
 ) -> tuple[str, ...]:
-    """Sentences, each about one layer: what is wrong with it, by which figure, and what to try.
+    """Return sentences, each about one layer: what is wrong with it, by which figure, and what to
+    try.
 
     affine: formats are scales and zero points, not fraction bits.
     """
@@ -72,7 +73,7 @@ def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
 
 
 def _formats(layer: str, role: str, value: str = "N") -> str:
-    """The argument of quantize() that gives an array a format."""
+    """Return the argument of quantize() that gives an array a format."""
     return f'formats={{"{layer}": {{"{role}": {value}}}}}'
 
 

@@ -78,7 +78,7 @@ class Checks:
         return f"{sum(model.runs for model in self.models)} of {len(self.models)} networks run"
 
     def table(self) -> Table:
-        """A row for each file.
+        """Return a row for each file.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class Checks:
         return Table(_COLUMNS, rows)
 
     def text(self) -> str:
-        """All for a terminal.
+        """Return all for a terminal.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class Checks:
         return "\n\n".join([*parts, self._summary])
 
     def csv(self) -> str:
-        """The table as CSV.
+        """Return the table as CSV.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class Checks:
         return self.table().csv()
 
     def json(self) -> str:
-        """All as JSON.
+        """Return all as JSON.
 
         Returns
         -------
@@ -142,24 +142,24 @@ class OperatorTable:
         self._examined = examined
 
     def table(self) -> Table:
-        """A row for each kind of operator, and how many of it run."""
+        """Return a row for each kind of operator, and how many of it run."""
         every = Counter(each.operator for each in self._examined.findings)
         failed = Counter(each.operator for each in self._examined.failed)
         rows = tuple((name, count, count - failed[name]) for name, count in sorted(every.items()))
         return Table(("operator", "count", "run"), rows)
 
     def text(self) -> str:
-        """The table, and each reason with the operators that have it."""
+        """Return the table, and each reason with the operators that have it."""
         examined = self._examined
         ends = f"{len(examined.failed)} of {len(examined.findings)} operators do not run"
         return "\n\n".join([self.table().text(), *examined.reasons, f"{examined.name}: {ends}"])
 
     def csv(self) -> str:
-        """A line for each operator of the file."""
+        """Return a line for each operator of the file."""
         return self._rows().csv()
 
     def json(self) -> str:
-        """One object: the file, its faults, and every operator."""
+        """Return one object: the file, its faults, and every operator."""
         document: Mapping[str, object] = {
             "file": self._examined.name,
             "runs": False,
@@ -177,5 +177,5 @@ class OperatorTable:
 
 
 def _outcome(looked_at: bool, reason: str) -> tuple[Cell, Cell]:
-    """Whether an operator runs, and why not."""
+    """True if an operator runs, and why not."""
     return ("no" if looked_at else "not looked at", reason) if reason else ("yes", None)

@@ -9,7 +9,7 @@ from .table import Table
 
 
 def chip_table() -> Table:
-    """A row for each chip; flash, RAM and its largest block in KiB."""
+    """Return a row for each chip; flash, RAM and its largest block in KiB."""
     units = {"flash": "flash_kib", "ram": "ram_kib", "block": "block_kib", "name": "chip"}
     columns = tuple(units.get(field.name, field.name) for field in fields(Chip))
     return Table(columns, tuple(astuple(chip) for chip in CHIPS.values()))

@@ -85,7 +85,7 @@ class Finding:
         return self.difference is None and not self.unlike
 
     def lines(self) -> list[str]:
-        """The finding in words.
+        """Return the finding in words.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class Comparison:
         return next((finding for finding in self.findings if not finding.same), None)
 
     def lines(self) -> list[str]:
-        """The comparison in words.
+        """Return the comparison in words.
 
         Returns
         -------
@@ -190,7 +190,7 @@ def compare(golden: Path, dump: Path) -> Comparison:
 
 
 def _present(dump: Path) -> set[Path]:
-    """The files with a dump's ending."""
+    """Return the files with a dump's ending."""
     return {
         Path(root) / name
         for root, _, names in os.walk(dump)
@@ -200,7 +200,7 @@ def _present(dump: Path) -> set[Path]:
 
 
 def _twins(goldens: Goldens) -> dict[int, dict[int, str]]:
-    """Input -> CRC-32 -> name of the golden of that input with that content."""
+    """Return input -> CRC-32 -> name of the golden of that input with that content."""
     twins: dict[int, dict[int, str]] = {}
     for entry in goldens.entries:
         twins.setdefault(entry.input, {}).setdefault(entry.crc32, entry.name)
@@ -221,7 +221,8 @@ def _nothing(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
 
 
 def compare_arrays(golden: Path, arrays: Mapping[str, np.ndarray]) -> Comparison:
-    """The same for arrays by names of goldens, such as "x0/conv1", or "conv1" of a single input.
+    """Return the same for arrays by names of goldens, such as "x0/conv1", or "conv1" of a single
+    input.
 
     Raises Error where the golden set is damaged, or an array has no golden's name.
     """
@@ -271,7 +272,7 @@ def _finding(
 
 
 def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
-    """How `got`, flat, differs from `want`, which has as many elements and is not equal."""
+    """Return how `got`, flat, differs from `want`, which has as many elements and is not equal."""
     flat = want.ravel()
     differs = np.flatnonzero(differing(got, flat))
     index = int(differs[0])
@@ -289,13 +290,15 @@ def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference
 
 
 def _largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
-    """The largest |got - want|; integers of Python's, as those of 64 bits have no difference."""
+    """Return the largest |got - want|; integers of Python's, as those of 64 bits have no
+    difference.
+    """
     if got.dtype.itemsize < 8 and got.dtype.kind != "f":
         return int(np.abs(got.astype(np.int64) - want).max())
     return max(abs(a - b) for a, b in zip(got.tolist(), want.tolist()))
 
 
 def spell_position(position: tuple[int, ...]) -> str:
-    """An element in words: [y=3][x=4][c=5] for images, [i] otherwise."""
+    """Return an element in words: [y=3][x=4][c=5] for images, [i] otherwise."""
     names = ("y=", "x=", "c=") if len(position) == 3 else ("",) * len(position)
     return "".join(f"[{name}{i}]" for name, i in zip(names, position))

@@ -101,7 +101,7 @@ class DataSheet:
         return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
 
     def table(self) -> Table:
-        """A row for each layer.
+        """Return a row for each layer.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class DataSheet:
         return Table((*columns, *timed), rows)
 
     def text(self) -> str:
-        """The sheet for a terminal.
+        """Return the sheet for a terminal.
 
         Returns
         -------
@@ -130,7 +130,7 @@ class DataSheet:
         return "\n\n".join([*parts, *(f"note: {note}" for note in self._notes())])
 
     def csv(self) -> str:
-        """The layers as CSV.
+        """Return the layers as CSV.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class DataSheet:
         return self.table().csv()
 
     def to_dict(self) -> dict[str, Any]:
-        """The sheet as numbers, texts, lists and dictionaries.
+        """Return the sheet as numbers, texts, lists and dictionaries.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class DataSheet:
         }
 
     def json(self) -> str:
-        """The sheet as JSON.
+        """Return the sheet as JSON.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class DataSheet:
         return json.dumps(self.to_dict(), indent=2)
 
     def html(self) -> str:
-        """The sheet as one page that needs no other file.
+        """Return the sheet as one page that needs no other file.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class DataSheet:
         )
 
     def _charts(self, table: Table) -> list[tuple[str, str, list[tuple[str, int]]]]:
-        """Title, sentence, and a bar for each layer: what its costs are compared by."""
+        """Return title, sentence, and a bar for each layer: what its costs are compared by."""
         rows = table.records()
         wanted = (
             ("cycles", "Cycles", "Where the time goes."),
@@ -212,7 +212,7 @@ class DataSheet:
         ]
 
     def _notes(self) -> list[str]:
-        """What the figures hold for, and what is left out."""
+        """Return what the figures hold for, and what is left out."""
         estimated: Mapping[str, Cell] = {} if self.estimate is None else self.estimate.facts
         said = [f"{k.replace('_', ' ')}: {estimated[k]}" for k in _SAID if k in estimated]
         evaluated = [] if self.evaluation is None else list(self.evaluation.notes)

@@ -79,7 +79,7 @@ class Diff:
         return f"<p>{html.escape(self._sentence())}</p>{self.table().html()}"
 
     def table(self) -> Table:
-        """A row for each change.
+        """Return a row for each change.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class Diff:
         return Table(columns, tuple(astuple(change) for change in self.changes))
 
     def text(self) -> str:
-        """All for a terminal.
+        """Return all for a terminal.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Diff:
         return self._sentence() if self.same else f"{self._sentence()}\n\n{self.table().text()}"
 
     def csv(self) -> str:
-        """The table as CSV.
+        """Return the table as CSV.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class Diff:
         return self.table().csv()
 
     def json(self) -> str:
-        """All as JSON.
+        """Return all as JSON.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class Diff:
 
 
 def changes(first: AnyGraph, second: AnyGraph) -> Iterator[Change]:
-    """Every difference of two networks of one kind; their own names are none.
+    """Yield every difference of two networks of one kind; their own names are none.
 
     Layers are paired by name, the others in order by what they compute.
     """
@@ -154,7 +154,7 @@ def changes(first: AnyGraph, second: AnyGraph) -> Iterator[Change]:
 
 
 def _pairs(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
-    """Layer of the first network -> that of the second."""
+    """Return layer of the first network -> that of the second."""
     names = {node.name for node in first.nodes} & {node.name for node in second.nodes}
     pairs = {name: name for name in names}
     rest = [[node for node in graph.nodes if node.name not in names] for graph in (first, second)]
@@ -166,7 +166,7 @@ def _pairs(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
 
 
 def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
-    """What is written down of a layer and differs; of two functions, what both have."""
+    """Yield what is written down of a layer and differs; of two functions, what both have."""
     alike, both = first.get("function") == second.get("function"), first.keys() & second.keys()
     for what in dict.fromkeys([*first, *second]):
         if (alike or what in both) and first.get(what) != second.get(what):
@@ -174,7 +174,7 @@ def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
 
 
 def _arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
-    """Which arrays of a layer differ, in how many elements, and by how much."""
+    """Yield which arrays of a layer differ, in how many elements, and by how much."""
     for what in dict.fromkeys([*first, *second]):
         a, b = first.get(what), second.get(what)
         kinds = _array(a), _array(b)
@@ -190,7 +190,7 @@ def _arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
 
 
 def _array(array: Optional[np.ndarray]) -> Optional[str]:
-    """Type and shape."""
+    """Return type and shape."""
     return None if array is None else f"{array.dtype} {'x'.join(map(str, array.shape))}"
 
 
@@ -199,14 +199,14 @@ def _kind(node: Union[Node, FloatNode]) -> str:
 
 
 def _starts(graph: AnyGraph) -> list[str]:
-    """The names of what a network starts from."""
+    """Return the names of what a network starts from."""
     if isinstance(graph, FloatGraph):
         return list(graph.starts)
     return [tensor.name for tensor in (*graph.inputs, *graph.states)]
 
 
 def _whole(graph: AnyGraph) -> Facts:
-    """What a network is beside its layers."""
+    """Return what a network is beside its layers."""
     ends: dict[str, Cell] = {
         "outputs": ", ".join(graph.outputs),
         "classes": ", ".join(graph.classes) or None,
@@ -220,13 +220,13 @@ def _whole(graph: AnyGraph) -> Facts:
 
 
 def _exact(tensor: Tensor) -> str:
-    """Type, shape and format of a tensor to the last digit."""
+    """Return type, shape and format of a tensor to the last digit."""
     scaled = f"{tensor.scale!r}*(q{-tensor.zero_point:+d})"
     return f"{tensor_shape(tensor)} {tensor.spelled if tensor.scale is None else scaled}"
 
 
 def _resets(graph: AnyGraph) -> Arrays:
-    """What states hold after reset, where those are not zeros."""
+    """Return what states hold after reset, where those are not zeros."""
     if isinstance(graph, FloatGraph):
         return {}
     arrays = graph.arrays
@@ -234,7 +234,9 @@ def _resets(graph: AnyGraph) -> Arrays:
 
 
 def _layers(graph: AnyGraph, renamed: Mapping[str, str]) -> dict[str, tuple[Facts, Arrays]]:
-    """Layer -> what it is, and its arrays; renamed: tensors -> their names in the other network."""
+    """Return layer -> what it is, and its arrays; renamed: tensors -> their names in the other
+    network.
+    """
     if isinstance(graph, FloatGraph):
         shapes = graph.shapes
         return {node.name: _operator(node, renamed, shapes[node.name]) for node in graph.nodes}
@@ -256,7 +258,7 @@ def _call(graph: Graph, node: Node, renamed: Mapping[str, str]) -> tuple[Facts, 
 
 
 def _build(build: Build) -> str:
-    """What another build of TensorFlow Lite Micro calls, and why."""
+    """Return what another build of TensorFlow Lite Micro calls, and why."""
     return f"{build.difference}: {build.function.name if build.function else 'refused'}"
 
 

@@ -38,25 +38,27 @@ class Unlike(Exception):
 
 
 def names(name: str, inputs: int) -> list[str]:
-    """The names without ending under which a dump of this golden may lie, see above."""
+    """Return the names without ending under which a dump of this golden may lie, see above."""
     short = [name.split("/", 1)[1]] if inputs == 1 else []
     paths = [name, *short]
     return list(dict.fromkeys([*paths, *(path.replace("/", "_") for path in paths)]))
 
 
 def stored(dtype: str) -> np.dtype:
-    """The elements of a type as they are compared; a truth value is a byte that holds anything."""
+    """Return the elements of a type as they are compared; a truth value is a byte that holds
+    anything.
+    """
     return np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
 
 
 def as_stored(values: np.ndarray) -> np.ndarray:
-    """An array as it is compared: little-endian, truth values as bytes."""
+    """Return an array as it is compared: little-endian, truth values as bytes."""
     values = np.ascontiguousarray(values)
     return values.astype(stored(values.dtype.name), copy=False)
 
 
 def read(path: Path, dtype: str, count: int) -> np.ndarray:
-    """The dump in a file as `count` elements of dtype, flat and little-endian.
+    """Return the dump in a file as `count` elements of dtype, flat and little-endian.
 
     Hex text: bytes in memory order; a word of more than two digits with 0x in front is a number,
     so that its last two digits are the first byte. Commas, braces and address prefixes
@@ -88,7 +90,9 @@ def _bytes(path: Path, size: int) -> bytes:
 
 
 def parse_hex(text: str, where: str = "the text") -> bytes:
-    """The bytes of a hex dump, see read(). Raises Error with the line that is something else."""
+    """Return the bytes of a hex dump, see read(). Raises Error with the line that is something
+    else.
+    """
     content = bytearray()
     for number, line in enumerate(text.splitlines(), 1):
         for word in _SEPARATORS.split(_ADDRESS.sub("", line, count=1)):

@@ -50,7 +50,7 @@ class Tally:
         self._count += other._count
 
     def errors(self) -> Errors:
-        """The figures."""
+        """Return the figures."""
         both = (self._signal + self._other - self._noise) / 2  # the sum of real times quantized
         return Errors(
             decibels(self._signal, self._noise),
@@ -67,19 +67,19 @@ def squares(a: np.ndarray) -> float:
 
 
 def tallied(real: np.ndarray, got: np.ndarray, signal: Optional[float] = None) -> Tally:
-    """The sums over two arrays alone. signal: squares() of the real one, if known."""
+    """Return the sums over two arrays alone. signal: squares() of the real one, if known."""
     tally = Tally()
     tally.add(real, got, signal)
     return tally
 
 
 def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:
-    """The figures of two arrays."""
+    """Return the figures of two arrays."""
     return tallied(real, got).errors()
 
 
 def decibels(signal: float, noise: float) -> float:
-    """The ratio of signal to noise, sums of squares, in dB; inf without noise."""
+    """Return the ratio of signal to noise, sums of squares, in dB; inf without noise."""
     if not noise:
         return math.inf
     return 10 * math.log10(signal / noise) if signal else -math.inf

@@ -43,7 +43,7 @@ class Estimate:
         return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
 
     def text(self, full: bool = False) -> str:
-        """The estimate for a terminal.
+        """Return the estimate for a terminal.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Estimate:
         return f"{table.text()}\n\n{facts_text(self.facts)}"
 
     def csv(self) -> str:
-        """The layers as CSV.
+        """Return the layers as CSV.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class Estimate:
         return self.layers.csv()
 
     def json(self) -> str:
-        """The estimate as JSON.
+        """Return the estimate as JSON.
 
         Returns
         -------

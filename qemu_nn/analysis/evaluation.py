@@ -81,7 +81,7 @@ class Evaluation:
         return self.figures.get("accuracy")
 
     def text(self) -> str:
-        """The evaluation for a terminal.
+        """Return the evaluation for a terminal.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class Evaluation:
         return "\n\n".join(parts)
 
     def table(self) -> Table:
-        """All figures, a row each.
+        """Return all figures, a row each.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class Evaluation:
         return Table(("of", "figure", "value"), tuple(self._rows()))
 
     def csv(self) -> str:
-        """The figures as CSV.
+        """Return the figures as CSV.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class Evaluation:
         return self.table().csv()
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as numbers, texts, lists and dictionaries.
+        """Return the evaluation as numbers, texts, lists and dictionaries.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class Evaluation:
         }
 
     def json(self) -> str:
-        """The evaluation as JSON.
+        """Return the evaluation as JSON.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Evaluation:
         return json.dumps(self.to_dict(), indent=2)
 
     def to_pandas(self) -> Any:
-        """The figures as a data frame of pandas.
+        """Return the figures as a data frame of pandas.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Evaluation:
         return pandas.DataFrame(self.table().rows, columns=list(self.table().columns))
 
     def main_figures(self) -> dict[str, Cell]:
-        """The figures of the network as they are shown, by name.
+        """Return the figures of the network as they are shown, by name.
 
         Returns
         -------
@@ -210,7 +210,9 @@ class Evaluation:
 
 
 def part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
-    """The figures of one part by name; top: which of the top-k accuracies beside the first."""
+    """Return the figures of one part by name; top: which of the top-k accuracies beside the
+    first.
+    """
     if isinstance(part, Classified):
         return {"accuracy": part.accuracy, **{f"top_{k}": part.within(k) for k in top}}
     if isinstance(part, Reconstructed):
@@ -231,7 +233,7 @@ def part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
 
 
 def per_class(part: Classified, names: Sequence[str]) -> tuple[Any, ...]:
-    """A row for each class, with its name or number."""
+    """Return a row for each class, with its name or number."""
     named = len(names) == part.classes
     labels = names if named else [str(number) for number in range(part.classes)]
     return tuple((name, *row) for name, row in zip(labels, part.per_class()))
@@ -247,7 +249,7 @@ def _finite(figures: Mapping[str, float]) -> dict[str, Optional[float]]:
 
 
 def _spelled(name: str, value: float) -> str:
-    """A figure for people: shares in percent, ratios in dB, others in four digits."""
+    """Return a figure for people: shares in percent, ratios in dB, others in four digits."""
     if math.isnan(value):
         return "not known"
     if name == "sqnr_db":

@@ -25,7 +25,7 @@ class ExactSum:
         return ExactSum(self.units + other.units, self.count + other.count, finite)
 
     def __float__(self) -> float:
-        """The nearest float64; NaN where a value was not finite."""
+        """Return the nearest float64; NaN where a value was not finite."""
         return self._over(1)
 
     @property
@@ -43,7 +43,7 @@ class ExactSum:
 
 
 def exact_sum(values: np.ndarray) -> ExactSum:
-    """The exact sum of an array of real numbers, taken as float64."""
+    """Return the exact sum of an array of floats, taken as float64."""
     flat = np.asarray(values, np.float64).ravel()
     if not np.isfinite(flat).all():
         return ExactSum(0, flat.size, False)
@@ -52,7 +52,9 @@ def exact_sum(values: np.ndarray) -> ExactSum:
 
 
 def _units(values: np.ndarray) -> int:
-    """The sum of so few values that halves of mantissas, added up by exponent, stay integers."""
+    """Return the sum of so few values that halves of mantissas, added up by exponent, stay
+    integers.
+    """
     fractions, exponents = np.frexp(values)
     mantissas = np.ldexp(fractions, 53).astype(np.int64)
     lowest = int(exponents.min(initial=0))

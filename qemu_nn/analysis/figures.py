@@ -54,7 +54,7 @@ class Classified:
         return right / self.count
 
     def within(self, k: int) -> float:
-        """The share of labels among the k largest scores."""
+        """Return the share of labels among the k largest scores."""
         return self.top[k] / self.count
 
     def confusion(self) -> np.ndarray:
@@ -89,7 +89,7 @@ class Classified:
 
 
 def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) -> Classified:
-    """The choices of scores [n, classes], the first of equal ones, beside the labels [n].
+    """Return the choices of scores [n, classes], the first of equal ones, beside the labels [n].
 
     Raises Error for labels that are not classes, and for NaN among the scores.
     """
@@ -112,8 +112,9 @@ def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) 
 
 
 def chosen_of(scores: np.ndarray) -> np.ndarray:
-    """The class [n] with the largest of the scores [n, classes], the first of equals; Error for
-    NaN."""
+    """Return the class [n] with the largest of the scores [n, classes], the first of equals; Error
+    for NaN.
+    """
     if np.isnan(scores).any():
         raise Error("there is no largest score, as the network's scores contain NaN")
     return scores.argmax(-1)
@@ -160,7 +161,9 @@ class Compared:
 def compared(
     got: np.ndarray, wanted: np.ndarray, choices: Optional[tuple[np.ndarray, np.ndarray]] = None
 ) -> Compared:
-    """Outputs [n, ...] beside others of the same shape; choices: what chosen_of() makes of both."""
+    """Return outputs [n, ...] beside others of the same shape; choices: what chosen_of() makes of
+    both.
+    """
     wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
     differences = _differences(got, wanted)
     return Compared(
@@ -193,7 +196,7 @@ class Deviations:
 
 
 def deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
-    """The errors of predictions of any shape, beside the right values of the same shape."""
+    """Return the errors of predictions of any shape, beside the right values of the same shape."""
     errors = np.asarray(got, np.float64) - np.asarray(wanted, np.float64)
     if not np.isfinite(errors).all():
         raise Error("there is no mean error, as the network's outputs are not finite")
@@ -222,15 +225,16 @@ class Reconstructed:
         return exact_sum(self.errors).mean
 
     def area(self) -> Optional[float]:
-        """How well the errors tell samples of label 1 from those of 0: the area under the curve of
-        hits over false alarms; None without samples of both."""
+        """Return how well the errors tell samples of label 1 from those of 0: the area under the
+        curve of hits over false alarms; None without samples of both.
+        """
         return None if self.labels is None else area(self.errors, self.labels)
 
 
 def reconstructed(
     got: np.ndarray, wanted: np.ndarray, labels: Optional[np.ndarray]
 ) -> Reconstructed:
-    """The mean square of the differences of each sample [n, ...], and its label, 0 or 1."""
+    """Return the mean square of the differences of each sample [n, ...], and its label, 0 or 1."""
     if labels is not None and not np.isin(labels, (0, 1)).all():
         outside = labels[~np.isin(labels, (0, 1))].flat[0]
         raise Error(
@@ -244,8 +248,9 @@ def reconstructed(
 
 
 def area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
-    """The chance that a value of label 1 lies above one of label 0, equal ones counting half;
-    values, labels: [n]. None where a label is missing."""
+    """Return the chance that a value of label 1 lies above one of label 0, equal ones counting
+    half; values, labels: [n]. None where a label is missing.
+    """
     positive = labels == 1
     _, ranks, counts = np.unique(values, return_inverse=True, return_counts=True)
     hits = np.bincount(ranks.ravel()[positive], minlength=len(counts))
@@ -259,12 +264,14 @@ def area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
 
 
 def _added(counts: Mapping[Key, int], others: Mapping[Key, int]) -> dict[Key, int]:
-    """Counts of the same things together."""
+    """Return counts of the same things together."""
     return {key: counts.get(key, 0) + others.get(key, 0) for key in {**counts, **others}}
 
 
 def _squares(rows: np.ndarray) -> np.ndarray:
-    """The sum of squares of each row [n, elements]: of the same numbers always the same bits."""
+    """Return the sum of squares of each row [n, elements]: of the same numbers always the same
+    bits.
+    """
     return np.add.reduce(rows * rows, axis=1)
 
 

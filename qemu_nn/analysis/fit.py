@@ -69,7 +69,7 @@ class Fit:
         return f"<p>{html.escape(self._sentence())}</p>{self.table.html()}"
 
     def text(self) -> str:
-        """The table for a terminal.
+        """Return the table for a terminal.
 
         Returns
         -------
@@ -82,7 +82,7 @@ class Fit:
         return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}{together}"
 
     def csv(self) -> str:
-        """The table as CSV.
+        """Return the table as CSV.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class Fit:
         return self.table.csv()
 
     def record(self) -> dict[str, object]:
-        """What json() holds.
+        """Return what json() holds.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class Fit:
         return {**chip, "fits": self.fits, "memory": self.table.records()}
 
     def json(self) -> str:
-        """The result as JSON.
+        """Return the result as JSON.
 
         Returns
         -------

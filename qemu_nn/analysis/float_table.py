@@ -12,7 +12,9 @@ from .table_layout import narrow
 
 
 def float_table(graph: FloatGraph) -> Table:
-    """A row for the input and for each node: operator, inputs, shape of a sample, parameters."""
+    """Return a row for the input and for each node: operator, inputs, shape of a sample,
+    parameters.
+    """
     shape = "x".join(map(str, graph.shape))
     start = f"{shape} {graph.layout or ''}".strip()
     rows: list[tuple[Cell, ...]] = [(graph.input, "input", "", start, None)]
@@ -25,7 +27,8 @@ def float_table(graph: FloatGraph) -> Table:
 
 
 def float_text(graph: FloatGraph, full: bool = False) -> str:
-    """The table for a terminal: in 120 columns, with the numbers of the layers that are read.
+    """Return the table for a terminal: in 120 columns, with the numbers of the layers that are
+    read.
 
     full: with all names, however wide.
     """

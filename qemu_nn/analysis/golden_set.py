@@ -60,7 +60,7 @@ class Goldens:
     held: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def values(self, entry: Entry) -> np.ndarray:
-        """The elements of a golden, in its shape, little-endian; truth values as bytes."""
+        """Return the elements of a golden, in its shape, little-endian; truth values as bytes."""
         if entry.name in self.held:
             return np.frombuffer(self.held[entry.name], stored(entry.dtype)).reshape(entry.shape)
         content = _content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
@@ -69,7 +69,8 @@ class Goldens:
 
 
 def load(folder: Path) -> Goldens:
-    """The golden set in a folder or an archive, checked against the manifest's sizes and CRCs.
+    """Return the golden set in a folder or an archive, checked against the manifest's sizes and
+    CRCs.
 
     Raises Error where there is no golden set, or any of its files is missing or changed.
     """
@@ -92,7 +93,7 @@ def load(folder: Path) -> Goldens:
 
 
 def _of_archive(path: Path) -> Goldens:
-    """The golden set of a .npz file."""
+    """Return the golden set of a .npz file."""
     try:
         with open_archive(path) as archive:
             if _MANIFEST not in archive.names:
@@ -107,7 +108,7 @@ def _of_archive(path: Path) -> Goldens:
 
 
 def _member(archive: Archive, entry: Entry, listed: Mapping[str, tuple[int, int]]) -> bytes:
-    """The elements of a golden in an archive."""
+    """Return the elements of a golden in an archive."""
     name = f"{entry.name}.npy"
     content = archive.read(name)
     values = content[len(content) - entry.nbytes :] if len(content) > entry.nbytes else b""
@@ -175,7 +176,7 @@ def _crc32(fields: Fields, key: str) -> int:
 
 
 def _listed(manifest: Fields) -> dict[str, tuple[int, int]]:
-    """Path -> size and CRC-32 of every file."""
+    """Return path -> size and CRC-32 of every file."""
     listed = {}
     for file in manifest.objects("files"):
         path = file.text("path")
@@ -194,7 +195,7 @@ def _check_files(goldens: Goldens, listed: Mapping[str, tuple[int, int]]) -> Non
 
 
 def _content(folder: Path, name: str, size: int, crc: int) -> bytes:
-    """A file of the set, which must be as the manifest lists it."""
+    """Return a file of the set, which must be as the manifest lists it."""
     path = folder / name
     if not path.is_file():
         raise _damaged(folder, f"{name} is missing")

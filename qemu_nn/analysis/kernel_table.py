@@ -12,7 +12,7 @@ _COLUMNS = ("op", "type", "variant", "kind", "profiles", "cpu", "runs_here")
 
 
 def kernel_table(rows: Iterable[Row]) -> Table:
-    """A line for each row, in the order of the list: best first."""
+    """Return a line for each row, in the order of the list: best first."""
     return Table(
         _COLUMNS,
         tuple(
@@ -31,12 +31,12 @@ def kernel_table(rows: Iterable[Row]) -> Table:
 
 
 def profiles_text(row: Row) -> str:
-    """What a row claims, in words; see spell_profiles()."""
+    """Return what a row claims, in words; see spell_profiles()."""
     return spell_profiles([profile for profile in all_profiles() if row.claims(profile)])
 
 
 def spell_profiles(profiles: Sequence[Profile]) -> str:
-    """Profiles in words: "all", or releases, with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
+    """Return profiles in words: "all", or releases, with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
 
     A path of which only some roundings are there has them behind it: "dsp (truncate)".
     """

@@ -139,7 +139,9 @@ class Gathered:
     def _codes(
         self, device: np.ndarray, got: np.ndarray
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """What integers stand for, and how often each occurs, if that is quicker to count."""
+        """Return what integers stand for, and how often each occurs, if that is quicker to
+        count.
+        """
         if device.dtype.kind != "i" or device.itemsize > 1:
             return got, None
         times = np.bincount(device.ravel().view(np.uint8), minlength=256)
@@ -181,16 +183,16 @@ class Gathered:
             self.alive = other.alive if self.alive is None else self.alive | other.alive
 
     def crowded(self) -> float:
-        """The share of the real values other than 0 within an eighth of the largest."""
+        """Return the share of the real values other than 0 within an eighth of the largest."""
         inner = np.abs(self.real.centres) <= self.real.largest / 8
         return float(self.real.counts[inner].sum() / max(self.real.counts.sum(), 1))
 
     def dead(self) -> tuple[int, int]:
-        """How many channels are 0 on all data, of how many."""
+        """Return how many channels are 0 on all data, of how many."""
         return (0, 0) if self.alive is None else (int((~self.alive).sum()), self.alive.size)
 
     def bars(self, most: int = 64) -> Bars:
-        """The histograms of real and quantized values in at most so many bins.
+        """Return the histograms of real and quantized values in at most so many bins.
 
         Bins are some power of two of the format's steps wide, and hold what rounds into them.
         """
@@ -216,8 +218,9 @@ class Gathered:
 def _beyond(
     values: np.ndarray, ends: np.ndarray, cuts: Sequence[np.ndarray], least: float, most: float
 ) -> int:
-    """How many values leave an interval, once cut to other ones; ends: the least and the largest,
-    which mostly say that none does."""
+    """Return how many values leave an interval, once cut to other ones; ends: the least and the
+    largest, which mostly say that none does.
+    """
     for cut in cuts:
         ends = np.clip(ends, *cut)
     if least <= ends[0] and ends[1] <= most:
@@ -237,7 +240,8 @@ def weight_figures(
     format: str,
     matters: float = 0.0,
 ) -> WeightFigures:
-    """The figures of an array of integers [...] of a layer, and the real one that it stands for.
+    """Return the figures of an array of integers [...] of a layer, and the real one that it stands
+    for.
 
     scale: of the integers, broadcasts to them. format: what it is called. matters: the least
     magnitude whose loss matters.

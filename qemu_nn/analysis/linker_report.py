@@ -17,7 +17,7 @@ _KNOWN = {("flash", "weights"): "weight_bytes", ("RAM", "arena"): "activation_by
 
 
 def linked(text: str, name: str, facts: dict[str, Cell]) -> Table:
-    """The lines of such a report, among others that make prints.
+    """Return the lines of such a report, among others that make prints.
 
     name: of its file; facts: of the network's summary, which the report has to agree with. Raises
     Error where there is no report, or one of another network or core.

@@ -20,7 +20,7 @@ _AXES = {3: "HWC"}
 def likely_cause(
     goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> str:
-    """A sentence, or "" where nothing is recognized.
+    """Return a sentence, or "" where nothing is recognized.
 
     want: the golden in its shape; got: the dump, flat, same dtype, different. twins: CRC-32 ->
     name of a golden of the same input.
@@ -31,7 +31,7 @@ def likely_cause(
 def _causes(
     goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> Iterator[str]:
-    """All that fit, the surest first."""
+    """Yield all that fit, the surest first."""
     flat = want.ravel()
     crc = zlib.crc32(got.tobytes())
     own = goldens.profile
@@ -57,7 +57,8 @@ def _causes(
 
 
 def _changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
-    """What to change in the goldens' device to get one of these: the fewest changes there are.
+    """Return what to change in the goldens' device to get one of these: the fewest changes there
+    are.
 
     Cores that are alike are named together.
     """
@@ -78,7 +79,7 @@ def _changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
 
 
 def _layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
-    """The same elements with the axes in another order; axes of one element have no order."""
+    """Yield the same elements with the axes in another order; axes of one element have no order."""
     if not 2 <= want.ndim <= 4:
         return
     names = _AXES.get(want.ndim, "0123"[: want.ndim])
@@ -89,7 +90,7 @@ def _layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
 
 
 def _rounding(want: np.ndarray, got: np.ndarray, rounding: str) -> Iterator[str]:
-    """Nearest is never below truncation, and at most one above it."""
+    """Yield nearest is never below truncation, and at most one above it."""
     if got.dtype.kind == "f" or got.dtype.itemsize == 8:
         return  # nothing of the kind is rounded
     steps = got.astype(np.int64) - want

@@ -13,12 +13,13 @@ _FOLDER = "templates"
 
 
 def templates() -> Any:
-    """The library that fills templates; Error where it is missing."""
+    """Return the library that fills templates; Error where it is missing."""
     return require("jinja2", "report", "a report as a page")
 
 
 def page(template: str, **values: Any) -> str:
-    """A template filled with values, `made` and `style` among them: what made it, and page.css.
+    """Return a template filled with values, `made` and `style` among them: what made it, and
+    page.css.
 
     Raises Error where jinja2 is missing.
     """

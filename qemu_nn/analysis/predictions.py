@@ -37,7 +37,9 @@ class Choices:
         self.labels += other.labels
 
     def figures(self) -> dict[str, Any]:
-        """Agreement; with all labels accuracies too, and confusion[label, class] of the device."""
+        """Return agreement; with all labels accuracies too, and confusion[label, class] of the
+        device.
+        """
         if not self.device:
             return {}
         got, best = np.concatenate(self.device), np.concatenate(self.reference)

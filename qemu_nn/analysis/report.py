@@ -107,7 +107,7 @@ class Report:
         return facts
 
     def table(self) -> Table:
-        """A row for each layer.
+        """Return a row for each layer.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class Report:
         return Table(_COLUMNS, tuple(_layer_row(layer) for layer in self.layers))
 
     def weights_table(self) -> Table:
-        """A row for each array of weights or bias.
+        """Return a row for each array of weights or bias.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class Report:
         return Table(_WEIGHTS, rows)
 
     def text(self) -> str:
-        """The whole report for a terminal.
+        """Return the whole report for a terminal.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class Report:
         return "\n\n".join(parts)
 
     def csv(self) -> str:
-        """The layers as CSV.
+        """Return the layers as CSV.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class Report:
         return self.table().csv()
 
     def json(self) -> str:
-        """The whole report as JSON.
+        """Return the whole report as JSON.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class Report:
         return json.dumps(document, indent=2)
 
     def html(self) -> str:
-        """The whole report as one page that needs no other file.
+        """Return the whole report as one page that needs no other file.
 
         Returns
         -------
@@ -211,13 +211,13 @@ class Report:
 
 
 def _present(layers: Sequence[LayerFigures]) -> dict[str, bool]:
-    """Which of the columns that not every network has are not empty."""
+    """Return which of the columns that not every network has are not empty."""
     names = ("weight_format", "bias_format", "bias_shift", "out_shift", "sums")
     return {name: any(getattr(layer, name) is not None for layer in layers) for name in names}
 
 
 def _linked(line: str, layers: Sequence[LayerFigures]) -> tuple[str, str, Optional[int]]:
-    """The layer that a sentence begins with, the rest of it, and the layer's number."""
+    """Return the layer that a sentence begins with, the rest of it, and the layer's number."""
     starts = [(f"{layer.name}:", f"{layer.name} ") for layer in layers]
     found = [number for number, start in enumerate(starts) if line.startswith(start)]
     if not found:
@@ -239,29 +239,29 @@ def _layer_row(layer: LayerFigures) -> tuple[Cell, ...]:
 
 
 def _error_cells(errors: Errors) -> tuple[Cell, ...]:
-    """The ratio, the cosine, the largest and the mean error."""
+    """Return the ratio, the cosine, the largest and the mean error."""
     ends = (_short(errors.largest), _short(errors.mean))
     return (_short(errors.sqnr), round(errors.cosine, 6), *ends)
 
 
 def _short(value: float) -> Cell:
-    """Four digits; None for a ratio to nothing."""
+    """Return four digits; None for a ratio to nothing."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 def _spelled(value: Optional[float]) -> str:
-    """A figure on the page: four digits."""
+    """Return a figure on the page: four digits."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
 def _decibels(ratio: float) -> str:
-    """A ratio on the page."""
+    """Return a ratio on the page."""
     return f"{ratio:.1f}" if math.isfinite(ratio) else "exact" if ratio > 0 else "no signal"
 
 
 def _most(layers: tuple[LayerFigures, ...]) -> float:
-    """The scale of the bars: the largest ratio, in whole tens of dB."""
+    """Return the scale of the bars: the largest ratio, in whole tens of dB."""
     ratios = [r for layer in layers for r in (layer.whole.sqnr, layer.single.sqnr)]
     return max([10 * math.ceil(r / 10) for r in ratios if math.isfinite(r) and r > 0], default=10)

@@ -29,16 +29,16 @@ class Glance:
     layers: Table
 
     def text(self) -> str:
-        """The title and the facts: at most ten lines."""
+        """Return the title and the facts: at most ten lines."""
         return f"{self.title}\n{facts_text(self.facts)}"
 
     def html(self) -> str:
-        """The same and the layers, as a notebook shows it."""
+        """Return the same and the layers, as a notebook shows it."""
         return f"<pre>{html.escape(self.text())}</pre>{self.layers.html()}"
 
 
 def of_calls(graph: Graph, from_float: bool, notes: int, preprocessing: str = "") -> Glance:
-    """What a quantized network is, in facts and layer by layer; preprocessing: in words."""
+    """Return what a quantized network is, in facts and layer by layer; preprocessing: in words."""
     tensors = [node.output for node in graph.nodes]
     macs = [extent(node.function.macs, node.params) for node in graph.nodes]
     rows = tuple(
@@ -65,7 +65,7 @@ def of_calls(graph: Graph, from_float: bool, notes: int, preprocessing: str = ""
 
 
 def of_operators(graph: FloatGraph) -> Glance:
-    """What a float network is, in facts and operator by operator."""
+    """Return what a float network is, in facts and operator by operator."""
     table = float_table(graph)
     shapes = {name: "x".join(map(str, shape)) for name, shape in graph.shapes.items()}
     facts: dict[str, Cell] = {
@@ -78,7 +78,7 @@ def of_operators(graph: FloatGraph) -> Glance:
 
 
 def _counted(names: Iterable[str]) -> str:
-    """How many, and of what, most first."""
+    """Return how many, and of what, most first."""
     counts = Counter(names)
     return f"{sum(counts.values())}: {_listed([f'{n} {name}' for name, n in counts.most_common()])}"
 

@@ -14,9 +14,9 @@ from .table import Cell, Table
 def best_classes(
     scores: Mapping[str, np.ndarray], classes: Sequence[str] = (), top: int = 5, samples: int = 20
 ) -> Table:
-    """The best classes of the first samples, best first; of equals the first.
+    """Return the best classes of the first samples, best first; of equals the first.
 
-    scores: real numbers [N, ...] by output; the last output holds a score for each class, of a
+    scores: floats [N, ...] by output; the last output holds a score for each class, of a
     recurrent network those of the last time step. classes: their names, else they are numbers.
     Raises Error where there are more or fewer names than scores, or no scores of classes.
     """
@@ -41,5 +41,5 @@ def best_classes(
 
 
 def _vector(shape: tuple[int, ...]) -> bool:
-    """Whether one axis has all elements."""
+    """True if one axis has all elements."""
     return bool(shape) and max(shape) == math.prod(shape)

@@ -9,7 +9,7 @@ from ..errors import cut, printable
 
 
 def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
-    """Name -> a name of at most `longest` characters; different names stay different.
+    """Return name -> a name of at most `longest` characters; different names stay different.
 
     Of the several names that converters join with ";" the first stays, and folders ("model/")
     that all names begin with go.
@@ -26,7 +26,7 @@ def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
 
 
 def _shared(paths: Sequence[Sequence[str]]) -> int:
-    """How many parts at the start all paths share, at least one left for each."""
+    """Return how many parts at the start all paths share, at least one left for each."""
     if not paths:
         return 0
     count = 0
@@ -37,7 +37,7 @@ def _shared(paths: Sequence[Sequence[str]]) -> int:
 
 
 def _unique(short: dict[str, str], longest: int) -> dict[str, str]:
-    """The same names, where two are equal with a number behind the second."""
+    """Return the same names, where two are equal with a number behind the second."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     made = {}

@@ -49,7 +49,7 @@ class Summary:
         return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
 
     def text(self, full: bool = False) -> str:
-        """The summary for a terminal.
+        """Return the summary for a terminal.
 
         Parameters
         ----------
@@ -69,14 +69,14 @@ class Summary:
         return f"{narrow(self.layers).text()}\n\n{facts_text({**facts, 'in_all': self._in_all()})}"
 
     def _in_all(self) -> str:
-        """Flash, RAM and multiply-accumulates in a line."""
+        """Return flash, RAM and multiply-accumulates in a line."""
         flash, ram, macs = (
             spell(self.facts[name]) for name in ("weight_bytes", "activation_bytes", "macs")
         )
         return f"flash {flash} bytes of weights, RAM {ram} bytes with scratch, {macs} MACs"
 
     def csv(self) -> str:
-        """The layers as CSV.
+        """Return the layers as CSV.
 
         Returns
         -------
@@ -86,7 +86,7 @@ class Summary:
         return self.layers.csv()
 
     def json(self) -> str:
-        """The summary as JSON.
+        """Return the summary as JSON.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class Summary:
 
 
 def facts_text(facts: Mapping[str, Cell]) -> str:
-    """A line for each fact, for a terminal."""
+    """Return a line for each fact, for a terminal."""
     width = max(map(len, facts))
     return "\n".join(
         f"{name.replace('_', ' '):<{width}}  {cut(spell(value), 100)}"
@@ -106,7 +106,7 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
 
 
 def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
-    """The summary of a plan.
+    """Return the summary of a plan.
 
     buffers: all memory of the device beside weights, scratch included: activation_bytes is their
     sum. scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a
@@ -144,7 +144,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
 def _memory(
     graph: Graph, buffers: Mapping[str, int], arena: Optional[TensorArena]
 ) -> dict[str, Cell]:
-    """The facts of all memory beside weights."""
+    """Return the facts of all memory beside weights."""
     words = " + ".join(f"{name} {size:,}" for name, size in buffers.items())
     facts: dict[str, Cell] = {
         "activation_bytes": sum(buffers.values()),
@@ -160,7 +160,7 @@ def _memory(
 
 
 def _computed(step: Step) -> Iterator[tuple[str, str]]:
-    """The layers that a step computes, and how."""
+    """Yield the layers that a step computes, and how."""
     yield step.node.name, str(step.row)
     for node in (*step.folds, *([step.relu.node] if step.relu else [])):
         yield node.name, f"with {step.node.name}"
@@ -171,7 +171,7 @@ def _layer(node: Node) -> tuple[Cell, ...]:
 
 
 def _own(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
-    """Where its output lies in the arena, or its shifts where there is none."""
+    """Return where its output lies in the arena, or its shifts where there is none."""
     if arena is None:
         return tuple(node.params.get(name) for name in _SHIFTS)
     return (arena.tensors[node.name], arena.until[node.name], arena.live[node.name])
@@ -187,25 +187,27 @@ def _macs(node: Node) -> int:
 
 
 def tensor_shape(tensor: Tensor) -> str:
-    """Type and shape."""
+    """Return type and shape."""
     return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
 
 
 def end_shape(tensor: Tensor) -> str:
-    """Type and shape in memory, and the source file's shape where its axes are in another order."""
+    """Return type and shape in memory, and the source file's shape where its axes are in another
+    order.
+    """
     if tensor.logical == tensor.shape:
         return tensor_shape(tensor)
     return f"{tensor_shape(tensor)} ({'x'.join(map(str, tensor.logical))} in the file)"
 
 
 def tensor_words(tensor: Tensor) -> str:
-    """Type, shape and format, where there is one."""
+    """Return type, shape and format, where there is one."""
     spelled = tensor.spelled if tensor.scale is None else str(tensor.format)
     return f"{end_shape(tensor)} {spelled or ''}".strip()
 
 
 def _ends(graph: Graph) -> dict[str, Cell]:
-    """The facts of what goes in, what comes out and what stays."""
+    """Return the facts of what goes in, what comes out and what stays."""
     first, tensors = graph.input, graph.tensors
     facts: dict[str, Cell] = {"input": end_shape(first), "input_format": first.spelled}
     if len(graph.inputs) > 1:

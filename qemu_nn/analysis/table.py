@@ -38,12 +38,12 @@ class Table:
                 raise ValueError(f"{len(self.columns)} columns, but {len(row)} cells: {row}")
 
     def part(self, *columns: str) -> Table:
-        """Some of the columns."""
+        """Return some of the columns."""
         indices = [self.columns.index(name) for name in columns]
         return Table(columns, tuple(tuple(row[i] for i in indices) for row in self.rows))
 
     def text(self) -> str:
-        """Aligned for a terminal: numbers to the right, in groups of three; None as '-'.
+        """Return aligned for a terminal: numbers to the right, in groups of three; None as '-'.
 
         Of longer words only the ends are shown, of long names of layers a short one for each.
         """
@@ -78,7 +78,7 @@ class Table:
         return self.html()
 
     def csv(self) -> str:
-        """A header line and a line for each row; words in quotes, None is an empty field."""
+        """Return a header line and a line for each row; words in quotes, None is an empty field."""
         out = io.StringIO()
         writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(self.columns)
@@ -86,15 +86,17 @@ class Table:
         return out.getvalue().rstrip("\n")
 
     def records(self) -> list[dict[str, Cell]]:
-        """Each row as column -> cell."""
+        """Return each row as column -> cell."""
         return [dict(zip(self.columns, row)) for row in self.rows]
 
     def json(self) -> str:
-        """A JSON list with an object for each row; None is null."""
+        """Return a JSON list with an object for each row; None is null."""
         return json.dumps(self.records(), indent=2)
 
     def _words(self, rows: Iterable[tuple[Cell, ...]]) -> list[tuple[str, ...]]:
-        """Rows as people see them; a long cell is cut before every letter of it is looked at."""
+        """Return rows as people see them; a long cell is cut before every letter of it is looked
+        at.
+        """
         where = [i for i, name in enumerate(self.columns) if name in _LAYERS]
         names = [str(row[i]) for row in self.rows for i in where if row[i] is not None]
         short = short_names(names, _LONGEST) if max(map(len, names), default=0) > _LONGEST else {}
@@ -111,7 +113,7 @@ class Table:
 
 
 def spell(cell: Cell) -> str:
-    """A cell for a terminal."""
+    """Return a cell for a terminal."""
     if cell is None:
         return "-"
     return printable(cell) if isinstance(cell, str) else f"{cell:,}"

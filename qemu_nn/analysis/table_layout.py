@@ -29,7 +29,9 @@ _COLUMNS = {
 
 
 def narrow(layers: Table) -> Table:
-    """A table of layers in 120 columns: the first column numbered and shortened, and _COLUMNS."""
+    """Return a table of layers in 120 columns: the first column numbered and shortened, and
+    _COLUMNS.
+    """
     columns = [name for name in layers.columns if name in _COLUMNS]
     rest = Table(
         tuple(_COLUMNS[name][0] for name in columns),

@@ -23,7 +23,7 @@ def kind_of(
     labels: Optional[np.ndarray],
     steps: bool = False,
 ) -> str:
-    """The kind of a network, of KINDS, by the shapes of one sample and by labels [n, ...].
+    """Return the kind of a network, of KINDS, by the shapes of one sample and by labels [n, ...].
 
     given: what the caller says it is. steps: whether the first axis of a sample is time. Raises
     Error, which says how to give the kind, where the labels fit none or more than one.
@@ -48,7 +48,7 @@ def kind_of(
 
 
 def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarray]) -> str:
-    """The kind; Error where shapes or labels cannot be of it."""
+    """Return the kind; Error where shapes or labels cannot be of it."""
     if kind == "autoencoder" and math.prod(inputs) != math.prod(outputs):
         raise Error(
             f"an autoencoder's output has the size of its input, but this network makes "
@@ -73,7 +73,7 @@ def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarr
 
 
 def values_of(labels: np.ndarray, outputs: Shape) -> np.ndarray:
-    """Labels [n, ...] of a regressor in the shape of its outputs [n, *outputs].
+    """Return labels [n, ...] of a regressor in the shape of its outputs [n, *outputs].
 
     Labels of images may have their channels on the other end. Raises Error for another shape.
     """
@@ -84,12 +84,12 @@ def values_of(labels: np.ndarray, outputs: Shape) -> np.ndarray:
 
 
 def _turned(images: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Images with their channels last, which were first, and the other way round."""
+    """Return images with their channels last, which were first, and the other way round."""
     return (np.moveaxis(images, 1, -1), np.moveaxis(images, -1, 1)) if images.ndim == 4 else ()
 
 
 def scores_of(outputs: np.ndarray, labels: Optional[np.ndarray], steps: bool) -> np.ndarray:
-    """Outputs [n, ...] of a classifier as scores [choices, classes], a row for each label.
+    """Return outputs [n, ...] of a classifier as scores [choices, classes], a row for each label.
 
     A label for a whole sequence belongs to its last step. Of one output the scores are those of the
     labels 0 and 1. Raises Error where that is no probability, or outputs are not a vector.

@@ -34,7 +34,7 @@ class First:
     difference: Difference
 
     def text(self) -> str:
-        """The element in words.
+        """Return the element in words.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class Validation:
         return f"<pre>{html.escape(facts_text(self.facts))}</pre>{self.table().html()}"
 
     def table(self) -> Table:
-        """A row for each layer.
+        """Return a row for each layer.
 
         Returns
         -------
@@ -185,7 +185,7 @@ class Validation:
         return table if timed else table.part(*_COLUMNS[:-2])
 
     def text(self) -> str:
-        """The whole for a terminal.
+        """Return the whole for a terminal.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class Validation:
         return "\n\n".join([*parts, facts_text(self.facts), *self._notes()])
 
     def csv(self) -> str:
-        """The layers as CSV.
+        """Return the layers as CSV.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class Validation:
         return self.table().csv()
 
     def to_dict(self) -> dict[str, Any]:
-        """The validation as numbers, texts, lists and dictionaries.
+        """Return the validation as numbers, texts, lists and dictionaries.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Validation:
         return {"same": self.same, **asdict(self)}
 
     def json(self) -> str:
-        """The validation as JSON.
+        """Return the validation as JSON.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class Validation:
         return json.dumps(self.to_dict(), indent=2)
 
     def html(self) -> str:
-        """The validation as one page that needs no other file.
+        """Return the validation as one page that needs no other file.
 
         Returns
         -------
@@ -243,12 +243,12 @@ class Validation:
         return page("validation.html", result=self, findings=self._findings(), notes=self._notes())
 
     def _findings(self) -> list[tuple[str, str, str]]:
-        """Layer, first difference and likely cause of each that differs."""
+        """Return layer, first difference and likely cause of each that differs."""
         firsts = [(layer.layer, layer.first) for layer in self.layers if layer.first is not None]
         return [(name, first.text(), first.difference.cause) for name, first in firsts]
 
     def _notes(self) -> list[str]:
-        """What should be known about the figures."""
+        """Return what should be known about the figures."""
         timed = any(layer.counted is not None and layer.estimate for layer in self.layers)
         if timed and self.functions == "stand-in":
             return [

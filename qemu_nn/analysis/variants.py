@@ -28,7 +28,8 @@ _COLUMNS = (
 
 
 def with_builds(table: Table, graph: Graph) -> Table:
-    """The table of a network and a column that says where builds of TensorFlow Lite Micro part.
+    """Return the table of a network and a column that says where builds of TensorFlow Lite Micro
+    part.
 
     The table alone, if none do.
     """
@@ -40,7 +41,7 @@ def with_builds(table: Table, graph: Graph) -> Table:
 
 
 def builds_text(table: Table) -> str:
-    """The table for a terminal, with whole sentences below it on where builds part."""
+    """Return the table for a terminal, with whole sentences below it on where builds part."""
     if BUILDS not in table.columns:
         return table.text()
     said = {row["layer"]: row[BUILDS] for row in table.records() if row[BUILDS]}
@@ -49,7 +50,7 @@ def builds_text(table: Table) -> str:
 
 
 def _parting(build: Build) -> str:
-    """Which builds call something else, and what of it is known."""
+    """Return which builds call something else, and what of it is known."""
     known = DIFFERENCES[build.difference]
     which = [f"{known.kernels} kernels"] if known.kernels else []
     which += [f"cores of the path {', '.join(known.paths)}"] if known.paths else []
@@ -60,7 +61,7 @@ def _parting(build: Build) -> str:
 
 
 def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: bool) -> Table:
-    """A line for each layer and group of profiles that differ from the base in the same way.
+    """Return a line for each layer and group of profiles that differ from the base in the same way.
 
     differing: of how many elements; first: the input (or call) and element where it starts, with
     the value of the base and the other one. since: the first layer that differs there, from which
@@ -86,7 +87,7 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
 
 
 def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
-    """Profiles in words: what they have in common, if no other of the same API has it."""
+    """Return profiles in words: what they have in common, if no other of the same API has it."""
     kinds = {roundings(p.cmsis) for p in others}
     every = [p for p in all_profiles() if roundings(p.cmsis) in kinds]
     releases = {p.cmsis for p in every}
@@ -107,7 +108,7 @@ def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
 def _pairs(
     wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """What both have computed, with its number."""
+    """Return what both have computed, with its number."""
     both = enumerate(zip(wanted, got))
     return [(i, want, have) for i, (want, have) in both if want is not None and have is not None]
 

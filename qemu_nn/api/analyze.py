@@ -161,7 +161,7 @@ def analyze(
 
 
 def _at_once(reference: FloatGraph) -> int:
-    """How many samples a batch has."""
+    """Return how many samples a batch has."""
     largest = max(math.prod(shape) for shape in reference.shapes.values())
     return min(max(_BATCH // (8 * largest), 1), SIZE)
 

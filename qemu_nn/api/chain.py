@@ -215,7 +215,9 @@ class _Running:
         self._skip = 0  # of the next elements: a hop that is longer than the window
 
     def push(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """The outputs of all inputs that are complete with these elements, [N, *output shape]."""
+        """Return the outputs of all inputs that are complete with these elements, [N, *output
+        shape].
+        """
         window, hop = self._stage.window, self._stage.hop
         skipped = min(self._skip, len(x))
         self._skip -= skipped
@@ -313,7 +315,9 @@ def chain(
 
 
 def _stage(before: list[Stage], network: Network, hop: int, device: dict[str, Any]) -> Stage:
-    """The next stage; as many outputs of the one before as fit into its input are its window."""
+    """Return the next stage; as many outputs of the one before as fit into its input are its
+    window.
+    """
     graph = network.graph
     name = f"{graph.name[:60]!r}"
     if len(graph.inputs) != 1:

@@ -30,7 +30,9 @@ _FRONTEND = {
 
 
 def described_by(given: object) -> Optional[Path]:
-    """The path of a file that describes a chain; None for anything else, such as a network."""
+    """Return the path of a file that describes a chain; None for anything else, such as a
+    network.
+    """
     if not isinstance(given, (str, Path)) or Path(given).suffix.lower() != ".json":
         return None
     path = Path(given)
@@ -41,7 +43,9 @@ def described_by(given: object) -> Optional[Path]:
 
 
 def described(path: Path) -> tuple[list[Network], list[int], int]:
-    """Networks, hops and the rate of a chain.json; Error, which names the place, for faults."""
+    """Return networks, hops and the rate of a chain.json; Error, which names the place, for
+    faults.
+    """
     description = parse_json(read_bytes(path, _LIMIT), str(path))
     _only(description, ("rate", "stages"))
     rate = description.integer("rate", RATE)

@@ -27,7 +27,7 @@ _DESCRIBED = "network.json"
 
 
 def operators(path: PathLike) -> Optional[OperatorTable]:
-    """The operators of a .tflite file that cannot be loaded; None of every other file.
+    """Return the operators of a .tflite file that cannot be loaded; None of every other file.
 
     Raises ModelError where a .tflite file is damaged.
     """
@@ -94,7 +94,7 @@ def check(
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """A file, or the networks of a folder, sorted."""
+    """Yield a file, or the networks of a folder, sorted."""
     if not path.exists():
         raise Error(f"there is no file {path}")
     if not path.is_dir() or (path / _DESCRIBED).is_file():
@@ -110,7 +110,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _checked(file: Path, how: Mapping[str, Any]) -> ModelCheck:
-    """One file; whatever it raises as an error of the input is a reason."""
+    """Return one file; whatever it raises as an error of the input is a reason."""
     count: Optional[int] = None
     facts: Mapping[str, Cell] = {}
     with warnings.catch_warnings(record=True) as caught:
@@ -128,13 +128,13 @@ def _checked(file: Path, how: Mapping[str, Any]) -> ModelCheck:
 
 
 def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:
-    """The first of these facts that there is."""
+    """Return the first of these facts that there is."""
     sizes = (facts[name] for name in names if name in facts)
     return next((size for size in sizes if isinstance(size, int)), None)
 
 
 def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ...]]:
-    """A network, how many operators it has, and why it cannot be loaded."""
+    """Return a network, how many operators it has, and why it cannot be loaded."""
     if file.suffix.lower() == ".tflite":
         found: Examined = examine(file)
         network = None if found.graph is None else Network(found.graph)

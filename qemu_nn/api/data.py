@@ -60,7 +60,7 @@ class Reading:
     def of(
         cls, limit: Optional[int], index: Index, shuffle: bool, seed: int, **others: Any
     ) -> Reading:
-        """What a verb's keywords say."""
+        """Return what a verb's keywords say."""
         return cls(**others, selection=Selection(limit, index, shuffle, seed))
 
     def check_used(self, data: Any) -> None:
@@ -93,7 +93,8 @@ def batches(
     front_end: Any = None,
     any_labels: bool = False,
 ) -> Batches:
-    """Batches of real samples for a network that takes `shape`, in `layout` if they are images.
+    """Return batches of real samples for a network that takes `shape`, in `layout` if they are
+    images.
 
     source: a .npy file, or a .npz with x and perhaps y; a folder of .npy files, one behind the
     other; images, as a folder whose sub-folders, if any, are the classes, or as a table of files
@@ -118,10 +119,10 @@ def batches_by_name(
     selection: Optional[Selection] = None,
     any_labels: bool = False,
 ) -> Batches:
-    """Batches of real samples for a network of integers with several inputs.
+    """Return batches of real samples for a network of integers with several inputs.
 
     source: an .npz file, or a dictionary, with an array for each input, by name or x0, x1, ..., of
-    real numbers or of the input's own type, and perhaps the labels y. The others: fields of
+    floats or of the input's own type, and perhaps the labels y. The others: fields of
     Reading. Raises Error as batches().
     """
     how = Reading(labels=labels, selection=selection or Selection(), any_labels=any_labels)
@@ -130,7 +131,9 @@ def batches_by_name(
 
 
 def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) -> Batches:
-    """Batches of samples as a network's float reference takes them, of several inputs by name."""
+    """Return batches of samples as a network's float reference takes them, of several inputs by
+    name.
+    """
     inputs = network.graph.inputs
     if len(inputs) > 1:
         take: Take = ByName({t.name: of_tensor(t) for t in inputs})
@@ -140,14 +143,15 @@ def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) 
 
 
 def coded_batches(host: Host, source: Any, how: Reading, size: int = SIZE) -> Batches:
-    """Batches of samples as Session.run() takes them, of several inputs by name. The first of them
-    are looked at, whether they are scaled as the network expects."""
+    """Return batches of samples as Session.run() takes them, of several inputs by name. The first
+    of them are looked at, whether they are scaled as the network expects.
+    """
     host = _prepared(host, how)
     return _batches(source, Coded(host, how.layout, _Look(host)), how, size)
 
 
 def coded(host: Host, source: Any, how: Reading) -> Inputs:
-    """All samples as Session.run() takes them; lists are arrays, too."""
+    """Return all samples as Session.run() takes them; lists are arrays, too."""
     if len(host.graph.inputs) == 1 and isinstance(source, list):
         source = as_numbers(source, "the input")
     found = [batch.x for batch in coded_batches(host, source, how)]
@@ -159,7 +163,7 @@ def coded(host: Host, source: Any, how: Reading) -> Inputs:
 
 
 def _prepared(host: Host, how: Reading) -> Host:
-    """A host, with the preprocessing of the data where they have one of their own."""
+    """Return a host, with the preprocessing of the data where they have one of their own."""
     return host if how.preprocessing is None else replace(host, preprocessing=how.preprocessing)
 
 
@@ -207,7 +211,7 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
 
 
 def _checked(sources: Mapping[Optional[str], Source], take: Take) -> int:
-    """How many samples there are; Error where they do not fit the network."""
+    """Return how many samples there are; Error where they do not fit the network."""
     counts = {len(source) for source in sources.values()}
     if len(counts) > 1:
         raise Error("every input must hold as many samples as the others, 1 or more")
@@ -231,7 +235,7 @@ _Found = Optional[tuple[dict[Optional[str], Source], Optional[Source]]]
 
 
 def _inputs(source: Any, take: Take) -> _Found:
-    """The data of several inputs; None of what comes one after the other."""
+    """Return the data of several inputs; None of what comes one after the other."""
     names = take.names
     if isinstance(source, (str, os.PathLike)):
         source = map_npz(as_path(source, "data"))
@@ -246,8 +250,9 @@ def _inputs(source: Any, take: Take) -> _Found:
 
 
 def _of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[Optional[str], Source]:
-    """The arrays of several inputs by their names, from arrays called so, or x0, x1, ... in order;
-    Error where they are missing."""
+    """Return the arrays of several inputs by their names, from arrays called so, or x0, x1, ... in
+    order; Error where they are missing.
+    """
     for keys in (names, [f"x{number}" for number in range(len(names))]):
         if set(keys) <= set(arrays):
             return {name: _source(arrays[key], key) for name, key in zip(names, keys)}
@@ -256,7 +261,7 @@ def _of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[Optional
 
 
 def _input(source: Any, take: Take, front_end: Any) -> _Found:
-    """The data of the only input; None of what comes one after the other."""
+    """Return the data of the only input; None of what comes one after the other."""
     labels: Optional[Source] = None
     if isinstance(source, (str, os.PathLike)):
         x, labels = _of_path(as_path(source, "data"), take, front_end)
@@ -273,19 +278,19 @@ def _input(source: Any, take: Take, front_end: Any) -> _Found:
 
 
 def _is_tensor(x: Any) -> bool:
-    """Whether it is an array of another library, such as PyTorch."""
+    """True if it is an array of another library, such as PyTorch."""
     return hasattr(x, "__array__") and getattr(x, "ndim", 0) > 0
 
 
 def source_of_file(path: Path) -> Source:
-    """The array of a .npy file, or x of a .npz; OSError where it cannot be read."""
+    """Return the array of a .npy file, or x of a .npz; OSError where it cannot be read."""
     return (
         map_npy(path) if path.suffix.lower() == ".npy" else _of_mapping(map_npz(path), str(path))[0]
     )
 
 
 def _source(x: Any, what: str) -> Source:
-    """What holds the samples of one input."""
+    """Return what holds the samples of one input."""
     if isinstance(x, Source):
         return x
     if is_chunked(x):
@@ -294,7 +299,7 @@ def _source(x: Any, what: str) -> Source:
 
 
 def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:
-    """Samples and labels of a file or a folder."""
+    """Return samples and labels of a file or a folder."""
     ending, front = path.suffix.lower(), as_front_end(front_end)
     found: FileSource
     if front is not None:

@@ -125,6 +125,6 @@ def datasheet(
 
 
 def _board_with(chip: str) -> Optional[str]:
-    """The board of a chip, if there is exactly one."""
+    """Return the board of a chip, if there is exactly one."""
     found = [name for name, board in BOARDS.items() if board.chip == chip]
     return found[0] if len(found) == 1 else None

@@ -54,12 +54,12 @@ class Recovered:
     layers: Mapping[str, Layer]
 
     def lowered(self, formats: Any, layers: Mapping[str, Layer]) -> Graph:
-        """The calls, with these formats and integers."""
+        """Return the calls, with these formats and integers."""
         return self.scheme.lower(on_grids(self.graph, formats, layers), formats)
 
 
 def recovered(network: Network, profile: Profile) -> Recovered:
-    """The float network, formats and integers of a network that quantize() made.
+    """Return the float network, formats and integers of a network that quantize() made.
 
     Raises Error where they do not lower to it again.
     """
@@ -89,7 +89,7 @@ def recovered(network: Network, profile: Profile) -> Recovered:
 
 
 def on_grids(graph: FloatGraph, formats: Any, layers: Mapping[str, Layer]) -> FloatGraph:
-    """The network with the real weights and biases that integers stand for."""
+    """Return the network with the real weights and biases that integers stand for."""
     changed = {}
     for name, own in layers.items():
         node = graph.node(name)
@@ -103,8 +103,9 @@ def on_grids(graph: FloatGraph, formats: Any, layers: Mapping[str, Layer]) -> Fl
 
 
 def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph:
-    """The device's part of the float network in operators that have functions, with changes of
-    formats where the calls change them."""
+    """Return the device's part of the float network in operators that have functions, with changes
+    of formats where the calls change them.
+    """
     ends = {each.name for each in reference.nodes if isinstance(each.operator, Softmax)}
     softmax = bool(ends & set(graph.outputs))
     calls = (node for node in graph.nodes if node.function.name.startswith(REQUANTIZE))
@@ -127,7 +128,7 @@ def _rescale(graph: Graph, call: Node) -> Rescale:
 
 
 def _with_biases(graph: FloatGraph) -> FloatGraph:
-    """The functions all have a bias."""
+    """Return the functions all have a bias."""
     layers = {n.name: n.operator for n in graph.nodes if isinstance(n.operator, (Conv, Dense))}
     return graph.with_operators(
         {
@@ -190,7 +191,9 @@ def _powers(
 def _affine(
     graph: Graph, real: FloatGraph, calls: Mapping[str, Node], tensors: Mapping[str, Format]
 ) -> AffineFormats:
-    """Formats, weights' scales from multipliers: these have 31 bits, which tell all of float32."""
+    """Return formats, weights' scales from multipliers: these have 31 bits, which tell all of
+    float32.
+    """
     weights = {}
     for node in real.nodes:
         operator = node.operator
@@ -209,7 +212,7 @@ def _affine(
 
 
 def _same(first: Graph, second: Graph) -> bool:
-    """Whether two networks have the same calls, formats and arrays."""
+    """True if two networks have the same calls, formats and arrays."""
     shape = (first.inputs, first.outputs, [_call(each) for each in first.nodes])
     if shape != (second.inputs, second.outputs, [_call(each) for each in second.nodes]):
         return False

@@ -131,7 +131,9 @@ def _total(layers: list[_Layer]) -> _Total:
 
 
 def _table(layers: list[_Layer], usual: int, megahertz: Optional[float]) -> Table:
-    """The layers; milliseconds where there is a clock, and how many instructions of each class."""
+    """Return the layers; milliseconds where there is a clock, and how many instructions of each
+    class.
+    """
     timed = () if megahertz is None else ("milliseconds",)
     known = [n for n in CLASSES if any(n in call.mix for layer in layers for call in layer.calls)]
     columns = (*_COLUMNS, *timed, *(re.sub(r"\W", "_", name) for name in known))
@@ -164,7 +166,7 @@ def _facts(
     board: Optional[Board],
     megahertz: Optional[float],
 ) -> dict[str, Cell]:
-    """The facts of the whole, in sentences."""
+    """Return the facts of the whole, in sentences."""
     calls = [call for layer in layers for call in layer.calls]
     core, release, optimization, _ = setting
     least, usual, most = total.cycles
@@ -196,7 +198,7 @@ def _facts(
 
 
 def _energy(board: Board, milliseconds: float) -> str:
-    """What a chip takes for an inference, and of what that is the product."""
+    """Return what a chip takes for an inference, and of what that is the product."""
     currents = [f"{current:g}" for current in dict.fromkeys(board.current or ())]
     energies = [f"{float(each) * SUPPLY * milliseconds / 1000:.3g}" for each in currents]
     what = f"time x {SUPPLY} V x {' to '.join(currents)} mA ({board.measured})"

@@ -62,7 +62,7 @@ class Subject:
         return 4 * math.prod(self.shape)
 
     def batches(self, data: Any, how: Reading) -> Batches:
-        """The samples of data, as the scorers take them."""
+        """Return the samples of data, as the scorers take them."""
         if self.network is not None:
             found = real_batches(self.network, data, how)
             if self.recurrent and not isinstance(found, Stream):
@@ -98,7 +98,7 @@ def subject_of(
     reference: Any,
     profiles: Union[str, Sequence[Any]],
 ) -> Subject:
-    """A network and what it is compared with.
+    """Return a network and what it is compared with.
 
     profile: of a device. reference: whether to compare with the float reference, or with which.
     profiles: names of targets, profiles, or "all".
@@ -153,7 +153,7 @@ def _quantized(
 
 
 def _own_reference(network: Network) -> Optional[Real]:
-    """The float network that a network came from, or that its integers stand for."""
+    """Return the float network that a network came from, or that its integers stand for."""
     if network.reference is not None:
         return Real(network.reference)
     try:
@@ -163,7 +163,7 @@ def _own_reference(network: Network) -> Optional[Real]:
 
 
 def _given(reference: Any, layout: Optional[str]) -> Optional[Real]:
-    """A float network that a caller compares with, in the layout of the samples."""
+    """Return a float network that a caller compares with, in the layout of the samples."""
     if isinstance(reference, bool):
         return None
     if isinstance(reference, (str, os.PathLike)):
@@ -179,7 +179,7 @@ def _given(reference: Any, layout: Optional[str]) -> Optional[Real]:
 
 
 def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]]) -> list[Profile]:
-    """The profiles that a caller names, without the wanted one and without repetitions."""
+    """Return the profiles that a caller names, without the wanted one and without repetitions."""
     if names == "all":
         return list(other_profiles(network.graph, wanted))
     listed = names.split(",") if isinstance(names, str) else names

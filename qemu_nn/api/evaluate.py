@@ -170,7 +170,7 @@ def _job(
     top: Sequence[int],
     names: Sequence[str],
 ) -> _Job:
-    """What is computed of every sample, as the first one tells."""
+    """Return what is computed of every sample, as the first one tells."""
     scorers = [subject.scorer, *([subject.reference] if subject.reference else []), *subject.others]
     outputs = subject.scorer.outputs
     if output is None and len(outputs) > 1:
@@ -189,7 +189,7 @@ def _job(
 
 
 def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
-    """The output of this name; of a network's own float form the one in its place."""
+    """Return the output of this name; of a network's own float form the one in its place."""
     if name in scorer.outputs:
         return name
     if isinstance(scorer, Real) and scorer.derived:
@@ -200,7 +200,9 @@ def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
 
 
 def places_of(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[int, ...]]:
-    """The network's class of each class of the data, where both are known by the same names."""
+    """Return the network's class of each class of the data, where both are known by the same
+    names.
+    """
     if not names or not set(names) <= set(classes):
         return None
     return tuple(list(classes).index(name) for name in names)
@@ -222,7 +224,7 @@ class _Job:
     order: Optional[tuple[int, ...]]
 
     def parts(self, x: Samples, y: Optional[np.ndarray]) -> Parts:
-        """The parts of some samples; "right": beside the labels, "like": beside another."""
+        """Return the parts of some samples; "right": beside the labels, "like": beside another."""
         whose = self.names()
         outputs = [scorer.scores(x)[name] for scorer, name in self.columns]
         shape = outputs[0].shape
@@ -251,7 +253,7 @@ class _Job:
         return {("samples", ""): shape[0], **parts}
 
     def names(self) -> list[str]:
-        """Whose the columns are: "", "float", and profiles."""
+        """Return whose the columns are: "", "float", and profiles."""
         words = ["", *(["float"] if self.referred else [])]
         return [*words, *(str(scorer) for scorer, _ in self.columns[len(words) :])]
 
@@ -284,7 +286,7 @@ class _Blockwise:
     def _blamed(
         self, batch: Batch, part: slice, names: Callable[[int], str], error: Error
     ) -> Error:
-        """The error, and the first sample that has it alone."""
+        """Return the error, and the first sample that has it alone."""
         for row in range(len(batch))[part]:
             try:
                 self.job.parts(*batch_rows(batch, slice(row, row + 1)))
@@ -294,14 +296,14 @@ class _Blockwise:
 
 
 def _added(parts: Parts, more: Parts) -> Parts:
-    """The parts of neighbouring samples together."""
+    """Return the parts of neighbouring samples together."""
     if parts.keys() != more.keys():
         raise Error("some of the data have labels and some have none: give all or none")
     return {key: parts[key] + more[key] for key in parts}
 
 
 def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str]) -> Evaluation:
-    """All figures."""
+    """Return all figures."""
     own = parts.get(("right", ""))
     figures = {} if own is None else part_figures(own, job.top)
     if ("right", "float") in parts:

@@ -139,7 +139,7 @@ def golden(
 
 
 def about(session: Session, core: str) -> About:
-    """What goldens and an export say of themselves; core: as the user named the device."""
+    """Return what goldens and an export say of themselves; core: as the user named the device."""
     from ..firmware.golden import About
 
     graph = session.graph
@@ -156,7 +156,7 @@ def write_goldens(
     force: bool = False,
     format: Optional[str] = "folder",
 ) -> GoldenSet:
-    """The same for a session, which is planned for traced runs."""
+    """Return the same for a session, which is planned for traced runs."""
     from ..firmware.golden import write, write_one
 
     named = by_name(session.graph, x)
@@ -210,7 +210,9 @@ def _samples(
     state: State,
     threads: int,
 ) -> Iterator[Iterator[Golden]]:
-    """The goldens of each input under the first profile; profiles are computed side by side."""
+    """Yield the goldens of each input under the first profile; profiles are computed side by
+    side.
+    """
     from ..firmware.golden import sample
 
     graph = next(iter(sessions.values())).graph
@@ -229,7 +231,7 @@ def _samples(
 
 
 def _traced(session: Session, x: Inputs, state: State, wanted: Profile) -> dict[str, np.ndarray]:
-    """What each layer computes for one input; nothing where another device stops at it."""
+    """Return what each layer computes for one input; nothing where another device stops at it."""
     try:
         results = session.run(x, state, trace=True)
     except Refused:
@@ -240,7 +242,9 @@ def _traced(session: Session, x: Inputs, state: State, wanted: Profile) -> dict[
 
 
 def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
-    """State -> [N, *state shape], the start of each input; empty for networks without states."""
+    """Return state -> [N, *state shape], the start of each input; empty for networks without
+    states.
+    """
     if state is None:
         reset = {t.name: graph.arrays.get(t.name, np.zeros(t.shape, t.dtype)) for t in graph.states}
         return {
@@ -267,7 +271,7 @@ def describe(
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
 ) -> Summary:
-    """The network on a device: layers, formats, costs and the kernel rows that run.
+    """Return the network on a device: layers, formats, costs and the kernel rows that run.
 
     Parameters
     ----------
@@ -306,7 +310,7 @@ def describe(
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:
-    """The network that comes with the package, and data for it.
+    """Return the network that comes with the package, and data for it.
 
     Returns
     -------

@@ -50,7 +50,8 @@ def ranked(
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
 ) -> Table:
-    """Every function that gives a layer's bits, of each layer that several do, by usual cycles.
+    """Return every function that gives a layer's bits, of each layer that several do, by usual
+    cycles.
 
     Arguments as Network.session() takes them. Raises Error as estimate() does.
     """
@@ -80,7 +81,8 @@ def quickest(
     named: Collection[str],
     budget: Optional[Budget] = None,
 ) -> tuple[Graph, tuple[str, ...]]:
-    """The network with the quickest function for each layer, and a note for each that changes.
+    """Return the network with the quickest function for each layer, and a note for each that
+    changes.
 
     Of the functions that give a layer's bits and keep within the budget; those that are `named`
     stay. Nothing changes where there are no instruction counts. Another note says which other cores
@@ -109,7 +111,7 @@ def quickest(
 def _faster(
     graph: Graph, node: Node, most: float, core: str, profile: Profile
 ) -> list[tuple[float, Node, Graph]]:
-    """What _others() finds that takes at most so many cycles, the fastest first."""
+    """Return what _others() finds that takes at most so many cycles, the fastest first."""
     found = []
     for other, swapped in _others(graph, node):
         cycles = _cycles(other, core, profile)
@@ -125,7 +127,7 @@ def _cycles(node: Node, core: str, profile: Profile) -> Optional[float]:
 
 
 def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
-    """A note where two networks of the same bits give others on other cores' paths."""
+    """Yield a note where two networks of the same bits give others on other cores' paths."""
     if graph is start:
         return
     for path in PATHS:
@@ -138,12 +140,12 @@ def _parted(start: Graph, graph: Graph, profile: Profile) -> Iterator[str]:
 
 
 def ranks_text(table: Table) -> str:
-    """The table for a terminal."""
+    """Return the table for a terminal."""
     return table.text() if table.rows else "no layer has another function that gives its bits"
 
 
 def _rows(node: Node, found: Mapping[str, Mapping[str, Cell]]) -> Iterator[tuple[Cell, ...]]:
-    """A layer's functions, the fastest first."""
+    """Yield a layer's functions, the fastest first."""
     order = sorted(found, key=lambda name: (int(found[name]["cycles"] or 0), name))
     for rank, name in enumerate(order, 1):
         figures = (found[name][column] for column in _COLUMNS[3:7])
@@ -152,7 +154,9 @@ def _rows(node: Node, found: Mapping[str, Mapping[str, Cell]]) -> Iterator[tuple
 
 
 def _others(graph: Graph, node: Node) -> Iterator[tuple[Node, Graph]]:
-    """The node with each other function that may compute the same, and the network with that."""
+    """Yield the node with each other function that may compute the same, and the network with
+    that.
+    """
     own = node.function
     if own.name not in COUNTERS:
         return
@@ -169,7 +173,9 @@ def _others(graph: Graph, node: Node) -> Iterator[tuple[Node, Graph]]:
 
 
 def _arranged(graph: Graph, node: Node, other: Function) -> Mapping[str, np.ndarray]:
-    """The network's arrays, with a layer's weights in the order in which `other` reads them."""
+    """Return the network's arrays, with a layer's weights in the order in which `other` reads
+    them.
+    """
     was, now = node.function.interleave, other.interleave
     if was == now or node.weights is None:
         return graph.arrays
@@ -183,7 +189,7 @@ def _arranged(graph: Graph, node: Node, other: Function) -> Mapping[str, np.ndar
 
 
 def _argument(params: Mapping[str, int], name: str) -> Optional[int]:
-    """An argument of another function: square ones have one for both axes."""
+    """Return an argument of another function: square ones have one for both axes."""
     if name in params:
         return params[name]
     if name.endswith(("_x", "_y")):
@@ -193,7 +199,7 @@ def _argument(params: Mapping[str, int], name: str) -> Optional[int]:
 
 
 def _computed(graph: Graph, profile: Profile) -> Optional[dict[str, np.ndarray]]:
-    """What the layers compute of random inputs; None where the device refuses a call."""
+    """Return what the layers compute of random inputs; None where the device refuses a call."""
     with suppress(Error), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
         session = Session(graph, profile, trace=True)
@@ -202,7 +208,7 @@ def _computed(graph: Graph, profile: Profile) -> Optional[dict[str, np.ndarray]]
 
 
 def _gives(graph: Graph, profile: Profile, wanted: Mapping[str, np.ndarray]) -> bool:
-    """Whether a device runs the network, and its layers compute what is wanted."""
+    """True if a device runs the network, and its layers compute what is wanted."""
     if any(node.function.fault(node.params, profile) for node in graph.nodes):
         return False
     computed = _computed(graph, profile)
@@ -214,6 +220,6 @@ def _gives(graph: Graph, profile: Profile, wanted: Mapping[str, np.ndarray]) -> 
 
 
 def _estimated(graph: Graph, target: str, build: dict[str, Any]) -> dict[str, dict[str, Cell]]:
-    """Layer -> its row of the estimate."""
+    """Return layer -> its row of the estimate."""
     rows = estimate(Network(graph), target, **build).layers.records()
     return {str(row["layer"]): row for row in rows}

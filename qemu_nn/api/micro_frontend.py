@@ -207,7 +207,7 @@ class _Calls:
         params: Mapping[str, int],
         weights: Optional[np.ndarray] = None,
     ) -> str:
-        """The name of what the next call makes."""
+        """Return the name of what the next call makes."""
         declared = FUNCTIONS[function]
         how: dict[str, Any] = {}
         if name == "features" and declared.output.dtype == "int8":
@@ -223,7 +223,7 @@ class _Calls:
         return name
 
     def graph(self) -> Graph:
-        """The network; its output is what the last call makes."""
+        """Return the network; its output is what the last call makes."""
         return Graph(
             name="micro_frontend",
             inputs=(self._input,),
@@ -235,7 +235,7 @@ class _Calls:
 
 
 def _weight(value: float, what: str) -> int:
-    """A number from 0 to 1 as the noise reduction has it, cut off."""
+    """Return a number from 0 to 1 as the noise reduction has it, cut off."""
     number = as_number(value, what)
     if not 0 <= number <= 1:
         raise Error(f"{what} must be in 0..1, is {number:g}")

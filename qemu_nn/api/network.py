@@ -158,7 +158,7 @@ class Network:
         kernels: str = KERNELS[0],
         tflm: str = DEFAULT_TFLM,
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Real inputs to real scores, with the device's bits in between.
+        """Return real inputs to real scores, with the device's bits in between.
 
         The host prepares and rounds the inputs, Session.run() computes what the device computes,
         and the scores are what its integers stand for. Each call plans the network: for many calls
@@ -209,7 +209,7 @@ class Network:
         kernels: str = KERNELS[0],
         tflm: str = DEFAULT_TFLM,
     ) -> Profile:
-        """Whose arithmetic a device has, for this network.
+        """Return whose arithmetic a device has, for this network.
 
         Parameters
         ----------
@@ -362,12 +362,13 @@ class FloatNetwork:
     def predict(
         self, x: Any, layout: Optional[str] = None
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Real scores of real inputs, as Network.predict() gives them, in numpy's own arithmetic.
+        """Return real scores of real inputs, as Network.predict() gives them, in numpy's own
+        arithmetic.
 
         Parameters
         ----------
         x : array_like
-            A sample or a batch of real numbers: an array, a torch tensor, lists, or what has
+            A sample or a batch of floats: an array, a torch tensor, lists, or what has
             `__array__` or DLPack.
         layout : {"NHWC", "NCHW"}, optional
             The layout of images; default: that of the file, or the one that the shape tells.
@@ -414,7 +415,7 @@ class FloatNetwork:
 
 
 def glance(network: Union[Network, FloatNetwork]) -> Glance:
-    """What a network is, in a few lines and as a table."""
+    """Return what a network is, in a few lines and as a table."""
     from ..analysis.repr_summary import of_calls, of_operators
 
     if isinstance(network, FloatNetwork):
@@ -509,7 +510,9 @@ def load_quantized(path: Union[str, Path]) -> Network:
 
 
 def quantized(network: Union[Network, str, Path]) -> Network:
-    """A quantized network that a caller gives, as such or as a file; Error for anything else."""
+    """Return a quantized network that a caller gives, as such or as a file; Error for anything
+    else.
+    """
     found = known(network)
     if not isinstance(found, Network):
         raise Error(f"{_name(network)} is a float network; quantize it first")
@@ -517,7 +520,7 @@ def quantized(network: Union[Network, str, Path]) -> Network:
 
 
 def unquantized(network: Union[FloatNetwork, str, Path]) -> FloatNetwork:
-    """A float network that a caller gives, as such or as a file; Error for anything else."""
+    """Return a float network that a caller gives, as such or as a file; Error for anything else."""
     found = known(network)
     if not isinstance(found, FloatNetwork):
         raise Error(f"{_name(network)} is quantized already; give the float network instead")
@@ -525,7 +528,9 @@ def unquantized(network: Union[FloatNetwork, str, Path]) -> FloatNetwork:
 
 
 def known(network: object) -> Union[Network, FloatNetwork]:
-    """A network of any kind that a caller gives, as such or as a file; Error for anything else."""
+    """Return a network of any kind that a caller gives, as such or as a file; Error for anything
+    else.
+    """
     if isinstance(network, (Network, FloatNetwork)):
         return network
     if isinstance(network, (str, os.PathLike)):

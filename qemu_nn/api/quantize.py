@@ -276,7 +276,7 @@ def quantize(
 
 
 def _steps(steps: Any) -> tuple[str, ...]:
-    """The steps that are named, in the order in which they are taken."""
+    """Return the steps that are named, in the order in which they are taken."""
     if isinstance(steps, str) or not isinstance(steps, Iterable):
         raise Error(f"steps must be a list of {', '.join(STEPS)}, not {shown(steps)}")
     named = [one_of(STEPS, step, "step") for step in steps]
@@ -318,7 +318,7 @@ def _channels_last(x: np.ndarray, graph: FloatGraph) -> np.ndarray:
 
 
 def _device_input(reference: FloatGraph, name: str, x: np.ndarray) -> np.ndarray:
-    """The real values of the device's input tensor, from float inputs of the network."""
+    """Return the real values of the device's input tensor, from float inputs of the network."""
     if name == reference.input:
         return x
     return next(value for tensor, value in each_tensor(reference, x) if tensor == name)

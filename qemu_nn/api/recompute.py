@@ -20,7 +20,7 @@ _START = "start"
 
 
 def golden_sets(folder: Path) -> list[Path]:
-    """The golden sets in a folder: it is one, or others lie below. Raises Error for none."""
+    """Return the golden sets in a folder: it is one, or others lie below. Raises Error for none."""
     folder = as_path(folder, "the goldens")
     found = sorted(path.parent for path in folder.rglob(MANIFEST))
     if not found:

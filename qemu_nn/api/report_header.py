@@ -11,7 +11,7 @@ from .network import Network
 
 
 def costs(network: Network, target: str, **device: Any) -> dict[str, int]:
-    """Bytes and multiply-accumulates on a device; none where its memory has no plan."""
+    """Return bytes and multiply-accumulates on a device; none where its memory has no plan."""
     try:
         facts = describe(network, target, **device).facts
     except Error:
@@ -21,5 +21,5 @@ def costs(network: Network, target: str, **device: Any) -> dict[str, int]:
 
 
 def file_name(given: Any) -> str:
-    """The name of a file or folder that a caller gives; "" for what is in memory."""
+    """Return the name of a file or folder that a caller gives; "" for what is in memory."""
     return Path(given).name if isinstance(given, (str, Path)) else ""

@@ -139,7 +139,7 @@ def run_batches(
     progress: Optional[Progress] = None,
     client: Any = None,
 ) -> dict[str, np.ndarray]:
-    """The same of batches of integers, on a session, or on sessions like it of a cluster."""
+    """Yield the same of batches of integers, on a session, or on sessions like it of a cluster."""
     if output is not None:
         check_output(output)
     states = () if state is None else state.values() if isinstance(state, Mapping) else (state,)
@@ -195,7 +195,7 @@ def check_output(path: Path) -> None:
 
 
 def _gathered(found: Iterable[Mapping[str, np.ndarray]], count: Optional[int]) -> Arrays:
-    """The outputs of all batches; count: of all samples, where it is known."""
+    """Return the outputs of all batches; count: of all samples, where it is known."""
     parts: dict[str, list[np.ndarray]] = {}
     whole: Arrays = {}
     done = 0
@@ -215,7 +215,9 @@ def _gathered(found: Iterable[Mapping[str, np.ndarray]], count: Optional[int]) -
 
 
 def _written(output: Path, stems: Mapping[str, str]) -> Arrays:
-    """The outputs that were written, mapped; stems: the names of arrays and of their files."""
+    """Return the outputs that were written, mapped; stems: the names of arrays and of their
+    files.
+    """
     if output.suffix == ".npz":
         return {name: array.view() for name, array in map_npz(output).items()}
     if output.suffix == ".npy":

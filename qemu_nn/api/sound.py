@@ -46,7 +46,7 @@ class SoundSource(FileSource, Loaded):
         self._counts = [self._inputs(file) for file in self.listing.files]
 
     def _inputs(self, file: Path) -> int:
-        """How many inputs a file gives."""
+        """Return how many inputs a file gives."""
         length = max(_of_file(wav_length, file, self._front.rate), self._needed)
         for stage in self._front.stages:
             length = (length - stage.window) // stage.hop + 1
@@ -77,11 +77,11 @@ class SoundSource(FileSource, Loaded):
         return None if numbers is None else Held(np.repeat(numbers, self._counts))
 
     def name(self, number: int) -> str:
-        """What errors call a sample."""
+        """Return what errors call a sample."""
         return f"sample {number} of the data ({self.listing.files[self.place(number)[0]]})"
 
     def load(self, number: int) -> np.ndarray:
-        """All inputs of a file."""
+        """Return all inputs of a file."""
         x = _of_file(read_wav, self.listing.files[number], self._front.rate)
         x = np.pad(x, (0, max(0, self._needed - len(x))))
         features = self._front.run(x)[self._tensor.name]
@@ -94,7 +94,7 @@ class SoundSource(FileSource, Loaded):
 
 
 def as_front_end(given: Any) -> Optional[Chain]:
-    """A chain that makes features, or the chain.json that describes one."""
+    """Return a chain that makes features, or the chain.json that describes one."""
     if given is None or isinstance(given, Chain):
         return given
     if described_by(given) is not None:
@@ -106,7 +106,7 @@ def as_front_end(given: Any) -> Optional[Chain]:
 
 
 def _of_file(read: Any, file: Path, rate: int) -> Any:
-    """What a function reads of a file; Error where that cannot be read."""
+    """Return what a function reads of a file; Error where that cannot be read."""
     try:
         return read(file, rate)
     except OSError as error:

@@ -26,7 +26,7 @@ def save_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing]
 
 
 def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] = None) -> bytes:
-    """A network as the bytes of a .tflite file, whose path is for sentences.
+    """Return a network as the bytes of a .tflite file, whose path is for sentences.
 
     The file, read by load(), is the same calls with the same arguments and arrays. Its metadata
     have the names of classes, and the preprocessing as far as they can say it. Raises ModelError
@@ -44,7 +44,7 @@ def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] =
 
 
 def _beside(graph: Graph, preprocessing: Optional[Preprocessing]) -> Optional[exporter.Beside]:
-    """What the file says beside the network; None for nothing."""
+    """Return what the file says beside the network; None for nothing."""
     steps = None if preprocessing is None else _normalization(graph, preprocessing)
     labels = tuple(map(importer.label, graph.classes))
     if labels != graph.classes:  # a line of a file holds no such name
@@ -55,8 +55,9 @@ def _beside(graph: Graph, preprocessing: Optional[Preprocessing]) -> Optional[ex
 
 
 def _normalization(graph: Graph, preprocessing: Preprocessing) -> Optional[Preprocessing]:
-    """The preprocessing of bytes as (raw - mean) / std, with numbers that float32 holds, which are
-    nudged until all bytes become the same integers; None where no nudge does."""
+    """Return the preprocessing of bytes as (raw - mean) / std, with numbers that float32 holds,
+    which are nudged until all bytes become the same integers; None where no nudge does.
+    """
     scale = np.ravel(preprocessing.scale)
     if preprocessing.dtype not in (None, "uint8") or len(graph.inputs) > 1 or not scale.all():
         return None
@@ -79,7 +80,7 @@ def _normalization(graph: Graph, preprocessing: Preprocessing) -> Optional[Prepr
 
 
 def _difference(calls: Graph, held: Graph) -> Optional[str]:
-    """What a file would change of a network, in words; None for nothing.
+    """Return what a file would change of a network, in words; None for nothing.
 
     From the outputs on backwards: constants may come earlier or later.
     """
@@ -123,7 +124,7 @@ def _state(graph: Graph, state: Tensor) -> tuple[str, str]:
 
 
 def _facts(graph: Graph, node: Node) -> dict[str, Any]:
-    """What a call computes with."""
+    """Return what a call computes with."""
     return {
         "functions": node.function.name,
         "arguments": dict(node.params),

@@ -51,12 +51,12 @@ class TrainableLayer(nn.Module):
         self.register_buffer("kept", torch.from_numpy(np.where(zeros, own.weights != 0, True)))
 
     def reals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and bias before they are rounded."""
+        """Return weights and bias before they are rounded."""
         weights, bias = self.weight * self.kept, self.bias
         return weights.detach().double().numpy(), bias.detach().double().numpy()
 
     def integers(self, grid: Grid) -> Layer:
-        """The device's, on a grid."""
+        """Return the device's, on a grid."""
         weight, bias = self.reals()
         steps = _spread(grid.weights, weight.shape)
         weights = np.clip(np.rint(weight / steps), *grid.weight_limits)
@@ -64,7 +64,7 @@ class TrainableLayer(nn.Module):
         return Layer(weights.astype(np.int64), biases.astype(np.int64))
 
     def values(self, own: Layer, grid: Grid, factor: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights and biases as real numbers of the device, with gradients.
+        """Return weights and biases as floats of the device, with gradients.
 
         factor: by which steps have grown, with a gradient to `octaves`.
         """
@@ -155,7 +155,7 @@ class TrainableNetwork(nn.Module):
         return part
 
     def _formats(self) -> Any:
-        """The formats of all tensors and weights as they are now."""
+        """Return the formats of all tensors and weights as they are now."""
         grown = self._growth(self.octaves).detach().numpy()
         tensors = {name: float(grown[number]) for name, number in self._group.items()}
         weights = {
@@ -169,7 +169,7 @@ class TrainableNetwork(nn.Module):
         return torch.exp2(whole(octaves) if self._powers else octaves)
 
     def _integers(self) -> dict[str, Layer]:
-        """The device's integers of every layer with weights as they are now."""
+        """Return the device's integers of every layer with weights as they are now."""
         formats, graph = self._formats(), self._found.graph
         return {n: self.layer(n).integers(formats.grid(graph.node(n))) for n in self._parts}
 
@@ -194,7 +194,7 @@ class TrainableNetwork(nn.Module):
         return graph
 
     def _real(self) -> FloatGraph:
-        """The device's part of the float network, with weights before they are rounded."""
+        """Return the device's part of the float network, with weights before they are rounded."""
         graph, real = self._found.graph, {}
         for name in self._parts:
             own: Any = graph.node(name).operator
@@ -203,8 +203,9 @@ class TrainableNetwork(nn.Module):
         return graph.with_operators(real)
 
     def _legally(self, compute: Callable[[], Result]) -> Result:
-        """What is computed. Where the device does not take the formats, as its shifts have limits,
-        steps go back to the last that it took. Error where a parameter is not finite."""
+        """Return what is computed. Where the device does not take the formats, as its shifts have
+        limits, steps go back to the last that it took. Error where a parameter is not finite.
+        """
         for name, parameter in self.named_parameters():
             if not torch.isfinite(parameter).all():
                 raise Error(f"{name} is not finite: train anew, with a smaller learning rate")
@@ -219,7 +220,7 @@ class TrainableNetwork(nn.Module):
         return result
 
     def _trace(self, x: np.ndarray) -> tuple[Any, dict[str, Layer], dict[str, np.ndarray]]:
-        """Formats, integers of weights, and those of every tensor on inputs x."""
+        """Return formats, integers of weights, and those of every tensor on inputs x."""
         formats, layers = self._formats(), self._integers()
         graph = replace(self._found, graph=self._graph).lowered(formats, layers)
         codes = graph.input.format.quantize(x)
@@ -297,7 +298,9 @@ class TrainableNetwork(nn.Module):
     def _held(
         self, x: Tensor, name: str, tensors: Mapping[str, Format], made: Mapping[str, np.ndarray]
     ) -> Tensor:
-        """The device's values of a tensor, with gradients to the real ones and the format."""
+        """Return the device's values of a tensor, with gradients to the real ones and the
+        format.
+        """
         own = tensors[name]
         exact = operators.as_tensor(own.dequantize(made[name])).reshape(x.shape)
         step, half = torch.tensor([own.scale]), own.scale / 2
@@ -309,14 +312,14 @@ class TrainableNetwork(nn.Module):
 
 
 def planned(graph: Graph, profile: Profile, variant: Optional[str] = None) -> Session:
-    """A session for traced runs of a network, which warns of nothing."""
+    """Return a session for traced runs of a network, which warns of nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
         return Session(graph, profile, variant, trace=True)
 
 
 def formats_of(formats: Any) -> Mapping[str, Format]:
-    """Tensor -> its format."""
+    """Return tensor -> its format."""
     if isinstance(formats, Formats):
         dtype = "int8" if formats.bits == 8 else "int16"
         return {name: power_of_two(dtype, frac) for name, frac in formats.tensors.items()}
@@ -325,8 +328,9 @@ def formats_of(formats: Any) -> Mapping[str, Format]:
 
 
 def _near(real: np.ndarray, codes: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Real numbers where integers are the nearest to them; elsewhere what integers stand for, so
-    that rounding which was chosen otherwise is not undone by the first step."""
+    """Return floats where integers are the nearest to them; elsewhere what integers stand for, so
+    that rounding which was chosen otherwise is not undone by the first step.
+    """
     nearest = np.abs(np.asarray(real, np.float64) / steps - codes) < 0.5
     return np.where(nearest, real, codes * steps)
 
@@ -338,7 +342,7 @@ def _spread(steps: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _scales(formats: Any, node: FloatNode) -> tuple[int, ...]:
-    """The shape of the steps of a layer's weights."""
+    """Return the shape of the steps of a layer's weights."""
     if isinstance(formats, Formats):
         return (1,) * np.ndim(node.operator.weights)  # type: ignore[attr-defined]
     shape: tuple[int, ...] = formats.weights[node.name].shape
@@ -346,8 +350,9 @@ def _scales(formats: Any, node: FloatNode) -> tuple[int, ...]:
 
 
 def _free_groups(graph: Any, formats: Any, powers: bool) -> list[tuple[str, ...]]:
-    """Tensors that share a format which may change: no function fixes it, and users do not make
-    inputs in it."""
+    """Return tensors that share a format which may change: no function fixes it, and users do not
+    make inputs in it.
+    """
     groups = format_groups(graph, rule if powers else affine_rule).values()
     dtype = next(iter(formats_of(formats).values())).dtype
     fixed = {} if powers else fixed_formats(graph, dtype)

@@ -106,8 +106,9 @@ class Trainer:
         return (outputs - wanted).square().mean() / signal
 
     def _validated(self, made: Network) -> _Score:
-        """How the network does on validation data; Error where a session of the plain rows, which
-        define its bits, says otherwise."""
+        """Return how the network does on validation data; Error where a session of the plain rows,
+        which define its bits, says otherwise.
+        """
         session = planned(made.graph, self.net.profile, "plain")
         losses, right = 0.0, 0
         for which in _parts(np.arange(len(self.held.x)), _BATCH):

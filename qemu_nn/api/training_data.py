@@ -32,7 +32,7 @@ class Samples:
     classes: bool
 
     def rows(self, which: Any) -> Samples:
-        """Some of them."""
+        """Return some of them."""
         return replace(self, x=self.x[which], wanted=self.wanted[which])
 
 
@@ -50,7 +50,7 @@ class Reader:
             )
 
     def read(self, source: Any, how: Reading) -> Samples:
-        """All samples of some data."""
+        """Return all samples of some data."""
         inputs, labels, scores = [], [], []
         batches = real_batches(self.network, source, how)
         order = places_of(batches.classes, self.network.labels)
@@ -92,7 +92,7 @@ class Reader:
 
 
 def divided(data: Samples) -> tuple[Samples, Samples]:
-    """What is trained on, and what is held back."""
+    """Return what is trained on, and what is held back."""
     if len(data.x) < _HELD_BACK:
         raise Error(f"there are {len(data.x)} samples, too few to hold some back: give validation=")
     order = np.argsort(data.wanted, kind="stable") if data.classes else np.arange(len(data.x))

@@ -188,7 +188,7 @@ def reached(
 
 
 def board_name(name: str) -> str:
-    """An emulated board by its name or that of its core, as people write it: "Cortex-M4"."""
+    """Return an emulated board by its name or that of its core, as people write it: "Cortex-M4"."""
     if named(name) is None:  # a chip is none that QEMU emulates
         with suppress(Error):
             core = resolve(name)
@@ -212,7 +212,7 @@ def make_variables(on: str, make: Sequence[str]) -> list[str]:
 
 
 def _profile(network: Network, said: Described, given: dict[str, str]) -> Profile:
-    """Whose bits the device has; Error where the caller named another profile."""
+    """Return whose bits the device has; Error where the caller named another profile."""
     names = ("cmsis", "rounding", "kernels", "tflm")
     own = {name: getattr(said, name) for name in names}
     profile = network.profile(said.path, **own)

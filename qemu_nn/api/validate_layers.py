@@ -104,7 +104,9 @@ class Findings:
         trace: Mapping[str, np.ndarray],
         step: Optional[int],
     ) -> list[tuple[str, Optional[int], np.ndarray, Optional[int]]]:
-        """One run of the device: layer, time step, result and count of each that it reported."""
+        """Return one run of the device: layer, time step, result and count of each that it
+        reported.
+        """
         graph = self._session.graph
         at = () if step is None else step
         taken: list[tuple[str, Optional[int], np.ndarray, Optional[int]]] = []
@@ -166,7 +168,9 @@ class Findings:
         trace: Mapping[str, np.ndarray],
         x: Mapping[str, np.ndarray],
     ) -> str:
-        """The diagnosis of compare(), with what the other profiles compute of this sample."""
+        """Return the diagnosis of compare(), with what the other profiles compute of this
+        sample.
+        """
         profile = self._session.profile
         at = () if step is None else step
         others: dict[str, int] = {}
@@ -190,7 +194,7 @@ class Findings:
         return self._others
 
     def layers(self, core: str) -> tuple[LayerCheck, ...]:
-        """All layers, with the estimate of a core for each."""
+        """Return all layers, with the estimate of a core for each."""
         graph = self._session.graph
         functions = {node.name: node.function.name for node in graph.nodes}
         estimates = dict(self._estimates(core))
@@ -208,7 +212,7 @@ class Findings:
         )
 
     def _estimates(self, core: str) -> Iterator[tuple[str, int]]:
-        """What estimate() says of each layer, where it knows."""
+        """Yield what estimate() says of each layer, where it knows."""
         if not self._counts:
             return
         profile = self._session.profile

@@ -61,12 +61,14 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """What `qemu-nn bench --save` wrote. Raises ModelError, which names the place, for all else."""
+    """Return what `qemu-nn bench --save` wrote. Raises ModelError, which names the place, for all
+    else.
+    """
     return run_of(parse_json(read_bytes(path, _MOST), str(path)))
 
 
 def run_of(content: Fields) -> Run:
-    """What the JSON object of a report says. Raises ModelError as read_run()."""
+    """Return what the JSON object of a report says. Raises ModelError as read_run()."""
     measured: dict[str, Measured] = {}
     networks: dict[tuple[str, int, int], None] = {}
     for line in content.objects("networks") if "networks" in content else []:
@@ -87,7 +89,8 @@ def run_of(content: Fields) -> Run:
 def known(
     before: Run, names: Sequence[str], rows: bool, batches: Sequence[int], threads: Sequence[int]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Batches and threads that each network of a file was measured with, of those that are asked.
+    """Return batches and threads that each network of a file was measured with, of those that are
+    asked.
 
     Nothing asked is everything. Raises Error for names, rows and sizes that the file lacks.
     """
@@ -107,7 +110,9 @@ def known(
 
 
 def _measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
-    """Rows by name and shape; a number more where calls of other arguments have the same shape."""
+    """Return rows by name and shape; a number more where calls of other arguments have the same
+    shape.
+    """
     figures: dict[tuple[str, str, int], Figure] = {}
     seen: Counter[tuple[str, str]] = Counter()
     plain: dict[str, str] = {}
@@ -138,7 +143,7 @@ def _figure(line: Fields, median: str) -> Figure:
 
 
 def compare(before: Run, now: Run) -> Table:
-    """A line for all that both have measured, the change in percent (above 0: slower).
+    """Return a line for all that both have measured, the change in percent (above 0: slower).
 
     Compared are best turns, as the least disturbed: by themselves, and in the unit of what was
     timed in the same turns of either run, where both have such a thing. The smaller change counts,
@@ -171,7 +176,7 @@ def _change(old: Measured, new: Measured, same: bool) -> tuple[Cell, ...]:
 
 
 def slower(compared: Table) -> Table:
-    """The lines whose change is above their noise, the worst first."""
+    """Return the lines whose change is above their noise, the worst first."""
     index, noise = _COLUMNS.index("change_percent"), _COLUMNS.index("noise_percent")
     rows: list[Any] = list(compared.rows)
     found = [row for row in rows if row[index] > row[noise]]
@@ -179,7 +184,9 @@ def slower(compared: Table) -> Table:
 
 
 def unlike(before: Run, host: Mapping[str, Any]) -> Optional[str]:
-    """Why figures do not compare well with this host's; ModelError where they do not at all."""
+    """Return why figures do not compare well with this host's; ModelError where they do not at
+    all.
+    """
     sets = "instruction sets"
     old, new = before.host.get(sets), host.get(sets)
     if old != new:

@@ -41,7 +41,8 @@ def contest(
     turns: int = TURNS,
     plain: bool = False,
 ) -> tuple[Table, tuple[str, ...]]:
-    """Microseconds of one inference, all runtimes in turns: the best, the median, the quartiles.
+    """Return microseconds of one inference, all runtimes in turns: the best, the median, the
+    quartiles.
 
     device: arguments of profile_for(), for networks that are not the NPU's, which has no peers.
     plain: time the rows that define the bits, too, on single samples of networks with one input.
@@ -71,7 +72,7 @@ def contest(
 
 
 def profile_of(graph: Graph, device: Mapping[str, Any]) -> Profile:
-    """The NPU's, or that of the arguments of profile_for()."""
+    """Return the NPU's, or that of the arguments of profile_for()."""
     npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
     return NPU if npu else profile_for(graph.ops, **device)
 
@@ -81,7 +82,7 @@ def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:
 
 
 def _plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object]:
-    """One sample on the rows that define the bits."""
+    """Return one sample on the rows that define the bits."""
     one = x[:1]
     run = Compiled(plan(graph, profile, "plain"), 1).prepared(Batch((1,), 1, 1))
     return lambda: run(one)
@@ -90,7 +91,7 @@ def _plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object
 def _theirs(
     graph: Graph, x: np.ndarray, threads: int, notes: dict[str, None]
 ) -> dict[str, Callable[[], object]]:
-    """The peers that can compute these inputs; the others leave a note."""
+    """Return the peers that can compute these inputs; the others leave a note."""
     ready: dict[str, Callable[[], object]] = {}
     for name, prepare in PEERS.items():
         try:

@@ -22,17 +22,19 @@ def _cifar10(name: str, channels: tuple[int, int, int]) -> Graph:
 
 
 def cifar10() -> Graph:
-    """The CIFAR-10 example of CMSIS-NN: 32, 16, 32 channels, 6.56 million MACs."""
+    """Return the CIFAR-10 example of CMSIS-NN: 32, 16, 32 channels, 6.56 million MACs."""
     return _cifar10("cifar10", (32, 16, 32))
 
 
 def cifar10_paper() -> Graph:
-    """The form in the CMSIS-NN paper (arXiv 1801.06601): 32, 32, 64 channels, 12.3 million MACs."""
+    """Return the form in the CMSIS-NN paper (arXiv 1801.06601): 32, 32, 64 channels, 12.3 million
+    MACs.
+    """
     return _cifar10("cifar10_paper", (32, 32, 64))
 
 
 def cifar10_q15() -> Graph:
-    """The layers of the CIFAR-10 example in q15, 1.64 million MACs.
+    """Return the layers of the CIFAR-10 example in q15, 1.64 million MACs.
 
     CMSIS-NN has no q15 pooling, so the convolutions step by two instead of being pooled, and
     the scores stay as they are.
@@ -68,7 +70,9 @@ def lenet5() -> Graph:
 
 
 def kws_dscnn() -> Graph:
-    """The keyword spotter of MLPerf Tiny: depthwise separable, 64 channels, 2.66 million MACs."""
+    """Return the keyword spotter of MLPerf Tiny: depthwise separable, 64 channels, 2.66 million
+    MACs.
+    """
     network = Builder("kws_dscnn", (49, 10, 1))
     first, inner, grid = (10, 4), (3, 3), (25, 5)
     network.oblong(
@@ -144,7 +148,7 @@ def mobilenet_100_224() -> Graph:
 
 
 def empty() -> Graph:
-    """One rectifier of one value: what a call costs by itself."""
+    """Return one rectifier of one value: what a call costs by itself."""
     network = Builder("empty", (1,))
     network.relu("relu")
     return network.graph()

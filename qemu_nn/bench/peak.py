@@ -39,7 +39,9 @@ class Peak:
 
 
 def peaks_of(row: Row) -> list[Peak]:
-    """The peak of the newest instruction set that a row needs; none if there is none here."""
+    """Return the peak of the newest instruction set that a row needs; none if there is none
+    here.
+    """
     needed = [feature for feature in FEATURES.values() if row.cpu & feature]
     if not needed or not row.runs_here() or row.op.type not in _BITS:
         return []

@@ -36,13 +36,13 @@ class Report:
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The host, the tables, the notes."""
+        """Return the host, the tables, the notes."""
         parts = [spell_host(self.host)]
         parts += [table.text() for table in self.tables.values()]
         return "\n\n".join([*parts, "\n".join(self.notes)]).rstrip()
 
     def json(self) -> str:
-        """One object: host, notes, and the rows of each table."""
+        """Return one object: host, notes, and the rows of each table."""
         tables = {name: table.records() for name, table in self.tables.items()}
         return json.dumps({"host": dict(self.host), "notes": self.notes, **tables}, indent=2)
 
@@ -62,7 +62,7 @@ def host(version: str) -> dict[str, Cell]:
 
 
 def spell_host(facts: Mapping[str, Cell]) -> str:
-    """The host in one line."""
+    """Return the host in one line."""
     return ", ".join(f"{name}: {value}" for name, value in facts.items())
 
 

@@ -25,7 +25,7 @@ _TURNS = 9
 
 
 def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
-    """A line for each case and row that this host can run, all of a case in turns.
+    """Return a line for each case and row that this host can run, all of a case in turns.
 
     us: microseconds of one call, the best turn, median and quartiles. rate: 10^9
     multiply-accumulates in a second, or elements of the input where nothing is multiplied.
@@ -44,7 +44,7 @@ def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
 
 
 def _usable(case: Case) -> list[Row]:
-    """The rows that this host can run and that take the shape."""
+    """Return the rows that this host can run and that take the shape."""
     function = case.declared
     able = []
     for row in kernels.rows_of(function.op, function.type):
@@ -56,7 +56,7 @@ def _usable(case: Case) -> list[Row]:
 
 
 def bits(row: Row) -> Profile:
-    """A profile that the row claims: the usual device if possible, or the next to it."""
+    """Return a profile that the row claims: the usual device if possible, or the next to it."""
     if row.claims(NPU):
         return NPU
     usual = profile_for([(row.op.name, row.op.type)])
@@ -65,13 +65,13 @@ def bits(row: Row) -> Profile:
 
 
 def _plain(row: Row) -> Row:
-    """The row that defines the same bits."""
+    """Return the row that defines the same bits."""
     rows = kernels.rows_of(row.op.name, row.op.type)
     return next(r for r in rows if r.kind == "plain" and r.claims(bits(row)))
 
 
 def _runs(case: Case, rows: Iterable[Row]) -> tuple[dict[str, Callable[[], object]], int]:
-    """What runs the calls of each row, and how many calls that are."""
+    """Return what runs the calls of each row, and how many calls that are."""
     graph, count = case.graph()
     x = random_inputs(graph, case.batch)
 

@@ -10,7 +10,7 @@ from .networks import BLOCKS
 
 
 def resnet8_s8() -> Graph:
-    """The image classifier of MLPerf Tiny: three residual stacks, 12.5 million MACs."""
+    """Return the image classifier of MLPerf Tiny: three residual stacks, 12.5 million MACs."""
     network = AffineBuilder("resnet8_s8", (32, 32, 3))
     last = network.convolve("conv0", 16, (3, 3))
     for index, (channels, stride) in enumerate(((16, 1), (32, 2), (64, 2)), 1):
@@ -27,7 +27,9 @@ def resnet8_s8() -> Graph:
 
 
 def kws_dscnn_s8() -> Graph:
-    """The keyword spotter of MLPerf Tiny: depthwise separable, 64 channels, 2.66 million MACs."""
+    """Return the keyword spotter of MLPerf Tiny: depthwise separable, 64 channels, 2.66 million
+    MACs.
+    """
     network = AffineBuilder("kws_dscnn_s8", (49, 10, 1))
     network.convolve("conv1", 64, (10, 4), 2)
     for index in range(2, 6):
@@ -40,7 +42,9 @@ def kws_dscnn_s8() -> Graph:
 
 
 def ad_s8() -> Graph:
-    """The anomaly detector of MLPerf Tiny: a fully connected autoencoder, 0.26 million MACs."""
+    """Return the anomaly detector of MLPerf Tiny: a fully connected autoencoder, 0.26 million
+    MACs.
+    """
     network = AffineBuilder("ad_s8", (640,))
     for index, rows in enumerate((128, 128, 128, 128, 8, 128, 128, 128, 128), 1):
         network.dense(f"dense{index}", rows)
@@ -62,7 +66,7 @@ def _mobilenet(name: str, dim: int, quarters: int, classes: int) -> Graph:
 
 
 def vww_s8() -> Graph:
-    """The visual wake words of MLPerf Tiny: MobileNetV1-0.25 on 96x96, 7.5 million MACs."""
+    """Return the visual wake words of MLPerf Tiny: MobileNetV1-0.25 on 96x96, 7.5 million MACs."""
     return _mobilenet("vww_s8", 96, 1, 2)
 
 

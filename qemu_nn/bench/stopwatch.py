@@ -31,7 +31,7 @@ def race(
     turn: float = TURN,
     rest: float = 0.0,
 ) -> dict[str, Timing]:
-    """The time of one call of each; every turn makes as many calls as fill `turn` seconds.
+    """Return the time of one call of each; every turn makes as many calls as fill `turn` seconds.
 
     rest: seconds of sleep before each turn, and then a call that is not counted.
     """
@@ -47,7 +47,9 @@ def race(
 
 
 def _calls(run: Callable[[], object], turn: float) -> int:
-    """Calls that fill a turn; the first call, which may still prepare something, is not counted."""
+    """Return calls that fill a turn; the first call, which may still prepare something, is not
+    counted.
+    """
     run()
     calls = 1
     while calls < 1 << 24:

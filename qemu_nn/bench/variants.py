@@ -40,7 +40,7 @@ def network_variants(
     client: Any = None,
     workers: Optional[int] = None,
 ) -> Table:
-    """Where the layers of a network differ from those under the wanted profile.
+    """Return where the layers of a network differ from those under the wanted profile.
 
     x, state: as Session.run() takes them; random inputs if not given. client: of dask, or a
     scheduler's address; workers: processes of this machine; they share the profiles. Where builds
@@ -84,7 +84,7 @@ class _Traced:
 def _each(
     profiles: Sequence[Profile], job: Callable[[Profile], _Outputs], client: Any, workers: Any
 ) -> dict[Profile, _Outputs]:
-    """What a job computes under every profile, in their order."""
+    """Return what a job computes under every profile, in their order."""
     with cluster(client, workers) as found, computing(job, found) as compute:
         done = dict(compute(profiles))
     return {profile: done[number] for number, profile in enumerate(profiles)}
@@ -97,7 +97,8 @@ def function_variants(
     client: Any = None,
     workers: Optional[int] = None,
 ) -> Table:
-    """Where a function, or every function of an op, differs from itself under the wanted profile.
+    """Return where a function, or every function of an op, differs from itself under the wanted
+    profile.
 
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Of an op that the q7 and the s8 API have, those functions that the wanted release has.
@@ -133,7 +134,7 @@ class _Called:
 
 
 def _outputs(function: Function, profile: Profile, calls: int) -> list[Optional[np.ndarray]]:
-    """What each call computes; None where the profile does not accept it."""
+    """Return what each call computes; None where the profile does not accept it."""
     outputs: list[Optional[np.ndarray]] = []
     for seed in range(calls):
         arguments = random_arguments(Random(seed), function)

@@ -33,7 +33,7 @@ def mobilenet_100_224_npu() -> Graph:
 
 
 def _on_the_npu(graph: Graph) -> Graph:
-    """Each call as a layer of the NPU; a softmax becomes a log-softmax."""
+    """Return each call as a layer of the NPU; a softmax becomes a log-softmax."""
     arrays: dict[str, np.ndarray] = {}
     shapes = {graph.input.name: graph.input.shape}
     nodes = []
@@ -57,7 +57,7 @@ def _call(node: Node, function: str, params: Params, **own: str) -> Node:
 
 
 def _windows(node: Node, size: Size) -> dict[str, int]:
-    """The geometry of a square or oblong function in the NPU's words."""
+    """Return the geometry of a square or oblong function in the NPU's words."""
     p = node.params
     window = {"in_h": size[0], "in_w": size[1], "dilation_h": 1, "dilation_w": 1}
     window.update(out_h=node.output.shape[0], out_w=node.output.shape[1])

@@ -143,7 +143,7 @@ def _again(
     batches: tuple[int, ...],
     threads: tuple[int, ...],
 ) -> _Wanted:
-    """What the options name, or else what the file of --against has of ours."""
+    """Return what the options name, or else what the file of --against has of ours."""
     sizes = known(before, [graph.name for graph in graphs], rows, batches, threads)
     if not graphs:
         rows = before.rows
@@ -259,13 +259,13 @@ def variants(
 
 
 def _axes(options: dict[str, Any]) -> dict[str, str]:
-    """The options of a device as profile_for() calls them."""
+    """Return the options of a device as profile_for() calls them."""
     names = {key: options[key] for key in ("cmsis", "rounding", "kernels", "tflm")}
     return {"core": options["target"], **names}
 
 
 def _network(name: str) -> Network:
-    """A network that comes with the package, or one from a file."""
+    """Return a network that comes with the package, or one from a file."""
     if name in _NETWORKS:
         return Network(_NETWORKS[name]())
     if not Path(name).exists():

@@ -30,7 +30,7 @@ _DEFAULTS = (None, False, 0)
 def run_chain(
     model: Path, given: Sequence[str], options: dict[str, Any]
 ) -> tuple[Chain, dict[str, np.ndarray]]:
-    """The chain that a file describes, and what it computes of a WAV file or an array."""
+    """Return the chain that a file describes, and what it computes of a WAV file or an array."""
     trace = options["trace"]
     for name, value in options.items():
         if name not in (*_DEVICE, "trace") and value not in _DEFAULTS:

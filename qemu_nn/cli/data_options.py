@@ -29,7 +29,7 @@ class _Numbers(click.ParamType):
     name = "numbers"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Floats of a text."""
+        """Return floats of a text."""
         try:
             return tuple(float(Fraction(part.strip())) for part in str(value).split(","))
         except (ValueError, ArithmeticError):
@@ -42,7 +42,7 @@ class _Sides(click.ParamType):
     name = "sides"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Integers of a text."""
+        """Return integers of a text."""
         try:
             sides = tuple(int(part) for part in str(value).lower().replace(",", "x").split("x"))
         except ValueError:
@@ -51,12 +51,12 @@ class _Sides(click.ParamType):
 
 
 def data(what: str) -> Callable[[Any], Any]:
-    """The option that names the data; what: what they are for."""
+    """Return the option that names the data; what: what they are for."""
     return click.option("-d", "--data", type=PATH, required=True, help=f"{what}: {_DATA}")
 
 
 def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every verb that takes data; the verb hands them to prepared()."""
+    """Return the options of every verb that takes data; the verb hands them to prepared()."""
     layouts = click.Choice(["NHWC", "NCHW"])
     for name, kind, metavar, text in (
         ("--seed", click.IntRange(0), "N", "Which random order."),
@@ -79,7 +79,7 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prepared(network: object, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of reading() as keywords of the API, among others that a verb has.
+    """Return the options of reading() as keywords of the API, among others that a verb has.
 
     Parts of a preprocessing that are not given are those that the network has.
     """
@@ -91,7 +91,7 @@ def prepared(network: object, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def reading_of(network: object, options: dict[str, Any]) -> Reading:
-    """The same as a noun."""
+    """Return the same as a noun."""
     names = {"layout", "preprocessing", "front_end", "limit", "index", "shuffle", "seed"}
     given = prepared(network, options)
     return Reading.of(**{name: given[name] for name in names})

@@ -16,7 +16,7 @@ _OPTIONS = ("board", "clock", "optimization", "float_abi")
 
 
 def cycles(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that ask for instructions, cycles and milliseconds."""
+    """Return the options that ask for instructions, cycles and milliseconds."""
     for name, kind, default, text in (
         ("--float-abi", str, "hard", "hard or soft."),
         ("--optimization", str, "-O3", "-O2, -O3, -Os or -Ofast."),
@@ -32,7 +32,7 @@ def cycles(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]:
-    """The options of cycles(), taken out of all; None where no estimate is wanted."""
+    """Return the options of cycles(), taken out of all; None where no estimate is wanted."""
     wanted, how = names.pop("cycles"), {name: names.pop(name) for name in _OPTIONS}
     named = [name for name in how if is_given(ctx, name)]
     if named and not wanted:
@@ -43,7 +43,7 @@ def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]
 def estimated(
     ctx: click.Context, network: Network, how: dict[str, Any], names: dict[str, str]
 ) -> Estimate:
-    """How long a network takes; how: the options of cycles(), names: those of a device."""
+    """Return how long a network takes; how: the options of cycles(), names: those of a device."""
     from ..api.estimate import estimate
 
     if names["kernels"] != KERNELS[0]:

@@ -16,7 +16,7 @@ from .options import PATH, cluster, device, form, progress, say, threads, varian
 
 
 def figures(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options of an evaluation, whatever kind of network it is of."""
+    """Return the options of an evaluation, whatever kind of network it is of."""
     for option in (
         click.option("--output", metavar="NAME", help="Output, if there are several."),
         click.option(

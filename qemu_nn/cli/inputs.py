@@ -12,7 +12,8 @@ from ..ir.graph import Graph
 
 
 def inputs_of(graph: Graph, given: Sequence[str]) -> Any:
-    """What --input names, as data of the API: a path, or of several inputs arrays by their names.
+    """Return what --input names, as data of the API: a path, or of several inputs arrays by their
+    names.
 
     given: paths, or NAME=PATH.
     """
@@ -38,7 +39,9 @@ def inputs_of(graph: Graph, given: Sequence[str]) -> Any:
 
 
 def _split(names: Sequence[str], text: str) -> tuple[str, str]:
-    """The input that a file is for, by name or x0, x1, ..., and the file; "" where none is."""
+    """Return the input that a file is for, by name or x0, x1, ..., and the file; "" where none
+    is.
+    """
     for number, name in enumerate(names):
         for key in (name, f"x{number}"):
             if text.startswith(f"{key}=") and not Path(text).exists():

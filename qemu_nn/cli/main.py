@@ -55,11 +55,11 @@ class _Verbs(click.Group):
     sentence, not with a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all verbs."""
+        """Return the names of all verbs."""
         return sorted(VERBS)
 
     def get_command(self, ctx: click.Context, name: str) -> Optional[click.Command]:
-        """The verb of a name; None if there is none."""
+        """Return the verb of a name; None if there is none."""
         if name not in VERBS:
             return None
         module = importlib.import_module(f".{VERBS[name]}", __package__)

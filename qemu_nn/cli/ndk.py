@@ -184,7 +184,7 @@ def check(
 
 
 def _any(model: Path, weights: Optional[Path], start: Optional[str], end: Optional[str]) -> Network:
-    """A network of the kit, or the network of a model file."""
+    """Return a network of the kit, or the network of a model file."""
     beside = weights or model.with_suffix(".npz")
     if model.suffix == ".prototxt" and beside.suffix == ".npz":
         if start or end:
@@ -211,7 +211,7 @@ def _integer(text: str) -> int:
 
 
 def _formats(layers: list[Layer], params: dict[str, Any]) -> Table:
-    """The fractions of each layer's outputs, weights and bias."""
+    """Return the fractions of each layer's outputs, weights and bias."""
     rows = []
     for layer in layers:
         fracs = [params.get(f"{layer.name}_frac_{role}") for role in ("weight", "bias")]

@@ -237,7 +237,7 @@ def compare(
 
 
 def read(net: Path, params: Optional[Path]) -> Network:
-    """The layers and parameters of NET."""
+    """Return the layers and parameters of NET."""
     if net.suffix != ".prototxt":
         raise Error(
             f"{net} is not a .prototxt file; qemu-nn ndk quantize makes one from a model file"
@@ -246,7 +246,7 @@ def read(net: Path, params: Optional[Path]) -> Network:
 
 
 def width_of(params: dict[str, Any], bits: Optional[str]) -> int:
-    """The number of bits of the parameters, or what is asked for where they do not tell.
+    """Return the number of bits of the parameters, or what is asked for where they do not tell.
 
     Raises Error where they tell another one: their fractions hold for that one alone.
     """
@@ -274,7 +274,7 @@ def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) 
 def feed(
     layers: list[Layer], data: Path, layout: Optional[str], limit: Optional[int]
 ) -> Iterator[dict[str, np.ndarray]]:
-    """A user's data as batches for the kit's functions."""
+    """Return a user's data as batches for the kit's functions."""
     shape, some = tuple(layers[0].attributes()["dim"][1:]), Selection(limit)
     found = batches(data, shape, "NCHW", layout, _BATCH, selection=some)
     return ({"input": batch.x} for batch in found)

@@ -52,7 +52,7 @@ force = click.option("--force", is_flag=True, help="Overwrite files even if they
 
 
 def cluster(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say where blocks are computed: here, on processes, on a cluster."""
+    """Return the options that say where blocks are computed: here, on processes, on a cluster."""
     verb = click.option(
         "--workers",
         type=click.IntRange(1),
@@ -64,7 +64,9 @@ def cluster(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
-    """The option that names the files of a network's inputs; text: what more to say of it."""
+    """Return the option that names the files of a network's inputs; text: what more to say of
+    it.
+    """
     words = (
         "Inputs [N, *shape], of a recurrent network [N, T, *shape]: integers, or real numbers to "
         "quantize. Of several inputs: an .npz with all (by name, or x0, x1, ...), or give it "
@@ -85,7 +87,7 @@ def say(text: str, err: bool = False) -> None:
 
 
 def progress(turns: Iterable) -> Iterable:
-    """The turns, with a progress bar if stderr is a terminal."""
+    """Return the turns, with a progress bar if stderr is a terminal."""
     return tqdm(turns, disable=None, leave=False)
 
 
@@ -103,7 +105,7 @@ def _names(releases: Sequence[str]) -> str:
 
 
 def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say how CMSIS-NN is built: target, cmsis, rounding."""
+    """Return the options that say how CMSIS-NN is built: target, cmsis, rounding."""
     for name, default, text in (
         (
             "--rounding",
@@ -124,7 +126,9 @@ def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def device(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that say whose arithmetic it is: of CMSIS-NN, and of TensorFlow Lite Micro."""
+    """Return the options that say whose arithmetic it is: of CMSIS-NN, and of TensorFlow Lite
+    Micro.
+    """
     verb = click.option(
         "--tflm",
         default=DEFAULT_TFLM,
@@ -142,7 +146,9 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def fit(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that ask whether a network fits into a chip, whose core is then the target."""
+    """Return the options that ask whether a network fits into a chip, whose core is then the
+    target.
+    """
     verb = click.option(
         "--stack",
         type=click.IntRange(0),
@@ -159,14 +165,14 @@ def fit(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def is_given(ctx: click.Context, name: str) -> bool:
-    """Whether the user gives an option, rather than leaving it at its default."""
+    """True if the user gives an option, rather than leaving it at its default."""
     return ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
 def fitted(
     ctx: click.Context, network: Network, chip: Optional[str], stack: int, names: dict[str, str]
 ) -> Optional[Fit]:
-    """Whether a network fits into the chip of --fit, if it is given.
+    """True if a network fits into the chip of --fit, if it is given.
 
     names: the options of a device; the target becomes the chip where the user names none.
     """
@@ -181,7 +187,9 @@ def fitted(
 
 
 def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options that choose what is read of a float model: weights, first and last tensor."""
+    """Return the options that choose what is read of a float model: weights, first and last
+    tensor.
+    """
 
     def add(verb: Callable[..., None]) -> Callable[..., None]:
         for name, kind, text in (
@@ -199,7 +207,7 @@ method = click.option("--method", help="Of a .pte file: the method; by default f
 
 
 def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options --json and --csv, for output that programs read."""
+    """Return the options --json and --csv, for output that programs read."""
 
     def add(verb: Callable[..., None]) -> Callable[..., None]:
         for name in reversed(names):

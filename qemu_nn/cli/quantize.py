@@ -228,7 +228,7 @@ def _formats(given: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _format(text: str) -> Union[int, tuple[float, float], None]:
-    """Fraction bits, or the ends of a range."""
+    """Return fraction bits, or the ends of a range."""
     low, dots, high = text.partition("..")
     if not dots:
         return int(text) if text.lstrip("-").isdecimal() else None

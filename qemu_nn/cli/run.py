@@ -89,7 +89,7 @@ def run(
 
 
 def _chosen(labels: Path, how: dict[str, Any]) -> np.ndarray:
-    """The labels of the samples that are used."""
+    """Return the labels of the samples that are used."""
     every, _ = read_labels(labels)
     names = ("limit", "index", "shuffle", "seed")
     return every.take(Selection(**{name: how[name] for name in names}).of(len(every)))

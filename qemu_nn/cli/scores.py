@@ -20,7 +20,7 @@ _TOP, _SAMPLES, _MOST = 5, 20, 2**24
 
 
 def real_scores(verb: Callable[..., None]) -> Callable[..., None]:
-    """The options that ask for real scores and for the best classes."""
+    """Return the options that ask for real scores and for the best classes."""
     verb = click.option(
         "--classes",
         type=PATH,
@@ -38,7 +38,7 @@ def real_scores(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def read_classes(path: Path) -> tuple[str, ...]:
-    """Names of classes: the lines of a file, or the folders of a folder, sorted."""
+    """Return names of classes: the lines of a file, or the folders of a folder, sorted."""
     if path.is_dir():
         return tuple(sorted(each.name for each in path.iterdir() if each.is_dir()))
     with files.opened(path) as file:

@@ -12,7 +12,7 @@ from ..io.csrc_files import folder
 
 
 def _sources() -> list[Path]:
-    """What an application compiles: the library, and the plain kernels that it calls."""
+    """Return what an application compiles: the library, and the plain kernels that it calls."""
     core = folder()
     return sorted([*(core / "sdk").glob("*.c"), *(core / "npu").glob("*_ref.c")])
 

@@ -27,8 +27,8 @@ _FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(\w+
 
 
 def spelled(text: str, ctx: click.Context) -> str:
-    """A sentence with `--option value` for each keyword argument: `layout=` becomes `--layout`,
-    `force=True` `--force`.
+    """Return a sentence with `--option value` for each keyword argument: `layout=` becomes
+    `--layout`, `force=True` `--force`.
 
     Only keywords that a verb below `ctx` has as an option are changed, outside of longer words.
     """
@@ -53,7 +53,7 @@ def _format(found: re.Match[str]) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
-    """The keyword and the option of every verb: search_range, --search-range."""
+    """Yield the keyword and the option of every verb: search_range, --search-range."""
     if isinstance(command, click.Group):
         ctx = click.Context(command)
         for name in command.list_commands(ctx):

@@ -88,7 +88,7 @@ BOARDS = {row[0]: Board(*row) for row in _ROWS}
 
 
 def board(name: str) -> Board:
-    """The board of a name: "nucleo-l4r5zi", or what it begins with."""
+    """Return the board of a name: "nucleo-l4r5zi", or what it begins with."""
     word = "".join(name.lower().split()) if isinstance(name, str) else ""
     found = [known for known in BOARDS if word and known.startswith(word)]
     if len(found) != 1:
@@ -97,7 +97,7 @@ def board(name: str) -> Board:
 
 
 def stalls(board: Optional[Board], function: str, params: Params, weights: int) -> float:
-    """Cycles that a core waits for a call's weights, each line of flash after the other.
+    """Return cycles that a core waits for a call's weights, each line of flash after the other.
 
     Layers whose weights do not fit into the cache read them again for every two pixels; those of
     1 x 1 kernels take two rows of weights through all pixels.
@@ -109,7 +109,7 @@ def stalls(board: Optional[Board], function: str, params: Params, weights: int) 
 
 
 def _passes(function: str, params: Params) -> float:
-    """How often a call reads all its weights."""
+    """Return how often a call reads all its weights."""
     if re.match("arm_(depthwise|convolve)", function) is None:
         return float(params.get("batches", 1))
     kernel = [value for name, value in params.items() if re.match("(filter_[hw]|dim_kernel)", name)]

@@ -99,7 +99,7 @@ def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def padded(p: Params) -> tuple[int, int]:
-    """Outputs that meet padding on the left and on the right."""
+    """Return outputs that meet padding on the left and on the right."""
     stride, pad = p["stride_w"], p["pad_w"]
     total = (p["output_w"] - 1) * stride + p["filter_w"] - p["input_w"]
     right = pad + total % 2
@@ -118,7 +118,8 @@ def _is_1_x_n(p: Params) -> bool:
 
 
 def wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
-    """A wrapper: the function that fits, of those for one pixel, for one row and for any kernel.
+    """Return a wrapper: the function that fits, of those for one pixel, for one row and for any
+    kernel.
 
     fast: of one pixel without stride.
     """

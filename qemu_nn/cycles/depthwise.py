@@ -15,7 +15,7 @@ _CONVOLVED_ABOVE = 1
 
 
 def window(p: Params) -> tuple[int, int, int, int]:
-    """Pixels, pixels x valid kernel rows, pixels x valid taps, and the kernel's size."""
+    """Return pixels, pixels x valid kernel rows, pixels x valid taps, and the kernel's size."""
     rows, across = taps(p)
     pixels = p["batches"] * p["output_h"] * p["output_w"]
     valid_rows = p["batches"] * sum(rows) * p["output_w"]

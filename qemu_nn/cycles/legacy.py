@@ -10,7 +10,7 @@ _APART = 1 << 30
 
 
 def _axis(p: Params, axis: str) -> Axis:
-    """The axis along x or y; of squares there is one of each number."""
+    """Return the axis along x or y; of squares there is one of each number."""
     names = ("dim_im_in", "dim_im_out", "dim_kernel", "stride", "padding")
     return Axis(*(p[f"{name}_{axis}"] if f"{name}_{axis}" in p else p[name] for name in names))
 
@@ -41,7 +41,9 @@ def _plain(c: Counts, p: Params, channels: int, inner: int) -> None:
 
 
 def _alone(channels: int) -> str:
-    """What loops over one channel are named by: at -O3 gcc has their own for steps of one."""
+    """Return what loops over one channel are named by: at -O3 gcc has their own for steps of
+    one.
+    """
     return " of one channel" if channels == 1 else ""
 
 
@@ -58,12 +60,13 @@ def _patches(
 
 
 def _valid(p: Params) -> int:
-    """Positions of the kernel within the input, of all outputs."""
+    """Return positions of the kernel within the input, of all outputs."""
     return _axis(p, "y").sides()[1] * _axis(p, "x").sides()[1]
 
 
 def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
-    """A convolution with patches in a buffer, two columns at a time; size: bytes of an element.
+    """Return a convolution with patches in a buffer, two columns at a time; size: bytes of an
+    element.
 
     fast: what needs no padding is copied a row of the kernel at a time. rgb: of three channels,
     which are cleared in place, not by memset.
@@ -136,7 +139,9 @@ def depthwise(c: Counts, p: Params, path: str) -> None:
 
 
 def connected(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
-    """A fully connected layer: `rows` at a time with the DSP extension or in the order for it."""
+    """Return a fully connected layer: `rows` at a time with the DSP extension or in the order for
+    it.
+    """
 
     def count(c: Counts, p: Params, path: str) -> None:
         n, outputs = p["dim_vec"], p["num_of_rows"]
@@ -152,7 +157,7 @@ def connected(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
 
 
 def pool(average: bool) -> Counter:
-    """A pooling layer: along x within the input, then along y."""
+    """Return a pooling layer: along x within the input, then along y."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         channels = p["ch_im_in"]

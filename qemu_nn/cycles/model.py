@@ -150,7 +150,7 @@ def estimate_call(
 
 
 def _counted(function: str, params: Params, path: str, data: str) -> Mapping[str, float]:
-    """How often each part of a call runs."""
+    """Return how often each part of a call runs."""
     try:
         given = {name: operator.index(value) for name, value in params.items()}
         counted = parts(function, {**DEFAULTS, **given}, path, data)
@@ -171,7 +171,7 @@ def _sum(entry: Mapping[str, Any], name: str, counted: Mapping[str, float]) -> f
 def _entry(
     function: str, core: str, counted_on: str, release: str, optimization: str, float_abi: str
 ) -> tuple[Mapping[str, Any], str]:
-    """The coefficients of a function in a build, and the float ABI that the build has."""
+    """Return the coefficients of a function in a build, and the float ABI that the build has."""
     if counted_on not in PATHS:
         raise Error(f"no instruction counts of {core}; have: {', '.join((*PATHS, *STANDS_FOR))}")
     if function not in COUNTERS:

@@ -7,7 +7,7 @@ LIBRARY = ("memcpy", "memset", "memmove")
 
 
 def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
-    """Instructions of memcpy; source, target: addresses modulo 4.
+    """Return instructions of memcpy; source, target: addresses modulo 4.
 
     It copies blocks of 64 and 16 bytes, words, and up to three bytes. Where neither address is a
     multiple of four, it aligns the target before; fewer than eight such bytes go one by one.
@@ -28,12 +28,12 @@ def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
 
 
 def _last(size: int) -> int:
-    """The end of memcpy: up to three bytes, and the return."""
+    """Return the end of memcpy: up to three bytes, and the return."""
     return 4 + 5 * (size > 0) + 2 * (size > 1)
 
 
 def memset(size: int, target: int = 0) -> int:
-    """Instructions of memset; target: the address modulo 4.
+    """Return instructions of memset; target: the address modulo 4.
 
     It sets bytes up to a multiple of four, blocks of 16 bytes, words, and bytes.
     """
@@ -62,7 +62,7 @@ def memset(size: int, target: int = 0) -> int:
 
 
 def memmove(size: int, source: int, target: int) -> int:
-    """Instructions of memmove; source, target: addresses, the target not within the source.
+    """Return instructions of memmove; source, target: addresses, the target not within the source.
 
     It copies fewer than 16 bytes, and those of addresses that are no multiples of four, one by
     one; others in blocks of 16 bytes, words, and bytes.

@@ -21,25 +21,27 @@ class Axis:
     dilation: int = 1
 
     def at(self, out: int, tap: int) -> int:
-        """Where a position of the window lies in the input; below 0, or size and more: beside."""
+        """Return where a position of the window lies in the input; below 0, or size and more:
+        beside.
+        """
         return out * self.stride - self.pad + tap * self.dilation
 
     def inside(self) -> list[int]:
-        """How many positions of the window lie inside of the input, for each output."""
+        """Return how many positions of the window lie inside of the input, for each output."""
         return [
             sum(0 <= self.at(out, tap) < self.size for tap in range(self.kernel))
             for out in range(self.out)
         ]
 
     def sides(self) -> tuple[int, int, int]:
-        """Positions of the window before, inside of and behind the input, of all outputs."""
+        """Return positions of the window before, inside of and behind the input, of all outputs."""
         every = [self.at(out, tap) for out in range(self.out) for tap in range(self.kernel)]
         before, behind = sum(at < 0 for at in every), sum(at >= self.size for at in every)
         return before, len(every) - before - behind, behind
 
 
 def axes(p: Params) -> tuple[Axis, Axis]:
-    """The axes down and across of a window of the s8, s16 and s4 functions."""
+    """Return the axes down and across of a window of the s8, s16 and s4 functions."""
     names = ("input", "output", "filter", "stride", "pad", "dilation")
     given = {"dilation_h": 1, "dilation_w": 1, **p}
     down, across = ([given[f"{name}_{axis}"] for name in names] for axis in "hw")
@@ -47,7 +49,7 @@ def axes(p: Params) -> tuple[Axis, Axis]:
 
 
 def taps(p: Params) -> tuple[list[int], list[int]]:
-    """Positions of the kernel inside of the input, for each output row and column."""
+    """Return positions of the kernel inside of the input, for each output row and column."""
     down, across = axes(p)
     return down.inside(), across.inside()
 

@@ -63,7 +63,7 @@ def maximum(size: int) -> Counter:
 
 
 def elements(argument: str, *blocks: int) -> Counter:
-    """A function of an array: loops of blocks, vectors where there is Helium."""
+    """Return a function of an array: loops of blocks, vectors where there is Helium."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         length = p[argument]
@@ -124,7 +124,8 @@ def _product(sizes: list[int]) -> int:
 
 
 def softmax(low: int = 0, high: int = 255, masked: int = 0) -> Counter:
-    """A softmax of values from low to high; `masked` and more below the row's largest are left out.
+    """Return a softmax of values from low to high; `masked` and more below the row's largest are
+    left out.
 
     masked: 0 where no value is left out, or where the argument diff_min says which ones are.
     """
@@ -147,7 +148,7 @@ def softmax(low: int = 0, high: int = 255, masked: int = 0) -> Counter:
 
 
 def _exponentials(size: int, values: int, limit: int, data: str) -> float:
-    """How many of `size` elements lie less than `limit` below the largest of them."""
+    """Return how many of `size` elements lie less than `limit` below the largest of them."""
     if data != "random" or size == 1:
         return 1 if data == "least" else size
     expected = 0.0

@@ -140,7 +140,9 @@ COUNTERS: Mapping[str, Counter] = {**_LEGACY, **_AFFINE}
 
 @functools.cache
 def group(function: str) -> str:
-    """The group of functions that one is fitted together with; its own name where it is alone."""
+    """Return the group of functions that one is fitted together with; its own name where it is
+    alone.
+    """
     found = [name for name, names in _GROUPS.items() if re.fullmatch(names, function)]
     return found[0] if found else function
 
@@ -152,7 +154,8 @@ def _family(function: str) -> str:
 
 
 def parts(function: str, params: Params, path: str, data: str = "random") -> Counts:
-    """How often each part of a call runs; every call runs the part with the function's name once.
+    """Return how often each part of a call runs; every call runs the part with the function's name
+    once.
 
     data: what the input is, where the path depends on it: "random", "least" or "most".
     """

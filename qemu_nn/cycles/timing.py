@@ -76,7 +76,7 @@ TIMINGS: Mapping[str, Timing] = {
 
 
 def cycles(instructions: int, mix: Mapping[str, int], timing: Timing) -> Range:
-    """Least, usual and most cycles of instructions that are made of `mix`."""
+    """Return least, usual and most cycles of instructions that are made of `mix`."""
     least, usual, most = (
         timing.rate[at] * instructions
         + sum(extra[at] * mix.get(name, 0) for name, extra in timing.extra.items())

@@ -155,7 +155,7 @@ class Device:
         return b"".join(pieces)
 
     def _asked(self, kind: int, content: bytes) -> Frame:
-        """The answer to a request, which is sent until there is one."""
+        """Return the answer to a request, which is sent until there is one."""
         self._number = (self._number + 1) % 256
         request = protocol.encoded(Frame(kind, self._number, self._session, content))
         end, patience = time.monotonic() + self._timeout, _PATIENCE
@@ -173,7 +173,7 @@ class Device:
             raise Error(f"{self._where}: {reason}") from None
 
     def _until(self, end: float, patience: float) -> Iterator[Frame]:
-        """The frames that come until then, or until there is silence for so long."""
+        """Yield the frames that come until then, or until there is silence for so long."""
         while (left := end - time.monotonic()) > 0:
             received = self._transport.read(min(left, patience))
             if not received:
@@ -208,7 +208,7 @@ class Device:
 
 
 def _described(text: bytes) -> Described:
-    """The description, which a stranger may have written. Raises Malformed."""
+    """Return the description, which a stranger may have written. Raises Malformed."""
     names = ("network", "model", "core", "path", "cmsis", "rounding", "kernels", "tflm")
     try:
         said = json.loads(text.decode("ascii"))

@@ -49,7 +49,7 @@ def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
 
 
 def _complaint(text: str) -> str:
-    """The line that says what is wrong: the first error, or the last line there is."""
+    """Return the line that says what is wrong: the first error, or the last line there is."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["make says nothing"]
     wrong = [line for line in lines if "error" in line or "overflowed" in line]
     return wrong[0] if wrong else lines[-1]
@@ -74,7 +74,7 @@ class Emulator(Socket):
         super().__init__(connection)
 
     def _accepted(self, server: socket.socket) -> socket.socket:
-        """The connection that QEMU opens when it has made the board."""
+        """Return the connection that QEMU opens when it has made the board."""
         server.settimeout(_WAIT)
         end = time.monotonic() + _START
         while time.monotonic() < end and self._process.poll() is None:
@@ -111,6 +111,8 @@ class Emulator(Socket):
 
 
 def command(program: Path, board: Sequence[str], serial: str) -> list[str]:
-    """What runs a program on a board, whose serial port goes to a character device of QEMU's."""
+    """Return what runs a program on a board, whose serial port goes to a character device of
+    QEMU's.
+    """
     how = ["-display", "none", "-monitor", "none", "-semihosting", "-icount", f"shift={_SHIFT}"]
     return ["qemu-system-arm", *board, *how, "-kernel", str(program), "-serial", serial]

@@ -78,13 +78,13 @@ class Report:
 
 
 def encoded(frame: Frame) -> bytes:
-    """A frame as it is sent, between two zeros."""
+    """Return a frame as it is sent, between two zeros."""
     plain = _HEADER.pack(frame.kind, frame.number, frame.session) + frame.content
     return b"\0" + stuffed(plain + _CHECK.pack(zlib.crc32(plain))) + b"\0"
 
 
 def stuffed(plain: bytes) -> bytes:
-    """Bytes without a zero among them (COBS).
+    """Return bytes without a zero among them (COBS).
 
     Each block begins with its length: up to 254 bytes that are no zeros. Behind a shorter block
     than that there is a zero, if another block follows.
@@ -101,7 +101,7 @@ def stuffed(plain: bytes) -> bytes:
 
 
 def unstuffed(stuffed: bytes) -> bytes:
-    """The bytes that stuffed() was given. Raises Malformed where the last block is cut."""
+    """Return the bytes that stuffed() was given. Raises Malformed where the last block is cut."""
     plain, at = [], 0
     while at < len(stuffed):
         length = stuffed[at]
@@ -122,7 +122,7 @@ class Decoder:
         self._waiting = bytearray()
 
     def feed(self, received: bytes) -> Iterator[Frame]:
-        """The frames that these bytes complete; what is no frame is left out."""
+        """Yield the frames that these bytes complete; what is no frame is left out."""
         self._waiting += received
         *pieces, rest = bytes(self._waiting).split(b"\0")
         self._waiting = bytearray(rest[-2 * _LONGEST :])
@@ -170,7 +170,7 @@ def step_content(run: int, stop: int) -> bytes:
 
 
 def hello_of(content: bytes) -> Hello:
-    """What HELLO is answered with. Raises Malformed where another version speaks."""
+    """Return what HELLO is answered with. Raises Malformed where another version speaks."""
     if len(content) < 1 or content[0] != VERSION:
         spoken = f"version {content[0]}" if content else "no version"
         raise Malformed(f"the device speaks {spoken} of the protocol, this program {VERSION}")
@@ -184,7 +184,7 @@ def hello_of(content: bytes) -> Hello:
 
 
 def report_of(content: bytes) -> Report:
-    """What START and STEP are answered with. Raises Malformed."""
+    """Return what START and STEP are answered with. Raises Malformed."""
     if len(content) < _REPORT.size:
         raise Malformed("the device's report is too short")
     run, stop, state, status, count, size, length = _REPORT.unpack_from(content)

@@ -34,7 +34,7 @@ class Transport(Protocol):
     """A stream of bytes to a device and back."""
 
     def read(self, timeout: float) -> bytes:
-        """What has come, at least a byte, or none after so many seconds. Raises Closed."""
+        """Return what has come, at least a byte, or none after so many seconds. Raises Closed."""
 
     def write(self, content: bytes) -> None:
         """Send all of it. Raises Closed."""
@@ -169,7 +169,7 @@ class Command:
 
 
 def connected(where: str) -> Transport:
-    """The device at "serial:PORT[@BAUD]", "tcp:HOST:PORT" or "command:PROGRAM ARGUMENTS".
+    """Return the device at "serial:PORT[@BAUD]", "tcp:HOST:PORT" or "command:PROGRAM ARGUMENTS".
 
     Raises Error where there is none.
     """

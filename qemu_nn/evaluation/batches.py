@@ -49,7 +49,7 @@ class Labels:
             )
 
     def take(self, which: Indices) -> np.ndarray:
-        """The labels of these samples; Error where one is below 0."""
+        """Return the labels of these samples; Error where one is below 0."""
         y = self.source.take(which)
         if not self.any_labels and len(y) and y.min() < 0:
             row = int(y.argmin())
@@ -69,7 +69,7 @@ class Samples:
     labels: Optional[Labels] = None
 
     def name(self, number: int) -> str:
-        """What errors call a sample."""
+        """Return what errors call a sample."""
         return next(iter(self.sources.values())).name(number)
 
     def batch(self, which: Indices, first: int) -> Batch:
@@ -97,7 +97,7 @@ class Blocks:
         return map(self.block, range(len(self)))
 
     def name(self, row: int) -> str:
-        """What errors call the sample of a row, counted through all blocks."""
+        """Return what errors call the sample of a row, counted through all blocks."""
         return self.samples.name(int(self.which[row]))
 
     @property
@@ -108,7 +108,7 @@ class Blocks:
         return any(isinstance(source, Held) for source in held)
 
     def block(self, number: int) -> Batch:
-        """One of the blocks, counted from 0; the last may be smaller."""
+        """Return one of the blocks, counted from 0; the last may be smaller."""
         first = number * self.size
         return self.samples.batch(self.which[first : first + self.size], first)
 
@@ -136,13 +136,14 @@ class Batches:
         return len(self._blocks)
 
     def labels(self) -> Optional[np.ndarray]:
-        """The labels of all samples, in order; None where there are none."""
+        """Return the labels of all samples, in order; None where there are none."""
         blocks = self._blocks
         return None if blocks.samples.labels is None else blocks.samples.labels.take(blocks.which)
 
     def blocks(self, size: int) -> Blocks:
-        """The same samples in blocks of another size, any of which can be read alone; Error where
-        the data come one after the other."""
+        """Return the same samples in blocks of another size, any of which can be read alone; Error
+        where the data come one after the other.
+        """
         return Blocks(self._blocks.samples, self._blocks.which, as_count(size, "size"))
 
 
@@ -216,7 +217,7 @@ class Stream(Batches):
 
 
 def _is_pair(item: Any) -> bool:
-    """Whether an item of a stream is samples and labels; lists are those of torch's loaders."""
+    """True if an item of a stream is samples and labels; lists are those of torch's loaders."""
     if not isinstance(item, (tuple, list)) or len(item) != 2:
         return False
     return isinstance(item, tuple) or np.ndim(item[1]) == 1 < np.ndim(item[0])

@@ -37,7 +37,7 @@ class Source:
     blocks: Optional[Blocks] = None
 
     def read(self, block: Any) -> tuple[Batch, Names]:
-        """A block, Given or by number, and the names of its samples."""
+        """Return a block, Given or by number, and the names of its samples."""
         if isinstance(block, Given):
             which = block.which
             return block.batch, lambda row: f"sample {int(which[row])} of the data"
@@ -49,7 +49,9 @@ class Source:
 
 
 def block_size(samples: int, sample_bytes: int) -> int:
-    """Samples in a block: a power of two, by the data alone, so that sums of blocks are, too."""
+    """Return samples in a block: a power of two, by the data alone, so that sums of blocks are,
+    too.
+    """
     most = min(max(_BYTES // max(sample_bytes, 1), 1), _MOST)
     wanted = min(max(-(-samples // _BLOCKS), _LEAST), most)
     size = 1 << (wanted - 1).bit_length()
@@ -57,7 +59,9 @@ def block_size(samples: int, sample_bytes: int) -> int:
 
 
 def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
-    """Some of the first samples, and of data that come one after the other all batches, read on."""
+    """Return some of the first samples, and of data that come one after the other all batches, read
+    on.
+    """
     if not isinstance(source, Stream):
         return source.blocks(_LEAST).block(0), None
     batches: Iterator[Batch] = iter(source)
@@ -68,7 +72,7 @@ def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
 
 
 def batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
-    """Some samples of a batch, and their labels if there are any."""
+    """Return some samples of a batch, and their labels if there are any."""
     x = batch.x
     x = {name: rows[part] for name, rows in x.items()} if isinstance(x, dict) else x[part]
     return x, None if batch.y is None else batch.y[part]
@@ -77,7 +81,7 @@ def batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
 def blocks_of(
     source: Batches, rest: Optional[Iterable[Batch]], sample_bytes: int, away: bool
 ) -> tuple[Source, Iterable, Optional[int]]:
-    """How blocks are read, the blocks, and how many there are if that is known.
+    """Return how blocks are read, the blocks, and how many there are if that is known.
 
     rest: what first_of() returns, if that was called. away: whether other processes compute them,
     to which arrays in memory are sent block by block.

@@ -45,7 +45,7 @@ class Found:
 
 
 def merged(found: Found, more: Found) -> Found:
-    """The figures of neighbouring samples together."""
+    """Return the figures of neighbouring samples together."""
     for name, figures in found.figures.items():
         figures.merge(more.figures[name])
     for gauge, other in zip(found.gauges, more.gauges):
@@ -65,7 +65,7 @@ class Blockwise:
     size: int
 
     def __call__(self, block: Any) -> Found:
-        """The figures of a block."""
+        """Return the figures of a block."""
         batch, _ = self.source.read(block)
         found = self.run.nothing()
         for start in range(0, len(batch), self.size):
@@ -112,7 +112,7 @@ class Run:
         return Run, (self.graph, self.reference, self.profile)
 
     def nothing(self) -> Found:
-        """The figures of no samples."""
+        """Return the figures of no samples."""
         figures = {n: Gathered(self.tensors[n].format, kept) for n, kept in self.kept.items()}
         choices = None if self.classes is None else Choices(self.classes)
         return Found(figures, choices, [Gauge(tensor) for tensor in self.graph.inputs])
@@ -151,7 +151,9 @@ class Run:
             )
 
     def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
-        """The input of a call run alone: the real tensor, or that of a call in the same layer."""
+        """Return the input of a call run alone: the real tensor, or that of a call in the same
+        layer.
+        """
         if name not in real or name in self.starts:
             return single[name]
         tensor = self.tensors[name]
@@ -179,7 +181,7 @@ class Run:
             figures.add_unsaturated(outputs, ends)
 
     def report(self, found: Found) -> Report:
-        """All figures."""
+        """Return all figures."""
         weights = tuple(self._weights())
         formats = {(w.layer, w.role): w.format for w in weights}
         nodes = {node.name: node for node in self.graph.nodes}
@@ -232,7 +234,7 @@ class Run:
         )
 
     def _weights(self) -> Iterator[WeightFigures]:
-        """The arrays of every layer, next to the real ones that they stand for."""
+        """Yield the arrays of every layer, next to the real ones that they stand for."""
         for c in counterparts(self.graph, self.meanings):
             yield weight_figures(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
 

@@ -40,7 +40,7 @@ class Take:
     preprocessing: Any = None
 
     def __call__(self, x: Any, name: Name) -> Any:
-        """Samples [n, ...], of several inputs by name, as the network takes them."""
+        """Return samples [n, ...], of several inputs by name, as the network takes them."""
         raise NotImplementedError
 
     @property
@@ -49,15 +49,15 @@ class Take:
         return False
 
     def of_layout(self, given: Optional[str]) -> Take:
-        """The same for data of this layout."""
+        """Return the same for data of this layout."""
         return self
 
     def blind(self) -> Take:
-        """The same without a look at samples."""
+        """Return the same without a look at samples."""
         return self
 
     def image_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of the images that the network takes."""
+        """Return height, width and channels of the images that the network takes."""
         shape, layout = self.start
         if layout is None or len(shape) != 3:
             raise Error(f"the data are images, but the network takes {list(shape)}")
@@ -95,11 +95,11 @@ class Arrange(Take):
         return self.own is not None
 
     def of_layout(self, given: Optional[str]) -> Arrange:
-        """The same for data of this layout."""
+        """Return the same for data of this layout."""
         return replace(self, given=given)
 
     def __call__(self, x: Any, name: Name) -> np.ndarray:
-        """Samples as float32 (float64 stays) in the network's shape."""
+        """Return samples as float32 (float64 stays) in the network's shape."""
         expect_finite(x, name)
         given, steps = self.given, self.preprocessing
         if self.own is not None and x.dtype == self.own.dtype:
@@ -119,7 +119,7 @@ class Arrange(Take):
 
 
 def of_tensor(tensor: Tensor) -> Arrange:
-    """Real samples of one of several inputs, or its own integers."""
+    """Return real samples of one of several inputs, or its own integers."""
     return Arrange(tensor.logical, None, None, tensor.format, tensor=tensor)
 
 
@@ -135,7 +135,7 @@ class ByName(Take):
         return tuple(self.parts)
 
     def __call__(self, x: Any, name: Name) -> dict[str, np.ndarray]:
-        """Samples of each input."""
+        """Return samples of each input."""
         return {key: part(x[key], name) for key, part in self.parts.items()}
 
 
@@ -172,15 +172,15 @@ class Coded(Take):
         return self.host.reference is None
 
     def blind(self) -> Coded:
-        """The same without a look at samples."""
+        """Return the same without a look at samples."""
         return replace(self, look=None)
 
     def of_layout(self, given: Optional[str]) -> Coded:
-        """The same for data of this layout."""
+        """Return the same for data of this layout."""
         return replace(self, given=given)
 
     def __call__(self, x: Any, name: Name) -> Any:
-        """Samples of each input; one of float32 may be whatever a float32 can be."""
+        """Return samples of each input; one of float32 may be whatever a float32 can be."""
         for tensor in self.host.graph.inputs:
             if tensor.dtype != "float32":
                 expect_finite(x[tensor.name] if isinstance(x, Mapping) else x, name)
@@ -198,7 +198,7 @@ class Reals(Coded):
     """Samples as the float reference takes them, also of integers that are the network's own."""
 
     def __call__(self, x: Any, name: Name) -> np.ndarray:
-        """Samples of the one input."""
+        """Return samples of the one input."""
         expect_finite(x, name)
         real = self.host.reals(x, self.given)
         if len(real) != len(x):
@@ -207,7 +207,7 @@ class Reals(Coded):
 
 
 def arrays(x: Any) -> Iterator[np.ndarray]:
-    """The arrays of all inputs."""
+    """Yield the arrays of all inputs."""
     yield from x.values() if isinstance(x, Mapping) else (x,)
 
 

@@ -51,7 +51,7 @@ class Device:
         return replace(self.host, preprocessing=None)  # samples come prepared
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
-        """The scores of samples by output, channels last as they lie in memory."""
+        """Return the scores of samples by output, channels last as they lie in memory."""
         found = self._host.scores(self.session.run(self._host.codes(*self._given(x))))
         if self.host.reference is not None:
             return found
@@ -64,7 +64,7 @@ class Device:
             tell(gauge, stacklevel=3)
 
     def _given(self, x: Samples) -> tuple[Samples, Optional[str]]:
-        """Samples as users give them, and their layout: they come as they lie in memory."""
+        """Return samples as users give them, and their layout: they come as they lie in memory."""
         tensors = {tensor.name: tensor for tensor in self.host.graph.inputs}
         if isinstance(x, Mapping):
             return {name: tensors[name].from_memory(part) for name, part in x.items()}, None
@@ -90,7 +90,7 @@ class Real:
         return self.graph.outputs
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
-        """The scores of samples by output, in the layout of the graph."""
+        """Return the scores of samples by output, in the layout of the graph."""
         if not isinstance(x, Mapping):
             return evaluate(self._ordered, x)
         wanted = set(self.graph.outputs)
@@ -122,7 +122,7 @@ class Chip:
         return graph.outputs
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
-        """The scores of samples by output, channels first."""
+        """Return the scores of samples by output, channels first."""
         found = self.net.predict(x, "NCHW")
         return found if isinstance(found, dict) else {self.outputs[0]: found}
 

@@ -32,7 +32,8 @@ def data_generator_mnist(
     test_set: bool = False,
     seed: Optional[int] = None,
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Batches without end: "input" [N, 1, 32, 32], 0 to 255/256, "output" one-hot [N, 10, 1, 1].
+    """Return batches without end: "input" [N, 1, 32, 32], 0 to 255/256, "output" one-hot [N, 10, 1,
+    1].
 
     random_order: drawn at random, by `seed` if one is given; False: all in turn, then again from
     the first. test_set: the 10,000 images of t10k in place of the 60,000 of train. Raises Error,
@@ -63,7 +64,7 @@ def _batches(
 
 
 def _stored(folder: Path, name: str, size: tuple[int, ...]) -> np.ndarray:
-    """The bytes of one file [count, ...]; its header says their number and sides."""
+    """Return the bytes of one file [count, ...]; its header says their number and sides."""
     path, packed = folder / name, folder / f"{name}.gz"
     if not path.is_file() and not packed.is_file():
         raise Error(f"there is neither {path} nor {packed.name}: put MNIST's files there")

@@ -50,7 +50,7 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def lenet5() -> list[Layer]:
-    """The layers: two convolutions with pooling, three fully connected."""
+    """Return the layers: two convolutions with pooling, three fully connected."""
 
     def conv(index: int, bottom: str, outputs: int) -> list[Layer]:
         own = {"num_output": outputs, "kernel_size": (5, 5)}
@@ -74,7 +74,7 @@ def lenet5() -> list[Layer]:
 
 
 def random_parameters() -> Params:
-    """Weights to begin with; the images come as 0..255."""
+    """Return weights to begin with; the images come as 0..255."""
     rng = np.random.default_rng(SEED)
     shapes = {"conv1": (6, 1, 5, 5), "conv2": (16, 6, 5, 5)}
     shapes |= {"fc3": (120, 16, 5, 5), "fc4": (84, 120, 1, 1), "fc5": (10, 84, 1, 1)}
@@ -89,7 +89,9 @@ def random_parameters() -> Params:
 def train_float(
     layers: list[Layer], params: Params, x: np.ndarray, y: np.ndarray, steps: int
 ) -> Params:
-    """The float network's own training, in the same torch module without its quantization."""
+    """Return the float network's own training, in the same torch module without its
+    quantization.
+    """
     torch = require("torch", "train", "training")
     torch.manual_seed(SEED)
     torch.set_num_threads(1)  # so small a network is slower on more
@@ -110,7 +112,7 @@ def train_float(
 
 
 def shuffled(x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-    """Batches without end, drawn at random: what the kit calls a data generator."""
+    """Yield batches without end, drawn at random: what the kit calls a data generator."""
     rng = np.random.default_rng(SEED)
     while True:
         chosen = rng.integers(len(x), size=BATCH)
@@ -118,13 +120,15 @@ def shuffled(x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
 
 
 def in_order(x: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-    """All images once, in batches."""
+    """Yield all images once, in batches."""
     for i in range(0, len(x), BATCH):
         yield {"input": x[i : i + BATCH]}
 
 
 def accuracy(layers: list[Layer], params: Params, x: np.ndarray, y: np.ndarray, bits: int) -> float:
-    """The share of images whose largest score is that of their class; bits 0: the float network."""
+    """Return the share of images whose largest score is that of their class; bits 0: the float
+    network.
+    """
     out = ndk.layers.get_network_output(layers)[0]
     how: dict[str, Any] = {"quant": bits > 0, "bitwidth": bits or 8, "hw_aligned": True}
     scores = run_layers(x, layers, [out], params, **how)[out]
@@ -145,7 +149,7 @@ def analyze(layers: list[Layer], params: Params, x: np.ndarray, folder: Path) ->
 
 
 def run_compiled(folder: Path, x: np.ndarray) -> np.ndarray:
-    """What the application in C computes of images that are 0..255: integers [N, 10]."""
+    """Return what the application in C computes of images that are 0..255: integers [N, 10]."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise click.ClickException("compiling the application needs a C compiler: install gcc")

@@ -51,7 +51,7 @@ class Finder:
     reference: bool
 
     def finding(self, name: str, recorded: Any) -> Finding:
-        """The comparison of one node."""
+        """Return the comparison of one node."""
         want = np.ascontiguousarray(self.own[name])
         got = np.ascontiguousarray(as_numbers(recorded, f"the node {name}"))
         unlike, differs = "", None

@@ -8,5 +8,5 @@ from ..io.optional_deps import require
 
 
 def library(name: str) -> ModuleType:
-    """A module of PyTorch or ExecuTorch; Error with the pip command where it is missing."""
+    """Return a module of PyTorch or ExecuTorch; Error with the pip command where it is missing."""
     return require(name, "executorch", "a program of PyTorch")

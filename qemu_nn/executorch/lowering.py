@@ -100,7 +100,7 @@ def _target_config(target: str) -> Any:
 
 
 def _last(torch: Any, inputs: Any, what: str) -> tuple:
-    """The tensors of a sample, images with their channels last in memory."""
+    """Return the tensors of a sample, images with their channels last in memory."""
     parts = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
     if not isinstance(parts, (list, tuple)) or not parts:
         raise Error(f"{what} must be a tensor or a sequence of tensors, not {shown(inputs)}")

@@ -54,7 +54,9 @@ class Loaded:
     program: Any = None
 
     def inputs(self, given: Any) -> dict[str, np.ndarray]:
-        """What the network takes, by the names of its inputs: one sample, as it lies in memory."""
+        """Return what the network takes, by the names of its inputs: one sample, as it lies in
+        memory.
+        """
         tensors = self.network.graph.inputs
         arrays = by_name(self.network.graph, _single(given), as_numbers)
         found = {}
@@ -69,7 +71,7 @@ class Loaded:
         return found
 
     def run(self, inputs: Any, target: str) -> Result:
-        """What a core computes of one sample."""
+        """Return what a core computes of one sample."""
         x = self.inputs(inputs)
         made = {**x, **self.network.session(target=target).run(x, trace=True)}
         tensors, outputs = self.network.graph.tensors, []
@@ -78,7 +80,9 @@ class Loaded:
         return Result(tuple(outputs), self.of(made))
 
     def of(self, made: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The value of each node, in its logical shape, from those of the network's tensors."""
+        """Return the value of each node, in its logical shape, from those of the network's
+        tensors.
+        """
         return {name: _logical(made[value.name][0], value) for name, value in self.values.items()}
 
 
@@ -88,7 +92,7 @@ def _logical(array: np.ndarray, value: Value) -> np.ndarray:
 
 
 def loaded(program: Any, name: str = "program") -> Loaded:
-    """A lowered program, written as its file and read again under a name."""
+    """Return a lowered program, written as its file and read again under a name."""
     program = _exported(program)
     nodes, content = _file(program)
     with tempfile.TemporaryDirectory() as folder:
@@ -117,12 +121,13 @@ def _exported(program: Any) -> Any:
 
 
 def _single(given: Any) -> Any:
-    """The only input, where it comes as a sequence, as ExecuTorch's inputs do."""
+    """Return the only input, where it comes as a sequence, as ExecuTorch's inputs do."""
     return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
 
 
 def _file(program: Any) -> tuple[dict[int, Any], bytes]:
-    """Number of each instruction -> the node of the graph that it stands for; and the .pte file.
+    """Return number of each instruction -> the node of the graph that it stands for; and the .pte
+    file.
 
     Each node gets a handle of its own, which ExecuTorch carries through to the instruction. Views
     stay instructions, so that they have values, too.
@@ -142,7 +147,9 @@ def _file(program: Any) -> tuple[dict[int, Any], bytes]:
 
 
 def names_of(node: Any) -> list[str]:
-    """The names of the values that a node makes: its own, or those of the nodes that take each."""
+    """Return the names of the values that a node makes: its own, or those of the nodes that take
+    each.
+    """
     parts = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
     if not parts:
         return [node.name]

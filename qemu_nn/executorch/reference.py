@@ -12,7 +12,8 @@ from .program import Loaded, names_of
 
 
 def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The value of each node by the reference implementation of its operator, where that runs.
+    """Return the value of each node by the reference implementation of its operator, where that
+    runs.
 
     own: what the device computes of the same inputs, which the nodes behind it take.
     """
@@ -42,7 +43,7 @@ def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dic
 
 
 def _like(torch: Any, made: Any, array: np.ndarray) -> Any:
-    """The device's value, lying in memory as the reference's does."""
+    """Return the device's value, lying in memory as the reference's does."""
     device = torch.from_numpy(np.ascontiguousarray(array))
     if device.shape != made.shape or device.dtype != made.dtype:
         return made
@@ -50,7 +51,7 @@ def _like(torch: Any, made: Any, array: np.ndarray) -> Any:
 
 
 def _instead(torch: Any, node: Any, own: Mapping[str, np.ndarray]) -> Any:
-    """The device's values of a node that has no reference."""
+    """Return the device's values of a node that has no reference."""
     made, names = node.meta["val"], names_of(node)
     if not isinstance(made, (list, tuple)):
         return _like(torch, made, own[node.name])
@@ -60,7 +61,7 @@ def _instead(torch: Any, node: Any, own: Mapping[str, np.ndarray]) -> Any:
 
 
 def _arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
-    """What a graph takes: parameters and constants, and the inputs, in its order."""
+    """Return what a graph takes: parameters and constants, and the inputs, in its order."""
     user, kinds = iter(inputs), torch.export.graph_signature.InputKind
     arguments = []
     for spec in program.graph_signature.input_specs:
@@ -74,7 +75,7 @@ def _arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
 
 
 def _tensors(torch: Any, loaded: Loaded, inputs: Any) -> list[Any]:
-    """The inputs as tensors, which lie in memory as the device's do."""
+    """Return the inputs as tensors, which lie in memory as the device's do."""
     arrays, tensors = loaded.inputs(inputs), loaded.network.graph.inputs
     found = []
     for tensor in tensors:

@@ -18,7 +18,9 @@ _BROUGHT = ("network.c", "preprocess.c", "tflm/", "local/")
 
 
 def sources(paths: Iterable[str]) -> dict[str, list[str]]:
-    """The C files of the network, and those that stand in for Arm's, of an export's paths."""
+    """Return the C files of the network, and those that stand in for Arm's, of an export's
+    paths.
+    """
     found = sorted(path for path in paths if path.endswith(".c"))
     return {
         "sources": [path for path in found if path.startswith(_BROUGHT)],
@@ -27,6 +29,8 @@ def sources(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def arduino(sources: Iterable[str], name: str) -> dict[str, str]:
-    """The folder src/ of a library for Arduino: it compiles what is there, and nothing else."""
+    """Return the folder src/ of a library for Arduino: it compiles what is there, and nothing
+    else.
+    """
     files = {f"src/{path.replace('/', '_')}": f'#include "../{path}"\n' for path in sources}
     return {**files, f"src/{name}.h": '#include "../network.h"\n'}

@@ -35,22 +35,25 @@ typedef int32_t q31_t;
 
 
 def in_comment(text: str) -> str:
-    """A stranger's text such that it cannot end a comment, continue a line or hide a trigraph."""
+    """Return a stranger's text such that it cannot end a comment, continue a line or hide a
+    trigraph.
+    """
     return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
 
 
 def dimensions(shape: Sequence[int]) -> str:
-    """A shape as C writes it: [32][32][3]."""
+    """Return a shape as C writes it: [32][32][3]."""
     return "".join(f"[{axis}]" for axis in shape)
 
 
 def symbol(name: str) -> str:
-    """The C identifier of a golden: x0_conv1 for "x0/conv1"."""
+    """Return the C identifier of a golden: x0_conv1 for "x0/conv1"."""
     return name.replace("/", "_")
 
 
 def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) -> str:
-    """A header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its guard.
+    """Return a header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its
+    guard.
 
     symbol: a valid identifier. comment: lines in front; they are made harmless here. cmsis: the
     release, whose headers name the types.
@@ -74,7 +77,7 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
 
 
 def includes(*arrays: np.ndarray) -> list[str]:
-    """The lines that arrays need in front of them: INFINITY and NAN are of math.h."""
+    """Return the lines that arrays need in front of them: INFINITY and NAN are of math.h."""
     real = [values for values in arrays if values.dtype.kind == "f"]
     return [] if all(np.isfinite(values).all() for values in real) else ["#include <math.h>"]
 
@@ -87,7 +90,7 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 
 
 def lines(values: np.ndarray) -> list[str]:
-    """The elements in memory order, a few in each line, without a comma at its end."""
+    """Return the elements in memory order, a few in each line, without a comma at its end."""
     plain = values.view(np.uint8) if values.dtype == bool else values
     spell = _SPELLED.get(plain.dtype.name, str)
     flat = [spell(value) for value in plain.ravel().tolist()]
@@ -95,7 +98,7 @@ def lines(values: np.ndarray) -> list[str]:
 
 
 def _real(value: float) -> str:
-    """A number of type float, which the compiler reads as the same bits; NaN as any."""
+    """Return a number of type float, which the compiler reads as the same bits; NaN as any."""
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
@@ -166,14 +169,16 @@ def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
 
 
 def signature(declared: Prototype, tail: str) -> str:
-    """A prototype within the line's width; tail: ";" of a declaration, " {" of a definition."""
+    """Return a prototype within the line's width; tail: ";" of a declaration, " {" of a
+    definition.
+    """
     space = "" if declared.returns.endswith("*") else " "
     head = f"{declared.returns}{space}{declared.name}("
     return wrapped(head, list(map(str, declared.arguments)), f"){tail}", 0)
 
 
 def comment(text: str, indent: int = 0) -> str:
-    """A comment, its first line without the indentation; text: harmless in a comment."""
+    """Return a comment, its first line without the indentation; text: harmless in a comment."""
     return _fill(f"/* {text} */", indent, f"{' ' * indent} * ").lstrip()
 
 
@@ -189,7 +194,9 @@ def _fill(text: str, indent: int, further: str) -> str:
 
 
 def c_extent(value: Extent, values: Mapping[str, str]) -> str:
-    """A number, a C argument, or what is made of several; values: C argument -> C text of it."""
+    """Return a number, a C argument, or what is made of several; values: C argument -> C text of
+    it.
+    """
     if isinstance(value, str):
         return values[value]
     if isinstance(value, int):

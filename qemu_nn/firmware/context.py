@@ -95,7 +95,7 @@ def context(
 def _tensors(
     graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers, cmsis: str
 ) -> dict[str, dict[str, Any]]:
-    """Inputs, states and results: names, words, C type, size, and where each is."""
+    """Return inputs, states and results: names, words, C type, size, and where each is."""
     types = c_types(cmsis)
     addresses = list(zip(graph.inputs, layout.inputs))
     addresses += [(state, layout.states[state.name]) for state in graph.states]
@@ -115,7 +115,9 @@ def _tensors(
 
 
 def _events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The calls by their indices, and the lines around them that make loops, with their depth."""
+    """Return the calls by their indices, and the lines around them that make loops, with their
+    depth.
+    """
     events: list[dict[str, Any]] = []
     depth = 0
     for kind, index in program(len(graph.nodes), graph.loops):
@@ -135,7 +137,7 @@ def _events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[st
 def _arguments(
     what: str, names: tuple[str, ...], tensors: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Tensors that are C arguments: `output`, or `output_<stem>` where there are several."""
+    """Return tensors that are C arguments: `output`, or `output_<stem>` where there are several."""
     return {
         name: {
             **tensors[name],
@@ -181,12 +183,13 @@ class CallText:
 
 
 def pointer(type: str, address: Address, buffers: Buffers) -> str:
-    """An address as a C pointer to this type."""
+    """Return an address as a C pointer to this type."""
     return f"AT({type}, {buffers[address.buffer]}, {address.offset})"
 
 
 def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallText:
-    """The call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's types.
+    """Return the call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's
+    types.
 
     An argument that is a struct is defined in front of it, under the argument's own name.
     """
@@ -220,7 +223,7 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
 def _sums(
     call: Call, declared: Prototype, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[str]:
-    """The call that puts sums of weights into scratch memory."""
+    """Return the call that puts sums of weights into scratch memory."""
     if not declared.sums or "ctx" not in call.scratch:
         return None
     target = pointer("int32_t", call.scratch["ctx"].address, buffers)
@@ -232,7 +235,9 @@ def _sums(
 def _members(
     argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[dict[str, str]]:
-    """Member -> C text of what a struct argument holds; None if the argument is no struct."""
+    """Return member -> C text of what a struct argument holds; None if the argument is no
+    struct.
+    """
     if argument.struct is not None:
         scalars = call.step.node.function.params
         return {
@@ -262,14 +267,14 @@ def _definition(argument: Argument, members: Mapping[str, str]) -> str:
 
 
 def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
-    """A scratch argument; no function uses its bufferB."""
+    """Return a scratch argument; no function uses its bufferB."""
     if "ctx" not in call.scratch or argument.name == "bufferB":
         return "NULL"
     return pointer(argument.type.rstrip(" *"), call.scratch["ctx"].address, buffers)
 
 
 def copy_text(call: Call, buffers: Buffers) -> Optional[str]:
-    """The copy in front of a call that would overwrite what a later one reads."""
+    """Return the copy in front of a call that would overwrite what a later one reads."""
     if call.copy is None:
         return None
     target, source = (pointer("void", at, buffers) for at in (call.copy.target, call.copy.source))

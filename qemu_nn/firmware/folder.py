@@ -25,7 +25,7 @@ Listed = Mapping[str, Optional[str]]
 def replacing(
     folder: Path, listed: Callable[[Path], Listed], force: bool = False
 ) -> Iterator[Path]:
-    """A fresh folder to write into, which replaces `folder` if nothing is raised.
+    """Yield a fresh folder to write into, which replaces `folder` if nothing is raised.
 
     folder: absolute; new, empty, or one that holds only the files that listed(folder) names by
     their relative paths, as they were written, or, with `force`, edited. Anything else in it is an
@@ -46,7 +46,9 @@ def replacing(
 
 
 def earlier_files(manifest: Path, format: str) -> dict[str, str]:
-    """The files that a manifest of this format lists, with check sums; none if it is no such."""
+    """Return the files that a manifest of this format lists, with check sums; none if it is no
+    such.
+    """
     try:
         document = json.loads(read_bytes(manifest, _MANIFEST_LIMIT))
         if document["format"] != format:
@@ -93,7 +95,7 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
 
 
 def _present(folder: Path) -> Iterator[str]:
-    """All files below a folder, and links to folders, relative to it."""
+    """Yield all files below a folder, and links to folders, relative to it."""
     for root, folders, names in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(root, name))]
         for name in (*names, *links):

@@ -160,7 +160,7 @@ def _is_golden(path: Path) -> bool:
 
 
 def _listed(folder: Path) -> Listed:
-    """The files of an earlier golden set in this folder; none if it is no such thing."""
+    """Return the files of an earlier golden set in this folder; none if it is no such thing."""
     files = earlier_files(folder / MANIFEST, FORMAT)
     return {MANIFEST: None, **files} if files else {}
 
@@ -190,7 +190,9 @@ class Names:
 
 
 def _format(tensor: Optional[Tensor]) -> dict[str, Any]:
-    """What the integers of a golden stand for: fraction bits, or a scale and a zero point."""
+    """Return what the integers of a golden stand for: fraction bits, or a scale and a zero
+    point.
+    """
     if tensor is None or tensor.scale is None:
         return {"frac": tensor.frac if tensor else None}
     return {"frac": None, "scale": tensor.scale, "zero_point": tensor.zero_point}
@@ -292,7 +294,7 @@ class _Writer:
 
 
 def _into(folder: Path) -> Callable[[str, bytes], None]:
-    """What writes files, and the folders that they are in."""
+    """Return what writes files, and the folders that they are in."""
 
     def store(path: str, content: bytes) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -302,7 +304,7 @@ def _into(folder: Path) -> Callable[[str, bytes], None]:
 
 
 def _build(profile: Profile) -> str:
-    """What of TensorFlow Lite Micro's build is not the default, in words behind others."""
+    """Return what of TensorFlow Lite Micro's build is not the default, in words behind others."""
     return "".join(f", {name} {value}" for name, value in profile.build.items())
 
 
@@ -310,7 +312,8 @@ def _build(profile: Profile) -> str:
 
 
 def format_words(tensor: Tensor) -> Optional[str]:
-    """What an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody knows.
+    """Return what an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody
+    knows.
 
     Harmless in a comment.
     """
@@ -319,7 +322,9 @@ def format_words(tensor: Tensor) -> Optional[str]:
 
 
 def _unknown(dtype: str) -> str:
-    """What the elements of a tensor are that has no format: of some types nobody asks for one."""
+    """Return what the elements of a tensor are that has no format: of some types nobody asks for
+    one.
+    """
     return "unknown Q format" if dtype in ("int8", "int16", "uint8") else dtype
 
 
@@ -331,7 +336,8 @@ def crc32(values: np.ndarray) -> int:
 def sample(
     graph: Graph, x: Trace, start: Trace, trace: Trace, others: Mapping[str, Trace]
 ) -> Iterator[Golden]:
-    """The goldens of one sample: the start states, then for each time step inputs and all layers.
+    """Yield the goldens of one sample: the start states, then for each time step inputs and all
+    layers.
 
     x: input -> its values, [T, *shape] of a recurrent network. start: state -> its values.
     others: another profile in words -> what it computes. A layer that it does not have is left out;
@@ -358,7 +364,7 @@ def sample(
 
 
 def _differing(values: np.ndarray, others: Trace) -> dict[str, int]:
-    """Profile -> CRC-32 of what it computes, where that differs from the values."""
+    """Return profile -> CRC-32 of what it computes, where that differs from the values."""
     return {
         profile: crc32(other)
         for profile, other in others.items()

@@ -30,7 +30,7 @@ _LINE = 80
 
 
 def description(graph: Graph, about: About) -> list[str]:
-    """The lines of a C string with JSON that says which network a device has.
+    """Return the lines of a C string with JSON that says which network a device has.
 
     The JSON object is not closed yet: the compiler knows what else there is.
     """
@@ -63,5 +63,5 @@ def _escaped(text: str) -> str:
 
 
 def values(graph: Graph, about: About) -> Mapping[str, Any]:
-    """What link_network.c says, as `link` of its template."""
+    """Return what link_network.c says, as `link` of its template."""
     return {"description": description(graph, about)}

@@ -83,7 +83,7 @@ class Layout:
 
 
 def layout(plan: Plan) -> Layout:
-    """The graph's own memory where it has one; otherwise one arena, planned by liveness.
+    """Return the graph's own memory where it has one; otherwise one arena, planned by liveness.
 
     Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; others work in place where
     they may.
@@ -123,7 +123,7 @@ def layout(plan: Plan) -> Layout:
 
 
 def buffers(plan: Plan) -> Mapping[str, int]:
-    """All static memory of a network's firmware: name -> bytes.
+    """Return all static memory of a network's firmware: name -> bytes.
 
     Of one that cannot be exported, as its memory lacks something: that memory, as it is described.
     """
@@ -136,7 +136,7 @@ def buffers(plan: Plan) -> Mapping[str, int]:
 
 
 def _written(call: Call) -> Iterator[Block]:
-    """Where a call writes, and the copy in front of it."""
+    """Yield where a call writes, and the copy in front of it."""
     yield Block(call.output, call.step.sizes.output)
     yield from call.scratch.values()
     if call.copy:
@@ -152,7 +152,7 @@ def _meet(one: Block, other: Block) -> bool:
 
 
 def _blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
-    """Blocks of these sizes, one after the other."""
+    """Return blocks of these sizes, one after the other."""
     blocks, offset = {}, start.offset
     for name, size in sizes.items():
         blocks[name] = Block(Address(start.buffer, offset), size)
@@ -161,7 +161,9 @@ def _blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
 
 
 def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
-    """Every tensor in a block of its own while it lives, as TensorFlow Lite Micro has them."""
+    """Return every tensor in a block of its own while it lives, as TensorFlow Lite Micro has
+    them.
+    """
     arena = tensor_arena(graph, needed)
     states, kept = {}, 0
     for state in graph.states:
@@ -184,7 +186,9 @@ def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
 
 
 def _plain(plan: Plan, step: Step) -> Step:
-    """The step on its plain row; a model of the device's own way stays where the plan needs it."""
+    """Return the step on its plain row; a model of the device's own way stays where the plan needs
+    it.
+    """
     if step.row.kind == "model":
         return step
     rows = rows_of(step.row.op.name, step.row.op.type)
@@ -194,7 +198,9 @@ def _plain(plan: Plan, step: Step) -> Step:
 def _copy(
     step: Step, inputs: list[Address], output: Address, spare: Optional[Address]
 ) -> Optional[Copy]:
-    """The copy to make first: of an input that the call overwrites and a later call reads."""
+    """Return the copy to make first: of an input that the call overwrites and a later call
+    reads.
+    """
     function = step.node.function
     if spare is not None:
         return Copy(inputs[0], spare, step.sizes.inputs[0])
@@ -207,7 +213,7 @@ def _copy(
 
 
 def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> Layout:
-    """The firmware's own addresses, and those of its buffers that they name."""
+    """Return the firmware's own addresses, and those of its buffers that they name."""
     calls = []
     for step in steps:
         given, sizes = memory.calls[step.node.name], needed[step.node.name]

@@ -61,7 +61,7 @@ def _number(value: int) -> str:
 
 
 def _scalars(node: Node) -> set[str]:
-    """The shifts of a call; of one that is affine, all arguments that are no sizes."""
+    """Return the shifts of a call; of one that is affine, all arguments that are no sizes."""
     if node.output.scale is None:
         return {"out_shift", "bias_shift"} & set(node.params)
     function = node.function

@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
 def sources(symbols: Iterable[str]) -> dict[str, str]:
-    """Path below the C core -> content, of what these functions need to compile and link."""
+    """Return path below the C core -> content, of what these functions need to compile and link."""
     texts, definitions, symbols = csrc_files.texts(), _definitions(), list(symbols)
     wanted = {*(definitions[symbol] for symbol in symbols), *headers(symbols)}
     found: dict[str, str] = {}
@@ -46,7 +46,7 @@ def _words(path: str) -> frozenset[str]:
 
 
 def renamed(files: Mapping[str, str], lead: str) -> dict[str, str]:
-    """The files of a folder, such that every function that they define begins with `lead`.
+    """Return the files of a folder, such that every function that they define begins with `lead`.
 
     Macros of names.h, which each C file and each header of the folder itself begins with, do it:
     prototypes of the core are pasted together.
@@ -68,7 +68,7 @@ def renamed(files: Mapping[str, str], lead: str) -> dict[str, str]:
 
 @cache
 def _definitions() -> dict[str, str]:
-    """Function -> the file that defines it, among those that hold no fast row."""
+    """Return function -> the file that defines it, among those that hold no fast row."""
     fast = {row.symbol for row in ROWS if row.kind == "fast"}
     found = {
         path: _DEFINITION.findall(text)

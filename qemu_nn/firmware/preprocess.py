@@ -30,7 +30,7 @@ _STEP = 2654435761
 
 
 def preprocess(host: Host) -> Mapping[str, Any]:
-    """What the templates say of a preprocessing; lacking: why there is no C for one."""
+    """Return what the templates say of a preprocessing; lacking: why there is no C for one."""
     steps = host.preprocessing
     if steps is None:
         return {"raw": "", "lacking": ""}
@@ -72,7 +72,7 @@ def preprocess(host: Host) -> Mapping[str, Any]:
 
 
 def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
-    """Codes [channels, 256] of all values, a single row where they are alike; or why not."""
+    """Return codes [channels, 256] of all values, a single row where they are alike; or why not."""
     if raw not in _FIRST:
         return f"raw samples of {raw} have too many values for a table"
     if host.graph.input.dtype not in _CODES:
@@ -96,13 +96,15 @@ def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
 
 
 def _start(host: Host) -> tuple[tuple[int, ...], Optional[str]]:
-    """Shape and layout of a sample, which has one axis at least."""
+    """Return shape and layout of a sample, which has one axis at least."""
     shape, layout = host.start
     return shape or (1,), layout
 
 
 def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
-    """A raw sample [1, *shape] of the self-test; all of them hold each value in each channel."""
+    """Return a raw sample [1, *shape] of the self-test; all of them hold each value in each
+    channel.
+    """
     pixels, channels = math.prod(shape[:-1]), shape[-1]
     values = turn * pixels + np.arange(pixels)[:, None] + 85 * np.arange(channels)
     return (values % 256 + _FIRST[raw]).astype(raw).reshape(1, *shape)
@@ -118,7 +120,7 @@ def _codes(host: Host, raws: np.ndarray) -> np.ndarray:
 
 
 def _sum(codes: np.ndarray) -> int:
-    """All codes and their places, in a number of 32 bits."""
+    """Return all codes and their places, in a number of 32 bits."""
     places = (2 * np.arange(codes.shape[1], dtype=np.uint64) + 1) * np.uint64(_STEP)
     values = codes.astype(np.int64).astype(np.uint64) & np.uint64(0xFFFFFFFF)
     products = (places & np.uint64(0xFFFFFFFF)) * values & np.uint64(0xFFFFFFFF)

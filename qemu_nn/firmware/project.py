@@ -108,7 +108,7 @@ def write(
 
 
 def _contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str, str]:
-    """Path -> text of all that the templates make of these values, and of the functions.
+    """Return path -> text of all that the templates make of these values, and of the functions.
 
     Adds the lists of sources to the values.
     """
@@ -129,7 +129,7 @@ def _contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str,
 
 
 def checked_name(name: object) -> str:
-    """The network's name in C, if C takes it."""
+    """Return the network's name in C, if C takes it."""
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII)):
         raise Error(
             f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits "
@@ -141,7 +141,9 @@ def checked_name(name: object) -> str:
 
 
 def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, str]:
-    """The functions that stand in for Arm's, and those that firmware needs beside CMSIS-NN."""
+    """Return the functions that stand in for Arm's, and those that firmware needs beside
+    CMSIS-NN.
+    """
     functions = stand_in.stand_ins(calls)
     contents: dict[str, str] = {}
     for folder, stem in (("tflm", "tflm"), ("local", "local_NN"), ("kernels", "stand_in")):
@@ -170,7 +172,7 @@ def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, 
 
 @contextmanager
 def replacing_earlier(folder: Path, force: bool) -> Iterator[Path]:
-    """A fresh folder that replaces `folder`, which may hold an earlier export.
+    """Yield a fresh folder that replaces `folder`, which may hold an earlier export.
 
     force: also one that was edited since.
     """
@@ -182,7 +184,9 @@ def replacing_earlier(folder: Path, force: bool) -> Iterator[Path]:
 
 
 def _listed(folder: Path) -> Listed:
-    """The files of an earlier export in this folder and of its builds; none if it is no such."""
+    """Return the files of an earlier export in this folder and of its builds; none if it is no
+    such.
+    """
     files = earlier_files(folder / MANIFEST, FORMAT)
     return {**dict.fromkeys([MANIFEST, *_files(folder, "build")]), **files} if files else {}
 
@@ -211,7 +215,7 @@ def _write_manifest(folder: Path, about: About) -> None:
 
 
 def _files(folder: Path, part: str) -> set[str]:
-    """All files below a part of the folder, relative to the folder."""
+    """Return all files below a part of the folder, relative to the folder."""
     paths = (folder / part).rglob("*")
     return {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
 

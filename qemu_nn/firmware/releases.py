@@ -55,7 +55,9 @@ def _words(group: list[Release]) -> str:
 
 
 def caveats(nodes: Iterable[Node]) -> list[dict[str, str]]:
-    """Condition and words of warnings: where a compiler is known to make other bits of Arm's C."""
+    """Return condition and words of warnings: where a compiler is known to make other bits of Arm's
+    C.
+    """
     found = []
     nodes = list(nodes)
     if any(node.function.name in _PACKED for node in nodes):

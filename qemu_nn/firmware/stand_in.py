@@ -57,7 +57,7 @@ class StandIn:
 
 
 def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
-    """What computes these calls, each function once.
+    """Return what computes these calls, each function once.
 
     Where one call needs the model of the device's own way, all calls of its function get it: its
     bits are those of the plain row.
@@ -82,18 +82,18 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
 
 
 def _both(one: StandIn, other: StandIn) -> StandIn:
-    """What the calls of either need."""
+    """Return what the calls of either need."""
     most = {name: max(getattr(one, name), getattr(other, name)) for name in _NEEDS}
     return replace(one, **most)
 
 
 def sources(functions: Iterable[StandIn]) -> dict[str, str]:
-    """The C files of the rows: path -> content."""
+    """Return the C files of the rows: path -> content."""
     return plain_kernels.sources(each.row.symbol for each in functions)
 
 
 def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
-    """What the template of the C file says."""
+    """Return what the template of the C file says."""
     functions = list(functions)
     return {
         "profile": str(profile),
@@ -110,7 +110,7 @@ def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, 
 
 
 def guard(header: str) -> str:
-    """The macro that a stand-in for this header defines."""
+    """Return the macro that a stand-in for this header defines."""
     return f"STAND_IN_{header[:-2].upper()}_H"
 
 
@@ -121,7 +121,7 @@ def arms_headers(called: Iterable[str], cmsis: str) -> list[str]:
 
 
 def headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
-    """File name -> what the template of a header says; Arm's, or of functions of our own."""
+    """Return file name -> what the template of a header says; Arm's, or of functions of our own."""
     functions = list(functions)
     prototypes = [prototype(each.function, cmsis) for each in functions]
     prototypes += [VECTOR_SUM] if _wants_sums(functions, cmsis) else []
@@ -150,7 +150,7 @@ def _wants_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
 
 
 def _definition(stand_in: StandIn, profile: Profile) -> str:
-    """The function under Arm's name: fills the structs of the row and calls it."""
+    """Return the function under Arm's name: fills the structs of the row and calls it."""
     function = stand_in.function
     declared = prototype(function, profile.cmsis)
     values = _expressions(declared)
@@ -211,13 +211,13 @@ def _expressions(declared: Prototype) -> Mapping[str, str]:
 def _fields(
     function: Function, values: Mapping[str, str], profile: Profile
 ) -> Mapping[str, Union[int, str]]:
-    """Field of the row's parameters -> the C text that fills it."""
+    """Return field of the row's parameters -> the C text that fills it."""
     scalars = {name: values[name] for name in function.params}
     return {"profile": profile.number, **function.struct_values(scalars)}
 
 
 def _unused(declared: Prototype, body: str) -> list[str]:
-    """Arguments of Arm's that the row has no use for."""
+    """Return arguments of Arm's that the row has no use for."""
     words = set(re.findall(r"\w+", body))
     return [f"    (void){arg.name};" for arg in declared.arguments if arg.name not in words]
 
@@ -254,7 +254,7 @@ def _put(
     counts: Sequence[Extent],
     values: Mapping[str, str],
 ) -> list[str]:
-    """One call of put() for each array, each behind the one before."""
+    """Return one call of put() for each array, each behind the one before."""
     width = np.dtype(whole.dtype).itemsize
     end = f"{target}.bytes"
     lines: list[str] = []

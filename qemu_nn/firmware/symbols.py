@@ -108,7 +108,7 @@ class Symbols:
 
 
 def described(tensor: Tensor) -> str:
-    """A tensor in words: int8 8x8x1 Q0.7."""
+    """Return a tensor in words: int8 8x8x1 Q0.7."""
     shape = "x".join(map(str, tensor.shape))
     return " ".join(filter(None, (tensor.dtype, shape, format_words(tensor))))
 
@@ -165,7 +165,9 @@ def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
 def _numbers(
     taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
 ) -> tuple[Macro, ...]:
-    """Macros of what the integers of a tensor stand for, and of those of the arrays behind it."""
+    """Return macros of what the integers of a tensor stand for, and of those of the arrays behind
+    it.
+    """
     values: dict[str, Optional[str]] = {}
     weights, bias = (formats.weights, formats.bias) if formats else (None, None)
     for what, frac in (("FRAC", tensor.frac), ("WT_FRAC", weights), ("BIAS_FRAC", bias)):
@@ -181,7 +183,9 @@ def _numbers(
 
 
 def _spelled(node: Node, name: str) -> str:
-    """The macro's ending of a C argument: OUT_CH for ch_im_out, KER_DIM_X for dim_kernel_x."""
+    """Return the macro's ending of a C argument: OUT_CH for ch_im_out, KER_DIM_X for
+    dim_kernel_x.
+    """
     if node.function.order is None or not node.function.order.legacy:
         return name.upper()
     stem, axis = (name[:-2], name[-2:]) if name.endswith(("_x", "_y")) else (name, "")
@@ -214,7 +218,9 @@ def _unique(wanted: str, taken: set[str]) -> str:
 
 
 def _start(stem: str) -> str:
-    """An identifier with a letter in front: what starts otherwise is a number or reserved."""
+    """Return an identifier with a letter in front: what starts otherwise is a number or
+    reserved.
+    """
     legal = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     return legal if legal[:1].isalpha() else f"layer_{legal.lstrip('_')}"
 

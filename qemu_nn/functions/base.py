@@ -116,31 +116,33 @@ class Function:
         return (*self.inputs, *(array for array in rest if array))
 
     def read(self, params: Mapping[str, int]) -> tuple[Array, ...]:
-        """The inputs but for those for which C gets NULL; only the last of them can be left out."""
+        """Return the inputs but for those for which C gets NULL; only the last of them can be left
+        out.
+        """
         return tuple(a for a in self.inputs if not a.optional or a.nbytes(params))
 
     def weights_of(self, arrays: Mapping[str, np.ndarray]) -> Optional[np.ndarray]:
-        """The array `weights` from arrays by their C names; None if there is none."""
+        """Return the array `weights` from arrays by their C names; None if there is none."""
         if self.weights is None or not self.parts:
             return None if self.weights is None else arrays[self.weights.name]
         flat = [arrays[part.name].ravel() for part in self.parts]
         return np.concatenate(flat).astype(self.weights.dtype)
 
     def bias_of(self, arrays: Mapping[str, np.ndarray]) -> Optional[np.ndarray]:
-        """The array `bias` from arrays by their C names; None if there is none."""
+        """Return the array `bias` from arrays by their C names; None if there is none."""
         if self.bias is None or not self.stack:
             return None if self.bias is None else arrays[self.bias.name]
         rows = np.broadcast_arrays(*(arrays[row.name].ravel() for row in self.stack))
         return np.array(rows, self.bias.dtype)
 
     def buffer_bytes(self, params: Mapping[str, int], path: str) -> int:
-        """Bytes of scratch memory that the device's code asks for on this core path."""
+        """Return bytes of scratch memory that the device's code asks for on this core path."""
         if self.buffer is not None:
             return self.buffer(params, path)
         return extent(self.scratch, params) if path == "dsp" else 0
 
     def scratch_buffers(self, params: Mapping[str, int], path: str) -> dict[str, int]:
-        """All scratch memory that a call takes on this core path: what C calls it -> bytes.
+        """Return all scratch memory that a call takes on this core path: what C calls it -> bytes.
 
         Where there is one piece, it is called ctx.
         """
@@ -155,7 +157,9 @@ class Function:
         return self.output.name in {array.name for array in self.inputs}
 
     def parse_params(self, given: Mapping[str, object]) -> dict[str, int]:
-        """The scalar C arguments as integers; a missing, unknown or other one is an error."""
+        """Return the scalar C arguments as integers; a missing, unknown or other one is an
+        error.
+        """
         unknown = [str(name) for name in given if name not in self.params]
         given = {**self.defaults, **given}
         missing = [name for name in self.params if name not in given]
@@ -179,7 +183,9 @@ class Function:
         return number
 
     def struct_values(self, params: Mapping[str, T]) -> dict[str, Union[int, T]]:
-        """The fields of the op's struct, from the C arguments: their values, or C that has them."""
+        """Return the fields of the op's struct, from the C arguments: their values, or C that has
+        them.
+        """
         values: dict[str, Union[int, T]] = dict(self.fixed)
         for name in self.params:
             target = self.fields.get(name, name)
@@ -188,7 +194,7 @@ class Function:
 
 
 def _declared(name: str) -> Function:
-    """The function of a name, for a pickle that holds it."""
+    """Return the function of a name, for a pickle that holds it."""
     declared = DECLARED.get(name)
     if declared is None:
         raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")

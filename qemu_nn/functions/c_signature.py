@@ -79,26 +79,26 @@ class Order:
 
 
 def order(names: str, structs: Mapping[str, Struct] = {}, **more: object) -> Order:
-    """An order from words, and what else it has."""
+    """Return an order from words, and what else it has."""
     return Order(tuple(names.split()), structs, **more)  # type: ignore[arg-type]
 
 
 def dims(n: Extent, h: Extent, w: Extent, c: Extent) -> Struct:
-    """Four sides; Arm's meaning of them differs."""
+    """Return four sides; Arm's meaning of them differs."""
     return Struct("cmsis_nn_dims", {"n": n, "h": h, "w": w, "c": c})
 
 
 def nhwc(name: str) -> Struct:
-    """The sides of an argument."""
+    """Return the sides of an argument."""
     return dims(f"{name}_n", f"{name}_h", f"{name}_w", f"{name}_c")
 
 
 def pair(member: str, name: str) -> dict[str, Member]:
-    """A tile: width and height."""
+    """Return a tile: width and height."""
     return {f"{member}.{axis}": f"{name}_{axis}" for axis in "wh"}
 
 
 def legacy(names: str, **more: object) -> Order:
-    """The order of a q7 or q15 function, which answers nothing if nothing else is said."""
+    """Return the order of a q7 or q15 function, which answers nothing if nothing else is said."""
     own = {"returns": "void", "legacy": True, "types": LEGACY_TYPES, **more}
     return Order(tuple(names.split()), **own)  # type: ignore[arg-type]

@@ -32,13 +32,13 @@ _C_NONSQUARE = (
 
 
 def _keeps(dim: int, channels: int, out: int, kernel: int) -> Params:
-    """A case that keeps the size of a square image."""
+    """Return a case that keeps the size of a square image."""
     image = {"dim_im_in": dim, "ch_im_in": channels, "ch_im_out": out, "dim_im_out": dim}
     return {**image, "dim_kernel": kernel, "padding": kernel // 2, "stride": 1}
 
 
 def _keeps_oblong(height: int, width: int, channels: int, out: int, kernel: int) -> Params:
-    """The same of an image that is not square."""
+    """Return the same of an image that is not square."""
     sizes = {"dim_im_in": (width, height), "dim_im_out": (width, height)}
     sizes.update(dim_kernel=(kernel,) * 2, padding=(kernel // 2,) * 2, stride=(1, 1))
     pairs = {
@@ -68,7 +68,7 @@ def _meet_depthwise(rng: Random, function: Function, params: Drawn) -> None:
 
 
 def _windows(params: Mapping[str, int], weights: np.ndarray, groups: int = 1) -> Conv:
-    """A convolution with these weights; square functions have one size for both axes."""
+    """Return a convolution with these weights; square functions have one size for both axes."""
     pads, strides = [], []
     for axis, kernel in (("y", int(weights.shape[1])), ("x", int(weights.shape[2]))):
         size, stride, before, out = (params.get(f"{n}_{axis}", params.get(n, 0)) for n in _SIDES)

@@ -149,7 +149,9 @@ def docstring(function: Function, notes: str) -> str:
 
 
 def scalar_text(function: Function, name: str) -> str:
-    """What a scalar argument of a C function means; "" where _SCALARS has no pattern for it."""
+    """Return what a scalar argument of a C function means; "" where _SCALARS has no pattern for
+    it.
+    """
     if name == "out_shift" and function.type.startswith("q"):
         return "Bits by which the sum is shifted to the right, 0..31."
     for pattern, text in _PATTERNS:

@@ -62,7 +62,7 @@ def _div(type: str) -> Function:
 
 
 def _looked_up(call: Call) -> Meant:
-    """The results of the table, and straight lines between them."""
+    """Return the results of the table, and straight lines between them."""
     assert call.weights is not None
     places = call.source.scale * (np.arange(-128, 128) - call.source.zero_point)
     results = call.output.scale * (call.weights.astype(float) - call.output.zero_point)

@@ -50,7 +50,7 @@ class Call:
         return tuple(image)
 
     def factor(self, multiplier: str = "multiplier", shift: str = "shift") -> float:
-        """A multiplier with its shift."""
+        """Return a multiplier with its shift."""
         return math.ldexp(self.params[multiplier], self.params[shift] - 31)
 
 
@@ -72,11 +72,11 @@ class Constant(Operator):
     value: np.ndarray
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The value's."""
+        """Return the value's."""
         return self.value.shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The value, once for each sample."""
+        """Return the value, once for each sample."""
         return np.broadcast_to(self.value, (len(inputs[0]), *self.value.shape))
 
 
@@ -87,11 +87,11 @@ class Real(Operator):
     compute: Callable[..., np.ndarray]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The first input's."""
+        """Return the first input's."""
         return inputs[0]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All of these; nothing is said where real numbers have no result."""
+        """Return all of these; nothing is said where floats have no result."""
         with np.errstate(all="ignore"):
             return self.compute(*inputs)
 
@@ -101,17 +101,19 @@ Meaning = Callable[[Call], Meant]
 
 
 def same(operator: Operator, inputs: int = 1) -> Meaning:
-    """The meaning of a function that computes an operator, on inputs as they come."""
+    """Return the meaning of a function that computes an operator, on inputs as they come."""
     return lambda call: Meant((operator,), (None,) * inputs)
 
 
 def computed(compute: Callable[..., np.ndarray], inputs: int = 1) -> Meaning:
-    """The meaning of a function of which real numbers have one, on inputs as they come."""
+    """Return the meaning of a function of which floats have one, on inputs as they come."""
     return same(Real(compute), inputs)
 
 
 def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Cells above, left, below and right of an image, so that there are as many windows as said."""
+    """Return cells above, left, below and right of an image, so that there are as many windows as
+    said.
+    """
     found = []
     for axis in "hw":
         size, before, side = (params[f"{name}_{axis}"] for name in ("input", "pad", "filter"))
@@ -125,7 +127,9 @@ def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
 def factors(
     function: Function, params: Mapping[str, int], bias: Optional[np.ndarray]
 ) -> np.ndarray:
-    """What the sums of each output channel are multiplied by: multiplier * 2^(shift - 31)."""
+    """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
+    31).
+    """
     if function.stack:
         assert bias is not None  # which holds them
         _, multiplier, shift = bias.astype(np.int64)
@@ -136,12 +140,12 @@ def factors(
 
 
 def bias_row(function: Function, bias: Optional[np.ndarray]) -> Optional[np.ndarray]:
-    """The biases alone, in steps of the layer's products; None if there are none."""
+    """Return the biases alone, in steps of the layer's products; None if there are none."""
     return bias[0] if bias is not None and function.stack else bias
 
 
 def real_layer(call: Call, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
-    """A layer on integers, its weights and bias as the real numbers that they stand for."""
+    """Return a layer on integers, its weights and bias as the floats that they stand for."""
     steps = factors(call.function, call.params, call.bias) * call.output.scale
     scales = (steps / call.source.scale).reshape(-1, *[1] * (own.weights.ndim - 1))
     bias = bias_row(call.function, call.bias)
@@ -153,14 +157,16 @@ def real_layer(call: Call, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
 
 
 def _unmoved(call: Call, weights: np.ndarray) -> np.ndarray:
-    """What sums have of a zero point that no offset takes away, as the bias does: of 16 bits."""
+    """Return what sums have of a zero point that no offset takes away, as the bias does: of 16
+    bits.
+    """
     left = call.source.zero_point + call.params["input_offset"]
     result: np.ndarray = left * weights.reshape(len(weights), -1).sum(1)
     return result
 
 
 def windows(call: Call) -> Meant:
-    """A convolution of an image."""
+    """Return a convolution of an image."""
     assert call.function.product is not None
     assert call.weights is not None
     own = real_layer(call, call.function.product(call.params, call.weights))

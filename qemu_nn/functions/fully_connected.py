@@ -22,7 +22,7 @@ _SMALL, _WIDE = (
 
 
 def _matrix(interleave: str) -> Product:
-    """The matrix that a stream of weights holds, or that they are."""
+    """Return the matrix that a stream of weights holds, or that they are."""
 
     def product(params: Mapping[str, int], weights: np.ndarray) -> Dense:
         rows, columns = params["num_of_rows"], params["dim_vec"]

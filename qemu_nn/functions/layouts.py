@@ -27,12 +27,12 @@ _GROUPS = {
 
 
 def to_ohwi(weights: np.ndarray, layout: str) -> np.ndarray:
-    """Convolution weights as the device reads them; layout: "HWIO", "OIHW" or "OHWI"."""
+    """Return convolution weights as the device reads them; layout: "HWIO", "OIHW" or "OHWI"."""
     return np.ascontiguousarray(_permute(weights, layout, inverse=False))
 
 
 def from_ohwi(weights: np.ndarray, layout: str) -> np.ndarray:
-    """The inverse of to_ohwi()."""
+    """Return the inverse of to_ohwi()."""
     return np.ascontiguousarray(_permute(weights, layout, inverse=True))
 
 
@@ -46,7 +46,7 @@ def _permute(weights: np.ndarray, layout: str, inverse: bool) -> np.ndarray:
 
 
 def dense_to_hwc(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
-    """Weights of the first fully connected layer, from CHW to HWC flattening.
+    """Return weights of the first fully connected layer, from CHW to HWC flattening.
 
     Frameworks with channels first flatten an image of `shape` (height, width, channels) as CHW;
     the device flattens HWC. matrix: [rows, height*width*channels]; so is the result.
@@ -57,7 +57,7 @@ def dense_to_hwc(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
 
 
 def dense_to_chw(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
-    """The inverse of dense_to_hwc(); shape: (height, width, channels) again."""
+    """Return the inverse of dense_to_hwc(); shape: (height, width, channels) again."""
     grid = _grid(matrix, shape)
     return np.ascontiguousarray(grid.transpose(0, 3, 1, 2).reshape(len(matrix), -1))
 
@@ -92,7 +92,7 @@ def _order(rows: int, columns: int, stream: str) -> np.ndarray:
 
 
 def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
-    """The weight stream of an _opt function, one-dimensional, from a matrix [rows, columns].
+    """Return the weight stream of an _opt function, one-dimensional, from a matrix [rows, columns].
 
     stream: "q7" for arm_fully_connected_q7_opt (the x4 interleave), "q15" for _q15_opt (x2),
     "q7_q15" for _mat_q7_vec_q15_opt (x2). Any number of rows and columns.
@@ -105,7 +105,7 @@ def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
 
 
 def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarray:
-    """The matrix [rows, columns] of a weight stream: the inverse of pack()."""
+    """Return the matrix [rows, columns] of a weight stream: the inverse of pack()."""
     packed = np.asarray(packed)
     if packed.size != rows * columns:
         raise Error(f"{rows} x {columns} weights make {rows * columns}, got {packed.size}")
@@ -115,7 +115,9 @@ def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarr
 
 
 def pack_nibbles(weights: np.ndarray) -> np.ndarray:
-    """Weights in -8..7, two in a byte, the first in the low half; unpack_nibbles() undoes it."""
+    """Return weights in -8..7, two in a byte, the first in the low half; unpack_nibbles() undoes
+    it.
+    """
     flat = np.asarray(weights, np.int8).ravel()
     pairs = np.append(flat, np.zeros(flat.size % 2, np.int8)).reshape(-1, 2)
     return (pairs[:, 0] & 15) | (pairs[:, 1] << 4)

@@ -6,7 +6,7 @@ from .shapes import vector
 
 
 def _scale(what: str, output_dtype: str, size: object) -> Function:
-    """A row of the Signal library that does not look at elements of -32768."""
+    """Return a row of the Signal library that does not look at elements of -32768."""
     return Function(
         name=f"tflm_frontend_{what}_s16",
         op=f"signal_{what}",

@@ -29,7 +29,7 @@ _real = np.float32
 
 
 def window(size: int) -> np.ndarray:
-    """A Hann window, int16 [size]."""
+    """Return a Hann window, int16 [size]."""
     step = _real(math.pi) * _real(2) / _real(size)
     angles = step * (np.arange(size, dtype=_real) + _real(0.5))
     cosines = np.array([cosine_sine(float(angle))[0] for angle in angles], _real)
@@ -44,7 +44,8 @@ def _rounded(curve: np.ndarray) -> np.ndarray:
 def filter_bank(
     rate: int, fft_length: int, channels: int, lowest: float, highest: float
 ) -> tuple[dict[str, np.ndarray], int, int]:
-    """Arrays of the filter bank by their C names; the first frequency that counts, and the end.
+    """Return arrays of the filter bank by their C names; the first frequency that counts, and the
+    end.
 
     Channel c takes the weights of its own frequencies and the unweights of those before.
     """
@@ -90,7 +91,8 @@ def _mel(frequency: np.ndarray) -> np.ndarray:
 
 
 def _log1p(x: np.ndarray) -> np.ndarray:
-    """The natural logarithm of 1 + x, x 0 or more, with the last bit that devices' libraries have.
+    """Return the natural logarithm of 1 + x, x 0 or more, with the last bit that devices' libraries
+    have.
 
     They take the float32 arithmetic of fdlibm, which is not always rounded to nearest: with
     1 + x = 2^k * (1 + f), s = f / (2 + f) and h = f^2 / 2 it is k ln 2 + f - (h - s (h + R(s^2))).
@@ -112,7 +114,9 @@ def _log1p(x: np.ndarray) -> np.ndarray:
 
 
 def gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:
-    """The curve of gains over the noise, int16 [125]; noise_bits: fraction bits of the noise."""
+    """Return the curve of gains over the noise, int16 [125]; noise_bits: fraction bits of the
+    noise.
+    """
 
     def gain(noise: int) -> int:
         real = _real(noise) / _real(2**noise_bits) + _real(offset)

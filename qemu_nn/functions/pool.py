@@ -42,7 +42,7 @@ def _meet(rng: Random, function: Function, params: Drawn) -> None:
 
 
 def _halves(dim: int) -> Params:
-    """A case that halves an image of 32 channels."""
+    """Return a case that halves an image of 32 channels."""
     image = {"dim_im_in": dim, "ch_im_in": 32, "dim_im_out": dim // 2}
     return {**image, "dim_kernel": 3, "padding": 0, "stride": 2}
 
@@ -99,7 +99,7 @@ def _meet_windows(rng: Random, function: Function, params: Drawn) -> None:
 
 
 def _windows(size: tuple[int, int], channels: int, kernel: tuple[int, int], out: int) -> Params:
-    """A case without padding."""
+    """Return a case without padding."""
     sides = {"input": size, "filter": kernel, "stride": kernel, "pad": (0, 0), "output": (out, out)}
     pairs = {
         f"{name}_{axis}": pair[i] for name, pair in sides.items() for i, axis in enumerate("hw")

@@ -64,12 +64,13 @@ class Prototype:
 
 
 def c_types(cmsis: str) -> Mapping[str, str]:
-    """Element type -> its name in the headers of a release."""
+    """Return element type -> its name in the headers of a release."""
     return _TYPES if is_affine(cmsis) else _LEGACY_TYPES
 
 
 def prototype(function: Function, cmsis: str) -> Prototype:
-    """The prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has it.
+    """Return the prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has
+    it.
 
     Raises Error for a function that no network calls.
     """
@@ -117,7 +118,7 @@ def is_own(function: Function) -> bool:
 
 
 def _own(function: Function) -> Order:
-    """The order of such a function: arrays that it reads, scalars, output."""
+    """Return the order of such a function: arrays that it reads, scalars, output."""
     arrays = [array.name for array in function.arrays]
     names = (*arrays, *function.params, function.output.name)
     return Order(tuple(dict.fromkeys(names)), returns="void", header=OWN_HEADER)

@@ -52,19 +52,19 @@ def one_in(rng: Random, n: int) -> bool:
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """The ends of a type's range."""
+    """Return the ends of a type's range."""
     if dtype == "bool":
         return 0, 1
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
 def length(rng: Random) -> int:
-    """Elements of a vector, now and then many."""
+    """Return elements of a vector, now and then many."""
     return rng.randint(1, LONGEST) if rng.randrange(3) == 2 else rng.choice(SIZES)
 
 
 def only_length(name: str = "length") -> Draw:
-    """Arguments of a function that takes a length alone."""
+    """Return arguments of a function that takes a length alone."""
     return lambda rng, function: {name: length(rng)}
 
 
@@ -74,7 +74,7 @@ def output_offset(rng: Random, low: int, high: int) -> int:
 
 
 def activation(rng: Random, function: Function) -> Drawn:
-    """The range of the output, where the function has one."""
+    """Return the range of the output, where the function has one."""
     if "act_min" not in function.params:
         return {}
     low, high = limits(function.output.dtype)
@@ -88,7 +88,7 @@ def legacy(
     long: tuple[str, ...] = (),
     most: int = LONGEST,
 ) -> Draw:
-    """Arguments of a q7 or q15 function.
+    """Return arguments of a q7 or q15 function.
 
     meet: changes them so that they meet the constraints of the function; called nine times out of
     ten. long: those that are now and then up to `most`.
@@ -122,7 +122,7 @@ def _argument(rng: Random, name: str) -> int:
 
 
 def sides_of_windows(rng: Random) -> tuple[int, int, int, int, int]:
-    """Size, kernel, stride, dilation and pad along an axis.
+    """Return size, kernel, stride, dilation and pad along an axis.
 
     One time in six windows skip much of the image, begin far beside it, or are larger than it.
     """
@@ -150,13 +150,13 @@ def natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
 
 
 def ends(rng: Random, dtype: str, low: str = "act_min", high: str = "act_max") -> Drawn:
-    """A range inside of a type's, or all of it."""
+    """Return a range inside of a type's, or all of it."""
     least, most = limits(dtype)
     inside = sorted(rng.randint(least, most) for _ in range(2))
     return dict(zip((low, high), inside if rng.randrange(2) else (least, most)))
 
 
 def scale(rng: Random, prefix: str, low: int, high: int) -> Drawn:
-    """A multiplier, and a shift between these."""
+    """Return a multiplier, and a shift between these."""
     multiplier = {f"{prefix}multiplier": rng.randint(2**30, 2**31 - 1)}
     return {**multiplier, f"{prefix}shift": rng.randint(low, high)}

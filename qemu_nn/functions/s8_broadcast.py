@@ -29,13 +29,13 @@ def _meant_constant(call: Call) -> Meant:
 
 
 def _meant_broadcast(call: Call) -> Meant:
-    """The input in a shape that operators broadcast."""
+    """Return the input in a shape that operators broadcast."""
     sides = call.sides[0]
     return Meant((), (sides[len(sides) - len(call.shape) :],))
 
 
 def width(type: str) -> dict[str, int]:
-    """What rows that take every type must know of one: the bytes of its elements."""
+    """Return what rows that take every type must know of one: the bytes of its elements."""
     return {"element": np.dtype(DTYPES[type]).itemsize}
 
 

@@ -31,8 +31,9 @@ def _is_1xn(p: Params) -> bool:
 
 
 def _stretches(p: Params) -> tuple[int, int, int]:
-    """Columns of one row on Helium that are padded on the left and on the right, and whether the
-    padding is odd (-1 or 1) or even (0)."""
+    """Return columns of one row on Helium that are padded on the left and on the right, and whether
+    the padding is odd (-1 or 1) or even (0).
+    """
     stride, pad = p["stride_w"], p["pad_w"]
     total = (p["output_w"] - 1) * stride + p["filter_w"] - p["input_w"]
     odd = int(math.fmod(total, 2))
@@ -41,7 +42,7 @@ def _stretches(p: Params) -> tuple[int, int, int]:
 
 
 def convolve_s8(p: Params, path: str) -> int:
-    """Two columns of 16 bits, or four of 8 bits on Helium."""
+    """Return two columns of 16 bits, or four of 8 bits on Helium."""
     return 4 * _up(taps(p), 16 if path == "mve" else 4)
 
 
@@ -63,17 +64,17 @@ def convolve_wrapper_s8(p: Params, path: str) -> int:
 
 
 def convolve_s16(p: Params, path: str) -> int:
-    """Two columns, or four on Helium."""
+    """Return two columns, or four on Helium."""
     return 8 * _up(taps(p), 8) if path == "mve" else 4 * taps(p)
 
 
 def convolve_s4(p: Params, path: str) -> int:
-    """Two columns of 16 bits."""
+    """Return two columns of 16 bits."""
     return 4 * taps(p)
 
 
 def convolve_even_s4(p: Params, path: str) -> int:
-    """Four columns of 8 bits; it is for Helium alone."""
+    """Return four columns of 8 bits; it is for Helium alone."""
     return 4 * _up(taps(p), 16)
 
 

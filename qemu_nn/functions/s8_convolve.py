@@ -100,7 +100,7 @@ def _draw_point(rng: Random, p: Params, fast: bool) -> Drawn:
 
 
 def _draw_row(rng: Random, p: Params) -> Drawn:
-    """One row, padded as TFLite does, or as it comes."""
+    """Return one row, padded as TFLite does, or as it comes."""
     drawn = dict.fromkeys(("input_h", "filter_h", "output_h", "dilation_w"), 1)
     drawn.update(pad_h=0, stride_w=rng.randint(1, 5), input_w=rng.randint(1, 25))
     step = next(n for n in (1, 2, 4) if drawn["stride_w"] * n % 4 == 0)
@@ -160,7 +160,7 @@ def _convolve(
 
 
 def _keeps(type: str, dim: int, depth: int, out: int, kernel: int) -> Params:
-    """A case that keeps the image's size."""
+    """Return a case that keeps the image's size."""
     channels = {"input_c": depth, "filter_c": depth, "output_c": out}
     return {
         **case(dim, kernel, type),

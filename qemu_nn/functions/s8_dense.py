@@ -34,7 +34,9 @@ _DENSE: tuple[str, ...] = ("batches", "input_c", "output_c", *_ZEROS, *_ENDS)
 
 
 def row_sums(rows: str) -> Callable[[Mapping[str, int], str], int]:
-    """Scratch memory for the sums of so many rows of weights, which Helium wants in advance."""
+    """Return scratch memory for the sums of so many rows of weights, which Helium wants in
+    advance.
+    """
     return lambda params, path: 4 * params[rows] if path == "mve" else 0
 
 
@@ -93,7 +95,7 @@ def _dense(
     sums: tuple[Extent, ...] = (),
     note: str = "",
 ) -> Function:
-    """One multiplier and shift for all outputs."""
+    """Return one multiplier and shift for all outputs."""
     dtype, own = DTYPES[type.split("_")[0]], name.startswith("tflm_")
     return Function(
         name=name,
@@ -156,7 +158,7 @@ class _Products(Operator):
     """Rows times those of a second matrix, and the third operand added."""
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The rows of both matrices."""
+        """Return the rows of both matrices."""
         return (inputs[0][0], inputs[1][0])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
@@ -166,7 +168,7 @@ class _Products(Operator):
 
 
 def _tensor(type: str, bias: str, case: Params) -> Function:
-    """Filter and bias are computed."""
+    """Return filter and bias are computed."""
     dtype = DTYPES[type.split("_")[0]]
     return Function(
         name=f"tflm_fully_connected_tensor_{type}",

@@ -59,7 +59,7 @@ def _is_opt(p: Params) -> bool:
 
 
 def _memory_s8_opt(p: Params, path: str) -> int:
-    """One column of 16 bits on the DSP path, four blocks of channels on Helium."""
+    """Return one column of 16 bits on the DSP path, four blocks of channels on Helium."""
     window = p["filter_h"] * p["filter_w"]
     return {"mve": 4 * _BLOCK * window, "dsp": 2 * taps(p)}.get(path, 0)
 
@@ -86,7 +86,7 @@ def _memory_wrapper_s4(p: Params, path: str) -> int:
 
 
 def _memory_fast_s16(p: Params, path: str) -> int:
-    """One column, or four on Helium and 8 bytes that it reads beyond."""
+    """Return one column, or four on Helium and 8 bytes that it reads beyond."""
     return {"mve": 8 * taps(p) + 8, "dsp": 2 * taps(p)}.get(path, 0)
 
 

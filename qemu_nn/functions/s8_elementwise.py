@@ -45,7 +45,7 @@ _C_BATCHES = order(
 
 
 def _draw_scales(rng: Random, function: Function) -> Drawn:
-    """Offsets, multipliers, shifts and the range of the output, of the function's types."""
+    """Return offsets, multipliers, shifts and the range of the output, of the function's types."""
     source, target = function.inputs[0].dtype, function.output.dtype
     p: Drawn = {}
     for name in function.params:
@@ -83,7 +83,7 @@ def _draw_product(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_choice(rng: Random, function: Function) -> Drawn:
-    """Some axes of one input, or of both, have one element."""
+    """Return some axes of one input, or of both, have one element."""
     p = {}
     for axis in "nhwc":
         side = rng.choice(SIZES)
@@ -97,7 +97,7 @@ _ZEROS, _LENGTH = {"s8": 3, "s16": 0, "u8": 128}, 4096
 
 
 def _sum_case(type: str) -> Params:
-    """A sum of two tensors, as TFLite has it."""
+    """Return a sum of two tensors, as TFLite has it."""
     zero, (low, high) = _ZEROS[type], limits(DTYPES[type])
     pair = {"mult": 2**30 + 12345, "shift": -1, "offset": -zero}
     both = {f"input_{i}_{name}": n for i in (1, 2) for name, n in pair.items()}
@@ -115,7 +115,7 @@ def _product_case(type: str, params: tuple[str, ...]) -> Params:
 
 
 def combine(name: str, op: str, type: str) -> Function:
-    """A sum or a difference."""
+    """Return a sum or a difference."""
     dtype = DTYPES[type]
     return Function(
         name=name,

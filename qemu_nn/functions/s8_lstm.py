@@ -132,7 +132,7 @@ def _case(features: int, hidden: int, steps: int, gate: int, output: int) -> Par
 
 
 def _sequence(width: str) -> tuple[Extent, ...]:
-    """The axes of vectors over time."""
+    """Return the axes of vectors over time."""
     first = Either("time_major", "time_steps", "batch_size")
     return (first, Either("time_major", "batch_size", "time_steps"), width)
 
@@ -143,7 +143,7 @@ def _gate_params(gate: str) -> tuple[str, ...]:
 
 
 def _state(name: str, dtype: str) -> Array:
-    """A state that C may have none of."""
+    """Return a state that C may have none of."""
     batch: Extent = (f"has_{name}", "batch_size")
     return Array(name, dtype, (batch, "hidden_size"), optional=True, state=True)
 

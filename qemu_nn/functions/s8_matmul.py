@@ -53,7 +53,7 @@ def _draw_offsets(rng: Random) -> Drawn:
 
 
 def _draw(rng: Random, function: Function) -> dict[str, int]:
-    """Operands that are as many as each other, or one for all; now and then neither."""
+    """Return operands that are as many as each other, or one for all; now and then neither."""
     p = {}
     for axis in "nh":
         count = rng.randint(1, 3)
@@ -72,12 +72,12 @@ class _Products(Operator):
     """Matrices times transposed ones, pair by pair."""
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The pairs of both, and the rows of each."""
+        """Return the pairs of both, and the rows of each."""
         (*outer, rows, _), (*other, columns, _) = inputs
         return (*np.broadcast_shapes(outer, other), rows, columns)
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The products."""
+        """Return the products."""
         one, two = inputs
         return np.matmul(one, np.swapaxes(two, -1, -2))
 
@@ -87,7 +87,7 @@ def _meant(call: Call) -> Meant:
 
 
 def _square(size: int, shift: int, low: int, high: int) -> Params:
-    """A case of two matrices, one pair of them."""
+    """Return a case of two matrices, one pair of them."""
     sides = {f"{side}_{axis}": 1 for side in ("lhs", "rhs") for axis in "nh"}
     sides.update({f"{side}_{axis}": size for side in ("lhs", "rhs") for axis in "wc"})
     offsets = {"lhs_offset": 3, "rhs_offset": 5, "output_offset": 0}

@@ -118,7 +118,7 @@ def _transposed(call: Call) -> Meant:
 
 
 def _concatenation(axis: str) -> Function:
-    """Places of one axis of the output, which keeps all others."""
+    """Return places of one axis of the output, which keeps all others."""
     sides: tuple[Extent, ...] = tuple(f"input_{a}" for a in _AXES)
     whole = tuple(f"output_{a}" if a == axis else f"input_{a}" for a in _AXES)
     return Function(
@@ -138,7 +138,7 @@ def _concatenation(axis: str) -> Function:
 
 
 def pad(name: str, type: str) -> Function:
-    """An image with a border."""
+    """Return an image with a border."""
     sides = tuple(Total(parts) for parts in zip(_PRE, _INPUT, _POST))
     return Function(
         name=name,

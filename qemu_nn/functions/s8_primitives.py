@@ -9,7 +9,9 @@ _CASE = {"length": 4096}
 
 
 def _step(name: str, op: str, *inputs: str) -> Function:
-    """One of the inputs' names is for each array, in C order; the third is the row's weights."""
+    """Return one of the inputs' names is for each array, in C order; the third is the row's
+    weights.
+    """
     arrays = [vector(each, "int32", "length") for each in inputs]
     return Function(
         name=name,

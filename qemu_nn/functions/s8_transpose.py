@@ -44,24 +44,25 @@ def _is_turned(p: Params) -> bool:
 
 
 def _memory_second(p: Params, path: str) -> int:
-    """The second buffer of a transposed convolution: for the filter turned round."""
+    """Return the second buffer of a transposed convolution: for the filter turned round."""
     return taps(p) * p["output_c"] if _is_turned(p) else 0
 
 
 def _memory_rows(p: Params, path: str) -> int:
-    """Rows of sums. Arm's answer puts stride_h for stride_w and can be too small: this is what the
-    function uses."""
+    """Return rows of sums. Arm's answer puts stride_h for stride_w and can be too small: this is
+    what the function uses.
+    """
     columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
     return 4 * columns * p["output_c"] * max(p["filter_h"], p["stride_h"])
 
 
 def _memory_first(p: Params, path: str) -> int:
-    """The first buffer: rows of sums, or the columns of a convolution."""
+    """Return the first buffer: rows of sums, or the columns of a convolution."""
     return (convolve_s8 if _is_turned(p) else _memory_rows)(p, path)
 
 
 def _memory_wrapper(p: Params, path: str) -> int:
-    """Both buffers: rows of sums alone, or the columns of a convolution and its filter."""
+    """Return both buffers: rows of sums alone, or the columns of a convolution and its filter."""
     return _memory_first(p, path) + _memory_second(p, path)
 
 
@@ -82,7 +83,9 @@ _STRUCTS = {
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    """Pads that are multiples of the stride, but for many channels and the reference kernel."""
+    """Return pads that are multiples of the stride, but for many channels and the reference
+    kernel.
+    """
     p = draw_windows(rng)
     free = function.fixed["kernel"] == REFERENCE
     p.update(dilation_h=1, dilation_w=1)
@@ -98,7 +101,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
 
 
 def _doubles(dim: int, depth: int, out: int) -> dict[str, int]:
-    """A case that makes twice the image's side, by windows of 4 x 4."""
+    """Return a case that makes twice the image's side, by windows of 4 x 4."""
     sides = {"input": dim, "output": 2 * dim, "filter": 4, "stride": 2, "dilation": 1, "pad": 1}
     pairs = {f"{n}_{a}": v for n, v in {**sides, "pad_offset": 0}.items() for a in "hw"}
     ends = dict(zip(ENDS, (128, -128, -128, 127)))
@@ -114,11 +117,11 @@ class _Spread(Operator):
     size: tuple[int, int]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The image's."""
+        """Return the image's."""
         return (*self.size, inputs[0][2])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The pixels that lie in the image."""
+        """Return the pixels that lie in the image."""
         (x,) = inputs
         image = np.zeros((len(x), *self.shape(x.shape[1:])), x.dtype)
         ends = zip(self.first, self.stride, x.shape[1:3])
@@ -129,7 +132,7 @@ class _Spread(Operator):
 
 
 def _spread(params: Params) -> _Spread:
-    """The image of whose windows a transposed convolution is the convolution."""
+    """Return the image of whose windows a transposed convolution is the convolution."""
     sides = [params[f"filter_{axis}"] - 1 for axis in "hw"]
     return _Spread(
         (params["stride_h"], params["stride_w"]),
@@ -180,7 +183,7 @@ def _transpose(
 
 
 def _of_tflm(type: str) -> Function:
-    """The reference kernel."""
+    """Return the reference kernel."""
     wide = type == "s16"
     bias, multiplier, shift = rows("output_c", "int64" if wide else "int32")
     channels = (replace(bias, optional=False), multiplier, shift)

@@ -41,7 +41,9 @@ _ARRAYS = "quant_params input_dims input filter_dims {weights} bias_dims {bias} 
 
 
 def rows(extent: Extent, dtype: str = "int32", narrow: str = "") -> tuple[Array, ...]:
-    """Bias, of this type, which C may be without, multiplier and shift of every output channel."""
+    """Return bias, of this type, which C may be without, multiplier and shift of every output
+    channel.
+    """
     return (
         Array("bias", dtype, (extent,), optional=True, narrow=narrow),
         vector("multiplier", "int32", extent),
@@ -50,14 +52,14 @@ def rows(extent: Extent, dtype: str = "int32", narrow: str = "") -> tuple[Array,
 
 
 def filter_of(type: str, axes: tuple[Extent, ...]) -> Array:
-    """The weights, packed if they have 4 bits."""
+    """Return the weights, packed if they have 4 bits."""
     if type == "s4":
         return Array("filter_packed_s4", "int8", (Half(axes),))
     return Array("filter", "int8", axes)
 
 
 def unpacked(filter: Array, params: Mapping[str, int], weights: np.ndarray) -> np.ndarray:
-    """The weights of a filter as float64, in the shape of its axes."""
+    """Return the weights of a filter as float64, in the shape of its axes."""
     axes = filter.axes
     if isinstance(axes[0], Half):
         axes = axes[0].parts
@@ -80,7 +82,7 @@ def weighted_order(
 
 
 def weighted_draw(own: Callable[[Random, Function], Drawn]) -> Draw:
-    """Offsets, scales and a range, and what `own` draws."""
+    """Return offsets, scales and a range, and what `own` draws."""
 
     def draw(rng: Random, function: Function) -> Drawn:
         p = {

@@ -46,7 +46,7 @@ IMAGE_DIMS = dims("batches", "input_h", "input_w", "input_c")
 
 
 def image(type: str) -> Array:
-    """The input."""
+    """Return the input."""
     return Array("input", DTYPES[type], ("batches", "input_h", "input_w", "input_c"))
 
 
@@ -61,12 +61,12 @@ def taps(p: Params) -> int:
 
 
 def draw_windows(rng: Random) -> Drawn:
-    """Samples, and windows along both axes."""
+    """Return samples, and windows along both axes."""
     return {"batches": rng.randint(1, 3), **_draw_axis(rng, "h"), **_draw_axis(rng, "w")}
 
 
 def _draw_axis(rng: Random, axis: str) -> Drawn:
-    """One axis of windows; the last of them may hang over, or not reach the image's end."""
+    """Return one axis of windows; the last of them may hang over, or not reach the image's end."""
     size, kernel, stride, dilation, pad = sides_of_windows(rng)
     reach = size + pad + rng.randint(-2, kernel - 1) - dilation * (kernel - 1) - 1
     drawn = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
@@ -75,7 +75,7 @@ def _draw_axis(rng: Random, axis: str) -> Drawn:
 
 
 def case(dim: int, kernel: int, type: str = "s8") -> Params:
-    """A square window that keeps the image's size, in a case."""
+    """Return a square window that keeps the image's size, in a case."""
     sides = {"input": dim, "output": dim, "filter": kernel, "stride": 1, "dilation": 1}
     sides["pad"] = (kernel - 1) // 2
     ends = (0, 0, -32768, 32767) if type == "s16" else (128, -128, -128, 127)

@@ -53,7 +53,7 @@ def add_scaling(
     left_shift: int = 20,
     real: type[np.floating] = np.float64,
 ) -> dict[str, int]:
-    """The multipliers and shifts of a sum of tensors with two scales, as TFLite.
+    """Return the multipliers and shifts of a sum of tensors with two scales, as TFLite.
 
     Both inputs are brought to twice the larger scale, in steps of 2^-left_shift of it. real: the
     type in which the three ratios are computed.
@@ -79,7 +79,7 @@ def sub_scaling(
     left_shift: int = 20,
     real: type[np.floating] = np.float32,
 ) -> dict[str, int]:
-    """The same of a difference, whose ratios are float32 in TensorFlow Lite Micro.
+    """Return the same of a difference, whose ratios are float32 in TensorFlow Lite Micro.
 
     They are float64 (real=np.float64) from October 2022 to February 2023, and in its Python wheel
     of October 2026, which is off by one in some elements.
@@ -90,7 +90,7 @@ def sub_scaling(
 def div_factor(
     first: float, second: float, output: float, real: type[np.floating] = np.float32
 ) -> float:
-    """What quotients of integers are multiplied by; real: as of sub_scaling()."""
+    """Return what quotients of integers are multiplied by; real: as of sub_scaling()."""
     with np.errstate(all="ignore"):
         return float(real(first) / (real(second) * real(output)))
 
@@ -98,7 +98,9 @@ def div_factor(
 def squared_difference_scaling(
     first: float, second: float, output: float, left_shift: int
 ) -> dict[str, int]:
-    """The multipliers and shifts of a squared difference, both inputs as of add_scaling()."""
+    """Return the multipliers and shifts of a squared difference, both inputs as of
+    add_scaling().
+    """
     made = add_scaling(first, second, output, left_shift)
     twice = 2 * max(first, second)
     factor = twice * twice / float(np.float32(2 ** (2 * left_shift)) * np.float32(output))
@@ -107,7 +109,7 @@ def squared_difference_scaling(
 
 
 def compare_scaling(first: float, second: float) -> dict[str, int]:
-    """The multipliers and shifts of two tensors that are compared: their scales, below 1."""
+    """Return the multipliers and shifts of two tensors that are compared: their scales, below 1."""
     made = {}
     for name, scale in (("input_1", first), ("input_2", second)):
         if not 0 < scale < 1:
@@ -117,7 +119,7 @@ def compare_scaling(first: float, second: float) -> dict[str, int]:
 
 
 def hard_swish_scaling(scale: float, output_scale: float) -> dict[str, int]:
-    """The multipliers and shifts of HARD_SWISH; quotients are float32."""
+    """Return the multipliers and shifts of HARD_SWISH; quotients are float32."""
     with np.errstate(all="ignore"):
         fine = np.float32(scale) * np.float32(1 / 128)
         factors = {
@@ -165,7 +167,7 @@ def logistic_scaling(scale: float) -> tuple[int, int, int]:
 
 
 def _near_log2(scale: float) -> tuple[int, bool]:
-    """The nearest power of two, and is it as near as 0.001 in the logarithm?"""
+    """Return the nearest power of two, and is it as near as 0.001 in the logarithm?"""
     log2 = np.float32(math.log(scale)) * (np.float32(1) / np.float32(math.log(2.0)))
     power = round(float(log2))
     return power, abs(float(log2) - power) < 1e-3
@@ -202,7 +204,7 @@ def leaky_relu_scaling(
 
 
 def rescale_factors(scale: float, zero_point: int, output_scale: float) -> np.ndarray:
-    """Factor and start of tflm_rescale_u8: float32 as its bits, int32 [2]."""
+    """Return factor and start of tflm_rescale_u8: float32 as its bits, int32 [2]."""
     factor = np.float32(scale) * (np.float32(1) / np.float32(output_scale))
     start = np.float32(-zero_point) * factor
     return np.array([factor, start], np.float32).view(np.int32)

@@ -70,12 +70,12 @@ Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half, Either]
 
 
 def spell(value: Extent) -> str:
-    """An extent as people write it."""
+    """Return an extent as people write it."""
     return "*".join(map(spell, value)) if isinstance(value, tuple) else str(value)
 
 
 def extent(value: Extent, params: Mapping[str, int]) -> int:
-    """The number that an extent stands for with these C arguments."""
+    """Return the number that an extent stands for with these C arguments."""
     if isinstance(value, str):
         return params[value]
     if isinstance(value, Either):
@@ -108,28 +108,28 @@ class Array:
     below: int = 0
 
     def dtype_in(self, params: Mapping[str, int]) -> str:
-        """The type of the elements with these C arguments."""
+        """Return the type of the elements with these C arguments."""
         return "int32" if self.narrow and params[self.narrow] else self.dtype
 
     def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
-        """The shape with these C arguments."""
+        """Return the shape with these C arguments."""
         return tuple(extent(axis, params) for axis in self.axes)
 
     def nbytes(self, params: Mapping[str, int]) -> int:
-        """Bytes with these C arguments."""
+        """Return bytes with these C arguments."""
         return math.prod(self.shape(params)) * np.dtype(self.dtype).itemsize
 
 
 def stack(dtype: str, *rows: Array) -> Array:
-    """The array that holds these arrays of one length as its rows."""
+    """Return the array that holds these arrays of one length as its rows."""
     return Array("_and_".join(row.name for row in rows), dtype, (len(rows), *rows[0].axes))
 
 
 def vector(name: str, dtype: str, length: Extent) -> Array:
-    """A one-dimensional array argument."""
+    """Return a one-dimensional array argument."""
     return Array(name, dtype, (length,))
 
 
 def joined(name: str, dtype: str, *parts: Array) -> Array:
-    """The array that holds these arrays one after the other."""
+    """Return the array that holds these arrays one after the other."""
     return Array(name, dtype, (Total(tuple(part.axes for part in parts)),))

@@ -46,7 +46,7 @@ def _draw_zeros(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_factor(rng: Random, function: Function) -> tuple[int, int]:
-    """One that mostly keeps the input's size in the output's range."""
+    """Return one that mostly keeps the input's size in the output's range."""
     wide = np.dtype(function.output.dtype).itemsize - np.dtype(function.inputs[0].dtype).itemsize
     return quantize_multiplier(math.exp(rng.uniform(-2, 1)) * 256.0 ** min(wide, 1))
 
@@ -105,7 +105,7 @@ def _each(
     fixed: Mapping[str, int] = {},
     makes: Optional[tuple[float, int]] = None,
 ) -> Function:
-    """A function of each element: of one type, or from one to another."""
+    """Return a function of each element: of one type, or from one to another."""
     source, target = type.split("_") if "_" in type else (type, type)
     return Function(
         name=name,

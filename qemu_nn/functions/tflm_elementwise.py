@@ -105,7 +105,7 @@ def _one(
     meaning: Meaning,
     fixed: Mapping[str, int] = {},
 ) -> Function:
-    """A function of the numbers of one tensor, or of its rows."""
+    """Return a function of the numbers of one tensor, or of its rows."""
     rows = "row_size" in params
     axes = ("num_rows", "row_size") if rows else ("length",)
     params = params if rows else ("length", *params)

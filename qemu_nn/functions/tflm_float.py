@@ -41,7 +41,7 @@ REAL_NOTE = (
 
 
 def bits(value: float) -> int:
-    """The bits of a float32 as int32."""
+    """Return the bits of a float32 as int32."""
     return int(np.float32(value).view(np.int32))
 
 
@@ -115,7 +115,9 @@ def _each(
     case: Mapping[str, int] = {},
     meaning: Optional[Meaning] = None,
 ) -> Function:
-    """A function of each element, or of each pair: inputs by their names, with their types."""
+    """Return a function of each element, or of each pair: inputs by their names, with their
+    types.
+    """
     arrays = tuple(vector(array, DTYPES[own], "length") for array, own in inputs.items())
     return Function(
         name=name,

@@ -93,11 +93,11 @@ class _Sums(Operator):
     mean: bool
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The axes that stay."""
+        """Return the axes that stay."""
         return inputs[0][::2]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The sums of each sample."""
+        """Return the sums of each sample."""
         (x,) = inputs
         return x.mean((2, 4)) if self.mean else x.sum((2, 4))
 

@@ -36,7 +36,7 @@ _CUMSUM_S8.update(zip(_SCALES, (2**30, 0, 2**30, -18)))
 
 
 def _draw_gather(rng: Random, function: Function) -> Drawn:
-    """All places are inside."""
+    """Return all places are inside."""
     p = {name: rng.choice(SIZES[:5]) for name in ("batches", "outer", "inner", "count")}
     depth = rng.randint(1, 5)
     steps = [rng.randint(0, 3) if i < depth else 0 for i in range(5)]
@@ -52,7 +52,7 @@ def _draw_update(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_part(rng: Random, function: Function) -> Drawn:
-    """All starts are inside."""
+    """Return all starts are inside."""
     rank = rng.randint(1, 3)
     updates = [1] * (6 - rank) + [rng.randint(1, 4) for _ in range(rank)]
     sides = [1] * (6 - rank) + [n + _BELOW - 1 + rng.randint(0, 2) for n in updates[6 - rank :]]
@@ -87,7 +87,7 @@ class _Gather(Operator):
     steps: tuple[int, ...]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The first input's, with as many blocks as there are places."""
+        """Return the first input's, with as many blocks as there are places."""
         (batches, outer, _, inner), (_, count, _) = inputs
         return (batches, outer, count, inner)
 
@@ -106,7 +106,7 @@ class _Sums(Operator):
     reverse: bool
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         return inputs[0]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

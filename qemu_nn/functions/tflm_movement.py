@@ -67,12 +67,12 @@ class _Take(Operator):
     places: tuple[int, ...]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's, with that many places."""
+        """Return the input's, with that many places."""
         (shape,) = inputs
         return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All of these."""
+        """Return all of these."""
         (x,) = inputs
         return np.take(x, self.places, axis=self.axis + 1)
 
@@ -95,7 +95,9 @@ def _resized(call: Call) -> Meant:
 
 
 def _nearest(call: Call, axis: str) -> tuple[int, ...]:
-    """The place of the image that each of the output shows (csrc/elementary.h has it in C)."""
+    """Return the place of the image that each of the output shows (csrc/elementary.h has it in
+    C).
+    """
     size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
     corners, centers = call.params["align_corners"], call.params["half_pixel_centers"]
     inner = int(bool(corners) and out > 1)

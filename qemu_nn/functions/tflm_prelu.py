@@ -38,13 +38,13 @@ class _Slopes(Operator):
         return inputs[0]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         x, slope = inputs
         return np.where(x >= 0, x, x * slope)
 
 
 def _held(call: Call) -> Meant:
-    """The slopes are what the negative half is multiplied by, relative to the other half."""
+    """Return the slopes are what the negative half is multiplied by, relative to the other half."""
     assert call.weights is not None
     whole = call.factor("identity_multiplier", "identity_shift") or 1.0
     steps = call.weights.astype(float) - call.params["alpha_zero_point"]

@@ -27,7 +27,7 @@ _NO_SCALES = dict.fromkeys(("input_zero_point", "output_zero_point", "multiplier
 
 
 def draw_axes(rng: Random, function: Function) -> Drawn:
-    """Some elements along each axis."""
+    """Return some elements along each axis."""
     return {name: rng.choice(SIZES) for name in AXES if name in function.params}
 
 
@@ -39,7 +39,7 @@ class _Reduced(Operator):
     axes: tuple[int, ...]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The axes that are left."""
+        """Return the axes that are left."""
         (shape,) = inputs
         return tuple(side for axis, side in enumerate(shape) if axis not in self.axes)
 
@@ -51,7 +51,7 @@ class _Reduced(Operator):
 
 
 def reduced(kind: str) -> Meaning:
-    """The meaning of a function that does what numpy's function of this name does."""
+    """Return the meaning of a function that does what numpy's function of this name does."""
     return lambda call: Meant((_Reduced(kind, (1, 3)),), (call.sides[0],))
 
 
@@ -104,19 +104,19 @@ class _Blend(Operator):
     weights: np.ndarray
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's, with that many pixels."""
+        """Return the input's, with that many pixels."""
         (shape,) = inputs
         return (*shape[: self.axis], len(self.weights), *shape[self.axis + 1 :])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The sums."""
+        """Return the sums."""
         (x,) = inputs
         summed = np.tensordot(x, self.weights.astype(x.dtype), (self.axis + 1, 1))
         return np.moveaxis(summed, -1, self.axis + 1)
 
 
 def _weights(call: Call, axis: str) -> np.ndarray:
-    """Real ones; the device's are rounded to steps of 1/1024."""
+    """Return real ones; the device's are rounded to steps of 1/1024."""
     size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
     corners, centers = (bool(call.params[name]) for name in _FLAGS)
     inner = int(corners and out > 1)

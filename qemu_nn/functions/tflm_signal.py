@@ -107,7 +107,7 @@ def _signal(
 
 
 def _fft(what: str, type: str) -> Function:
-    """A transform; its tables are those of tflm_signal_tables.py."""
+    """Return a transform; its tables are those of tflm_signal_tables.py."""
     dtype, spectrum = _DTYPES[type], Total(("fft_length", 2))
     twiddles = Array("twiddles", dtype, (Half(("fft_length",)), 2))
     super_twiddles = Array("super_twiddles", dtype, (Half((Half(("fft_length",)),)), 2))

@@ -31,7 +31,9 @@ def cosine_sine(angle: float) -> tuple[float, float]:
 
 @lru_cache(64)
 def twiddles(type: str, fft_length: int, inverse: bool) -> np.ndarray:
-    """Both tables of csrc/s/signal/fft.h, one after the other, of a real transform's length."""
+    """Return both tables of csrc/s/signal/fft.h, one after the other, of a real transform's
+    length.
+    """
     n = fft_length // 2
     angles = [-2 * math.pi * k / n for k in range(n)]
     angles += [-math.pi * ((k + 1) / n + 0.5) for k in range((n + 1) // 2)]

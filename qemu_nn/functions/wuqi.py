@@ -26,7 +26,7 @@ _DTYPES = {"s8": "int8", "u8": "uint8", "s16": "int16"}
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    """Arguments that mostly meet the contract."""
+    """Return arguments that mostly meet the contract."""
     p = {name: rng.choice(SIZES) for name in function.params}
     if "kernel_h" in p:
         last = "pad_s" if "pad_s" in p else None
@@ -50,7 +50,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_axis(rng: Random, axis: str, before: str, after: Optional[str]) -> Drawn:
-    """One axis of windows; a pad below zero on the far side is a smaller output."""
+    """Return one axis of windows; a pad below zero on the far side is a smaller output."""
     size, kernel, stride, dilation, first = sides_of_windows(rng)
     last = rng.randint(-2, kernel - 1)
     reach = size + first + last - dilation * (kernel - 1) - 1
@@ -61,7 +61,7 @@ def _draw_axis(rng: Random, axis: str, before: str, after: Optional[str]) -> Dra
 
 
 def _draw_channels(rng: Random) -> Drawn:
-    """Channels of a convolution: dense, in groups, or each for itself."""
+    """Return channels of a convolution: dense, in groups, or each for itself."""
     kind = rng.choice(("dense", "dense", "groups", "each"))
     if kind == "dense":
         return {"group": 1, "depth": rng.choice(_DEPTHS), "out_c": rng.choice(_WIDTHS)}
@@ -80,7 +80,7 @@ def _window(dim: int, kernel: int, stride: int, pad: int) -> Params:
 
 
 def _convolve_case(dim: int, depth: int, out: int, kernel: int, group: int = 1) -> Params:
-    """A convolution that keeps the image's size."""
+    """Return a convolution that keeps the image's size."""
     channels = {"group": group, "depth": depth, "out_c": out}
     return {**_window(dim, kernel, 1, kernel // 2), **channels}
 

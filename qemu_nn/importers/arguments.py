@@ -29,7 +29,7 @@ def check_spent(total: int) -> None:
 
 
 def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
-    """A shape of up to four axes as arguments, the missing ones in front."""
+    """Return a shape of up to four axes as arguments, the missing ones in front."""
     if len(shape) > 4:
         raise ModelError(f"it has {len(shape)} axes {list(shape)}; functions take up to 4")
     whole = (1,) * (4 - len(shape)) + tuple(shape)
@@ -37,12 +37,12 @@ def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
 
 
 def same_bytes(sizes: Sequence[int], one: Sequence[int], two: Sequence[int]) -> bool:
-    """Whether two orders of the axes are the same in memory."""
+    """True if two orders of the axes are the same in memory."""
     return [a for a in one if sizes[a] > 1] == [a for a in two if sizes[a] > 1]
 
 
 def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
-    """The sides of up to six axes, and the order that they come into."""
+    """Return the sides of up to six axes, and the order that they come into."""
     missing = MOVES - len(whole)
     if missing < 0:
         raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")

@@ -24,7 +24,7 @@ class NotConstantError(ValueError):
 
 
 def evaluate(text: str, lookup: Lookup) -> int:
-    """The value of an expression of integers, macros, + - * / << >> and parentheses.
+    """Return the value of an expression of integers, macros, + - * / << >> and parentheses.
 
     Macros are replaced by their text, as C does it. Whatever would overflow a 32-bit int, or mix
     unsigned numbers with negative ones, is refused.
@@ -44,7 +44,7 @@ def evaluate(text: str, lookup: Lookup) -> int:
 
 
 def _expand(text: str, lookup: Lookup, active: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    """The tokens of a text in decimal, macros replaced, and whether each is unsigned."""
+    """Yield the tokens of a text in decimal, macros replaced, and whether each is unsigned."""
     text = text.rstrip()
     if len(text) > _LONGEST:
         raise NotConstantError("is too long")
@@ -66,7 +66,7 @@ def _expand(text: str, lookup: Lookup, active: frozenset[str]) -> Iterator[tuple
 
 
 def _number(digits: str, suffix: str) -> tuple[str, bool]:
-    """A number in decimal, and whether C takes it for unsigned."""
+    """Return a number in decimal, and whether C takes it for unsigned."""
     hexadecimal, octal = digits[1:2] in ("x", "X"), digits[0] == "0"
     if len(digits) > 20:
         raise NotConstantError("contains a number with too many digits")

@@ -41,7 +41,7 @@ _FOLLOWS = {"": "{", "{": "{v", ",": "{v}", "v": ",}", "}": ",}"}
 
 
 def read_array(path: Path, name: str, dtype: str) -> np.ndarray:
-    """The array `name` of a header, flat, as `dtype`.
+    """Return the array `name` of a header, flat, as `dtype`.
 
     Raises ModelError, with file and line, where there is no such array, it has another type or
     length than it says, or holds anything but integers in range.
@@ -50,7 +50,7 @@ def read_array(path: Path, name: str, dtype: str) -> np.ndarray:
 
 
 def read_integer(path: Path, name: str) -> int:
-    """The value of an integer `#define`; ModelError with file and line if it is not one."""
+    """Return the value of an integer `#define`; ModelError with file and line if it is not one."""
     return Header(path).integer(name)
 
 
@@ -89,7 +89,7 @@ class Header:
         return self._value(self._source.content(found), found.start)
 
     def _only(self, name: str, found: list[Definition], form: str) -> Definition:
-        """The definition of a name; if it has several, they must be equal."""
+        """Return the definition of a name; if it has several, they must be equal."""
         source = self._source
         if not found:
             used = re.search(rf"\b{re.escape(name)}\b", source.text)
@@ -107,7 +107,7 @@ class Header:
         return words, definition.type, definition.lengths
 
     def _value(self, text: str, position: int) -> int:
-        """The integer that a text stands for; each spelling is computed once."""
+        """Return the integer that a text stands for; each spelling is computed once."""
         if text not in self._values:
             try:
                 self._values[text] = evaluate(text, self._macro)
@@ -122,7 +122,9 @@ class Header:
         return self._source.content(self._only(name, found, "")) if found else None
 
     def _flat(self, found: Definition) -> Optional[np.ndarray]:
-        """The elements of a flat list of decimal numbers, fast; None if it is anything else."""
+        """Return the elements of a flat list of decimal numbers, fast; None if it is anything
+        else.
+        """
         flat = _FLAT.fullmatch(self._source.text, found.start, found.end)
         if flat is None or _NOT_FLAT.search(flat[1]):
             return None
@@ -134,7 +136,9 @@ class Header:
             return None
 
     def _elements(self, name: str, found: Definition, low: int, high: int) -> Iterator[int]:
-        """The elements of any list in braces, in order; inner braces must make even groups."""
+        """Yield the elements of any list in braces, in order; inner braces must make even
+        groups.
+        """
         source = self._source
         starts: list[int] = []  # how many elements came before each brace that is open
         groups: Counter[tuple[int, int]] = Counter()  # (depth, elements) -> how many

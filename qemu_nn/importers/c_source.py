@@ -62,13 +62,13 @@ class Source:
         self._note_arrays(_DIRECTIVE.sub(lambda match: " " * len(match[0]), self.text))
 
     def error(self, position: int, message: str) -> ModelError:
-        """An error at a position: file:line: message."""
+        """Return an error at a position: file:line: message."""
         before = self.text[:position]
         line = before.count("\n") + before.count("\v") + 1
         return ModelError(f"{self.path}:{line}: {message}")
 
     def content(self, definition: Definition) -> str:
-        """The text of a definition."""
+        """Return the text of a definition."""
         return self.text[definition.start : definition.end]
 
     def _blank(self, match: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from ..errors import ModelError
 
 
 def damaged(kind: str) -> ModelError:
-    """The error of a table that lies outside of its file."""
+    """Return the error of a table that lies outside of its file."""
     return ModelError(f"it is damaged: a table {kind} lies outside the file")
 
 
@@ -36,14 +36,14 @@ class Bytes:
             raise damaged(kind)
 
     def unpack(self, form: str, at: int, count: int = 1) -> Any:
-        """Numbers at a place of the file."""
+        """Return numbers at a place of the file."""
         if not 0 <= at <= len(self.Bytes) - struct.calcsize(form):
             raise damaged(self._kind)
         found = struct.unpack_from(form, self.Bytes, at)
         return found if count > 1 else found[0]
 
     def Offset(self, slot: int) -> int:  # noqa: N802
-        """Where in the table a field is; 0 if it is missing."""
+        """Return where in the table a field is; 0 if it is missing."""
         if slot + 2 > self._slots:
             return 0
         found: int = self.unpack("<H", self._vtable + slot)
@@ -52,18 +52,18 @@ class Bytes:
         return found
 
     def Get(self, flags: Any, at: int) -> Any:  # noqa: N802
-        """A number."""
+        """Return a number."""
         return flags.py_type(self.unpack(flags.packer_type.format, at))
 
     def Indirect(self, at: int) -> int:  # noqa: N802
-        """What an offset leads to."""
+        """Return what an offset leads to."""
         target: int = at + self.unpack("<I", at)
         if target > len(self.Bytes) - 4:
             raise damaged(self._kind)
         return target
 
     def VectorLen(self, offset: int) -> int:  # noqa: N802
-        """Elements of a vector, of one byte each at least."""
+        """Return elements of a vector, of one byte each at least."""
         at = self.Indirect(self.Pos + offset)
         length: int = self.unpack("<I", at)
         if length > len(self.Bytes) - at - 4:
@@ -71,11 +71,11 @@ class Bytes:
         return length
 
     def Vector(self, offset: int) -> int:  # noqa: N802
-        """Where the elements of a vector begin."""
+        """Return where the elements of a vector begin."""
         return self.Indirect(self.Pos + offset) + 4
 
     def GetVectorAsNumpy(self, flags: Any, offset: int) -> np.ndarray:  # noqa: N802
-        """The elements of a vector."""
+        """Return the elements of a vector."""
         length, at = self.VectorLen(offset), self.Vector(offset)
         dtype = np.dtype(flags.name).newbyteorder("<")
         if length * dtype.itemsize > len(self.Bytes) - at:
@@ -83,7 +83,7 @@ class Bytes:
         return np.frombuffer(self.Bytes, dtype, length, at)
 
     def String(self, at: int) -> bytes:  # noqa: N802
-        """The bytes of a text."""
+        """Return the bytes of a text."""
         start = self.Indirect(at)
         length: int = self.unpack("<I", start)
         if length > len(self.Bytes) - start - 4:

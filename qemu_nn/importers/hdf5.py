@@ -47,7 +47,7 @@ class Contents:
 
 
 def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str = "") -> Contents:
-    """All that lies below one group of an HDF5 file, reached by hard links alone.
+    """Return all that lies below one group of an HDF5 file, reached by hard links alone.
 
     where: what messages call it; extra: what brings h5py; attributes: a pattern of the names of
     those that are read. Raises ModelError for a damaged file, Error where h5py is missing.

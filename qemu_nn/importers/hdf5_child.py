@@ -28,7 +28,9 @@ def answer(asked: BinaryIO, answered: BinaryIO) -> None:
 
 
 def _read(data: bytes, group: str, attributes: str, limit: int) -> tuple[dict[str, Any], list[Any]]:
-    """All below a group, reached by hard links alone: no other file, and each object once."""
+    """Return all below a group, reached by hard links alone: no other file, and each object
+    once.
+    """
     import h5py
     import numpy
 
@@ -59,7 +61,7 @@ def _read(data: bytes, group: str, attributes: str, limit: int) -> tuple[dict[st
 
 
 def _text(value: Any) -> Any:
-    """An attribute that holds text, or a list of texts."""
+    """Return an attribute that holds text, or a list of texts."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):
@@ -68,7 +70,7 @@ def _text(value: Any) -> Any:
 
 
 def _unfit(item: Any, limit: int) -> str:
-    """Why an array is not read; "" if it is."""
+    """Return why an array is not read; "" if it is."""
     if item.dtype.kind != "f" or item.shape is None or item.is_virtual or item.external:
         return "is not a plain array of floats"
     claimed = math.prod(item.shape) * item.dtype.itemsize

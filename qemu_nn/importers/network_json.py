@@ -36,7 +36,7 @@ def read(path: Path) -> ModelFile:
 
 
 def load(path: Path) -> Graph:
-    """The network that a network.json describes, in the firmware's own memory.
+    """Return the network that a network.json describes, in the firmware's own memory.
 
     Weights and biases come from weights.npz beside it, or from C headers beside it where they
     are named "weights.h:CONV1_WT". Raises ModelError, which names file, layer and key.
@@ -81,7 +81,7 @@ def load(path: Path) -> Graph:
 
 
 def _layers(description: Fields) -> Iterator[Fields]:
-    """The layers, which messages call by name from here on."""
+    """Yield the layers, which messages call by name from here on."""
     names = set()
     for layer in description.objects("layers"):
         name = layer.text("name")
@@ -92,7 +92,7 @@ def _layers(description: Fields) -> Iterator[Fields]:
 
 
 def _function(layer: Fields) -> Function:
-    """What a layer calls."""
+    """Return what a layer calls."""
     name = layer.text("function")
     if name not in FUNCTIONS:
         have = ", ".join(sorted(FUNCTIONS))
@@ -101,7 +101,7 @@ def _function(layer: Fields) -> Function:
 
 
 def _node(layer: Fields, function: Function, weights: _Weights) -> Node:
-    """One call: its function, scalar arguments and arrays."""
+    """Return one call: its function, scalar arguments and arrays."""
     params = _params(layer, function, weights)
     shape = tuple(layer.integers("output_shape", function.output.shape(params)))
     return Node(
@@ -115,7 +115,7 @@ def _node(layer: Fields, function: Function, weights: _Weights) -> Node:
 
 
 def _params(layer: Fields, function: Function, weights: _Weights) -> dict[str, int]:
-    """The scalar arguments: numbers, enumerators, or integers of a header."""
+    """Return the scalar arguments: numbers, enumerators, or integers of a header."""
     given = dict(layer.object("params").values)
     try:
         for name, value in given.items():
@@ -129,7 +129,7 @@ def _params(layer: Fields, function: Function, weights: _Weights) -> dict[str, i
 
 
 def _addresses(layer: Fields, symbols: _Symbols) -> CallAddresses:
-    """The addresses of one call."""
+    """Return the addresses of one call."""
     return CallAddresses(
         inputs=tuple(symbols.address(fields) for fields in layer.objects("inputs")),
         output=symbols.address(layer.object("output")),
@@ -138,7 +138,7 @@ def _addresses(layer: Fields, symbols: _Symbols) -> CallAddresses:
 
 
 def _wanted(layer: Fields, node: Node) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The arrays that a call reads: name -> (dtype, where it is named)."""
+    """Yield the arrays that a call reads: name -> (dtype, where it is named)."""
     function = node.function
     for key, array, name in (
         ("weights", function.weights, node.weights),
@@ -159,14 +159,14 @@ class _Symbols:
     regions: dict[str, tuple[Address, int]]
 
     def region(self, name: str, fields: Fields) -> tuple[Address, int]:
-        """A region by name; fields: who asks."""
+        """Return a region by name; fields: who asks."""
         if name not in self.regions:
             have = ", ".join(self.regions)
             raise fields.error(f"there is no buffer or part {name!r}; have: {have}")
         return self.regions[name]
 
     def address(self, fields: Fields) -> Address:
-        """The address that {"symbol": name, "offset": bytes} stands for."""
+        """Return the address that {"symbol": name, "offset": bytes} stands for."""
         start, _ = self.region(fields.text("symbol"), fields)
         offset = start.offset + fields.integer("offset", 0)
         size = self.buffers[start.buffer]
@@ -178,7 +178,7 @@ class _Symbols:
 
 
 def _read_symbols(buffers: Fields) -> _Symbols:
-    """Every buffer, and every part as [offset, bytes]; parts may overlap."""
+    """Return every buffer, and every part as [offset, bytes]; parts may overlap."""
     symbols = _Symbols({}, {})
     for name, fields in buffers.children():
         size = fields.integer("bytes")
@@ -204,7 +204,7 @@ def _add(symbols: _Symbols, fields: Fields, name: str, start: Address, size: int
 def _read_entries(
     description: Fields, symbols: _Symbols, taken: Iterable[str]
 ) -> tuple[tuple[Tensor, Address], list[tuple[Tensor, Address]]]:
-    """The input, and the states of a recurrent network, each with its address.
+    """Return the input, and the states of a recurrent network, each with its address.
 
     taken: names of layers; an input or a state of the same name gets another one.
     """
@@ -225,7 +225,9 @@ def _plain_input(fields: Fields, symbols: _Symbols) -> tuple[Tensor, Address]:
 
 
 def _states(recurrent: Fields) -> list[str]:
-    """The symbols under "state"; without it every X of the keys dim_X except for the input's."""
+    """Return the symbols under "state"; without it every X of the keys dim_X except for the
+    input's.
+    """
     if "state" in recurrent:
         single = isinstance(recurrent.values["state"], str)
         return [recurrent.text("state")] if single else recurrent.texts("state")
@@ -240,7 +242,7 @@ def _states(recurrent: Fields) -> list[str]:
 
 
 def _vector(recurrent: Fields, name: str, symbols: _Symbols) -> tuple[Tensor, Address]:
-    """A vector in the region of a name: dim_<name> elements, or all of the region."""
+    """Return a vector in the region of a name: dim_<name> elements, or all of the region."""
     address, size = symbols.region(name, recurrent)
     dtype = _dtype(recurrent)
     length = recurrent.integer(f"dim_{name}", size * 8 // BITS[dtype])
@@ -277,12 +279,12 @@ class _Weights:
         self._headers: dict[str, Header] = {}
 
     def integer(self, reference: str) -> int:
-        """An integer #define of a header."""
+        """Return an integer #define of a header."""
         header, name = self._find(reference)
         return header.integer(name)
 
     def arrays(self, wanted: _Wanted) -> dict[str, np.ndarray]:
-        """Arrays by their names or references."""
+        """Return arrays by their names or references."""
         arrays = {}
         for name, (dtype, where) in wanted.items():
             if _is_reference(name):

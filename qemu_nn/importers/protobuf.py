@@ -30,11 +30,11 @@ class Schema:
     text: str
 
     def new(self, name: str) -> Any:
-        """An empty message; Error where protobuf is missing."""
+        """Return an empty message; Error where protobuf is missing."""
         return self._classes[name]()
 
     def parse(self, name: str, data: bytes) -> Any:
-        """A message from its binary form; ModelError where it is damaged."""
+        """Return a message from its binary form; ModelError where it is damaged."""
         message = self.new(name)
         damage = require("google.protobuf.message", self.package, self._purpose).DecodeError
         try:

@@ -64,7 +64,9 @@ def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
 
 
 def _look_through(path: Path) -> bytes:
-    """The pickled samples of a file in which nothing else is code; they are looked at later."""
+    """Return the pickled samples of a file in which nothing else is code; they are looked at
+    later.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path, _LIMIT))) as archive:
             records = {name.partition("/")[2]: name for name in archive.namelist()}
@@ -99,14 +101,14 @@ def _look_through(path: Path) -> bytes:
 
 
 def _divides(inputs: Any) -> bool:
-    """Whether an operator's inputs hold a divisor of its own."""
+    """True if an operator's inputs hold a divisor of its own."""
     named = [each for each in inputs if isinstance(each, dict)] if isinstance(inputs, list) else []
     given = [each.get("arg") for each in named if each.get("name") == "divisor_override"]
     return any(not (isinstance(arg, dict) and arg.get("as_none")) for arg in given)
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """The keys of all mappings in a value, with what they hold."""
+    """Yield the keys of all mappings in a value, with what they hold."""
     left = [value]
     while left:
         one = left.pop()

@@ -29,7 +29,7 @@ class Tensor:
         return self.shape[1:] if self.batched else self.shape
 
     def axis(self, axis: int) -> int:
-        """An axis of one sample, from an axis of the file."""
+        """Return an axis of one sample, from an axis of the file."""
         rank = len(self.shape)
         if not -rank <= axis < rank:
             raise ModelError(f"the shape {list(self.shape)} has no axis {axis}")

@@ -18,7 +18,9 @@ _LONGEST, MOST_THREADS = 60, 1024
 
 
 def shown(value: object) -> str:
-    """Format a value for a sentence: words and numbers literally, other values by their type."""
+    """Return format a value for a sentence: words and numbers literally, other values by their
+    type.
+    """
     if value is None or isinstance(value, (str, bytes, int, float)):
         text = repr(value)
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -34,7 +36,7 @@ def one_of(choices: Iterable[str], value: object, what: str) -> str:
 
 
 def have(choices: Iterable[str], value: object, near: Optional[Mapping[str, str]] = None) -> str:
-    """Format the end of a sentence about an unknown name: the choices and the nearest ones.
+    """Return format the end of a sentence about an unknown name: the choices and the nearest ones.
 
     near: word to compare the name with -> its choice; default: the choices in lower case.
     """

@@ -32,7 +32,7 @@ Row = tuple[int, list[str]]
 
 
 def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
-    """The label of every sample, and the names of classes where the labels are names.
+    """Return the label of every sample, and the names of classes where the labels are names.
 
     given: an array of integers, or the path of a .npy file, of a .npz file with y, of a folder of
     .npy files, or of a text file or table with a line for each sample. Raises Error for others.
@@ -60,7 +60,7 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
 
 
 def _of_table(path: Path) -> tuple[Source, tuple[str, ...]]:
-    """The labels of a table with a column of them, or with a head over it."""
+    """Return the labels of a table with a column of them, or with a head over it."""
     rows = read_table(path)
     column = head(rows, LABEL_HEADS)
     if column is not None:
@@ -76,7 +76,7 @@ def _of_table(path: Path) -> tuple[Source, tuple[str, ...]]:
 
 
 def read_table(path: Path) -> list[Row]:
-    """The rows of a table that are not empty; Error if it is none."""
+    """Return the rows of a table that are not empty; Error if it is none."""
     data = files.read_bytes(path, _LIMIT)
     try:
         lines = data.decode("utf-8-sig").splitlines()
@@ -91,20 +91,22 @@ def read_table(path: Path) -> list[Row]:
 
 
 def head(rows: Sequence[Row], words: Sequence[str]) -> Optional[int]:
-    """The column that the first row calls by one of these words, if it does."""
+    """Return the column that the first row calls by one of these words, if it does."""
     cells = [text.lower() for text in rows[0][1]]
     return next((number for number, text in enumerate(cells) if text in words), None)
 
 
 def cell(row: Sequence[str], column: int, path: Path, line: int) -> str:
-    """A cell that must be there."""
+    """Return a cell that must be there."""
     if column >= len(row) or not row[column]:
         raise Error(f"{path}, line {line} has nothing in column {column + 1}")
     return row[column]
 
 
 def numbered(labels: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Labels as integers [N]; of names their places among the sorted names, which come too."""
+    """Return labels as integers [N]; of names their places among the sorted names, which come
+    too.
+    """
     if all(re.fullmatch(r"[+-]?[0-9]{1,18}", label) for label in labels):
         return np.array([int(label) for label in labels], np.int64), ()
     classes = tuple(sorted(set(labels)))

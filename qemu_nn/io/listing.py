@@ -43,12 +43,12 @@ class FileSource(Source):
         return None if self.listing.numbers is None else Held(self.listing.numbers)
 
     def name(self, number: int) -> str:
-        """What errors call a sample."""
+        """Return what errors call a sample."""
         return f"sample {number} of the data ({self.listing.files[number]})"
 
 
 def listed(path: Path, endings: Sequence[str], what: str) -> Listing:
-    """The files with such endings of a folder, or of a table; what: what they are.
+    """Return the files with such endings of a folder, or of a table; what: what they are.
 
     A table in the folder says which they are and of which class; without one, its folders are the
     classes. Raises Error where there are none.
@@ -85,7 +85,7 @@ def _ending(entries: Iterable[Path], endings: Sequence[str]) -> list[Path]:
 
 
 def _of_table(table: Path, folder: Path) -> Listing:
-    """The files and labels of a table; paths in it begin at the folder."""
+    """Return the files and labels of a table; paths in it begin at the folder."""
     rows = read_table(table)
     file, label = head(rows, FILE_HEADS), head(rows, LABEL_HEADS)
     if file is not None:

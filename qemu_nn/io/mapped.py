@@ -44,11 +44,11 @@ class Mapped(Source):
         return self.path.name
 
     def take(self, which: Indices) -> np.ndarray:
-        """A copy of these samples."""
+        """Return a copy of these samples."""
         return np.array(self.view()[rows(which)], subok=False)
 
     def view(self) -> np.ndarray:
-        """All samples, read as they are used."""
+        """Return all samples, read as they are used."""
         if 0 in self.whole:  # nothing to map
             return np.empty(self.whole, self.dtype)
         order = "F" if self.fortran else "C"
@@ -97,13 +97,17 @@ class Member(Source):
 
 
 def map_npy(path: Path) -> Mapped:
-    """The array of a .npy file. Raises Error for anything else, OSError if it is unreadable."""
+    """Return the array of a .npy file. Raises Error for anything else, OSError if it is
+    unreadable.
+    """
     with files.opened(path) as file:
         return _mapped(file, path, os.fstat(file.fileno()).st_size)
 
 
 def mapped_already(x: object) -> Optional[Mapped]:
-    """An array that numpy has mapped, as its file; None for every other array, and for parts."""
+    """Return an array that numpy has mapped, as its file; None for every other array, and for
+    parts.
+    """
     if not isinstance(x, np.memmap) or not isinstance(x.base, mmap.mmap) or x.mode == "c":
         return None
     if x.filename is None or not x.size:
@@ -112,8 +116,9 @@ def mapped_already(x: object) -> Optional[Mapped]:
 
 
 def map_npz(path: Path) -> dict[str, Source]:
-    """Every array of a .npz file, by name; those that are not compressed are mapped. Raises Error
-    for anything else, OSError if it is unreadable."""
+    """Return every array of a .npz file, by name; those that are not compressed are mapped. Raises
+    Error for anything else, OSError if it is unreadable.
+    """
     found: dict[str, Source] = {}
     with files.opened(path) as file:
         try:
@@ -131,7 +136,7 @@ def map_npz(path: Path) -> dict[str, Source]:
 
 
 def _stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
-    """A member that lies in the archive as it is."""
+    """Return a member that lies in the archive as it is."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_BYTES)
     if len(header) < _LOCAL_BYTES or header[:4] != _LOCAL:
@@ -143,7 +148,7 @@ def _stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
 
 
 def _mapped(file: BinaryIO, path: Path, end: int) -> Mapped:
-    """The array whose header begins here, and whose data end before `end`."""
+    """Return the array whose header begins here, and whose data end before `end`."""
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
@@ -167,12 +172,14 @@ def _mapped(file: BinaryIO, path: Path, end: int) -> Mapped:
 
 
 def _absolute(path: Union[str, Path]) -> Path:
-    """A path that means the same file in a process with another working folder."""
+    """Return a path that means the same file in a process with another working folder."""
     return Path(os.path.abspath(path))
 
 
 def map_shards(folder: Path) -> Source:
-    """All .npy files of a folder, one behind the other; numbers in their names are in order."""
+    """Return all .npy files of a folder, one behind the other; numbers in their names are in
+    order.
+    """
     found = [path for path in folder.iterdir() if path.suffix.lower() == ".npy"]
     if not found:
         raise Error(f"{folder} holds no .npy files")
@@ -180,6 +187,6 @@ def map_shards(folder: Path) -> Source:
 
 
 def _by_numbers(path: Path) -> tuple[list[tuple[int, str]], str]:
-    """What sorts part_9.npy before part_10.npy."""
+    """Return what sorts part_9.npy before part_10.npy."""
     parts = re.split(r"(\d+)", path.name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], path.name

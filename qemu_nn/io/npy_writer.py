@@ -51,7 +51,8 @@ class GrowingArray:
 
 @contextmanager
 def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
-    """What appends rows of arrays: to a .npz, to a .npy of the only array, or else to a folder.
+    """Yield what appends rows of arrays: to a .npz, to a .npy of the only array, or else to a
+    folder.
 
     stem: what the .npy file of an array is called in a folder; it is asked for every array. All
     files come to be at the end, or none. Raises Error where one cannot be written.
@@ -87,7 +88,7 @@ def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
 
 
 def _beside(path: Path) -> BinaryIO:
-    """A file without a name on the same disk."""
+    """Return a file without a name on the same disk."""
     try:
         return TemporaryFile(dir=path.parent)
     except OSError as error:

@@ -19,7 +19,7 @@ _PACKAGES = {
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """A module of an optional dependency; Error with what to install where it is missing."""
+    """Return a module of an optional dependency; Error with what to install where it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -37,7 +37,9 @@ def require_installed(module: str, extra: str, purpose: str) -> None:
 
 
 def command(extra: str) -> str:
-    """What a user types, in a clone of the repository, to install an extra of this package."""
+    """Return what a user types, in a clone of the repository, to install an extra of this
+    package.
+    """
     return f"pip install '{_SOURCE}[{extra}]'"
 
 

@@ -18,8 +18,9 @@ _LINES = (
 
 @cache
 def processor() -> str:
-    """The processor's name, and on Linux the numbers of its model; of the machine where there is
-    none."""
+    """Return the processor's name, and on Linux the numbers of its model; of the machine where
+    there is none.
+    """
     named = ""
     with suppress(OSError, subprocess.SubprocessError):
         if platform.system() == "Linux":
@@ -33,7 +34,9 @@ def processor() -> str:
 
 
 def described(lines: Iterable[str]) -> str:
-    """The first processor of /proc/cpuinfo: "AMD EPYC, cpu family 25, model 17, stepping 1"."""
+    """Return the first processor of /proc/cpuinfo: "AMD EPYC, cpu family 25, model 17, stepping
+    1".
+    """
     found: dict[str, str] = {}
     for line in lines:
         if not line.strip() and found:

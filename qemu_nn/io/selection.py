@@ -62,7 +62,7 @@ class Selection:
         return self.index is None and not self.shuffle
 
     def of(self, count: int) -> Indices:
-        """The numbers of the samples that are used.
+        """Return the numbers of the samples that are used.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Selection:
 
 
 def _parts(index: Any) -> tuple[Union[int, slice], ...]:
-    """Numbers and ranges, from whatever a caller gives."""
+    """Return numbers and ranges, from whatever a caller gives."""
     if isinstance(index, str):
         return tuple(_part(text, index) for text in index.split(","))
     if isinstance(index, slice):
@@ -109,7 +109,7 @@ def _parts(index: Any) -> tuple[Union[int, slice], ...]:
 
 
 def _part(text: str, whole: str) -> Union[int, slice]:
-    """One of "3", "10:20", "10:", ":-5", "0:100:2"."""
+    """Return one of "3", "10:20", "10:", ":-5", "0:100:2"."""
     try:
         ends = [int(end) if end.strip() else None for end in text.split(":")]
     except ValueError:
@@ -138,7 +138,7 @@ def _range(part: slice, count: int) -> range:
 
 
 def _picked(parts: tuple[Union[int, slice], ...], count: int) -> Indices:
-    """The numbers of samples that an index names."""
+    """Return the numbers of samples that an index names."""
     if len(parts) == 1 and isinstance(parts[0], slice):
         return _range(parts[0], count)
     numbers: list[int] = []

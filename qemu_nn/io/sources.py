@@ -43,16 +43,18 @@ class Source:
         raise NotImplementedError
 
     def view(self) -> np.ndarray:
-        """All samples, of a file as they are used."""
+        """Return all samples, of a file as they are used."""
         return self.take(range(len(self)))
 
     def name(self, number: int) -> str:
-        """What errors call a sample."""
+        """Return what errors call a sample."""
         return f"sample {number} of {self.label}"
 
 
 def rows(which: Indices) -> Union[slice, np.ndarray]:
-    """What takes these rows of an array; of a range that goes up a slice, which copies nothing."""
+    """Return what takes these rows of an array; of a range that goes up a slice, which copies
+    nothing.
+    """
     if isinstance(which, range) and which.step > 0:
         return slice(which.start, which.stop, which.step)
     return np.asarray(which)
@@ -89,11 +91,11 @@ class Pieces(Source):
         raise NotImplementedError
 
     def piece(self, number: int, which: np.ndarray) -> np.ndarray:
-        """Samples of one piece, by their numbers in it."""
+        """Return samples of one piece, by their numbers in it."""
         raise NotImplementedError
 
     def place(self, number: int) -> tuple[int, int]:
-        """The piece of a sample, and its number in it."""
+        """Return the piece of a sample, and its number in it."""
         piece = bisect.bisect_right(self.starts, number) - 1
         return piece, number - self.starts[piece]
 
@@ -117,11 +119,11 @@ class Loaded(Pieces):
         return {name: value for name, value in self.__dict__.items() if name != "_kept"}
 
     def load(self, number: int) -> np.ndarray:
-        """All samples of a piece."""
+        """Return all samples of a piece."""
         raise NotImplementedError
 
     def piece(self, number: int, which: np.ndarray) -> np.ndarray:
-        """Samples of one piece."""
+        """Return samples of one piece."""
         kept = self._kept
         if kept is None or kept[0] != number:
             kept = number, self.load(number)
@@ -161,12 +163,12 @@ class Shards(Pieces):
         return (self.starts[-1], *self.parts[0].whole[1:])
 
     def piece(self, number: int, which: np.ndarray) -> np.ndarray:
-        """Samples of one shard."""
+        """Return samples of one shard."""
         ordered = range(int(which[0]), int(which[-1]) + 1)
         consecutive = len(ordered) == len(which) and bool((np.diff(which) == 1).all())
         return self.parts[number].take(ordered if consecutive else which)
 
     def name(self, number: int) -> str:
-        """What errors call a sample: its number among all, and its place."""
+        """Return what errors call a sample: its number among all, and its place."""
         piece, own = self.place(number)
         return f"sample {number} of the data ({self.parts[piece].name(own)})"

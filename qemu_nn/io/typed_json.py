@@ -25,7 +25,7 @@ _REQUIRED = _Required()
 
 
 def parse_json(data: bytes, where: str) -> Fields:
-    """A JSON object from UTF-8 text; where: what messages call it.
+    """Return a JSON object from UTF-8 text; where: what messages call it.
 
     Refused with ModelError: other text, keys given twice, NaN and infinities, numbers of more
     than 20 digits, nesting that is too deep.
@@ -77,15 +77,15 @@ class Fields:
         return self.values.get(key) is not None
 
     def text(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[str, T]:
-        """A string."""
+        """Return a string."""
         return self._get(key, str, default)
 
     def integer(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[int, T]:
-        """An integer that fits into 64 bits."""
+        """Return an integer that fits into 64 bits."""
         return self._get(key, int, default)
 
     def number(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[float, T]:
-        """A real number."""
+        """Return a float."""
         if key in self and isinstance(self.values[key], int):
             return float(self._checked(repr(key), self.values[key], int))
         return self._get(key, float, default)
@@ -95,28 +95,28 @@ class Fields:
         return self._get(key, bool, default)
 
     def texts(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[str], T]:
-        """A list of strings."""
+        """Return a list of strings."""
         return self._list(key, str, default)
 
     def integers(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[int], T]:
-        """A list of integers."""
+        """Return a list of integers."""
         return self._list(key, int, default)
 
     def object(self, key: str) -> Fields:
-        """An object."""
+        """Return an object."""
         return Fields(self._get(key, dict, _REQUIRED), f"{self.where}: {key}")
 
     def objects(self, key: str) -> list[Fields]:
-        """A list of objects."""
+        """Return a list of objects."""
         found: list[dict[str, Any]] = self._list(key, dict, _REQUIRED)
         return [Fields(value, f"{self.where}: {key}[{i}]") for i, value in enumerate(found)]
 
     def children(self) -> list[tuple[str, Fields]]:
-        """Every key with its value, which must be an object."""
+        """Return every key with its value, which must be an object."""
         return [(key, self.object(key)) for key in self.values]
 
     def error(self, message: str) -> ModelError:
-        """An error that names this place."""
+        """Return an error that names this place."""
         return ModelError(f"{self.where}: {message}")
 
     def _get(self, key: str, kind: type, default: Any) -> Any:
@@ -141,7 +141,7 @@ class Fields:
 
 
 def _short(value: object) -> str:
-    """A value as a message shows it."""
+    """Return a value as a message shows it."""
     for kind, name in _KINDS.items():
         if kind in (dict, list) and isinstance(value, kind):
             return name

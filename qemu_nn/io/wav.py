@@ -18,7 +18,7 @@ _WAY_OUT = "convert it: ffmpeg -i {0} -ac 1 -ar {1} -c:a pcm_s16le converted.wav
 
 
 def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
-    """The samples of a mono WAV file of 16 bits, int16 [T].
+    """Return the samples of a mono WAV file of 16 bits, int16 [T].
 
     Error for any other file, OSError for one that cannot be read.
 
@@ -36,14 +36,14 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
 
 
 def wav_length(path: Union[str, Path], rate: int) -> int:
-    """How many samples such a file says that it has; errors as for read_wav."""
+    """Return how many samples such a file says that it has; errors as for read_wav."""
     with _opened(path, rate) as sound:
         return sound.getnframes()
 
 
 @contextmanager
 def _opened(path: Union[str, Path], rate: int) -> Iterator[wave.Wave_read]:
-    """A WAV file of the wanted form."""
+    """Yield a WAV file of the wanted form."""
     with files.opened(path) as file:
         try:
             with wave.open(file) as sound:

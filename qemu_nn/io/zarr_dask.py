@@ -32,7 +32,7 @@ class Chunked(Loaded):
         return [0, *accumulate(self._sizes)]
 
     def load(self, number: int) -> np.ndarray:
-        """All samples of a chunk."""
+        """Return all samples of a chunk."""
         first, end = self.starts[number : number + 2]
         try:
             return np.asarray(self._array[first:end])
@@ -41,7 +41,7 @@ class Chunked(Loaded):
 
 
 def is_chunked(x: Any) -> bool:
-    """Whether an array says that it lies in chunks along its first axis."""
+    """True if an array says that it lies in chunks along its first axis."""
     if isinstance(x, np.ndarray) or not all(hasattr(x, name) for name in ("shape", "dtype")):
         return False
     chunks = getattr(x, "chunks", None)

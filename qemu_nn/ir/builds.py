@@ -13,8 +13,9 @@ from .graph import Graph, Node, Tensor
 
 
 def built(graph: Graph, profile: Profile) -> Graph:
-    """The network with the calls of the profile's build. Raises Refused where that cannot run it,
-    or nobody can say what it computes."""
+    """Return the network with the calls of the profile's build. Raises Refused where that cannot
+    run it, or nobody can say what it computes.
+    """
     nodes = tuple(_built(graph, node, profile) for node in graph.nodes)
     if nodes == graph.nodes:
         return graph
@@ -22,7 +23,7 @@ def built(graph: Graph, profile: Profile) -> Graph:
 
 
 def weight_bytes(graph: Graph) -> int:
-    """Bytes of the arrays that its calls read, and of what states hold after reset."""
+    """Return bytes of the arrays that its calls read, and of what states hold after reset."""
     used = {name for node in graph.nodes for name in (node.weights, node.bias)}
     used |= {state.name for state in graph.states}
     return sum(_stored_bytes(array) for name, array in graph.arrays.items() if name in used)
@@ -35,7 +36,9 @@ def _stored_bytes(array: np.ndarray) -> int:
 
 
 def with_states(graph: Graph, profile: Profile) -> Graph:
-    """The network of a profile's build where that keeps more states; else the network as it is."""
+    """Return the network of a profile's build where that keeps more states; else the network as it
+    is.
+    """
     return built(graph, profile) if _more_states(graph, profile) else graph
 
 

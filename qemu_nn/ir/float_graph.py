@@ -74,23 +74,23 @@ class FloatGraph:
         return shapes
 
     def node(self, name: str) -> FloatNode:
-        """The node that makes a tensor."""
+        """Return the node that makes a tensor."""
         return next(node for node in self.nodes if node.name == name)
 
     def readers(self, name: str) -> list[FloatNode]:
-        """The nodes that read a tensor."""
+        """Return the nodes that read a tensor."""
         return [node for node in self.nodes if name in node.inputs]
 
     def unused(self, name: str) -> str:
-        """A name that no tensor has: this one, or one like it."""
+        """Return a name that no tensor has: this one, or one like it."""
         return free_name(name, self.shapes)
 
     def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
-        """The same network made of other nodes."""
+        """Return the same network made of other nodes."""
         return replace(self, nodes=tuple(nodes))
 
     def with_operators(self, operators: Mapping[str, Operator]) -> FloatGraph:
-        """The same network with other operators in some of its nodes, by name."""
+        """Return the same network with other operators in some of its nodes, by name."""
         return self.with_nodes(
             replace(node, operator=operators.get(node.name, node.operator)) for node in self.nodes
         )

@@ -17,7 +17,7 @@ BITS = {"int8": 8, "int16": 16, "int32": 32}
 
 @cache
 def limits(dtype: str) -> tuple[int, int]:
-    """The least and the largest number of a type; a truth value is 0 or 1."""
+    """Return the least and the largest number of a type; a truth value is 0 or 1."""
     if dtype == "bool":
         return 0, 1
     ends = np.iinfo(dtype)
@@ -25,7 +25,7 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers over the whole range of a type; real ones of -4..4."""
+    """Return numbers over the whole range of a type; real ones of -4..4."""
     if dtype == "float32":
         return rng.uniform(-4, 4, shape).astype(dtype)
     wide = dtype if dtype in ("int64", "uint64") else "int64"
@@ -33,7 +33,7 @@ def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.nd
 
 
 def differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Where two arrays of one type differ in their bits; one NaN is as good as another."""
+    """Return where two arrays of one type differ in their bits; one NaN is as good as another."""
     if first.dtype.kind != "f":
         return np.asarray(first != second)
     bits = f"u{first.dtype.itemsize}"
@@ -42,7 +42,7 @@ def differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def dec_bit(largest: float, bits: int = 8) -> int:
-    """The most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
+    """Return the most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
 
     Exact at powers of two; 0.0 gives bits - 1.
     """
@@ -55,7 +55,7 @@ def dec_bit(largest: float, bits: int = 8) -> int:
 
 
 def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
-    """Real numbers as integers with `frac` fraction bits: round half to even, then saturate.
+    """Return floats as integers with `frac` fraction bits: round half to even, then saturate.
 
     NaN has no integer and is an error.
     """
@@ -70,7 +70,7 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
 def quantize_affine(
     x: np.ndarray, scale: float, zero_point: int, dtype: str = "int8"
 ) -> np.ndarray:
-    """Real numbers as integers q that stand for scale * (q - zero_point).
+    """Return floats as integers q that stand for scale * (q - zero_point).
 
     As TFLite Micro's QUANTIZE does it: x / scale in float32, halves away from zero, then saturated.
     NaN has no integer and is an error.
@@ -89,7 +89,7 @@ def _half_away(x: np.ndarray) -> np.ndarray:
 
 
 def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    """The real numbers, float32, that integers stand for."""
+    """Return the floats, float32, that integers stand for."""
     result: np.ndarray = (np.asarray(q, np.int64) - zero_point).astype(np.float32) * np.float32(
         scale
     )
@@ -97,7 +97,7 @@ def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarra
 
 
 def q_format(dtype: str, frac: int) -> str:
-    """The name of a power-of-two format, sign bit not counted: Q0.7, Q5.2, Q-1.8."""
+    """Return the name of a power-of-two format, sign bit not counted: Q0.7, Q5.2, Q-1.8."""
     return f"Q{BITS[dtype] - 1 - frac}.{frac}"
 
 
@@ -125,12 +125,12 @@ class Format:
         return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
 
     def unrounded(self, x: np.ndarray) -> np.ndarray:
-        """Real numbers in steps of the format, float64, neither rounded nor saturated."""
+        """Return floats in steps of the format, float64, neither rounded nor saturated."""
         result: np.ndarray = np.asarray(x, np.float64) / self.scale + self.zero_point
         return result
 
     def quantize(self, x: np.ndarray) -> np.ndarray:
-        """Real numbers as integers, as quantize() or quantize_affine() have it; or as they are."""
+        """Return floats as integers, as quantize() or quantize_affine() have it; or as they are."""
         if self.dtype == "float32":
             return np.asarray(x, np.float32)
         if self.frac is not None:
@@ -138,7 +138,7 @@ class Format:
         return quantize_affine(x, self.scale, self.zero_point, self.dtype)
 
     def dequantize(self, q: np.ndarray) -> np.ndarray:
-        """The real numbers, float64, that integers stand for."""
+        """Return the floats, float64, that integers stand for."""
         result = np.array(q, np.float64)
         if self.zero_point:
             result -= self.zero_point
@@ -153,12 +153,12 @@ class Format:
 
 
 def power_of_two(dtype: str, frac: int) -> Format:
-    """The format of integers with so many fraction bits."""
+    """Return the format of integers with so many fraction bits."""
     return Format(dtype, math.ldexp(1.0, -frac), 0, frac)
 
 
 def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
-    """The format whose ends are low and high, as TFLite's converter chooses it, in float32.
+    """Return the format whose ends are low and high, as TFLite's converter chooses it, in float32.
 
     The range is made to contain 0, which gets an integer of its own, so that the ends move by up
     to half a step. A range of 0 alone gets the format of 0..1. Of 16 bits the zero point is 0, and
@@ -197,7 +197,7 @@ def _clamped(value: float, output: Format) -> int:
 
 
 def quantize_symmetric(x: np.ndarray, scale: np.ndarray, most: int) -> np.ndarray:
-    """Real numbers, divided by scales that broadcast to them, as integers -most .. most (int64).
+    """Return floats, divided by scales that broadcast to them, as integers -most .. most (int64).
 
     Halves away from zero, as TFLite's converter rounds weights (most 127) and biases.
     """

@@ -118,7 +118,7 @@ class Graph:
         return {(node.function.op, node.function.type) for node in self.nodes}
 
     def node(self, name: str) -> Node:
-        """The node with this name."""
+        """Return the node with this name."""
         return next(node for node in self.nodes if node.name == name)
 
 
@@ -228,7 +228,9 @@ def _check_memory(graph: Graph, memory: Memory) -> None:
 
 
 def _check_addresses(graph: Graph, node: Node, call: CallAddresses) -> list[tuple[str, Address]]:
-    """The pointers of one call, with their names; ModelError where they do not fit its function."""
+    """Return the pointers of one call, with their names; ModelError where they do not fit its
+    function.
+    """
     where = f"layer {node.name!r} ({node.function.name})"
     declared = [array.name for array in node.function.read(node.params)]
     if len(call.inputs) != len(declared):
@@ -292,7 +294,7 @@ def _check_build(graph: Graph, node: Node, build: Build) -> None:
 
 
 def _described(function: Function, params: Mapping[str, int]) -> Iterator[tuple[str, int, bool]]:
-    """What a call makes and reads, in this order: types, bytes, and which are states."""
+    """Yield what a call makes and reads, in this order: types, bytes, and which are states."""
     for array in (function.output, *function.read(params)):
         yield array.dtype, array.nbytes(params), array.state
 

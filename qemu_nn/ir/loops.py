@@ -37,7 +37,7 @@ Event = tuple[str, int]
 
 
 def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
-    """All calls of a network and the ends of its loops, in the order of their code.
+    """Return all calls of a network and the ends of its loops, in the order of their code.
 
     Raises ModelError where loops are not one inside of the other or one behind the other.
     """
@@ -124,7 +124,8 @@ def writes(loops: Sequence[Loop], made: int, call: int) -> bool:
 
 
 def needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
-    """The last call before which a tensor must be intact that one call makes and another reads.
+    """Return the last call before which a tensor must be intact that one call makes and another
+    reads.
 
     A loop reads in each turn what has been made in front of it.
     """
@@ -133,6 +134,6 @@ def needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
 
 
 def conditions(loops: Sequence[Loop], made: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """Each condition, and the last call before which it must be intact."""
+    """Yield each condition, and the last call before which it must be intact."""
     for loop in loops:
         yield loop.condition, max(loop.test, needed_until(loops, made[loop.condition], loop.first))

@@ -164,7 +164,7 @@ class Preprocessing:
             )
 
     def picture(self, pixels: np.ndarray) -> np.ndarray:
-        """A picture, resized and cut.
+        """Return a picture, resized and cut.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Preprocessing:
         return pixels[top : top + height, left : left + width]
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, as JSON holds them.
+        """Return the fields, as JSON holds them.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Preprocessing:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
-        """What to_dict() made.
+        """Return what to_dict() made.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class Preprocessing:
 
 
 def _sides(value: Any, what: str) -> Optional[tuple[int, int]]:
-    """Height and width."""
+    """Return height and width."""
     if value is None:
         return None
     pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
@@ -246,7 +246,7 @@ def _sides(value: Any, what: str) -> Optional[tuple[int, int]]:
 
 
 def _numbers(value: Any, what: str) -> tuple[float, ...]:
-    """One finite number, or one for each channel."""
+    """Return one finite number, or one for each channel."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Iterable, float, int)):
         raise Error(f"{what} must be a number, or one for each channel, not {shown(value)}")
     given = np.ravel(value).tolist() if isinstance(value, np.ndarray) else value
@@ -259,7 +259,7 @@ def _numbers(value: Any, what: str) -> tuple[float, ...]:
 
 
 def _spelled(numbers: Any) -> str:
-    """One number, or a list, to four digits."""
+    """Return one number, or a list, to four digits."""
     words = [f"{number:.4g}" for number in np.ravel(numbers).tolist()]
     return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 

@@ -69,7 +69,7 @@ class Statistics:
         return self._centres(np.arange(self.bins))
 
     def filled(self) -> Filled:
-        """The bins that are not empty: in a fine histogram most are."""
+        """Return the bins that are not empty: in a fine histogram most are."""
         filled = np.flatnonzero(self.counts)
         return Filled(self._centres(filled), self.counts[filled], self.width)
 
@@ -121,7 +121,7 @@ class Statistics:
         self.zeros += zeros
 
     def _widened(self, exponent: int) -> np.ndarray:
-        """The counts with bins merged so that they cover [-2^exponent, 2^exponent)."""
+        """Return the counts with bins merged so that they cover [-2^exponent, 2^exponent)."""
         if exponent == self._exponent:
             return self.counts
         middle, filled = self.bins // 2, np.flatnonzero(self.counts)
@@ -132,7 +132,7 @@ class Statistics:
 
 
 def statistics_of(values: np.ndarray, bins: int = BINS) -> Statistics:
-    """The statistics of one array."""
+    """Return the statistics of one array."""
     result = Statistics(bins)
     result.add(np.asarray(values, np.float64))
     return result

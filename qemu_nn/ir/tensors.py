@@ -20,7 +20,7 @@ MEMORY_LIMIT = 256 * 2**20
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """A name that is not taken: this one, or one like it."""
+    """Return a name that is not taken: this one, or one like it."""
     while name in taken:
         name += "_"
     return name
@@ -54,12 +54,12 @@ class Tensor:
         return tuple(self.shape[self.order.index(a)] for a in range(len(self.order))) or self.shape
 
     def to_memory(self, x: np.ndarray) -> np.ndarray:
-        """Samples [*axes, *logical], their axes as they lie in memory."""
+        """Return samples [*axes, *logical], their axes as they lie in memory."""
         lead = x.ndim - len(self.order)
         return x.transpose(*range(lead), *(lead + a for a in self.order)) if self.order else x
 
     def from_memory(self, x: np.ndarray) -> np.ndarray:
-        """The way back."""
+        """Return the way back."""
         lead = x.ndim - len(self.order)
         back = np.argsort(self.order).tolist()
         return x.transpose(*range(lead), *(lead + a for a in back)) if self.order else x

@@ -102,13 +102,15 @@ class Row:
         return int(lib.qn_kernel_at(self.index).functions.traits(params))
 
     def scratch(self, params: Any) -> int:
-        """Bytes of scratch memory for these parameters."""
+        """Return bytes of scratch memory for these parameters."""
         return int(lib.qn_kernel_at(self.index).functions.scratch(params))
 
     def pack(
         self, params: Any, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
-        """Weights and bias laid out as the row wants them, once; None if it reads them as is."""
+        """Return weights and bias laid out as the row wants them, once; None if it reads them as
+        is.
+        """
         kernel = lib.qn_kernel_at(self.index)
         size = kernel.functions.packed(params)
         if not size:
@@ -136,7 +138,9 @@ class Sizes:
 
 
 def cpu_features() -> int:
-    """The instruction sets that rows may use on this host, as bits; the environment may cap it."""
+    """Return the instruction sets that rows may use on this host, as bits; the environment may cap
+    it.
+    """
     cap = os.environ.get(CAP, "")
     if not cap:
         return HOST
@@ -148,7 +152,7 @@ def cpu_features() -> int:
 
 
 def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
-    """A zeroed byte array that starts at a multiple of the alignment."""
+    """Return a zeroed byte array that starts at a multiple of the alignment."""
     raw = np.zeros(size + alignment, np.uint8)
     start = -int(ffi.cast("uintptr_t", ffi.from_buffer(raw))) % alignment
     return raw[start : start + size]
@@ -171,7 +175,7 @@ ROWS = tuple(_row(index) for index in range(lib.qn_kernel_count()))
 
 @functools.cache
 def rows_of(name: str, type: str) -> tuple[Row, ...]:
-    """The rows that compute an op, best first."""
+    """Return the rows that compute an op, best first."""
     return tuple(row for row in ROWS if (row.op.name, row.op.type) == (name, type))
 
 
@@ -181,7 +185,8 @@ def choose(
     params: Any,
     variant: Optional[str] = None,
 ) -> Row:
-    """The row that gives the bits of `profile`: the named variant, or the best this host can run.
+    """Return the row that gives the bits of `profile`: the named variant, or the best this host can
+    run.
 
     A model of the device's own way is chosen only by name. What a call leaves of an input that the
     device destroys is right after "plain" rows alone.
@@ -200,7 +205,7 @@ def choose(
 
 
 def _claimed(rows: Sequence[Row]) -> str:
-    """The profiles that any of these rows claims, in words: paths by release."""
+    """Return the profiles that any of these rows claims, in words: paths by release."""
     paths: dict[str, dict[str, None]] = {}
     for profile in all_profiles():
         if any(row.claims(profile) for row in rows):
@@ -209,7 +214,9 @@ def _claimed(rows: Sequence[Row]) -> str:
 
 
 def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
-    """The C parameters of an op as a cffi struct, from its fields; `relu` is fuse_relu()'s."""
+    """Return the C parameters of an op as a cffi struct, from its fields; `relu` is
+    fuse_relu()'s.
+    """
     own = {**values, "profile": profile.number, "relu": 0}
     return ffi.new(f"{op.params} *", {field: own[field] for field in _fields(op.params)})
 

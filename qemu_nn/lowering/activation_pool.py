@@ -42,7 +42,7 @@ def _s8_name(site: Site, operator: Pool) -> str:
 
 
 def _s8_params(site: Site, operator: Pool, low: int, high: Optional[int] = None) -> dict[str, int]:
-    """The arguments of the s8 and s16 pooling; low, high: what its output is clamped to."""
+    """Return the arguments of the s8 and s16 pooling; low, high: what its output is clamped to."""
     names = ("input", "filter", "stride", "pad", "output")
     pairs = (site.image(), operator.kernel, operator.stride, operator.pads, site.image(-1))
     sides = {f"{n}_{axis}": pair[i] for n, pair in zip(names, pairs) for i, axis in enumerate("hw")}
@@ -78,7 +78,7 @@ def clip(site: Site, operator: Clip) -> None:
 
 
 def _cap(above: int) -> list[int]:
-    """The offsets whose sums empty the uppermost `above` integers of the type."""
+    """Return the offsets whose sums empty the uppermost `above` integers of the type."""
     return [above, -above] if above > 0 else []
 
 

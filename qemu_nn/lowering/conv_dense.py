@@ -22,13 +22,13 @@ Pairs = dict[str, tuple[int, ...]]
 
 
 def geometry(site: Site, window: Conv | Pool) -> Pairs:
-    """The geometry of a window, as the q7 and q15 functions count it."""
+    """Return the geometry of a window, as the q7 and q15 functions count it."""
     kernel, stride, pads = window.kernel, window.stride, window.pads
     return dict(zip(_STEMS, (site.image()[:2], kernel, pads[:2], stride, site.image(-1)[:2])))
 
 
 def spelled(function: str, pairs: Pairs) -> dict[str, int]:
-    """The arguments of a function, square or not."""
+    """Return the arguments of a function, square or not."""
     if f"{_STEMS[0]}_x" not in FUNCTIONS[function].params:
         return {stem: pair[0] for stem, pair in pairs.items()}
     return {
@@ -37,12 +37,12 @@ def spelled(function: str, pairs: Pairs) -> dict[str, int]:
 
 
 def is_square(pairs: Pairs) -> bool:
-    """Whether the geometry is the same in y and x."""
+    """True if the geometry is the same in y and x."""
     return all(pair[0] == pair[1] for pair in pairs.values())
 
 
 def _unchecked_inside(pairs: Pairs) -> bool:
-    """Whether the windows that the fast q7 functions do not check on the DSP path lie inside.
+    """True if the windows that the fast q7 functions do not check on the DSP path lie inside.
 
     Behind a frame as thick as the padding they check nothing (csrc/q/convolve.h).
     """

@@ -23,9 +23,9 @@ _SIX = 6.0
 
 
 def dequantized(graph: Graph) -> FloatGraph:
-    """The network in operators: tensors have the names of the calls that compute them.
+    """Return the network in operators: tensors have the names of the calls that compute them.
 
-    Raises Error that names a call which has no meaning in real numbers of its own.
+    Raises Error that names a call which has no meaning in floats of its own.
     """
     if graph.memory is not None or graph.states or graph.loops:
         raise Error(
@@ -64,7 +64,7 @@ class _Made:
         self.shapes = {tensor.name: tensor.shape for tensor in self.graph.inputs}
 
     def holder(self, name: str) -> str:
-        """The float tensor that stands for a tensor."""
+        """Return the float tensor that stands for a tensor."""
         return self.stand.get(name, name)
 
     def put(self, name: str, operator: Operator, inputs: Sequence[str]) -> str:
@@ -73,7 +73,7 @@ class _Made:
         return name
 
     def shaped(self, name: str, shape: Shape, to: str) -> str:
-        """A tensor in a shape, under the name `to` if it has another one."""
+        """Return a tensor in a shape, under the name `to` if it has another one."""
         return name if self.shapes[name] == shape else self.put(to, Reshape(shape), (name,))
 
     def add(self, node: Node) -> None:
@@ -119,7 +119,7 @@ class _Made:
 
 
 def _limit(node: Node) -> Optional[Operator]:
-    """The activation that act_min and act_max are; None if they leave everything."""
+    """Return the activation that act_min and act_max are; None if they leave everything."""
     params, output = node.params, node.output
     if "act_min" not in params:
         return None

@@ -86,7 +86,7 @@ def _meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
 
 
 def counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counterpart]:
-    """Weights and biases of all layers; Error where they are not of one shape."""
+    """Yield weights and biases of all layers; Error where they are not of one shape."""
     tensors = graph.tensors
     for node in graph.nodes:
         meaning, own = known.get(node.name), products(graph, node)
@@ -134,6 +134,6 @@ def _affine(
 
 
 def _spelled(scale: np.ndarray) -> str:
-    """One scale, or from the finest to the coarsest."""
+    """Return one scale, or from the finest to the coarsest."""
     low, high = float(scale.min()), float(scale.max())
     return f"{low:.4g}*q" if low == high else f"{low:.3g}..{high:.3g}*q"

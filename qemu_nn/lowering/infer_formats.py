@@ -30,7 +30,7 @@ _ANY, _MOST = -7.0, 500.0
 
 
 def formatted(graph: Graph) -> Graph:
-    """The graph, all of whose integers have formats; Error where one cannot have its own."""
+    """Return the graph, all of whose integers have formats; Error where one cannot have its own."""
     unknown = {t.name for t in graph.tensors.values() if _is_open(t)}
     if not unknown:
         return graph
@@ -94,13 +94,13 @@ class _Found:
         return True
 
     def _chosen(self, name: str) -> float:
-        """The scale of what it is computed from, which keeps all numbers in one range."""
+        """Return the scale of what it is computed from, which keeps all numbers in one range."""
         sources = [node.inputs for node in self.graph.nodes if node.name == name]
         known = [self.scales[each] for each in (sources or [()])[0] if each in self.scales]
         return known[0] if known else _ANY
 
     def put(self, tensor: Tensor) -> Tensor:
-        """A tensor with its format."""
+        """Return a tensor with its format."""
         zero = self.zeros.get(tensor.name, 0)
         low, high = limits(tensor.dtype)
         if not low <= zero <= high or abs(self.scales[tensor.name]) > _MOST:
@@ -112,12 +112,12 @@ class _Found:
 
 
 def _factor(node: Node, multiplier: str, shift: str) -> float:
-    """The logarithm of a multiplier with its shift, without its sign."""
+    """Return the logarithm of a multiplier with its shift, without its sign."""
     return math.log2(abs(node.params[multiplier]) or 1) + node.params[shift] - 31
 
 
 def _equations(node: Node) -> Iterator[tuple[dict[str, int], float]]:
-    """Sums of logarithms of scales: exponents by tensors, and what they add up to."""
+    """Yield sums of logarithms of scales: exponents by tensors, and what they add up to."""
     p, op, made = node.params, node.function.op, node.name
     if op in _SAME:
         yield from (({name: 1, made: -1}, 0.0) for name in node.inputs if name != made)
@@ -152,7 +152,7 @@ def _sum(*parts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _zeros(node: Node) -> dict[str, int]:
-    """The zero points that a call knows, of inputs and output."""
+    """Return the zero points that a call knows, of inputs and output."""
     p, inputs = node.params, node.inputs
     found: dict[str, int] = {}
     for places in (

@@ -35,14 +35,14 @@ class AnySite:
     arrays: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     def image(self, index: int = 0) -> Dims:
-        """Height, width and channels of an input, or with -1 of the output."""
+        """Return height, width and channels of an input, or with -1 of the output."""
         shape = self.shapes[index]
         if len(shape) != 3:
             raise ModelError(f"it needs an image, but its input has the shape {list(shape)}")
         return (shape[0], shape[1], shape[2])
 
     def choose(self, candidates: Sequence[tuple[str, bool]], hint: str = "") -> str:
-        """The first function that fits, or the one that is asked for; Error if none does.
+        """Return the first function that fits, or the one that is asked for; Error if none does.
 
         hint: the end of the error's sentence.
         """
@@ -115,7 +115,7 @@ class Site(AnySite):
         )
 
     def filters(self, real: np.ndarray) -> np.ndarray:
-        """The operator's weights as integers."""
+        """Return the operator's weights as integers."""
         return quantize(real, self.formats.weights[self.name], self.dtype)
 
     def shifts(self, bias: Optional[np.ndarray], rows: int) -> dict[str, int]:

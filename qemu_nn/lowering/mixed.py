@@ -17,13 +17,13 @@ _ENDS = {_NARROW: "8bits", _WIDE: "16bits"}
 
 
 def chooses(operator: Operator) -> bool:
-    """Whether the operator's width is a choice of its own; the others have that of their input."""
+    """True if the operator's width is a choice of its own; the others have that of their input."""
     average = isinstance(operator, Pool) and operator.kind == "average"
     return average or isinstance(operator, (Conv, Dense, Elementwise, Concat))
 
 
 def mixed(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
-    """The network with rescaling between widths, and the type of its input.
+    """Return the network with rescaling between widths, and the type of its input.
 
     graph: prepared for activations of 8 bits. wide: nodes that choose, and read and write 16.
     """
@@ -48,13 +48,13 @@ def mixed(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
 
 
 def _all_wide(graph: FloatGraph, name: str, wide: Collection[str]) -> bool:
-    """Whether all that choose among those that read a tensor, or what follows it, are wide."""
+    """True if all that choose among those that read a tensor, or what follows it, are wide."""
     first = _choosing(graph, name)
     return bool(first) and first <= {*wide}
 
 
 def _choosing(graph: FloatGraph, name: str) -> set[str]:
-    """The next nodes behind a tensor that choose."""
+    """Return the next nodes behind a tensor that choose."""
     found: set[str] = set()
     for reader in graph.readers(name):
         found |= {reader.name} if chooses(reader.operator) else _choosing(graph, reader.name)
@@ -62,7 +62,7 @@ def _choosing(graph: FloatGraph, name: str) -> set[str]:
 
 
 def neighbours(graph: FloatGraph) -> Mapping[str, set[str]]:
-    """Node that chooses -> those with which it shares a tensor, or one that follows it."""
+    """Return node that chooses -> those with which it shares a tensor, or one that follows it."""
     sources = [graph.input, *(node.name for node in graph.nodes if chooses(node.operator))]
     near: dict[str, set[str]] = {name: set() for name in sources}
     for source in sources:

@@ -15,7 +15,9 @@ _HOST = (Affine, Transpose)
 
 
 def device_part(graph: FloatGraph) -> FloatGraph:
-    """The network behind the tensor that the device is given: the host normalizes the input."""
+    """Return the network behind the tensor that the device is given: the host normalizes the
+    input.
+    """
     start, nodes = graph.input, list(graph.nodes)
     while isinstance(nodes[0].operator, (*_HOST, Reshape)) and len(graph.readers(start)) == 1:
         if start in graph.outputs or len(nodes) == 1:
@@ -32,7 +34,8 @@ def device_part(graph: FloatGraph) -> FloatGraph:
 
 
 def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-    """The same network in operators that have functions, where such exist, and notes on the cost.
+    """Return the same network in operators that have functions, where such exist, and notes on the
+    cost.
 
     Values stay as they are, except for a softmax at the end: it is left out unless `softmax`, and a
     log-softmax always, because the scores before it have the same order.
@@ -62,7 +65,7 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
 
 
 def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
-    """The convolution with zeros in its filters instead of dilation and of groups.
+    """Return the convolution with zeros in its filters instead of dilation and of groups.
 
     Only a depthwise convolution of q7 keeps its groups.
     """
@@ -79,7 +82,7 @@ def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
 
 
 def without_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
-    """The convolution with zeros in its filters instead of groups."""
+    """Return the convolution with zeros in its filters instead of groups."""
     weights, groups = conv.weights, conv.groups
     if groups == 1:
         return conv
@@ -93,14 +96,14 @@ def without_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
 
 
 def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
-    """Whether a node is a softmax at the end that is left out; see prepare()."""
+    """True if a node is a softmax at the end that is left out; see prepare()."""
     at_end = node.name in graph.outputs and not graph.readers(node.name)
     operator = node.operator
     return isinstance(operator, Softmax) and at_end and (operator.log or not softmax)
 
 
 def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
-    """An average that counts its padding, as a depthwise convolution of equal weights.
+    """Return an average that counts its padding, as a depthwise convolution of equal weights.
 
     Without padding it becomes a Pool that counts none; where windows end behind the padding, the
     divisor varies and the Pool stays as it is.
@@ -119,7 +122,7 @@ def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) 
 
 
 def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatNode]:
-    """A fully connected layer on many rows: a 1x1 convolution over an image of them."""
+    """Return a fully connected layer on many rows: a 1x1 convolution over an image of them."""
     (source,) = node.inputs
     shape = graph.shapes[source]
     rows = (1, math.prod(shape[:-1]), shape[-1])

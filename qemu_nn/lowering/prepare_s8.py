@@ -13,7 +13,8 @@ from .prepare import averaging, ends_in_softmax, without_groups
 def prepare_s8(
     graph: FloatGraph, softmax: bool = True, dtype: str = "int8"
 ) -> tuple[FloatGraph, list[str]]:
-    """The same network in operators that have functions, where such exist, and notes on the cost.
+    """Return the same network in operators that have functions, where such exist, and notes on the
+    cost.
 
     Values stay as they are, except for a softmax at the end; see prepare(). dtype: of the input.
     """

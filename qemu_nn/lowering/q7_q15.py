@@ -52,7 +52,7 @@ def lower(
     profile: Profile,
     functions: Optional[Mapping[str, str]] = None,
 ) -> Graph:
-    """The calls of a network, channels last, in the given formats.
+    """Return the calls of a network, channels last, in the given formats.
 
     functions: layer -> C name of the function to call instead of the fastest that fits. Raises
     ModelError that names every operator without a function, Error for functions that do not fit.

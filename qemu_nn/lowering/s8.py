@@ -65,7 +65,7 @@ def lower_s8(
     formats: AffineFormats,
     functions: Optional[Mapping[str, str]] = None,
 ) -> Graph:
-    """The s8 calls of a network, channels last, in the given formats.
+    """Return the s8 calls of a network, channels last, in the given formats.
 
     Where the call before an activation can clamp for it, the activation has no call, and the call
     has the activation's name. functions, errors: see lower().

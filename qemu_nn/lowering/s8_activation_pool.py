@@ -142,7 +142,9 @@ def _choose(site: S8Site, operator: Elementwise) -> None:
 
 
 def _of_one_shape(site: S8Site) -> tuple[str, ...]:
-    """The inputs of a function that takes equal shapes; the smaller ones are broadcast first."""
+    """Return the inputs of a function that takes equal shapes; the smaller ones are broadcast
+    first.
+    """
     whole = site.shapes[-1]
     return tuple(
         source if shape == whole else _broadcast(site, index, source, shape)

@@ -57,11 +57,11 @@ class S8Site(AnySite):
         return activation_limits(*self.ends, self.output)
 
     def scaling(self, real: float, most: int = _LARGEST_SHIFT) -> tuple[int, int]:
-        """Multiplier and shift of a real factor; most: the largest shift of the function."""
+        """Return multiplier and shift of a real factor; most: the largest shift of the function."""
         return self.checked(quantize_multiplier(real), most)
 
     def checked(self, pair: tuple[int, int], most: int = _LARGEST_SHIFT) -> tuple[int, int]:
-        """A multiplier and a shift, which the function takes; ModelError if it does not."""
+        """Return a multiplier and a shift, which the function takes; ModelError if it does not."""
         multiplier, shift = pair
         if shift > most:
             raise ModelError(

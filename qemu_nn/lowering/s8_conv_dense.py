@@ -31,7 +31,7 @@ _POOLS = {"max": "arm_max_pool", "average": "arm_avgpool"}
 
 
 def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
-    """The arguments that say where windows lie; they imply the padding behind the image."""
+    """Return the arguments that say where windows lie; they imply the padding behind the image."""
     if min(window.pads[:2]) < 0:
         raise ModelError(f"its pads {window.pads} crop the input, which no function does")
     steps = window.dilation if isinstance(window, Conv) else (1, 1)
@@ -105,7 +105,7 @@ def pool(site: S8Site, operator: Pool) -> None:
 
 
 def _plain(site: S8Site, conv: Conv) -> list[tuple[str, bool]]:
-    """The wrapper, which calls one of the others, and these for users who name one."""
+    """Return the wrapper, which calls one of the others, and these for users who name one."""
     if site.wide:
         return [("arm_convolve_wrapper_s16", True), ("arm_convolve_s16", True)]
     point = conv.kernel == (1, 1) and not any(conv.pads) and conv.groups == 1
@@ -140,7 +140,7 @@ def _depthwise(site: S8Site, conv: Conv, multiplier: int) -> list[tuple[str, boo
 
 
 def narrow_function(operator: Operator) -> Optional[str]:
-    """The function for a layer with weights of 4 bits; None if there is none."""
+    """Return the function for a layer with weights of 4 bits; None if there is none."""
     if isinstance(operator, Dense):
         return f"arm_fully_connected_{NARROW}"
     if not isinstance(operator, Conv) or (operator.groups > 1 and not operator.depthwise):
@@ -159,7 +159,7 @@ def _packed(function: str, weights: np.ndarray) -> np.ndarray:
 
 
 def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
-    """The bias in steps of the products, int32 or int64; zeros where there is none."""
+    """Return the bias in steps of the products, int32 or int64; zeros where there is none."""
     assert site.scales is not None
     steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
     most, dtype = (_MOST_WIDE_BIAS, np.int64) if site.wide else (_MOST_BIAS, np.int32)
@@ -171,7 +171,7 @@ def _scaling(site: S8Site, real: float) -> tuple[int, int]:
 
 
 def _per_channel(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
-    """Bias, multiplier and shift of every output channel."""
+    """Return bias, multiplier and shift of every output channel."""
     assert site.scales is not None
     source, output = site.formats[0].scale, site.output.scale
     scales = np.broadcast_to(site.scales.ravel(), rows)

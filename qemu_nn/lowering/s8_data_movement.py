@@ -17,14 +17,14 @@ _SLICED, _MOVED = 5, 6
 
 
 def four(shape: Shape) -> Shape:
-    """The shape with axes of one element in front, so that there are four."""
+    """Return the shape with axes of one element in front, so that there are four."""
     if len(shape) > len(_AXES):
         raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
     return (*[1] * (len(_AXES) - len(shape)), *shape)
 
 
 def named(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
-    """Arguments such as input_n, input_h."""
+    """Return arguments such as input_n, input_h."""
     return {f"{stem}_{name}": side for name, side in zip(names, sides)}
 
 

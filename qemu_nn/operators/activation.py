@@ -15,7 +15,7 @@ class _Unary(Operator):
     """An operator whose output has the shape of its only input."""
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         (shape,) = inputs
         return shape
 
@@ -28,7 +28,7 @@ class Relu(_Unary):
     limit: Optional[float] = None
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         (x,) = inputs
         if self.slope:
             result = np.where(x > 0, x, x * x.dtype.type(self.slope))
@@ -45,7 +45,7 @@ class Clip(_Unary):
     high: float
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         (x,) = inputs
         return np.clip(x, x.dtype.type(self.low), x.dtype.type(self.high))
 
@@ -57,7 +57,7 @@ class PRelu(Operator):
     slope: np.ndarray = field(repr=False)
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         (shape,) = inputs
         try:
             fits = np.broadcast_shapes(shape, self.slope.shape) == shape
@@ -68,7 +68,7 @@ class PRelu(Operator):
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         (x,) = inputs
         return np.where(x > 0, x, x * self.slope.astype(x.dtype, copy=False))
 
@@ -89,7 +89,7 @@ class Tanh(_Unary):
     """The hyperbolic tangent."""
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         (x,) = inputs
         return np.tanh(x)
 
@@ -102,14 +102,14 @@ class Softmax(_Unary):
     log: bool = False
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         (shape,) = inputs
         if not 0 <= self.axis < len(shape):
             raise ModelError(f"the shape {list(shape)} has no axis {self.axis}")
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The largest element is taken out first, so that nothing overflows."""
+        """Return the largest element is taken out first, so that nothing overflows."""
         (x,) = inputs
         x = x - x.max(axis=self.axis + 1, keepdims=True)
         total = np.exp(x).sum(axis=self.axis + 1, keepdims=True)

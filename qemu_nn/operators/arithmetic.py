@@ -30,7 +30,7 @@ class Affine(Operator):
     offset: np.ndarray = field(repr=False)
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         (shape,) = inputs
         for name, value in (("scale", self.scale), ("offset", self.offset)):
             if not _fits(value.shape, shape):
@@ -38,7 +38,7 @@ class Affine(Operator):
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         (x,) = inputs
         return x * self.scale.astype(x.dtype) + self.offset.astype(x.dtype)
 
@@ -50,7 +50,7 @@ class Elementwise(Operator):
     kind: str
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The shape that both broadcast to; they have equally many axes."""
+        """Return the shape that both broadcast to; they have equally many axes."""
         if self.kind not in _KINDS:
             raise ModelError(f"there is no {self.kind!r}; have: {', '.join(_KINDS)}")
         first, second = inputs
@@ -64,7 +64,7 @@ class Elementwise(Operator):
         )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Element by element."""
+        """Return element by element."""
         result: np.ndarray = _KINDS[self.kind](*inputs)
         return result
 

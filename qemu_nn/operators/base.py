@@ -28,11 +28,13 @@ class Operator(ABC):
 
     @abstractmethod
     def shape(self, *inputs: Shape) -> Shape:
-        """The shape of the output; ModelError with the reason where the inputs do not fit."""
+        """Return the shape of the output; ModelError with the reason where the inputs do not
+        fit.
+        """
 
     @abstractmethod
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The output [N, *shape] of inputs [N, *shape], in their own floating type."""
+        """Return the output [N, *shape] of inputs [N, *shape], in their own floating type."""
 
 
 def image(shape: Shape, layout: str) -> tuple[int, int, int]:
@@ -43,22 +45,22 @@ def image(shape: Shape, layout: str) -> tuple[int, int, int]:
 
 
 def in_layout(height: int, width: int, channels: int, layout: str) -> Shape:
-    """The inverse of image()."""
+    """Return the inverse of image()."""
     return (height, width, channels) if layout == "NHWC" else (channels, height, width)
 
 
 def to_nhwc(x: np.ndarray, layout: str) -> np.ndarray:
-    """Images [N, ...] of a layout, channels last."""
+    """Return images [N, ...] of a layout, channels last."""
     return x if layout == "NHWC" else np.moveaxis(x, 1, -1)
 
 
 def from_nhwc(x: np.ndarray, layout: str) -> np.ndarray:
-    """Images [N, ...], channels last, in a layout."""
+    """Return images [N, ...], channels last, in a layout."""
     return x if layout == "NHWC" else np.moveaxis(x, -1, 1)
 
 
 def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil: bool) -> int:
-    """How many windows fit along an axis; ceil: also one that is cut at the end.
+    """Return how many windows fit along an axis; ceil: also one that is cut at the end.
 
     A cut window counts only if it starts before the padding after the image, as Caffe, ONNX and
     PyTorch have it.
@@ -94,7 +96,7 @@ def same_pads(
 
 
 def padded(x: np.ndarray, pads: Pads, value: float = 0.0) -> np.ndarray:
-    """Images NHWC with cells of `value` around them; negative pads crop."""
+    """Return images NHWC with cells of `value` around them; negative pads crop."""
     top, left, bottom, right = pads
     height, width = x.shape[1:3]
     x = x[:, max(-top, 0) : height - max(-bottom, 0), max(-left, 0) : width - max(-right, 0)]
@@ -110,7 +112,7 @@ def padded(x: np.ndarray, pads: Pads, value: float = 0.0) -> np.ndarray:
 
 
 def tap(x: np.ndarray, at: Pair, stride: Pair, count: Pair) -> np.ndarray:
-    """The cell at `at` of each of count x count windows over padded images NHWC."""
+    """Return the cell at `at` of each of count x count windows over padded images NHWC."""
     (y, x0), (down, right) = at, stride
     rows = slice(y, y + (count[0] - 1) * down + 1, down)
     return x[:, rows, x0 : x0 + (count[1] - 1) * right + 1 : right]

@@ -82,7 +82,7 @@ class Conv(Operator):
         return base.from_nhwc(result, self.layout)
 
     def _of_windows(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
-        """Each window as a row of a matrix, some samples at a time."""
+        """Return each window as a row of a matrix, some samples at a time."""
         out, rows = len(weights), self._taps(x, count)
         columns = weights.reshape(out, -1).T
         result = np.empty((len(x), *count, out), x.dtype)
@@ -93,7 +93,7 @@ class Conv(Operator):
         return result
 
     def _taps(self, x: np.ndarray, count: Pair) -> np.ndarray:
-        """The cells of each window [N, *count, y, x, in], where they lie in x."""
+        """Return the cells of each window [N, *count, y, x, in], where they lie in x."""
         span = tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel))
         rows = sliding_window_view(x, span, (1, 2))
         rows = rows[:, :: self.stride[0], :: self.stride[1]][:, : count[0], : count[1]]
@@ -101,7 +101,9 @@ class Conv(Operator):
         return rows.transpose(0, 1, 2, 4, 5, 3)
 
     def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
-        """A product of matrices for each tap and, unless a group is one channel, each group."""
+        """Return a product of matrices for each tap and, unless a group is one channel, each
+        group.
+        """
         out, tall, wide, depth = weights.shape
         weights = weights.reshape(self.groups, -1, tall, wide, depth).transpose(2, 3, 0, 4, 1)
         total = np.zeros((*x.shape[:1], *count, self.groups, out // self.groups), x.dtype)
@@ -130,7 +132,7 @@ class Dense(Operator):
     bias: Optional[np.ndarray] = field(default=None, repr=False)
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's, with `out` elements on the last axis."""
+        """Return the input's, with `out` elements on the last axis."""
         (shape,) = inputs
         if self.weights.ndim != 2 or not shape or shape[-1] != self.weights.shape[1]:
             raise ModelError(
@@ -141,7 +143,7 @@ class Dense(Operator):
         return (*shape[:-1], self.weights.shape[0])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """One product of matrices."""
+        """Return one product of matrices."""
         (x,) = inputs
         result = np.asarray(np.matmul(x, self.weights.T.astype(x.dtype, copy=False)))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)

@@ -16,12 +16,12 @@ class Identity(Operator):
     """What leaves its input as it is: dropout when it does not train, casts, copies."""
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         (shape,) = inputs
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """The input itself."""
+        """Return the input itself."""
         (x,) = inputs
         return x
 
@@ -33,7 +33,7 @@ class Concat(Operator):
     axis: int
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The inputs', summed along the axis."""
+        """Return the inputs', summed along the axis."""
         first, axis = inputs[0], _axis(inputs[0], self.axis)
         for shape in inputs[1:]:
             if len(shape) != len(first) or any(
@@ -43,7 +43,7 @@ class Concat(Operator):
         return (*first[:axis], sum(shape[axis] for shape in inputs), *first[axis + 1 :])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All elements, moved."""
+        """Return all elements, moved."""
         return np.concatenate(inputs, axis=self.axis + 1)
 
 
@@ -57,7 +57,7 @@ class Slice(Operator):
     step: int = 1
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's, shorter along the axis."""
+        """Return the input's, shorter along the axis."""
         (shape,) = inputs
         axis = _axis(shape, self.axis)
         if not (0 <= self.start < self.stop <= shape[axis] and self.step >= 1):
@@ -69,7 +69,7 @@ class Slice(Operator):
         return (*shape[:axis], count, *shape[axis + 1 :])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """A view of these elements."""
+        """Return a view of these elements."""
         (x,) = inputs
         cut = slice(self.start, self.stop, self.step)
         return x[(slice(None),) * (self.axis + 1) + (cut,)]
@@ -83,7 +83,7 @@ class Pad(Operator):
     value: float = 0.0
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's, grown."""
+        """Return the input's, grown."""
         (shape,) = inputs
         if len(self.pads) != len(shape):
             raise ModelError(f"it pads {len(self.pads)} axes of the shape {list(shape)}")
@@ -108,14 +108,14 @@ class Reshape(Operator):
     to: Shape
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The new one."""
+        """Return the new one."""
         (shape,) = inputs
         if math.prod(shape) != math.prod(self.to) or min(self.to, default=1) < 1:
             raise ModelError(f"a tensor {list(shape)} cannot be reshaped to {list(self.to)}")
         return self.to
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All elements, in order."""
+        """Return all elements, in order."""
         (x,) = inputs
         return x.reshape(len(x), *self.to)
 
@@ -127,14 +127,14 @@ class Transpose(Operator):
     order: tuple[int, ...]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's, reordered."""
+        """Return the input's, reordered."""
         (shape,) = inputs
         if sorted(self.order) != list(range(len(shape))):
             raise ModelError(f"{list(self.order)} is not an order of the axes of {list(shape)}")
         return tuple(shape[axis] for axis in self.order)
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All elements, moved."""
+        """Return all elements, moved."""
         (x,) = inputs
         return x.transpose(0, *(axis + 1 for axis in self.order))
 
@@ -147,7 +147,7 @@ class Shuffle(Operator):
     axis: int
 
     def shape(self, *inputs: Shape) -> Shape:
-        """The input's."""
+        """Return the input's."""
         (shape,) = inputs
         if self.groups < 1 or shape[_axis(shape, self.axis)] % self.groups:
             raise ModelError(
@@ -156,7 +156,7 @@ class Shuffle(Operator):
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """All elements, moved along the axis."""
+        """Return all elements, moved along the axis."""
         (x,) = inputs
         channels = x.shape[self.axis + 1]
         order = np.arange(channels).reshape(self.groups, -1).T.ravel()

@@ -21,7 +21,8 @@ PASSES = (
 
 
 def optimize(graph: FloatGraph) -> tuple[FloatGraph, tuple[str, ...]]:
-    """The network with fewer operators, channels last, and a sentence for each that had to stay.
+    """Return the network with fewer operators, channels last, and a sentence for each that had to
+    stay.
 
     Tensors that remain keep their names and values (images with channels last), and all outputs
     remain: for any input the network computes what it did, up to the rounding of floats.
@@ -32,7 +33,7 @@ def optimize(graph: FloatGraph) -> tuple[FloatGraph, tuple[str, ...]]:
 
 
 def _notes(graph: FloatGraph) -> list[str]:
-    """A sentence for each operator that could not be folded."""
+    """Return a sentence for each operator that could not be folded."""
     notes = []
     for node in graph.nodes:
         kind = type(node.operator).__name__

@@ -14,7 +14,8 @@ Weighted = Union[Conv, Dense]
 
 
 def fold(graph: FloatGraph) -> FloatGraph:
-    """The same network with every Affine folded into the layer before or behind it, where exact.
+    """Return the same network with every Affine folded into the layer before or behind it, where
+    exact.
 
     It folds into the layer before it where nothing else reads that layer, which takes its name;
     else into the layer behind it where that one pads nothing, or the offset is zero.
@@ -27,7 +28,8 @@ def fold(graph: FloatGraph) -> FloatGraph:
 
 
 def scale_images(graph: FloatGraph) -> FloatGraph:
-    """The same network with each Affine on channels of an image as a 1 x 1 depthwise convolution.
+    """Return the same network with each Affine on channels of an image as a 1 x 1 depthwise
+    convolution.
 
     One in front stays, because the host normalizes the input.
     """
@@ -46,7 +48,7 @@ def scale_images(graph: FloatGraph) -> FloatGraph:
 
 
 def _first(graph: FloatGraph, node: FloatNode) -> bool:
-    """Whether only Affines and reshapes stand between the input and a node."""
+    """True if only Affines and reshapes stand between the input and a node."""
     makers = {maker.name: maker for maker in graph.nodes}
     while node.inputs[0] != graph.input:
         node = makers[node.inputs[0]]
@@ -56,7 +58,7 @@ def _first(graph: FloatGraph, node: FloatNode) -> bool:
 
 
 def _folded(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
-    """The network with one more Affine gone; None if this one cannot go now."""
+    """Return the network with one more Affine gone; None if this one cannot go now."""
     if not isinstance(node.operator, Affine):
         return None
     before = next((maker for maker in graph.nodes if maker.name == node.inputs[0]), None)
@@ -94,7 +96,7 @@ def _replaced(
 def _into_before(
     before: FloatNode, affine: Affine, graph: FloatGraph
 ) -> Optional[Union[Affine, Conv, Dense]]:
-    """What computes both: a layer with weights, or a sum of two Affines."""
+    """Return what computes both: a layer with weights, or a sum of two Affines."""
     operator = before.operator
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Affine):
@@ -113,7 +115,7 @@ def _into_before(
 def _into_behind(
     node: FloatNode, affine: Affine, reader: FloatNode, graph: FloatGraph
 ) -> Optional[list[FloatNode]]:
-    """The reader with the Affine in it, or the Affine behind a reshape."""
+    """Return the reader with the Affine in it, or the Affine behind a reshape."""
     operator, shape = reader.operator, graph.shapes[node.name]
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Reshape):
@@ -131,7 +133,9 @@ def _into_behind(
 
 
 def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> Weighted:
-    """A layer whose input channels are scaled and shifted first; there is no padding then."""
+    """Return a layer whose input channels are scaled and shifted first; there is no padding
+    then.
+    """
     weights = np.asarray(operator.weights, np.float64)
     rows = len(weights)
     groups = operator.groups if isinstance(operator, Conv) else 1
@@ -146,7 +150,7 @@ def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> 
 
 
 def _vector(array: np.ndarray, channels: int) -> Optional[np.ndarray]:
-    """One number for each channel of the last axis; None if the array is not that."""
+    """Return one number for each channel of the last axis; None if the array is not that."""
     if array.size == 1:
         return np.full(channels, float(array.ravel()[0]))
     if array.shape[-1] == channels and array.size == channels:

@@ -57,7 +57,7 @@ class _Stored:
 
 
 def channels_last(graph: FloatGraph) -> FloatGraph:
-    """The same network on images NHWC; outputs that are images become NHWC too.
+    """Return the same network on images NHWC; outputs that are images become NHWC too.
 
     Where an image is flattened, the columns of the fully connected layer behind it are reordered;
     a transposition stays only where something else reads the vector. A signal is an image of one
@@ -134,7 +134,9 @@ class _Rewriting:
         return _Stored(node.name, order, flat)
 
     def _fetch(self, name: str, order: Order, flat: Optional[Shape] = None) -> str:
-        """The name of a tensor in this order, transposed first where it is stored in another."""
+        """Return the name of a tensor in this order, transposed first where it is stored in
+        another.
+        """
         held = self.held[name]
         if (held.order, held.flat) == (order, flat):
             return held.name
@@ -154,7 +156,7 @@ class _Rewriting:
         return source
 
     def _new(self, name: str) -> str:
-        """A name that no tensor has, old or new."""
+        """Return a name that no tensor has, old or new."""
         name = free_name(name, self.names)
         self.names.add(name)
         return name
@@ -191,7 +193,7 @@ class _Rewriting:
         return _Stored(node.name, natural)
 
     def _to_dense(self, name: str) -> bool:
-        """Whether only fully connected layers depend on the order of this vector."""
+        """True if only fully connected layers depend on the order of this vector."""
         readers = self.old.readers(name)
         return (
             name not in self.old.outputs
@@ -218,21 +220,24 @@ class _Rewriting:
 
 
 def _in_place(shape: Shape, order: Order) -> bool:
-    """Whether a transposition only permutes axes of one element, so that no element moves."""
+    """True if a transposition only permutes axes of one element, so that no element moves."""
     return [axis for axis in order if shape[axis] > 1] == [
         axis for axis in range(len(shape)) if shape[axis] > 1
     ]
 
 
 def _moving(shape: Shape, held: Order, step: Order) -> Operator:
-    """A transposition of a tensor of this shape, stored in an order; a reshape if nothing moves."""
+    """Return a transposition of a tensor of this shape, stored in an order; a reshape if nothing
+    moves.
+    """
     now = tuple(shape[axis] for axis in held)
     return Reshape(tuple(now[axis] for axis in step)) if _in_place(now, step) else Transpose(step)
 
 
 def _image(shape: Shape, order: Order) -> Optional[Shape]:
-    """Height, width, channels of a tensor whose first axis, its channels, is stored last; None for
-    any other."""
+    """Return height, width, channels of a tensor whose first axis, its channels, is stored last;
+    None for any other.
+    """
     where = [axis for axis, n in enumerate(shape) if n > 1]
     stored = [axis for axis in order if shape[axis] > 1]
     if len(where) not in (2, 3) or stored != [*where[1:], where[0]]:
@@ -242,8 +247,9 @@ def _image(shape: Shape, order: Order) -> Optional[Shape]:
 
 
 def _carried(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
-    """The order in which a tensor is stored after a reshape in which only axes of one element come
-    or go; None for any other reshape."""
+    """Return the order in which a tensor is stored after a reshape in which only axes of one
+    element come or go; None for any other reshape.
+    """
     where, there = ([axis for axis, n in enumerate(each) if n > 1] for each in (shape, to))
     if [shape[axis] for axis in where] != [to[axis] for axis in there]:
         return None
@@ -260,7 +266,7 @@ def _elements(held: Shape) -> np.ndarray:
 
 
 def _reordered(operator: Operator, held: _Stored) -> Operator:
-    """An operator with its axes and arrays in the order in which its tensor is stored."""
+    """Return an operator with its axes and arrays in the order in which its tensor is stored."""
     stored_axis: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
     if isinstance(operator, (Concat, Slice, Softmax, Shuffle)):
         return replace(operator, axis=stored_axis[operator.axis])
@@ -276,7 +282,9 @@ def _reordered(operator: Operator, held: _Stored) -> Operator:
 
 
 def _array(array: np.ndarray, held: _Stored) -> np.ndarray:
-    """An array that broadcasts to a tensor, reordered to broadcast to the tensor as stored."""
+    """Return an array that broadcasts to a tensor, reordered to broadcast to the tensor as
+    stored.
+    """
     if array.size == 1 or (held.order == tuple(sorted(held.order)) and held.flat is None):
         return array
     if held.flat is not None:

@@ -11,7 +11,8 @@ from ..operators.base import Pads
 
 
 def tidy(graph: FloatGraph) -> FloatGraph:
-    """The same network without identities, and with one reshape where several follow each other.
+    """Return the same network without identities, and with one reshape where several follow each
+    other.
 
     An identity that is an output gives its name to its input tensor; it stays where that tensor is
     the network's input or another output.
@@ -36,7 +37,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
 
 
 def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
-    """Whether the operator leaves shape and elements as they are."""
+    """True if the operator leaves shape and elements as they are."""
     operator = node.operator
     if isinstance(operator, Transpose):
         return operator.order == tuple(sorted(operator.order))
@@ -49,7 +50,7 @@ def _shape(graph: FloatGraph, node: FloatNode) -> tuple[int, ...]:
 
 
 def _joined(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
-    """A reshape of a reshape reads what that one reads."""
+    """Return a reshape of a reshape reads what that one reads."""
     if isinstance(node.operator, Reshape):
         for earlier in nodes:
             if earlier.name == node.inputs[0] and isinstance(earlier.operator, Reshape):
@@ -58,7 +59,7 @@ def _joined(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
 
 
 def rename(nodes: list[FloatNode], old: str, new: str) -> list[FloatNode]:
-    """The same nodes, in which a tensor has another name."""
+    """Return the same nodes, in which a tensor has another name."""
     return [
         replace(
             node,
@@ -70,7 +71,7 @@ def rename(nodes: list[FloatNode], old: str, new: str) -> list[FloatNode]:
 
 
 def _read(nodes: list[FloatNode], wanted: set[str]) -> list[FloatNode]:
-    """The nodes that the outputs depend on."""
+    """Return the nodes that the outputs depend on."""
     kept = []
     for node in reversed(nodes):
         if node.name in wanted:
@@ -80,7 +81,7 @@ def _read(nodes: list[FloatNode], wanted: set[str]) -> list[FloatNode]:
 
 
 def recognise_shuffles(graph: FloatGraph) -> FloatGraph:
-    """The same network with each channel shuffle as one operator, named like its last one.
+    """Return the same network with each channel shuffle as one operator, named like its last one.
 
     A shuffle is a reshape into groups, a transposition of two axes, and a reshape back.
     """
@@ -91,7 +92,9 @@ def recognise_shuffles(graph: FloatGraph) -> FloatGraph:
 
 
 def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
-    """The shuffle that ends at `last`, if any; the nodes before it stay for other readers."""
+    """Return the shuffle that ends at `last`, if any; the nodes before it stay for other
+    readers.
+    """
     makers = {node.name: node for node in graph.nodes}
     transposition = makers.get(last.inputs[0])
     first = makers.get(transposition.inputs[0]) if transposition else None
@@ -113,7 +116,8 @@ def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
 
 
 def merge_pads(graph: FloatGraph) -> FloatGraph:
-    """The same network with padding by zeros merged into the convolutions and averages behind it.
+    """Return the same network with padding by zeros merged into the convolutions and averages
+    behind it.
 
     A Pad stays only where a reader cannot pad by itself.
     """
@@ -131,7 +135,7 @@ def merge_pads(graph: FloatGraph) -> FloatGraph:
 
 
 def _merged(pad: FloatNode, operator: Operator) -> Optional[Operator]:
-    """The operator on the image without the padding; channels last."""
+    """Return the operator on the image without the padding; channels last."""
     assert isinstance(pad.operator, Pad)
     if pad.operator.value != 0 or len(pad.operator.pads) != 3 or any(pad.operator.pads[2]):
         return None

@@ -34,7 +34,7 @@ class Budget:
         return bool({"ram", "cycles"} & self.limits.keys())
 
     def cost(self, name: str, graph: Graph) -> int:
-        """What a network takes."""
+        """Return what a network takes."""
         if name == "flash":
             return weight_bytes(graph)
         if name == "ram":
@@ -42,17 +42,17 @@ class Budget:
         return usual_cycles(graph, self.core, self.profile.cmsis)[0]
 
     def uncounted(self, graph: Graph) -> dict[str, str]:
-        """Layer -> function of those whose cycles are limited, and not known."""
+        """Return layer -> function of those whose cycles are limited, and not known."""
         if "cycles" not in self.limits:
             return {}
         return usual_cycles(graph, self.core, self.profile.cmsis)[1]
 
     def costs(self, graph: Graph) -> dict[str, int]:
-        """What a network takes of each that is limited."""
+        """Return what a network takes of each that is limited."""
         return {name: self.cost(name, graph) for name in self.limits}
 
     def figures(self, graph: Graph) -> list[Optional[int]]:
-        """All that WORDS names, None for cycles of a core without counts."""
+        """Return all that WORDS names, None for cycles of a core without counts."""
         try:
             return [self.cost(name, graph) for name in WORDS]
         except Error:
@@ -66,7 +66,9 @@ class Budget:
 def budget_of(
     given: Mapping[str, Optional[int]], scheme: Scheme, bits: int, target: str
 ) -> Optional[Budget]:
-    """The budget that a user gives, if any. Raises Error for a scheme without mixed widths."""
+    """Return the budget that a user gives, if any. Raises Error for a scheme without mixed
+    widths.
+    """
     limits = {name: as_count(most, name) for name, most in given.items() if most is not None}
     if limits and (scheme.powers or bits != 8):
         raise Error(

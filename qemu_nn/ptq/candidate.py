@@ -61,24 +61,24 @@ class Trial:
     real: FloatGraph
 
     def lowered(self) -> Graph:
-        """The calls."""
+        """Return the calls."""
         return self.job.scheme.lower(self.job.graph, self.formats)
 
     def in_c_order(self) -> Trial:
-        """The same, as a file of a state has it."""
+        """Return the same, as a file of a state has it."""
         real, graph = in_c_order(self.real), self.job.graph
         graph = real if graph is self.real else in_c_order(graph)
         return replace(self, real=real, job=replace(self.job, graph=graph))
 
     def state(self, ranged: bool, notes: Sequence[str], done: int) -> State:
-        """What a record keeps of it after so many steps."""
+        """Return what a record keeps of it after so many steps."""
         return State(
             *(self.job.scheme, self.formats, self.real, self.job.graph),
             *(ranged, tuple(notes), done),
         )
 
     def scored(self) -> Graph:
-        """The calls up to the scores, without a softmax behind them."""
+        """Return the calls up to the scores, without a softmax behind them."""
         graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
         return self.job.scheme.lower(graph, self.formats)
 
@@ -109,7 +109,7 @@ class Judge:
         return sum(ratios) / len(ratios)
 
     def part(self, rows: slice) -> Judge:
-        """The same on some of the samples."""
+        """Return the same on some of the samples."""
         scores = {name: real[rows] for name, real in self.scores.items()}
         return replace(self, x=self.x[rows], scores=scores)
 
@@ -121,14 +121,14 @@ def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
 
 
 def judge_of(job: Job, x: np.ndarray) -> Judge:
-    """What scores networks for a job on inputs x."""
+    """Return what scores networks for a job on inputs x."""
     graph = job.scheme.prepare(job.graph, softmax=False)[0]
     held = {holder(graph, name): value for name, value in evaluate(graph, x).items()}
     return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
 
 
 def holder(graph: FloatGraph, name: str) -> str:
-    """The tensor that holds the values of another on the device, where nothing moves."""
+    """Return the tensor that holds the values of another on the device, where nothing moves."""
     while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
         name = graph.node(name).inputs[0]
     return name

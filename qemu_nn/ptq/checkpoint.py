@@ -64,7 +64,7 @@ class Record:
     key: str = ""
 
     def read(self) -> State:
-        """The last state; the start without a file.
+        """Return the last state; the start without a file.
 
         Raises ModelError for a file of another network, data or options, and for a damaged one.
         """
@@ -97,12 +97,14 @@ class Record:
 
 
 def beside(path: Optional[Path], what: str) -> Optional[Path]:
-    """Where a search keeps its decisions, which is one of several things to resume."""
+    """Return where a search keeps its decisions, which is one of several things to resume."""
     return None if path is None else path.with_name(f"{path.name}.{what}")
 
 
 def record_of(path: Optional[Path], job: Job, formats: Any, x: np.ndarray, options: Any) -> Record:
-    """The record of a job in its first formats, on data x; repr() of the options tells all."""
+    """Return the record of a job in its first formats, on data x; repr() of the options tells
+    all.
+    """
     if path is None:
         return Record(None, job, formats)
     start = State(job.scheme, formats, job.graph, job.graph)
@@ -116,7 +118,9 @@ def record_of(path: Optional[Path], job: Job, formats: Any, x: np.ndarray, optio
 
 
 def in_c_order(graph: FloatGraph) -> FloatGraph:
-    """The network with its arrays as files have them: where terms lie, their sums depend on."""
+    """Return the network with its arrays as files have them: where terms lie, their sums depend
+    on.
+    """
     changed = {}
     for node in graph.nodes:
         operator: Any = node.operator
@@ -235,7 +239,7 @@ def _powers(archive: Archive, document: Fields, graph: FloatGraph, start: Format
 
 
 def _fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
-    """Fraction bits of just these, in the file's order."""
+    """Return fraction bits of just these, in the file's order."""
     _complete(document, names)
     found = {name: document.integer(name) for name in document.values}
     if any(abs(frac) > _FARTHEST for frac in found.values()):

@@ -37,16 +37,16 @@ class Job:
     statistics: Mapping[str, Statistics]
 
     def formats(self, tried: Given) -> Any:
-        """All formats, with those that a search tries."""
+        """Return all formats, with those that a search tries."""
         return self.scheme.assign_formats(self.graph, self.statistics, self.given, tried)
 
     def lowered(self, tried: Given) -> Graph:
-        """The calls, with the formats that a search tries."""
+        """Return the calls, with the formats that a search tries."""
         return self.scheme.lower(self.graph, self.formats(tried))
 
 
 def searched(job: Job, kept: list[Batch], how: Search, progress: Optional[Progress]) -> Given:
-    """The formats that a search chooses, on all of the data."""
+    """Return the formats that a search chooses, on all of the data."""
     x = np.concatenate([batch.x for batch in kept])
     labels = [batch.y for batch in kept if batch.y is not None]
     y = np.concatenate(labels) if len(labels) == len(kept) else None
@@ -72,7 +72,7 @@ class Scorer:
     scores: np.ndarray
 
     def __call__(self, tried: Given) -> Score:
-        """The score of the network with the formats that are tried."""
+        """Return the score of the network with the formats that are tried."""
         graph = self.job.lowered(tried)
         x = graph.input.format.quantize(self.x)
         session = Session(graph, self.job.scheme.profile)

@@ -32,8 +32,8 @@ Bits = Mapping[str, int]
 
 
 def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tuple[Job, Table]:
-    """The job with widths of its layers that keep within the budget, a note for each change, and
-    the table of these, whose first row is the network without any.
+    """Return the job with widths of its layers that keep within the budget, a note for each change,
+    and the table of these, whose first row is the network without any.
 
     All layers start as wide as they may be. While the network takes too much, the change is made
     that adds the least noise for what it saves, measured on the exact network and all of the data.
@@ -73,11 +73,11 @@ class _Move:
     bits: int
 
     def __call__(self, bits: Bits) -> Bits:
-        """The widths after it."""
+        """Return the widths after it."""
         return {**bits, **dict.fromkeys(self.layers, self.bits)}
 
     def narrows(self, bits: Bits) -> bool:
-        """Whether all of its layers have more bits than they get."""
+        """True if all of its layers have more bits than they get."""
         return all(bits[layer] > self.bits for layer in self.layers)
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class _Move:
 
 
 def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
-    """Layer -> the widths that it may have."""
+    """Return layer -> the widths that it may have."""
     found: dict[str, tuple[int, ...]] = {}
     written, unknown = clamps(job.graph), {*budget.uncounted(_trial(job, {}).lowered())}
     for node in job.graph.nodes:
@@ -104,8 +104,9 @@ def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
 
 
 def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) -> bool:
-    """Whether the device has functions and formats for it, and a budget of cycles counts them:
-    unknown: layers that it does not count anyway. Else what is unknown would look cheap."""
+    """True if the device has functions and formats for it, and a budget of cycles counts them:
+    unknown: layers that it does not count anyway. Else what is unknown would look cheap.
+    """
     try:
         return {*budget.uncounted(_trial(job, {name: 16}).lowered())} <= {*unknown}
     except Error:
@@ -113,7 +114,7 @@ def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) 
 
 
 def _trial(job: Job, bits: Bits) -> Trial:
-    """The network with these widths, and 8 bits where none is given."""
+    """Return the network with these widths, and 8 bits where none is given."""
     graph, dtype = mixed(job.graph, [name for name, own in bits.items() if own == 16])
     scheme: Any = job.scheme
     narrow = {
@@ -151,8 +152,8 @@ class _Search:
     way: Plan
 
     def narrowed(self, place: _Place) -> _Place:
-        """The first place on the way down that keeps within the budget, or on the way back: weights
-        of 4 bits may take more cycles than those of 8.
+        """Return the first place on the way down that keeps within the budget, or on the way back:
+        weights of 4 bits may take more cycles than those of 8.
 
         Without time, what changes save is not computed again for each of them.
         """
@@ -175,8 +176,9 @@ class _Search:
         return place
 
     def widened(self, place: _Place) -> _Place:
-        """The place where layers are widened again that still fit, the loudest first, as far as
-        there is time."""
+        """Return the place where layers are widened again that still fit, the loudest first, as far
+        as there is time.
+        """
         if self.way.late:
             return place
         noise: dict[_Move, float] = {}
@@ -192,7 +194,9 @@ class _Search:
         return place
 
     def _moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
-        """All changes of a layer, and of neighbours alike; sign: 1 to more bits, -1 to fewer."""
+        """Yield all changes of a layer, and of neighbours alike; sign: 1 to more bits, -1 to
+        fewer.
+        """
         for layer, own in self.choices.items():
             for to in own:
                 if sign * to > sign * bits[layer]:
@@ -210,9 +214,10 @@ class _Search:
         return not self.budget.excess(self._moved(place, move).trial.lowered())
 
     def _saved(self, place: _Place, excess: float, back: bool) -> dict[_Move, float]:
-        """The changes to fewer bits that bring a network nearer to its budget, and by how much;
-        where none does alone, all that do not lead away from it. back: to any bits, and only those
-        that bring it nearer."""
+        """Return the changes to fewer bits that bring a network nearer to its budget, and by how
+        much; where none does alone, all that do not lead away from it. back: to any bits, and only
+        those that bring it nearer.
+        """
         signs = (-1, 1) if back else (-1,)
         saved = {
             move: excess - self.budget.excess(self._moved(place, move).trial.lowered())
@@ -237,7 +242,7 @@ class _Search:
             noise[moves[number]] = _noise(reached) - now
 
     def _noted(self, place: _Place, move: Optional[_Move], what: str = "") -> _Place:
-        """The place with its signal-to-noise ratio, a note and a row."""
+        """Return the place with its signal-to-noise ratio, a note and a row."""
         graph, ratio = place.trial.lowered(), self.judge(place.trial)
         costs = self.budget.costs(graph).items()
         words = [what or str(move), *(f"{cost} {WORDS[name]}" for name, cost in costs)]
@@ -248,7 +253,9 @@ class _Search:
 
 
 def _rank(noise: Optional[float], saved: float) -> tuple[bool, float]:
-    """What is best first: the least noise for what it saves; unknown noise last, by that alone."""
+    """Return what is best first: the least noise for what it saves; unknown noise last, by that
+    alone.
+    """
     if noise is None:
         return True, -saved
     return False, max(noise, _LEAST_NOISE) / max(saved, _LEAST_NOISE)

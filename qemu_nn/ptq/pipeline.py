@@ -46,7 +46,8 @@ RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse
 
 
 def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
-    """A network of the same function up to rounding, with a note for each step, and its formats.
+    """Return a network of the same function up to rounding, with a note for each step, and its
+    formats.
 
     Half of the samples fit a step; it is kept if the other half do not score worse with it. In the
     end all of them say how far values reach.
@@ -90,8 +91,9 @@ def improved(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple
 
 
 def _with_all(now: Trial, best: float, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
-    """The network with the ranges of all samples, as how they are chosen is decided, and its score;
-    the network as it is, of the score `best`, where it is no better with them."""
+    """Return the network with the ranges of all samples, as how they are chosen is decided, and its
+    score; the network as it is, of the score `best`, where it is no better with them.
+    """
     job = replace(now.job, statistics=_statistics(now.job.graph, x))
     for _, tried in _assigned("", job):
         reached = judge(tried)
@@ -105,7 +107,7 @@ def _statistics(graph: FloatGraph, x: np.ndarray) -> Mapping[str, Statistics]:
 
 
 def reference_of(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
-    """The float network with the device's part of it replaced by one of the same function.
+    """Return the float network with the device's part of it replaced by one of the same function.
 
     So analysis compares each tensor with the real values that it stands for.
     """
@@ -117,7 +119,7 @@ def reference_of(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
 
 
 def _single(operator: Operator) -> Operator:
-    """An operator that files have: layers with weights of 32 bits, no changes of formats."""
+    """Return an operator that files have: layers with weights of 32 bits, no changes of formats."""
     if isinstance(operator, Rescale):
         return Identity()
     if not isinstance(operator, (Conv, Dense)):
@@ -134,7 +136,7 @@ class _Closeness:
     judge: Judge
 
     def __call__(self, tried: Given) -> Score:
-        """The signal-to-noise ratio alone, whatever labels say."""
+        """Return the signal-to-noise ratio alone, whatever labels say."""
         trial = Trial(self.job, self.job.formats(tried), self.job.graph)
         return Score(0.0, self.judge(trial))
 
@@ -150,8 +152,9 @@ class _Stage:
     plan: Plan
 
     def take(self, name: str) -> list[tuple[str, Trial]]:
-        """Labels and networks that a step makes, which are better on the data to fit than that
-        before it, the best first."""
+        """Return labels and networks that a step makes, which are better on the data to fit than
+        that before it, the best first.
+        """
         step = STEPS[name]
         if isinstance(step, (Before, After)):
             return self._best(self._before(step) if isinstance(step, Before) else self._after(step))
@@ -222,7 +225,7 @@ def _assigned(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
 
 
 def _held(now: Trial, fit: Judge, plan: Plan) -> Held:
-    """What steps need that leave formats as they are."""
+    """Return what steps need that leave formats as they are."""
     job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
     every = slice(None, None, math.ceil(len(x) / most))

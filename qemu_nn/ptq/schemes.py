@@ -52,11 +52,11 @@ class Scheme(ABC):
 
     @abstractmethod
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-        """The network in operators that have functions, and notes on the cost."""
+        """Return the network in operators that have functions, and notes on the cost."""
 
     @abstractmethod
     def draft(self, graph: FloatGraph) -> Any:
-        """Formats to lower with before any data are read."""
+        """Return formats to lower with before any data are read."""
 
     @abstractmethod
     def assign_formats(
@@ -66,15 +66,15 @@ class Scheme(ABC):
         given: Overrides,
         tried: Optional[Given] = None,
     ) -> Any:
-        """All formats; given: overrides; tried: what a search tries, in its own steps."""
+        """Return all formats; given: overrides; tried: what a search tries, in its own steps."""
 
     @abstractmethod
     def lower(self, graph: FloatGraph, formats: Any) -> Graph:
-        """The calls."""
+        """Return the calls."""
 
     @abstractmethod
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
-        """The same scheme with other methods for activations and weights."""
+        """Return the same scheme with other methods for activations and weights."""
 
     @property
     @abstractmethod
@@ -82,12 +82,14 @@ class Scheme(ABC):
         """What with_methods() takes."""
 
     def by_rows(self, graph: FloatGraph) -> Scheme:
-        """The same scheme with a scale for each row of fully connected layers that can have it."""
+        """Return the same scheme with a scale for each row of fully connected layers that can have
+        it.
+        """
         return self
 
     @abstractmethod
     def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
-        """The formats that a search tries, in order."""
+        """Return the formats that a search tries, in order."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class PowersOfTwo(Scheme):
         return prepare(graph, self.bits, softmax)
 
     def draft(self, graph: FloatGraph) -> Formats:
-        """Formats without integer bits."""
+        """Return formats without integer bits."""
         weights = {node.name: self.bits - 1 for node in graph.nodes}
         return Formats(self.bits, dict.fromkeys(graph.shapes, self.bits - 1), weights, {})
 
@@ -133,7 +135,7 @@ class PowersOfTwo(Scheme):
         return method_of(self.policy), method_of(self.weight_policy)
 
     def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
-        """Weights, outputs of layers that have some, biases."""
+        """Return weights, outputs of layers that have some, biases."""
         variables: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
         outputs = (graph.input, *formats.weights)
         variables += [(n, "output", formats.tensors[n]) for n in outputs]
@@ -220,7 +222,7 @@ class Affine(Scheme):
     def variables(
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides
     ) -> list[Variable]:
-        """Weights, and every format that can be chosen."""
+        """Return weights, and every format that can be chosen."""
         fixed = fixed_formats(graph, self._dtype)
         taken = {n for n, roles in given.items() if "output" in roles}
         variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
@@ -240,7 +242,7 @@ def scheme_of(
     method: Union[str, float],
     weight_method: Union[str, float],
 ) -> Scheme:
-    """A scheme and its methods by their names; Error with the choices for unknown names."""
+    """Return a scheme and its methods by their names; Error with the choices for unknown names."""
     one_of(SCHEMES, name, "scheme")
     functions, bits = dict(as_mapping(functions, "functions")), as_count(bits, "bits")
     for layer, function in functions.items():

@@ -25,7 +25,7 @@ _VERSION = 1
 
 
 def float_entries(graph: FloatGraph) -> dict[str, bytes]:
-    """Name -> content of the entries that hold a float network.
+    """Return name -> content of the entries that hold a float network.
 
     Raises ModelError for weights that are not finite.
     """
@@ -54,13 +54,13 @@ def float_entries(graph: FloatGraph) -> dict[str, bytes]:
 
 
 def float_names(archive: Archive) -> set[str]:
-    """The names of the entries that a float network in the file consists of."""
+    """Return the names of the entries that a float network in the file consists of."""
     count = _fields(archive).integer("arrays")
     return {FLOAT_GRAPH, *(_entry(i) for i in range(min(max(count, 0), len(archive.names))))}
 
 
 def read_float(archive: Archive, operators: Mapping[str, type[Operator]] = OPERATORS) -> FloatGraph:
-    """The float network of a file; ModelError with the reason for anything else in there.
+    """Return the float network of a file; ModelError with the reason for anything else in there.
 
     operators: those that it may have, by the names of their classes.
     """
@@ -122,7 +122,7 @@ def _to_node(
 
 
 def _value(archive: Archive, fields: Fields, name: str, hint: Any) -> Any:
-    """A field of an operator, of just the type that it is declared with."""
+    """Return a field of an operator, of just the type that it is declared with."""
     value = fields.values[name]
     if get_origin(hint) is Union:  # Optional
         if value is None:
@@ -153,7 +153,7 @@ def _float(fields: Fields, name: str) -> float:
 
 
 def _plain(value: Any, hint: Any) -> Any:
-    """An integer, boolean, text, or tuple of these; None if the value is not that."""
+    """Return an integer, boolean, text, or tuple of these; None if the value is not that."""
     if get_origin(hint) is not tuple:
         fits = type(value) is hint and (hint is not int or abs(value) < 2**31)
         return value if fits else None

@@ -93,7 +93,7 @@ def _from_address(address: Address) -> dict[str, Any]:
 
 
 def graph_from_fields(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
-    """The graph of such a description and these arrays; ModelError for what is none."""
+    """Return the graph of such a description and these arrays; ModelError for what is none."""
     parts: dict[str, Any] = {
         "name": fields.text("name"),
         "inputs": tuple(_to_tensor(tensor) for tensor in inputs_of(fields)),
@@ -156,7 +156,7 @@ def _effect(fields: Fields) -> str:
 
 
 def _to_called(fields: Fields) -> dict[str, Any]:
-    """Function, parameters and arrays of a call."""
+    """Return function, parameters and arrays of a call."""
     function = FUNCTIONS.get(fields.text("function"))
     if function is None:
         raise fields.error(f"the function {fields.text('function')!r} is not known")

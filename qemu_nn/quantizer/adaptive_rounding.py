@@ -38,8 +38,8 @@ def sums(device: np.ndarray, real: np.ndarray, weights: np.ndarray, bias: np.nda
 
 
 def rounded(operator: Weighted, grid: Grid, device: np.ndarray, real: np.ndarray) -> Weighted:
-    """The layer with weights and bias on the grid, whose sums on the device's inputs are near those
-    of the real layer on real ones: at least as near as with the nearest weights.
+    """Return the layer with weights and bias on the grid, whose sums on the device's inputs are
+    near those of the real layer on real ones: at least as near as with the nearest weights.
 
     device, real: see sums(). First the real weights are found that are best for the device's
     inputs; then each is rounded in turn, and the others of its sum make up for the error (as
@@ -62,14 +62,16 @@ def rounded(operator: Weighted, grid: Grid, device: np.ndarray, real: np.ndarray
 
 
 def loss(found: Sums, values: np.ndarray) -> np.ndarray:
-    """The squared error of sums, less a constant; values: weights, bias [groups, out, taps + 1]."""
+    """Return the squared error of sums, less a constant; values: weights, bias [groups, out, taps +
+    1].
+    """
     squares = ((values @ found.products) * values).sum(2)
     result: np.ndarray = squares - 2 * (values * found.wanted.transpose(0, 2, 1)).sum(2)
     return result
 
 
 def _best(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The damped products, and the real weights that are best for them."""
+    """Return the damped products, and the real weights that are best for them."""
     size = start.shape[2]
     mean = np.trace(found.products, axis1=1, axis2=2) / size
     damping = ((_DAMPING + size / found.count) * mean + 1e-12)[:, None, None] * np.eye(size)
@@ -81,7 +83,9 @@ def _best(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _fed_back(
     products: np.ndarray, target: np.ndarray, steps: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Integers, rounded one tap after the other: the coarsest first, as the rest make up for it."""
+    """Return integers, rounded one tap after the other: the coarsest first, as the rest make up for
+    it.
+    """
     result = np.empty(target.shape)
     for g in range(len(products)):
         order = np.argsort(-np.diagonal(products[g]) * steps[g].mean(0) ** 2, kind="stable")
@@ -117,7 +121,7 @@ def _moved(
     high: np.ndarray,
     chosen: np.ndarray,
 ) -> np.ndarray:
-    """Every weight in turn at the integer of the least error, given the others."""
+    """Return every weight in turn at the integer of the least error, given the others."""
     chosen = chosen.copy()
     slopes = (chosen * steps - target) @ products
     scale = np.diagonal(products, axis1=1, axis2=2)

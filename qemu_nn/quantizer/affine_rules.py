@@ -35,7 +35,7 @@ class Rescale(Identity):
 
 
 def affine_rule(operator: Operator) -> Rule:
-    """The rule of an operator."""
+    """Return the rule of an operator."""
     if isinstance(operator, Elementwise):
         return Rule(same_format=operator.kind in ("maximum", "minimum"))
     if isinstance(operator, Rescale) or (isinstance(operator, Relu) and operator.slope):
@@ -44,12 +44,14 @@ def affine_rule(operator: Operator) -> Rule:
 
 
 def joins(operator: Operator) -> bool:
-    """Whether an operator reads several tensors, all in the format of its output."""
+    """True if an operator reads several tensors, all in the format of its output."""
     return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).same_format
 
 
 def types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
-    """Tensor -> the type of its integers; dtype: of the input's. A Rescale alone changes it."""
+    """Return tensor -> the type of its integers; dtype: of the input's. A Rescale alone changes
+    it.
+    """
     found = dict.fromkeys(graph.starts, dtype)
     for node in graph.nodes:
         to = node.operator.to if isinstance(node.operator, Rescale) else None
@@ -58,7 +60,7 @@ def types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
 
 
 def fixed_formats(graph: FloatGraph, dtype: str = "int8") -> dict[str, Optional[Format]]:
-    """Tensor -> the format that its function fixes; None where the format can be chosen.
+    """Return tensor -> the format that its function fixes; None where the format can be chosen.
 
     dtype: of the input.
     """

@@ -45,7 +45,7 @@ class Formats:
     notes: tuple[str, ...] = ()
 
     def grid(self, node: FloatNode) -> Grid:
-        """The steps and limits of a layer's weights and bias."""
+        """Return the steps and limits of a layer's weights and bias."""
         assert isinstance(node.operator, (Conv, Dense))
         product = self.tensors[node.inputs[0]] + self.weights[node.name]
         bias = self.biases.get(node.name, product)
@@ -95,7 +95,7 @@ def assign_formats(
     weight_policy: Policy,
     given: Optional[Overrides] = None,
 ) -> Formats:
-    """Formats by the policies, lowered until every shift of the device is legal.
+    """Return formats by the policies, lowered until every shift of the device is legal.
 
     statistics: of every tensor of the graph. given: formats of the user, which are not changed.
     Raises Error where the device cannot run these.
@@ -163,7 +163,7 @@ def _frac_of_bias(bias: np.ndarray, bits: int) -> int:
 
 
 def _finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> int:
-    """The most fraction bits with which a 32-bit accumulator holds the sums of a layer."""
+    """Return the most fraction bits with which a 32-bit accumulator holds the sums of a layer."""
     bias = 0.0 if operator.bias is None else float(np.abs(operator.bias).max(initial=0.0))
     return dec_bit(max(statistics.largest, bias), 32) - _SPARE
 

@@ -55,11 +55,11 @@ class AffineFormats:
     narrow: frozenset[str] = frozenset()
 
     def most(self, name: str) -> int:
-        """The largest integer of a layer's weights."""
+        """Return the largest integer of a layer's weights."""
         return _MOST_NARROW if name in self.narrow else _MOST
 
     def grid(self, node: FloatNode) -> Grid:
-        """The steps and limits of a layer's weights and bias."""
+        """Return the steps and limits of a layer's weights and bias."""
         operator = node.operator
         assert isinstance(operator, (Conv, Dense))
         scales = self.weights[node.name].ravel().astype(np.float64)
@@ -81,8 +81,8 @@ def assign_affine_formats(
     per_row: Collection[str] = (),
     narrow: Collection[str] = (),
 ) -> AffineFormats:
-    """Formats by the methods, in which the sums of every layer fit; the input has the type of
-    activations', and what is behind it, too, up to a Rescale to another.
+    """Return formats by the methods, in which the sums of every layer fit; the input has the type
+    of activations', and what is behind it, too, up to a Rescale to another.
 
     statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
     scale for each row; those of convolutions always have one for each output channel. narrow:
@@ -127,7 +127,7 @@ def _range(
     given: GivenRanges,
     narrowed: Narrowed,
 ) -> tuple[float, float]:
-    """The range that the format of a group has to hold."""
+    """Return the range that the format of a group has to hold."""
     asked = [given[name]["output"] for name in group.tensors if "output" in given.get(name, {})]
     if asked:
         return asked[0]
@@ -144,7 +144,7 @@ def _rows(array: np.ndarray) -> np.ndarray:
 def _weight_scales(
     operator: Union[Conv, Dense], chosen: Ranges, whole: bool, most: int
 ) -> np.ndarray:
-    """One for all, or one for each output channel; channels of zeros have the largest."""
+    """Return one for all, or one for each output channel; channels of zeros have the largest."""
     rows = _rows(operator.weights)
     parts: Iterable[np.ndarray] = [rows] if whole else rows
     largest = np.array([chosen.of_weights(part, most) for part in parts])
@@ -156,7 +156,7 @@ def _weight_scales(
 def _without_overflow(
     operator: Union[Conv, Dense], scales: np.ndarray, formats: tuple[Format, Format], most: int
 ) -> np.ndarray:
-    """Scales, as float32, with which the sums of every input fit.
+    """Return scales, as float32, with which the sums of every input fit.
 
     formats: of inputs and outputs. Of 16 bits, convolutions sum up products in 32 bits, and add the
     bias in 64; the others have 64 for all. With these a bias of much finer steps than those of the

@@ -14,7 +14,8 @@ from ..operators import Conv, Dense, Pool, Reshape, Shape
 
 
 def convolved(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
-    """The same function, with averages as depthwise convolutions where these can compute them.
+    """Return the same function, with averages as depthwise convolutions where these can compute
+    them.
 
     A pooling keeps the format of its input, which is as wide as the largest value; the average of
     many values is small in it, and loses most of its bits. A convolution shifts or rescales. It
@@ -38,8 +39,9 @@ def convolved(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
 
 
 def _convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
-    """The sums of all windows over the size of one, and which share of a window counts for each
-    output [height, width, channels]."""
+    """Return the sums of all windows over the size of one, and which share of a window counts for
+    each output [height, width, channels].
+    """
     real = pool.evaluate(np.ones((1, *shape)))
     (top, left), out, size = pool.pads[:2], real.shape[1:3], math.prod(pool.kernel)
     reach = [(n - 1) * s + k for n, s, k in zip(out, pool.stride, pool.kernel)]
@@ -52,7 +54,9 @@ def _convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
 
 
 def _dense_behind(graph: FloatGraph, name: str) -> Optional[FloatNode]:
-    """The fully connected layer that alone reads a tensor, as a vector; None if there is none."""
+    """Return the fully connected layer that alone reads a tensor, as a vector; None if there is
+    none.
+    """
     while name not in graph.outputs and len(graph.readers(name)) == 1:
         (reader,) = graph.readers(name)
         if isinstance(reader.operator, Dense) and len(graph.shapes[name]) == 1:
@@ -64,7 +68,7 @@ def _dense_behind(graph: FloatGraph, name: str) -> Optional[FloatNode]:
 
 
 def _made_up(node: FloatNode, shares: np.ndarray) -> FloatNode:
-    """A fully connected layer for inputs that are only these shares of what they were."""
+    """Return a fully connected layer for inputs that are only these shares of what they were."""
     operator = node.operator
     assert isinstance(operator, Dense)
     weights = operator.weights.astype(np.float64) / shares.ravel()

@@ -28,8 +28,8 @@ def corrected(
     real: Values,
     measure: Callable[[FloatGraph], Values],
 ) -> FloatGraph:
-    """The network with the bias of one layer on its grid such that the mean of every output channel
-    is as near to the real one as it gets.
+    """Return the network with the bias of one layer on its grid such that the mean of every output
+    channel is as near to the real one as it gets.
 
     real: the values that tensors should have. measure: runs the integer network. The error is that
     behind the activation, which only clamps, as what it cuts off does not matter. A channel whose

@@ -40,14 +40,15 @@ class Goal:
     profile: Profile
 
     def traced(self, graph: Graph) -> dict[str, np.ndarray]:
-        """The integers of all tensors."""
+        """Return the integers of all tensors."""
         codes = graph.input.format.quantize(self.x)
         traced = Session(graph, self.profile).run(codes, trace=True)
         return {graph.input.name: codes, **traced}
 
     def errors(self, graph: Graph, got: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The squared errors of those scores that are given as integers [K * N, ...], as shares of
-        the signal [K, N]."""
+        """Return the squared errors of those scores that are given as integers [K * N, ...], as
+        shares of the signal [K, N].
+        """
         total = np.zeros((1, 1))
         for name in [name for name in self.scores if name in got]:
             real = self.scores[name]
@@ -79,13 +80,13 @@ class Cut:
         return self.part.outputs[0]
 
     def outputs(self, layer: Weighted) -> np.ndarray:
-        """The integers [N, ...] that it makes of other weights."""
+        """Return the integers [N, ...] that it makes of other weights."""
         graph = self.goal.lower(self.part.with_operators({self.part.nodes[0].name: layer}))
         result: np.ndarray = Session(graph, self.goal.profile).run(self.codes)[self.last]
         return result
 
     def errors(self, outputs: np.ndarray) -> np.ndarray:
-        """What the scores lack [K, N], with such outputs [K, N, ...]."""
+        """Return what the scores lack [K, N], with such outputs [K, N, ...]."""
         tries = len(outputs)
         got = {self.last: outputs.reshape(-1, *outputs.shape[2:])}
         if self.behind is not None:
@@ -100,7 +101,7 @@ def _repeated(codes: np.ndarray, times: int) -> np.ndarray:
 
 
 def cut_at(graph: FloatGraph, name: str, goal: Goal) -> Cut:
-    """A network whose parameters lie on their grids, at a layer."""
+    """Return a network whose parameters lie on their grids, at a layer."""
     names, last = [name], clamps(graph)[name].tensor
     while names[-1] != last:
         names.append(graph.readers(names[-1])[0].name)
@@ -147,7 +148,7 @@ class _Codes:
         return replace(self, integers=integers)
 
     def layer(self, like: Weighted) -> Weighted:
-        """The layer with their real numbers."""
+        """Return the layer with their floats."""
         values = self.integers * self.steps
         return with_matrix(like, values[:, :-1], values[:, -1])
 
@@ -180,9 +181,9 @@ def descended(
     goal: Goal,
     turns: Callable[[Iterable], Iterable],
 ) -> FloatGraph:
-    """The network with weights of a layer moved by single codes, and biases by up to a step of its
-    output, where the device's scores come nearer to the real ones by more than a standard error of
-    that gain over samples.
+    """Return the network with weights of a layer moved by single codes, and biases by up to a step
+    of its output, where the device's scores come nearer to the real ones by more than a standard
+    error of that gain over samples.
 
     All is computed by the device's calls: the layer's with moved integers, for all its output
     channels at a time, as none changes another's; then, for each channel that changed, the calls
@@ -208,8 +209,9 @@ def descended(
 
 
 def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
-    """How many products a pass over the weights takes: of the layer for each column of them, and
-    of those behind it for each weight."""
+    """Return how many products a pass over the weights takes: of the layer for each column of them,
+    and of those behind it for each weight.
+    """
     calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
     products = dict.fromkeys(("own", "behind"), 0.0)
     for name, clamp in clamps(graph).items():

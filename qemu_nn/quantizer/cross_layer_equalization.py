@@ -60,7 +60,7 @@ class ChannelGroup:
 
 
 def commutes(operator: Operator, shapes: list[Shape]) -> bool:
-    """Whether scaled channels in give the same scaled channels out."""
+    """True if scaled channels in give the same scaled channels out."""
     if isinstance(operator, Relu):
         return operator.limit is None and operator.slope >= 0
     if isinstance(operator, PRelu):
@@ -76,8 +76,9 @@ def commutes(operator: Operator, shapes: list[Shape]) -> bool:
 def channel_groups(
     graph: FloatGraph, through: Callable[[Operator, list[Shape]], bool] = commutes
 ) -> list[ChannelGroup]:
-    """All groups between layers; those that touch an input or an output, or an operator that lets
-    nothing `through`, cannot be scaled."""
+    """Return all groups between layers; those that touch an input or an output, or an operator that
+    lets nothing `through`, cannot be scaled.
+    """
     head = {name: name for name in graph.shapes}
 
     def find(name: str) -> str:
@@ -112,7 +113,9 @@ def _group(graph: FloatGraph, names: list[str]) -> ChannelGroup:
 
 
 def scaled(graph: FloatGraph, group: ChannelGroup, factors: np.ndarray) -> FloatGraph:
-    """The same function, with every channel of a group multiplied by its factor, all above 0."""
+    """Return the same function, with every channel of a group multiplied by its factor, all above
+    0.
+    """
     nodes = {node.name: node for node in graph.nodes}
     for name in group.writers:
         nodes[name] = _written(nodes[name], factors)
@@ -139,7 +142,7 @@ def _read(node: FloatNode, factors: np.ndarray) -> FloatNode:
 
 
 def _columns(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
-    """What each weight meets: factors of input channels, broadcast to the weights."""
+    """Return what each weight meets: factors of input channels, broadcast to the weights."""
     depth = operator.weights.shape[-1]
     groups = operator.groups if isinstance(operator, Conv) else 1
     parts = np.resize(factors, groups * depth).reshape(groups, depth)
@@ -148,15 +151,16 @@ def _columns(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
 
 
 def largest_values(group: ChannelGroup, seen: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The largest magnitude of every channel."""
+    """Return the largest magnitude of every channel."""
     rows = [seen[name].reshape(-1, group.channels).max(0) for name in group.tensors]
     result: np.ndarray = np.max(rows, axis=0)
     return result
 
 
 def largest_weights(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray, np.ndarray]:
-    """The largest weights that write and that read each channel, of each layer relative to its
-    largest."""
+    """Return the largest weights that write and that read each channel, of each layer relative to
+    its largest.
+    """
     writing = reading = np.zeros(group.channels)
     for name in group.writers:
         operator = graph.node(name).operator
@@ -188,7 +192,7 @@ def equalized(
     fill: bool = False,
     fixed: Collection[str] = (),
 ) -> FloatGraph:
-    """The same function, with the channels of every group scaled to use formats alike.
+    """Return the same function, with the channels of every group scaled to use formats alike.
 
     seen: tensor -> the largest magnitude of each element of its last axis, on data. fill: also
     scale each group so that its largest value fills a power of two, but for some headroom. fixed:

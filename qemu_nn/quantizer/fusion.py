@@ -27,7 +27,7 @@ class Clamp:
 
 
 def clamps(graph: FloatGraph) -> dict[str, Clamp]:
-    """Node -> what its call clamps to, for every node with a call of its own.
+    """Return node -> what its call clamps to, for every node with a call of its own.
 
     Where only an activation reads the output of a node, the node's call writes the tensor of the
     activation, which has no call of its own and is not in the result.
@@ -48,14 +48,16 @@ def clamps(graph: FloatGraph) -> dict[str, Clamp]:
 
 
 def bounds(operator: Operator) -> Optional[tuple[float, float]]:
-    """The lowest and highest output of an activation that only clamps; None for other operators."""
+    """Return the lowest and highest output of an activation that only clamps; None for other
+    operators.
+    """
     if isinstance(operator, Relu) and not operator.slope:
         return 0.0, math.inf if operator.limit is None else operator.limit
     return (operator.low, operator.high) if isinstance(operator, Clip) else None
 
 
 def _clamps(operator: Operator) -> bool:
-    """Whether the function of an operator has the arguments act_min and act_max."""
+    """True if the function of an operator has the arguments act_min and act_max."""
     if isinstance(operator, Elementwise):
         return operator.kind in _SUMS
     return isinstance(operator, (Conv, Dense, Pool)) or bounds(operator) is not None

@@ -21,7 +21,7 @@ class Grid:
     bias_limits: tuple[int, int]
 
     def bias(self, real: np.ndarray) -> np.ndarray:
-        """The nearest biases, as real numbers."""
+        """Return the nearest biases, as floats."""
         result: np.ndarray = np.clip(np.rint(real / self.biases), *self.bias_limits) * self.biases
         return result
 

@@ -52,8 +52,8 @@ def absorbed(
     share: float = 1.0,
     fixed: Collection[str] = (),
 ) -> tuple[FloatGraph, list[str]]:
-    """The network with biases that bring the values of channels nearer to zero, where the layers
-    behind make up for it, and the layers of these channels.
+    """Return the network with biases that bring the values of channels nearer to zero, where the
+    layers behind make up for it, and the layers of these channels.
 
     relu(x - c) is relu(x) - c where x is at least c. So a channel that never falls below c > 0 gets
     a bias that is smaller by c, and the next layers get what they made of c; where no activation
@@ -105,7 +105,7 @@ def _behind(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
 
 
 def _takes(operator: Operator) -> bool:
-    """Whether all windows of a layer see the constants: none has zeros from beyond a border."""
+    """True if all windows of a layer see the constants: none has zeros from beyond a border."""
     if isinstance(operator, Conv):
         return max(operator.pads) <= 0
     return isinstance(operator, Dense)
@@ -134,7 +134,9 @@ def _straight(operator: Operator, shapes: list[Shape]) -> Optional[tuple[float, 
 def _constants(
     behind: _Behind, ends: Mapping[str, np.ndarray], channels: int, share: float
 ) -> np.ndarray:
-    """What is taken from each channel: the middle of its values, as far as no activation bends."""
+    """Return what is taken from each channel: the middle of its values, as far as no activation
+    bends.
+    """
 
     def of(name: str) -> tuple[np.ndarray, np.ndarray]:
         low, high = ends[name].reshape(2, -1, channels)
@@ -154,7 +156,7 @@ def _constants(
 
 
 def _made_of(operator: Operator, constants: np.ndarray) -> np.ndarray:
-    """What a layer without its bias makes of a constant in every channel [out]."""
+    """Return what a layer without its bias makes of a constant in every channel [out]."""
     assert isinstance(operator, (Conv, Dense))
     if isinstance(operator, Dense):
         plain: Union[Conv, Dense] = replace(operator, bias=None)

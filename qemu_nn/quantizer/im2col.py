@@ -14,18 +14,19 @@ Weighted = Union[Conv, Dense]
 
 
 def matrix(operator: Weighted) -> np.ndarray:
-    """The weights [groups, out / groups, taps], float64."""
+    """Return the weights [groups, out / groups, taps], float64."""
     groups = operator.groups if isinstance(operator, Conv) else 1
     return operator.weights.astype(np.float64).reshape(groups, len(operator.weights) // groups, -1)
 
 
 def with_matrix(operator: Weighted, weights: np.ndarray, bias: Optional[np.ndarray]) -> Weighted:
-    """The layer with other weights, as matrix() has them, and another bias."""
+    """Return the layer with other weights, as matrix() has them, and another bias."""
     return replace(operator, weights=weights.reshape(operator.weights.shape), bias=bias)
 
 
 def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
-    """Rows [groups, n, taps] of the inputs x [N, ...], which the weights are multiplied with.
+    """Return rows [groups, n, taps] of the inputs x [N, ...], which the weights are multiplied
+    with.
 
     most: how many rows are taken of all, spread evenly over samples and positions.
     """

@@ -59,15 +59,16 @@ class _Split:
     way: Way
 
     def places(self, count: int) -> np.ndarray:
-        """Which of `count` elements, in which the channels stand once or several times, each new
-        one is a copy of."""
+        """Return which of `count` elements, in which the channels stand once or several times, each
+        new one is a copy of.
+        """
         channels = np.repeat(np.arange(self.channels), self.copies)
         starts = np.arange(0, count, self.channels)
         result: np.ndarray = (starts[:, None] + channels).ravel()
         return result
 
     def shares(self, count: int, exponent: float) -> np.ndarray:
-        """The number of copies of each element, to a power."""
+        """Return the number of copies of each element, to a power."""
         copies = np.resize(self.copies, count).astype(np.float64)
         result: np.ndarray = copies[self.places(count)] ** exponent
         return result
@@ -81,8 +82,8 @@ def split(
     powers: bool = False,
     fixed: Collection[str] = (),
 ) -> tuple[FloatGraph, int]:
-    """The same function, with copies of channels that are much larger than the others of their
-    tensor, and how many copies there are.
+    """Return the same function, with copies of channels that are much larger than the others of
+    their tensor, and how many copies there are.
 
     seen: tensor -> the largest magnitude of each element of its last axis, on data. share: of the
     channels of a tensor, rounded up. powers: whether numbers of channels keep what the q7 functions
@@ -109,7 +110,9 @@ def split(
 
 
 def _groups(graph: FloatGraph, way: Way) -> list[ChannelGroup]:
-    """Tensors between layers of all channels. Depthwise layers are copied with their channels."""
+    """Return tensors between layers of all channels. Depthwise layers are copied with their
+    channels.
+    """
     through = _scales if way.values else _copied
     nodes = {node.name: node.operator for node in graph.nodes}
     found = []
@@ -133,13 +136,14 @@ def _by_channel(operator: Operator) -> bool:
 
 
 def _scales(operator: Operator, shapes: list[Shape]) -> bool:
-    """Whether copies of scaled channels in give the same copies out."""
+    """True if copies of scaled channels in give the same copies out."""
     return _by_channel(operator) or commutes(operator, shapes)
 
 
 def _copied(operator: Operator, shapes: list[Shape]) -> bool:
-    """Whether copies of channels in give the same copies out. (Where one channel is broadcast to
-    all, the group has one channel, and is none.)"""
+    """True if copies of channels in give the same copies out. (Where one channel is broadcast to
+    all, the group has one channel, and is none.)
+    """
     alone = (Relu, Clip, PRelu, Sigmoid, Tanh, Elementwise)
     return isinstance(operator, alone) or _scales(operator, shapes)
 
@@ -147,7 +151,7 @@ def _copied(operator: Operator, shapes: list[Shape]) -> bool:
 def _sizes(
     graph: FloatGraph, group: ChannelGroup, seen: Mapping[str, np.ndarray], way: Way
 ) -> np.ndarray:
-    """How large each channel is in what its copies would share."""
+    """Return how large each channel is in what its copies would share."""
     sizes = np.ones(group.channels)
     if way.values > 0:
         sizes = sizes * largest_values(group, seen)
@@ -157,7 +161,7 @@ def _sizes(
 
 
 def _copies(sizes: np.ndarray, count: int) -> np.ndarray:
-    """How many copies each channel gets if always the largest gets one more."""
+    """Return how many copies each channel gets if always the largest gets one more."""
     copies = np.ones(len(sizes), np.int64)
     for _ in range(count):
         copies[np.argmax(sizes / copies)] += 1
@@ -165,7 +169,7 @@ def _copies(sizes: np.ndarray, count: int) -> np.ndarray:
 
 
 def _with_copies(node: FloatNode, own: _Split) -> FloatNode:
-    """What makes a tensor of the group, with copies of its channels."""
+    """Return what makes a tensor of the group, with copies of its channels."""
     operator = node.operator
     if isinstance(operator, (Conv, Dense)):
         count = len(operator.weights)
@@ -185,7 +189,7 @@ def _with_copies(node: FloatNode, own: _Split) -> FloatNode:
 
 
 def _with_parts(node: FloatNode, own: _Split) -> FloatNode:
-    """A layer that reads copies of channels."""
+    """Return a layer that reads copies of channels."""
     operator = node.operator
     assert isinstance(operator, (Conv, Dense))
     depth = operator.weights.shape[-1]

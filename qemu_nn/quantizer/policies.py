@@ -39,17 +39,19 @@ def minmax(statistics: Statistics, bits: int) -> int:
 
 
 def mse(statistics: Statistics, bits: int) -> int:
-    """The least mean square error, of rounding and of saturation together."""
+    """Return the least mean square error, of rounding and of saturation together."""
     return _best(statistics, bits, square_error)
 
 
 def kl(statistics: Statistics, bits: int) -> int:
-    """The least Kullback-Leibler divergence of the quantized distribution from the real one."""
+    """Return the least Kullback-Leibler divergence of the quantized distribution from the real
+    one.
+    """
     return _best(statistics, bits, divergence)
 
 
 def percentile(percent: float) -> Policy:
-    """The finest format in which so many percent of the data do not saturate."""
+    """Return the finest format in which so many percent of the data do not saturate."""
     if not 0 < percent <= 100:
         raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
     return partial(_reaching, percent)
@@ -60,7 +62,7 @@ def _reaching(percent: float, statistics: Statistics, bits: int) -> int:
 
 
 def reach(statistics: Statistics, percent: float) -> float:
-    """The magnitude that so many percent of the data do not exceed."""
+    """Return the magnitude that so many percent of the data do not exceed."""
     middle = statistics.bins // 2
     folded = statistics.counts[middle:] + statistics.counts[:middle][::-1]
     total = int(folded.sum()) + statistics.zeros
@@ -73,14 +75,16 @@ POLICIES: dict[str, Policy] = {"minmax": minmax, "mse": mse, "kl": kl}
 
 
 def policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:
-    """A policy by its name, or a percentile by its number; also: methods that the caller has."""
+    """Return a policy by its name, or a percentile by its number; also: methods that the caller
+    has.
+    """
     if isinstance(method, str) and method in POLICIES:
         return POLICIES[method]
     return percentile(percent_of(method, POLICIES, also))
 
 
 def method_of(chosen: Policy) -> Union[str, float]:
-    """The name of a policy, or its percentile: what policy() makes it of."""
+    """Return the name of a policy, or its percentile: what policy() makes it of."""
     for name, known in POLICIES.items():
         if chosen is known:
             return name
@@ -90,7 +94,9 @@ def method_of(chosen: Policy) -> Union[str, float]:
 
 
 def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[str] = ()) -> float:
-    """The percentile that a method names (99.9 or "99.9"); Error with the names for others."""
+    """Return the percentile that a method names (99.9 or "99.9"); Error with the names for
+    others.
+    """
     try:
         return float(method)
     except (TypeError, ValueError, OverflowError):
@@ -100,7 +106,7 @@ def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[s
 
 
 def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
-    """The format of the least loss; among equals the one with the widest range."""
+    """Return the format of the least loss; among equals the one with the widest range."""
     start = minmax(statistics, bits)
     if not statistics.largest:
         return start
@@ -109,13 +115,13 @@ def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
 
 
 def _grid(bits: int, frac: int) -> Grid:
-    """What integers of so many bits represent, with so many fraction bits."""
+    """Return what integers of so many bits represent, with so many fraction bits."""
     step, most = math.ldexp(1.0, -frac), 2 ** (bits - 1)
     return Grid(step, -most * step, (most - 1) * step)
 
 
 def _quantized(centres: np.ndarray, grid: Grid) -> np.ndarray:
-    """What each bin's centre becomes."""
+    """Return what each bin's centre becomes."""
     return np.clip(np.rint(centres / grid.step) * grid.step, grid.low, grid.high)
 
 

@@ -38,7 +38,7 @@ class Ranges:
         return next(name for name, loss in _LOSSES.items() if loss is self.loss)
 
     def of_activations(self, statistics: Statistics) -> tuple[float, float]:
-        """The lowest and highest real value of a tensor; each is chosen by itself."""
+        """Return the lowest and highest real value of a tensor; each is chosen by itself."""
         low, high = statistics.low, statistics.high
         if self.loss is None:
             bound = statistics.largest if self.percent == 100 else reach(statistics, self.percent)
@@ -55,7 +55,7 @@ class Ranges:
         return Grid(chosen.scale, *chosen.ends)
 
     def of_weights(self, values: np.ndarray, most: int = 127) -> float:
-        """The magnitude that becomes the integer `most`."""
+        """Return the magnitude that becomes the integer `most`."""
         largest = float(np.abs(values).max(initial=0.0))
         if not largest or (self.loss is None and self.percent == 100):
             return largest
@@ -68,7 +68,9 @@ class Ranges:
 
 
 def ranges(method: Union[str, float], also: Sequence[str] = (), dtype: str = "int8") -> Ranges:
-    """A method by its name, or a percentile of the magnitudes by its number; also: see policy()."""
+    """Return a method by its name, or a percentile of the magnitudes by its number; also: see
+    policy().
+    """
     if isinstance(method, str) and method in _LOSSES:
         return Ranges(_LOSSES[method], dtype=dtype)
     percent = percent_of(method, _LOSSES, also)
@@ -78,5 +80,5 @@ def ranges(method: Union[str, float], also: Sequence[str] = (), dtype: str = "in
 
 
 def _ends(end: float) -> Iterator[float]:
-    """The widest first, as the first of equals is taken."""
+    """Return the widest first, as the first of equals is taken."""
     return (end * factor for factor in (_FACTORS if end else (1.0,)))

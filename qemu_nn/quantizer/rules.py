@@ -57,7 +57,7 @@ _RULES: Mapping[type, Rule] = {
 
 
 def rule(operator: Operator) -> Rule:
-    """The rule of an operator; those that multiply ask for nothing."""
+    """Return the rule of an operator; those that multiply ask for nothing."""
     if isinstance(operator, Pool):
         return Rule(same_format=True, passes=operator.kind == "max")
     if isinstance(operator, Elementwise):
@@ -81,7 +81,7 @@ class FormatGroup:
 def format_groups(
     graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule
 ) -> dict[str, FormatGroup]:
-    """Tensor name -> the tensors that share its format."""
+    """Return tensor name -> the tensors that share its format."""
     head = {name: name for name in graph.shapes}
 
     def find(name: str) -> str:
@@ -121,7 +121,9 @@ def format_groups(
 
 
 def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
-    """The values of a tensor, lowest and highest, that the activations behind it let through."""
+    """Return the values of a tensor, lowest and highest, that the activations behind it let
+    through.
+    """
     low, high = -math.inf, math.inf
     while name not in graph.outputs and len(graph.readers(name)) == 1:
         (reader,) = graph.readers(name)

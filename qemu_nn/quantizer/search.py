@@ -106,7 +106,7 @@ def _keep(how: Search, chosen: Given, done: int) -> None:
 
 
 def _resumed(how: Search, given: Given) -> tuple[Given, int]:
-    """The decisions of an interrupted search, and how many there are."""
+    """Return the decisions of an interrupted search, and how many there are."""
     if how.resume is None or not how.resume.exists():
         return given, 0
     fields = parse_json(files.read_bytes(how.resume, _STATE_LIMIT), str(how.resume))

@@ -13,7 +13,7 @@ from ..runtime.evaluate import each_tensor
 
 
 def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Statistics]:
-    """Tensor name -> statistics over all batches [n, *graph.shape] of float data.
+    """Return tensor name -> statistics over all batches [n, *graph.shape] of float data.
 
     Raises Error where there is no data, and where the network's values are not finite.
     """

@@ -96,7 +96,7 @@ class Held:
 
 
 def seen_on(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
-    """What is known on inputs x."""
+    """Return what is known on inputs x."""
     ends = {}
     for name, values in each_tensor(graph, x):
         if values.ndim > 1:
@@ -146,7 +146,7 @@ def _round(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
 
 
 def _rounded(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
-    """Each layer in turn, on what the layers before it make of the data now."""
+    """Return each layer in turn, on what the layers before it make of the data now."""
     for name in held.turns(_layers(graph)):
         source = graph.node(name).inputs[0]
         node = held.graph.node(name)

@@ -58,7 +58,8 @@ def assign_addresses(
     trace: bool,
     constants: Collection[str] = (),
 ) -> Addresses:
-    """Addresses for every step; trace: what a call leaves of an input it destroys is returned.
+    """Return addresses for every step; trace: what a call leaves of an input it destroys is
+    returned.
 
     constants: inputs that stay as they are from run to run.
     """
@@ -87,7 +88,9 @@ def planned_addresses(
     alignment: int = ALIGNMENT,
     constants: Collection[str] = (),
 ) -> Addresses:
-    """Addresses for a network that brings none; scratch_bytes: what a step needs beside tensors."""
+    """Return addresses for a network that brings none; scratch_bytes: what a step needs beside
+    tensors.
+    """
     starts = (*graph.inputs, *graph.states)
     last_use = {**_last_uses(graph), **dict.fromkeys(constants, len(graph.nodes))}
     blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in starts}
@@ -126,7 +129,7 @@ def planned_addresses(
 
 
 def _last_uses(graph: Graph) -> dict[str, int]:
-    """Tensor -> the last call before or while which it must be intact."""
+    """Return tensor -> the last call before or while which it must be intact."""
     last_use, made = graph.made, graph.made
     reads = [(name, at) for at, node in enumerate(graph.nodes) for name in node.inputs]
     until = [(name, needed_until(graph.loops, made[name], at)) for name, at in reads]
@@ -137,7 +140,7 @@ def _last_uses(graph: Graph) -> dict[str, int]:
 
 
 def _shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:
-    """An input that the call may overwrite in place, because nothing reads it afterwards."""
+    """Return an input that the call may overwrite in place, because nothing reads it afterwards."""
     if not step.sizes.in_place:
         return None
     for name, size in zip(step.node.inputs, step.sizes.inputs):
@@ -213,7 +216,7 @@ def _firmware_addresses(
 
 
 def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _Resolve) -> Access:
-    """What one call touches, bounds and overlaps checked."""
+    """Return what one call touches, bounds and overlaps checked."""
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
     given = memory.calls[node.name]
@@ -254,8 +257,9 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
 
 
 def _device_row(step: Step, profile: Profile) -> Optional[Row]:
-    """The row that uses scratch memory as this device does, if it uses any: the model of the
-    device's own way, or where that is what defines the bits, the plain row."""
+    """Return the row that uses scratch memory as this device does, if it uses any: the model of the
+    device's own way, or where that is what defines the bits, the plain row.
+    """
     if profile.path != "dsp" or not step.node.function.scratch:
         return None
     rows = rows_of(step.row.op.name, step.row.op.type)

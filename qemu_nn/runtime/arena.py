@@ -40,7 +40,9 @@ class Arena:
     alignment: int
 
     def live(self, moment: int) -> int:
-        """Bytes of the buffers that live at this moment, each rounded up to the alignment."""
+        """Return bytes of the buffers that live at this moment, each rounded up to the
+        alignment.
+        """
         return sum(
             aligned(buffer.nbytes, self.alignment)
             for buffer in self.buffers
@@ -54,7 +56,9 @@ def aligned(nbytes: int, alignment: int) -> int:
 
 
 def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena:
-    """Offsets for all buffers; of buffers of one size, those that are listed last go first."""
+    """Return offsets for all buffers; of buffers of one size, those that are listed last go
+    first.
+    """
     sizes = [aligned(buffer.nbytes, alignment) for buffer in buffers]
     offsets = [0] * len(buffers)
     done: list[int] = []
@@ -82,7 +86,7 @@ class TensorArena:
 
 
 def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> TensorArena:
-    """The arena of a network as TensorFlow Lite Micro plans it.
+    """Return the arena of a network as TensorFlow Lite Micro plans it.
 
     scratch: layer -> what C calls the memory -> bytes. A tensor lives from the layer that makes it
     to the last that reads it, an output to the end, the input from the beginning; a layer's scratch

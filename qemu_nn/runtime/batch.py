@@ -13,7 +13,9 @@ PIECE = 64
 
 
 def inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:
-    """How many samples like these the session computes in a second, over at least `seconds`."""
+    """Return how many samples like these the session computes in a second, over at least
+    `seconds`.
+    """
     start, passes, spent = time.perf_counter(), 0, 0.0
     while spent < seconds:
         session.run(x)

@@ -64,7 +64,7 @@ class Tree(Generic[Result]):
         self._nodes[level, number] = value
 
     def result(self) -> Optional[Result]:
-        """All blocks merged, from the last to the first; None without any."""
+        """Return all blocks merged, from the last to the first; None without any."""
         whole = None
         for key in sorted(self._nodes):  # later blocks lie on lower levels
             node = self._nodes[key]
@@ -82,7 +82,8 @@ def reduce_blocks(
     progress: Optional[Progress] = None,
     total: Optional[int] = None,
 ) -> Optional[Result]:
-    """The results of a job on every block, merged in a tree that is the same wherever they ran.
+    """Return the results of a job on every block, merged in a tree that is the same wherever they
+    ran.
 
     job: takes a block; on a cluster it is pickled, and sent once to each worker. blocks: numbers or
     arrays, read as they are needed; each is pickled with its own task. merge: of two neighbours.
@@ -107,8 +108,9 @@ def each_block(
     progress: Optional[Progress] = None,
     total: Optional[int] = None,
 ) -> Iterator[Any]:
-    """The results of a job on every block in their order; the arguments are those of
-    reduce_blocks(). What is done before its turn waits here."""
+    """Yield the results of a job on every block in their order; the arguments are those of
+    reduce_blocks(). What is done before its turn waits here.
+    """
     early: dict[int, Any] = {}
     turn = 0
     with computing(job, client) as compute, closing(compute(blocks)) as done:
@@ -121,8 +123,9 @@ def each_block(
 
 @contextmanager
 def computing(job: Job, client: Any = None, threads: int = 1) -> Iterator[Compute]:
-    """A function that yields numbers and results of blocks as they are done; it can be called
-    again, and the job stays where it was sent. The arguments are those of reduce_blocks()."""
+    """Yield a function that yields numbers and results of blocks as they are done; it can be called
+    again, and the job stays where it was sent. The arguments are those of reduce_blocks().
+    """
     if client is not None:
         with _quiet():
             held = client.submit(_unpacked, pickle.dumps(job), __version__)
@@ -223,7 +226,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _unpacked(job: bytes, version: str) -> Any:
-    """The job on a worker, which must have the same arithmetic."""
+    """Return the job on a worker, which must have the same arithmetic."""
     if version != __version__:
         return _Failed(
             Error(f"a worker has qemu_nn {__version__}, but {version} is here: install the same")
@@ -232,7 +235,7 @@ def _unpacked(job: bytes, version: str) -> Any:
 
 
 def _done(job: Any, block: bytes) -> Any:
-    """A block on a worker."""
+    """Return a block on a worker."""
     if isinstance(job, _Failed):
         return job
     try:
@@ -242,7 +245,7 @@ def _done(job: Any, block: bytes) -> Any:
 
 
 def _values(client: Any, group: Sequence[tuple[int, Any]]) -> list[Any]:
-    """The results of blocks, or what the first of them raised, in a sentence."""
+    """Return the results of blocks, or what the first of them raised, in a sentence."""
     try:
         values = list(client.gather([future for _, future in group]))
     except Exception:
@@ -263,7 +266,7 @@ def _value(future: Any, number: int) -> Any:
 
 
 def _told(error: BaseException, number: int) -> BaseException:
-    """An error of the cluster in a sentence; any other as it is."""
+    """Return an error of the cluster in a sentence; any other as it is."""
     if type(error).__name__ == "KilledWorker":
         return Error(
             f"block {number} ended every worker that tried it, perhaps for want of memory: give "
@@ -278,13 +281,16 @@ def _told(error: BaseException, number: int) -> BaseException:
 
 
 def _threads(client: Any) -> int:
-    """Threads of all workers there are now; one, so that a cluster which starts gets its first."""
+    """Return threads of all workers there are now; one, so that a cluster which starts gets its
+    first.
+    """
     return max(1, sum(client.nthreads().values()))
 
 
 def cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:
-    """A client of dask: the given one, one for a scheduler's address, one of so many processes on
-    this machine that end with the block, or None where neither is given."""
+    """Return a client of dask: the given one, one for a scheduler's address, one of so many
+    processes on this machine that end with the block, or None where neither is given.
+    """
     if client is not None and workers is not None:
         raise Error("give client= or workers=, not both: a client has workers of its own")
     if workers is not None:

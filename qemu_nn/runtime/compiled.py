@@ -104,7 +104,9 @@ class Compiled:
         return built
 
     def _steps(self, plan: Plan) -> tuple[list[dict[str, Any]], list[int]]:
-        """All steps, jumps of loops between them; and where those of the plan are among them."""
+        """Return all steps, jumps of loops between them; and where those of the plan are among
+        them.
+        """
         steps: list[dict[str, Any]] = []
         at: list[int] = []
         begins: dict[int, int] = {}
@@ -127,7 +129,9 @@ class Compiled:
         return steps, at
 
     def _tasks(self, plan: Plan, steps: Any) -> Any:
-        """What several threads do of one sample: the parts of split steps, the others in chains."""
+        """Return what several threads do of one sample: the parts of split steps, the others in
+        chains.
+        """
         tasks: list[dict[str, Any]] = []
         first = 0
         for index, step in enumerate(plan.steps):
@@ -179,7 +183,7 @@ class Compiled:
     def _pack(
         self, step: Step, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
-        """The packed weights of a step; equal calls share theirs."""
+        """Return the packed weights of a step; equal calls share theirs."""
         node = step.node
         call = (step.row, bytes(ffi.buffer(step.params)), node.weights, node.bias)
         if call not in self._packed:
@@ -196,7 +200,7 @@ class Compiled:
         return Turn(self)
 
     def prepared(self, batch: Batch) -> Run:
-        """What computes the results for inputs and states of one shape, as one call of C."""
+        """Return what computes the results for inputs and states of one shape, as one call of C."""
         lead, samples, times, within = batch
         graph = self.plan.graph
         x = _like((*lead, self._plan.input_bytes), "uint8")
@@ -246,11 +250,11 @@ class Turn:
             offset += state.nbytes
 
     def states(self) -> dict[str, np.ndarray]:
-        """Copies of the states."""
+        """Return copies of the states."""
         return {name: state.copy() for name, state in self._states.items()}
 
     def run(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """The outputs of the next time step, for the bytes of its inputs."""
+        """Return the outputs of the next time step, for the bytes of its inputs."""
         results = {}
         for index, name, shape, dtype in self._results:
             results[name] = result = np.empty(shape, dtype)
@@ -264,7 +268,7 @@ class Turn:
 
 
 def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[Any], int]:
-    """Tensors that come one behind the other, each to its address; and the bytes of all."""
+    """Return tensors that come one behind the other, each to its address; and the bytes of all."""
     loads, offset = [], 0
     for address, tensor in zip(addresses, tensors):
         loads.append((offset, address, tensor.nbytes))
@@ -280,12 +284,12 @@ _QN_RUN = _address_of(ffi.addressof(lib, "qn_run"))
 
 
 def _like(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array of this shape and type that takes no memory."""
+    """Return an array of this shape and type that takes no memory."""
     return np.broadcast_to(np.empty((), dtype), shape)
 
 
 def _thread_pool(threads: int) -> Any:
-    """Threads that end with this object; NULL if there is but one, or no memory."""
+    """Return threads that end with this object; NULL if there is but one, or no memory."""
     pool = lib.qn_thread_pool_new(threads) if threads > 1 else NULL
     return ffi.gc(pool, lib.qn_thread_pool_free) if pool else NULL
 

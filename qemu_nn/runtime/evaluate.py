@@ -16,7 +16,7 @@ from .ordered import ordered
 
 
 def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
-    """Tensor name -> float array [N, *shape], of the outputs; of every tensor if traced.
+    """Return tensor name -> float array [N, *shape], of the outputs; of every tensor if traced.
 
     x: [N, *graph.shape]; float64 is computed as it is, anything else as float32. Raises Error for
     another shape and for NaN.
@@ -39,7 +39,9 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
 
 
 def in_order(graph: FloatGraph) -> FloatGraph:
-    """The network with sums whose order depends on nothing: neither threads nor other samples."""
+    """Return the network with sums whose order depends on nothing: neither threads nor other
+    samples.
+    """
     nodes = (replace(node, operator=ordered(node.operator)) for node in graph.nodes)
     return graph.with_nodes(nodes)
 
@@ -49,7 +51,8 @@ def each_tensor(
     x: Union[np.ndarray, Mapping[str, np.ndarray]],
     held: Optional[Callable[[str, np.ndarray], np.ndarray]] = None,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Name and values of every tensor in turn, inputs first; each is freed after its last use.
+    """Yield name and values of every tensor in turn, inputs first; each is freed after its last
+    use.
 
     x: of several inputs by their names. held: what a tensor's values become in its format.
     """

@@ -36,8 +36,8 @@ class Products:
         return ordered(self.operator)
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """The sums of integers x [N, ...]: float64, below 2^53, or float32, as exact and twice as
-        fast, where no sum can leave its 24 bits.
+        """Return the sums of integers x [N, ...]: float64, below 2^53, or float32, as exact and
+        twice as fast, where no sum can leave its 24 bits.
         """
         largest = max(-float(x.min(initial=0)), float(x.max(initial=0)))
         small = self._most * largest + self._start < 2**24

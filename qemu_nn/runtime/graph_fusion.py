@@ -57,7 +57,7 @@ def fold(graph: Graph, steps: Sequence[Step], profile: Profile) -> Folded:
 
 
 def _moved(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
-    """The loops around the calls that are left."""
+    """Return the loops around the calls that are left."""
     made, before = graph.made, [0] * (len(graph.nodes) + 1)
     for step in left:
         before[made[step.node.name] + 1] = 1
@@ -69,7 +69,7 @@ def _moved(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
 
 
 def _written(graph: Graph) -> set[str]:
-    """Tensors that another call than the one that makes them writes to."""
+    """Return tensors that another call than the one that makes them writes to."""
     return {
         name
         for node in graph.nodes
@@ -79,7 +79,7 @@ def _written(graph: Graph) -> set[str]:
 
 
 def _looked_at(graph: Graph) -> set[str]:
-    """Tensors that something else than a call reads."""
+    """Return tensors that something else than a call reads."""
     return {*graph.outputs, *(loop.condition for loop in graph.loops)}
 
 
@@ -87,7 +87,7 @@ def _looked_at(graph: Graph) -> set[str]:
 
 
 def _constants(graph: Graph, steps: Sequence[Step]) -> dict[str, np.ndarray]:
-    """What calls make that read nothing but each other's outputs."""
+    """Return what calls make that read nothing but each other's outputs."""
     found: dict[str, np.ndarray] = {}
     kept = _looked_at(graph) | _written(graph)
     for step in steps:
@@ -116,7 +116,9 @@ _NEUTRAL = {"minimum": 127, "maximum": -128}
 def _without_copies(
     graph: Graph, steps: Sequence[Step], constants: Mapping[str, np.ndarray]
 ) -> list[Step]:
-    """Calls left out that copy, where nothing writes to their input while the copy is read."""
+    """Return calls left out that copy, where nothing writes to their input while the copy is
+    read.
+    """
     if graph.loops:
         return list(steps)  # the copy of one turn may be read in the next one
     kept, last_read, writes = _looked_at(graph) | _written(graph), {}, []
@@ -139,7 +141,7 @@ def _without_copies(
 
 
 def _copied(step: Step, node: Node, constants: Mapping[str, np.ndarray]) -> Optional[str]:
-    """The input that the output of a call equals, if its kind of call says so."""
+    """Return the input that the output of a call equals, if its kind of call says so."""
     if node.function.op in ("reshape", "read_variable"):
         return node.inputs[0]
     if (node.function.op in _NEUTRAL) and node.function.type == "s8":
@@ -181,7 +183,7 @@ def _together(graph: Graph, one: Node, other: Node) -> bool:
 
 
 def _padded(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
-    """The layer on the image as it is before padding, if its row computes that."""
+    """Return the layer on the image as it is before padding, if its row computes that."""
     p, around = step.node.params, pad.node.params
     if step.row.op.params not in _WINDOWS or step.row.kind != "fast":
         return None

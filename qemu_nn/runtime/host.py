@@ -64,7 +64,7 @@ class Host:
             )
 
     def codes(self, x: Any, layout: Optional[str] = None) -> Codes:
-        """What Session.run() takes, of numbers as Network.predict() takes them.
+        """Return what Session.run() takes, of numbers as Network.predict() takes them.
 
         Parameters
         ----------
@@ -86,12 +86,12 @@ class Host:
         return self.prepared(x, layout)[0]
 
     def prepared(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
-        """The same, and whether x is a single sample and not a batch."""
+        """Return the same, and whether x is a single sample and not a batch."""
         codes, _, single = self._prepared(x, layout)
         return codes if len(codes) > 1 else codes[self.graph.input.name], single
 
     def gauges(self, x: Any, layout: Optional[str] = None) -> list[Gauge]:
-        """What such numbers look like in the formats of the inputs.
+        """Return what such numbers look like in the formats of the inputs.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Host:
         return gauges
 
     def reals(self, x: Any, layout: Optional[str] = None) -> np.ndarray:
-        """The real samples that numbers mean, as the float reference takes them.
+        """Return the real samples that numbers mean, as the float reference takes them.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Host:
         return real.reshape(*codes.shape[: len(self._axes)], *self.start[0])
 
     def scores(self, outputs: Arrays) -> dict[str, np.ndarray]:
-        """The real numbers that a network's outputs stand for.
+        """Return the floats that a network's outputs stand for.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Host:
         return real if self.reference is None else self._behind(self.reference, real)
 
     def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
-        """The same, but integers as they are where they stand for themselves.
+        """Return the same, but integers as they are where they stand for themselves.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Host:
         return (self.preprocessing and self.preprocessing.layout) or own
 
     def _unnamed(self, x: Any) -> Any:
-        """The samples alone, where they come under the name of the float network's input."""
+        """Return the samples alone, where they come under the name of the float network's input."""
         name = "" if self.reference is None else self.reference.input
         return x[name] if _names(x, name) else x
 
@@ -262,8 +262,9 @@ class Host:
     def _prepared(
         self, x: Any, layout: Optional[str]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], bool]:
-        """Codes of every input, the real numbers that were rounded to them, if they were, and
-        whether it is a single sample."""
+        """Return codes of every input, the floats that were rounded to them, if they were, and
+        whether it is a single sample.
+        """
         arrays = by_name(self.graph, self._unnamed(x), as_numbers)
         codes, reals, singles = {}, {}, []
         for tensor in self.graph.inputs:
@@ -284,7 +285,7 @@ class Host:
     def _device_reals(
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
     ) -> tuple[np.ndarray, bool]:
-        """The real values of the only input, from numbers that are not codes."""
+        """Return the real values of the only input, from numbers that are not codes."""
         real, single = self._reals(array, layout)
         lead = real.shape[: len(self._axes)]
         real = self._device_input(real) if self._prepares else real
@@ -293,7 +294,7 @@ class Host:
         return real.reshape(*lead, *tensor.shape), single
 
     def _reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
-        """Real samples, of numbers that are not codes."""
+        """Return real samples, of numbers that are not codes."""
         (shape, own), steps = self.start, self.preprocessing
         if steps is not None:
             array = resized(steps, array, shape, layout)
@@ -304,7 +305,7 @@ class Host:
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
     def _device_input(self, real: np.ndarray) -> np.ndarray:
-        """What the float network makes of real samples in front of the device's input."""
+        """Return what the float network makes of real samples in front of the device's input."""
         assert self.reference is not None
         expect_finite(real, "the input")
         x = real if real.dtype == np.float64 else real.astype(np.float32)
@@ -314,7 +315,7 @@ class Host:
         raise self._stranger()
 
     def _rounded(self, real: np.ndarray, tensor: Tensor) -> np.ndarray:
-        """Real numbers as integers; the NPU's kit rounds down."""
+        """Return floats as integers; the NPU's kit rounds down."""
         if tensor.dtype == "float32":
             return real.astype(np.float32)
         what = self._what(tensor)
@@ -330,7 +331,7 @@ class Host:
     # ---- integers to numbers ----
 
     def _behind(self, reference: FloatGraph, real: Arrays) -> dict[str, np.ndarray]:
-        """The float network's outputs, of the device's."""
+        """Return the float network's outputs, of the device's."""
         ways = {name: self._way(reference, name, real) for name in reference.outputs}
         ends = dict.fromkeys(end for end, _ in ways.values())  # in the order of the device's own
         devices = dict(zip(ends, self.graph.outputs))
@@ -348,7 +349,7 @@ class Host:
     def _way(
         self, reference: FloatGraph, name: str, real: Arrays
     ) -> tuple[str, tuple[Operator, ...]]:
-        """The tensor that the device computes of an output, and the operators behind it."""
+        """Return the tensor that the device computes of an output, and the operators behind it."""
         makers = {node.name: node for node in reference.nodes}
         operators: tuple[Operator, ...] = ()
         while name not in real and isinstance(makers[name].operator, _BEHIND):
@@ -374,7 +375,7 @@ def results(scores: Arrays, single: bool) -> Union[np.ndarray, dict[str, np.ndar
 def predicted(
     graph: FloatGraph, x: Any, layout: Optional[str] = None
 ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-    """The same of a float network, computed in numpy."""
+    """Return the same of a float network, computed in numpy."""
     array = as_numbers(x[graph.input] if _names(x, graph.input) else x, "the input")
     real, single = shaped(array, "the input", graph.shape, graph.layout, layout, graph.layout)
     expect_finite(real, "the input")
@@ -382,17 +383,17 @@ def predicted(
 
 
 def _names(x: Any, name: str) -> bool:
-    """Whether x holds the array of one input by its name."""
+    """True if x holds the array of one input by its name."""
     return isinstance(x, Mapping) and set(x) == {name}
 
 
 def _stands_for_itself(tensor: Tensor) -> bool:
-    """Whether a tensor holds integers whose format is not known."""
+    """True if a tensor holds integers whose format is not known."""
     return tensor.spelled is None and tensor.dtype != "float32"
 
 
 def _real(tensor: Tensor, values: np.ndarray) -> np.ndarray:
-    """What an output stands for, with the source file's order of axes."""
+    """Return what an output stands for, with the source file's order of axes."""
     real = values if tensor.dtype == "float32" else tensor.format.dequantize(values)
     return tensor.from_memory(real)
 
@@ -419,7 +420,7 @@ def resized(
 
 
 def _whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
-    """Numbers that stand for themselves, where the format is unknown."""
+    """Return numbers that stand for themselves, where the format is unknown."""
     low, high = limits(tensor.dtype)
     if not ((x >= low) & (x <= high) & (x == np.rint(x))).all():
         raise Error(

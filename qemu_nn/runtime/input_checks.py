@@ -106,7 +106,7 @@ class Gauge:
         return not self.counted or self._values >= _LEAST
 
     def sanity(self) -> Optional[Sanity]:
-        """What the inputs look like; None if there is nothing to say.
+        """Return what the inputs look like; None if there is nothing to say.
 
         Returns
         -------

@@ -22,7 +22,9 @@ State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 def by_name(
     graph: Graph, x: Inputs, read: Callable[[Any, str], np.ndarray] = as_array
 ) -> dict[str, np.ndarray]:
-    """Arrays by the names of a network's inputs; read: makes an array of what is given for one."""
+    """Return arrays by the names of a network's inputs; read: makes an array of what is given for
+    one.
+    """
     names = [tensor.name for tensor in graph.inputs]
     if isinstance(x, Mapping):
         if set(x) != set(names):
@@ -44,7 +46,7 @@ def _quoted(names: Sequence[object]) -> str:
 
 
 def rows(x: Inputs, piece: slice) -> Inputs:
-    """The same samples of all arrays."""
+    """Return the same samples of all arrays."""
     if isinstance(x, Mapping):
         return {name: np.asarray(part)[piece] for name, part in x.items()}
     if isinstance(x, (list, tuple)):
@@ -84,7 +86,7 @@ def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.
 
 
 def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
-    """All inputs as C takes them, one behind the other: uint8 [*axes, bytes]."""
+    """Return all inputs as C takes them, one behind the other: uint8 [*axes, bytes]."""
     parts = [x[tensor.name] for tensor in graph.inputs]
     lead = parts[0].shape[: len(axes)]
     if len(lead) < len(axes):
@@ -117,7 +119,7 @@ def _misfit(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> E
 
 
 def packed_reset(graph: Graph) -> np.ndarray:
-    """All states as they are after reset, as C takes them: uint8 [bytes]."""
+    """Return all states as they are after reset, as C takes them: uint8 [bytes]."""
     zeros = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in graph.states}
     return _joined([graph.arrays.get(name, values) for name, values in zeros.items()], 0)
 
@@ -125,7 +127,7 @@ def packed_reset(graph: Graph) -> np.ndarray:
 def packed_state(
     graph: Graph, state: Union[np.ndarray, Mapping[str, np.ndarray]], lead: tuple[int, ...]
 ) -> np.ndarray:
-    """All states as C takes them, one behind the other: uint8 [*lead, bytes]."""
+    """Return all states as C takes them, one behind the other: uint8 [*lead, bytes]."""
     tensors = graph.states
     if not tensors:
         if isinstance(state, Mapping) and not state:
@@ -148,7 +150,7 @@ def packed_state(
 
 
 def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
-    """The bytes of arrays, one behind the other behind the axes that they share."""
+    """Return the bytes of arrays, one behind the other behind the axes that they share."""
     lead = parts[0].shape[:axes]
     if math.prod(lead) == 1:  # which most live data are
         joined = bytearray().join([np.ascontiguousarray(part).data for part in parts])

@@ -51,7 +51,7 @@ def heed(left: threading.Event) -> None:
 
 @contextmanager
 def pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads for runs, which end when something is raised in the block."""
+    """Yield threads for runs, which end when something is raised in the block."""
     from concurrent.futures import ThreadPoolExecutor  # here, as few programs need it
 
     left = threading.Event()

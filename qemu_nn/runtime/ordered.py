@@ -46,7 +46,9 @@ def _packed(weights: np.ndarray) -> _Packed:
 
 
 def _sums(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
-    """The products [..., columns] of x [..., *taps], with so many axes of taps, and weights."""
+    """Return the products [..., columns] of x [..., *taps], with so many axes of taps, and
+    weights.
+    """
     assert x.dtype == weights.blocks.dtype
     assert x.dtype in (np.float32, np.float64)
     if not x.flags.aligned:
@@ -66,7 +68,7 @@ def _sums(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
 
 
 def _order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """The taps in the order of their addition, and where each part of them ends.
+    """Return the taps in the order of their addition, and where each part of them ends.
 
     With as many columns as taps there is one part.
     """
@@ -81,7 +83,7 @@ def _order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.ndarray:
-    """Where the elements of an array are, in elements from its first."""
+    """Return where the elements of an array are, in elements from its first."""
     places = np.zeros(1, np.int64)
     for length, stride in zip(shape, strides):
         places = np.add.outer(places, np.arange(length) * (stride // itemsize)).ravel()
@@ -98,7 +100,7 @@ class _Ordered:
         return {}
 
     def _all(self, dtype: np.dtype) -> _Packed:
-        """All weights of each output as one column."""
+        """Return all weights of each output as one column."""
         if dtype not in self._kept:
             columns = self.weights.reshape(len(self.weights), -1).T
             self._kept[dtype] = _packed(columns.astype(dtype))
@@ -122,14 +124,14 @@ class OrderedDense(_Ordered, Dense):
     """A fully connected layer without BLAS."""
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """One product of matrices."""
+        """Return one product of matrices."""
         (x,) = inputs
         result = _sums(x, 1, self._all(x.dtype))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
 
 
 def ordered(operator: Operator) -> Operator:
-    """The operator with sums in one order."""
+    """Return the operator with sums in one order."""
     for kind, other in ((Conv, OrderedConv), (Dense, OrderedDense)):
         if type(operator) is kind:
             return other(**{field.name: getattr(operator, field.name) for field in fields(kind)})

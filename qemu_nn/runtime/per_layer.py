@@ -36,7 +36,9 @@ class Calls:
         return Graph(self._graph.name, (start,), (alone,), (node.name,), arrays)
 
     def run(self, node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
-        """The output [N, ...] of one call, of the device's build, on integer inputs [N, ...]."""
+        """Return the output [N, ...] of one call, of the device's build, on integer inputs [N,
+        ...].
+        """
         if node.name in self._sessions:
             session = self._sessions[node.name]
             shape = session.graph.input.shape

@@ -72,7 +72,7 @@ class Plan:
         return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
 
     def __str__(self) -> str:
-        """One line for each step: the layer, the row that computes it, and why that one."""
+        """Return one line for each step: the layer, the row that computes it, and why that one."""
         rows = [f"{step.row} ({step.row.kind})" for step in self.steps]
         widths = [max(map(len, column)) for column in ([s.node.name for s in self.steps], rows)]
         return "\n".join(
@@ -135,7 +135,9 @@ def plan(
 
 
 def _faults(graph: Graph, profile: Profile) -> list[str]:
-    """Layers in whose calls builds of Arm's library stop the core, or do what nobody expects."""
+    """Return layers in whose calls builds of Arm's library stop the core, or do what nobody
+    expects.
+    """
     faults = [
         (node.name, fault)
         for node in graph.nodes
@@ -163,7 +165,7 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
 
 
 def _in_parts(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
-    """The large steps split, if that is worth it."""
+    """Return the large steps split, if that is worth it."""
     in_parts = []
     for step in steps:
         parts = split.parts(step.row, step.params, step.cost, threads)
@@ -176,7 +178,9 @@ def _in_parts(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
 def _at_addresses(
     steps: Iterable[Step], addresses: Addresses, profile: Profile, variant: Optional[str]
 ) -> tuple[Step, ...]:
-    """The steps at their addresses, on the device's own rows where a call reads its scratch."""
+    """Return the steps at their addresses, on the device's own rows where a call reads its
+    scratch.
+    """
     addressed = []
     for step, offsets in zip(steps, addresses.calls):
         row = offsets.row or step.row
@@ -207,7 +211,7 @@ def _may_be_split(step: Step, offsets: Offsets) -> bool:
 
 
 def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps, rectifiers left out where the row before can apply them too."""
+    """Yield the steps, rectifiers left out where the row before can apply them too."""
     index = 0
     while index < len(steps):
         step, follower = steps[index], steps[index + 1] if index + 1 < len(steps) else None
@@ -246,7 +250,7 @@ def _stores(
 
 
 def _clobbered(step: Step) -> Tensor:
-    """The destroyed input of a call as a tensor, in the input's shape."""
+    """Return the destroyed input of a call as a tensor, in the input's shape."""
     array = step.node.function.inputs[0]
     return Tensor(f"{CLOBBER}{step.node.name}", array.shape(step.node.params), array.dtype)
 
@@ -262,7 +266,7 @@ def _reason(
     params: Any,
     variant: Optional[str],
 ) -> str:
-    """Why `row` runs of all `rows` of its op, which stand best first.
+    """Return why `row` runs of all `rows` of its op, which stand best first.
 
     chosen: the planner's choice before it knew the memory. variant: what the user asked for.
     """
@@ -280,7 +284,7 @@ def _reason(
 
 
 def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, variant: str) -> str:
-    """Why no call of a network runs on a row of this name, and which names would.
+    """Return why no call of a network runs on a row of this name, and which names would.
 
     calls: each row that computes a call of the network, and its parameters.
     """
@@ -298,7 +302,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
 
 
 def _unfit(row: Row, params: Any) -> str:
-    """Why a row is passed over."""
+    """Return why a row is passed over."""
     missing = row.cpu & ~cpu_features()
     if not missing:
         takes = row.takes(params)

@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 
 
 def as_numbers(x: Any, name: str) -> np.ndarray:
-    """An array of real numbers: of a torch tensor, of what has `__array__` or DLPack, of lists.
+    """Return an array of floats: of a torch tensor, of what has `__array__` or DLPack, of lists.
 
     Raises Error, which begins with the name, for strings, objects, complex numbers, and for rows of
     different lengths.
@@ -53,7 +53,7 @@ def _as_array(x: Any, name: str) -> np.ndarray:
 
 
 def _foreign(part: Any) -> bool:
-    """Whether an array of a library of its own."""
+    """True if an array of a library of its own."""
     return not isinstance(part, (np.ndarray, np.generic)) and (
         hasattr(part, "__array__") or hasattr(part, "__dlpack__")
     )
@@ -68,7 +68,8 @@ def shaped(
     default: Optional[str] = None,
     axes: Sequence[str] = ("N",),
 ) -> tuple[np.ndarray, bool]:
-    """Samples as an array [*axes, *shape], and whether x was a single one, without the first axis.
+    """Return samples as an array [*axes, *shape], and whether x was a single one, without the first
+    axis.
 
     layout: that of `shape`, if it is an image. given: the layout of x; without one its shape tells,
     and `default` where it fits both. An axis of one channel may be missing, and each sample may be
@@ -113,7 +114,7 @@ Form = tuple[Optional[str], Shape, Shape]
 
 
 def _forms(shape: Shape, layout: Optional[str], given: Optional[str]) -> Iterator[Form]:
-    """The network's own first."""
+    """Yield the network's own first."""
     if given is not None:
         one_of(("NHWC", "NCHW"), given, "layout")
     wholes: dict[Optional[str], Shape] = {layout: shape}

@@ -172,7 +172,7 @@ class Session:
         return self._run(x, state, trace)
 
     def _run(self, x: Inputs, state: State, trace: bool) -> dict[str, np.ndarray]:
-        """What run() does for whatever it may be given."""
+        """Return what run() does for whatever it may be given."""
         if type(x) is not np.ndarray or not self._one:
             named = by_name(self.graph, x)
             x = named[self.graph.input.name] if self._one else packed(self.graph, named, self._axes)
@@ -191,7 +191,7 @@ class Session:
         return results
 
     def _learned(self, x: np.ndarray, trace: bool) -> Run:
-        """What runs inputs of a new shape."""
+        """Return what runs inputs of a new shape."""
         batch = self._measured(x)
         run = self._traced.prepared(batch) if trace else self._prepared(batch)
         if len(self._known) >= _MOST_SHAPES:
@@ -200,7 +200,7 @@ class Session:
         return run
 
     def _prepared(self, batch: Batch) -> Run:
-        """What computes a batch: as many samples in a call as the network gains from."""
+        """Return what computes a batch: as many samples in a call as the network gains from."""
         left, parts = batch.samples, []
         for size in self._many:
             groups, left = divmod(left, size)
@@ -213,7 +213,7 @@ class Session:
         return parts[0][1] if len(parts) == 1 else _one_after_the_other(parts)
 
     def _computing(self, size: int, groups: int) -> Run:
-        """What computes groups of `size` samples."""
+        """Return what computes groups of `size` samples."""
         many = self._many[size]
         if not isinstance(many, Compiled):
             many = self._many[size] = Compiled(
@@ -315,7 +315,9 @@ class Session:
 
 
 def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
-    """A session for traced runs for every profile but the wanted one that can run this network."""
+    """Return a session for traced runs for every profile but the wanted one that can run this
+    network.
+    """
     sessions = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
@@ -328,7 +330,8 @@ def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
 
 
 def random_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
-    """Inputs over the whole range, [count, *shape], always the same; a list, if there are several.
+    """Return inputs over the whole range, [count, *shape], always the same; a list, if there are
+    several.
 
     [count, steps, *shape] for a recurrent network.
     """
@@ -348,7 +351,7 @@ _COUNTS = {
 
 
 def _one_after_the_other(parts: Sequence[tuple[int, Run]]) -> Run:
-    """What computes samples in parts: how many each has, and what computes them."""
+    """Return what computes samples in parts: how many each has, and what computes them."""
     ends = list(accumulate(count for count, _ in parts))
 
     def run(x: Inputs) -> Optional[dict[str, np.ndarray]]:
@@ -368,7 +371,8 @@ def _never(_: Inputs) -> None:
 
 
 def batched(graph: Graph, count: int) -> Optional[Graph]:
-    """The graph, of one build, whose one sample is `count` samples of this one, one after another.
+    """Return the graph, of one build, whose one sample is `count` samples of this one, one after
+    another.
 
     None where a call does not take several, or would read its weights once for each of them all the
     same: what gains are fully connected layers.

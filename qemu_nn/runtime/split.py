@@ -33,14 +33,14 @@ _ALIGNMENT = 64
 
 
 def microseconds(row: Row, macs: int, sizes: Sizes) -> float:
-    """What a call takes, about."""
+    """Return what a call takes, about."""
     any_host = "portable" if row.kind == "fast" else "plain"
     products, moved = _PACES["wide" if row.cpu & _WIDE else "fast" if row.cpu else any_host]
     return macs / products + (sum(sizes.inputs) + sizes.output) / moved
 
 
 def parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part, ...]:
-    """The parts of a call that takes `cost` microseconds; none where it stays whole."""
+    """Return the parts of a call that takes `cost` microseconds; none where it stays whole."""
     grain = ffi.new("int32_t *")
     units = lib.qn_units(lib.qn_kernel_at(row.index), params, grain)
     count = min(threads * _SHARES, int(cost / _PART), units // 2)
@@ -60,7 +60,9 @@ class Cut(NamedTuple):
 
 
 def cut(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
-    """A part of a C step, or of one that has parameters alone; None: there is no such part."""
+    """Return a part of a C step, or of one that has parameters alone; None: there is no such
+    part.
+    """
     if step is None:
         step = ffi.new("qn_step *", {"kernel": lib.qn_kernel_at(row.index), "params": params})
     own, made, scratch = (ffi.new(f"{what} *") for what in (row.op.params, "qn_step", "int64_t"))
@@ -74,7 +76,7 @@ def worthwhile(costs: float) -> bool:
 
 
 def scratch_of_part(row: Row, params: Any, parts: tuple[Part, ...]) -> int:
-    """Bytes from one part's scratch memory to the next one's."""
+    """Return bytes from one part's scratch memory to the next one's."""
     found = (cut(row, params, part) for part in parts)
     most = max((each.scratch for each in found if each), default=0)
     return -(-most // _ALIGNMENT) * _ALIGNMENT

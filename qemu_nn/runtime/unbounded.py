@@ -38,7 +38,7 @@ class Unlimited:
         return None if operator is None else Products(operator)
 
     def accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
-        """The sums over integers x [N, ...], with bias and rounding; None without weights.
+        """Return the sums over integers x [N, ...], with bias and rounding; None without weights.
 
         Exact, and not wrapped, in a floating type that holds them.
         """
@@ -54,7 +54,8 @@ class Unlimited:
     def unsaturated(
         self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
-        """The output [N, ...] for these inputs; None where the call does not add or multiply.
+        """Return the output [N, ...] for these inputs; None where the call does not add or
+        multiply.
 
         sums: its accumulators, if it has some.
         """
@@ -74,7 +75,9 @@ class Unlimited:
 
 
 def _rounding(node: Node, profile: Profile) -> float:
-    """The term that is added before the shift down; csrc/common/fixed.h has its corner at 31."""
+    """Return the term that is added before the shift down; csrc/common/fixed.h has its corner at
+    31.
+    """
     shift = node.params["out_shift"]
     if profile.rounding == "truncate":
         return 0.0
@@ -82,7 +85,9 @@ def _rounding(node: Node, profile: Profile) -> float:
 
 
 def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
-    """A convolution or fully connected layer as an operator on integers; None for all others."""
+    """Return a convolution or fully connected layer as an operator on integers; None for all
+    others.
+    """
     if node.function.product is None:
         return None
     return node.function.product(node.params, graph.arrays[node.weights or ""])

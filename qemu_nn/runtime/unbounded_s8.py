@@ -19,12 +19,14 @@ def is_affine(graph: Graph) -> bool:
 
 
 def factors(graph: Graph, node: Node) -> np.ndarray:
-    """What the sums of each output channel are multiplied by: multiplier * 2^(shift - 31)."""
+    """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
+    31).
+    """
     return float_semantics.factors(node.function, node.params, graph.arrays.get(node.bias or ""))
 
 
 def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
-    """The biases of an s8 or s16 layer, in steps of its products."""
+    """Return the biases of an s8 or s16 layer, in steps of its products."""
     return float_semantics.bias_row(node.function, graph.arrays.get(node.bias or ""))
 
 
@@ -34,7 +36,7 @@ def has_wide_sums(graph: Graph, node: Node) -> bool:
 
 
 def accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Products) -> np.ndarray:
-    """The sums of a node with weights over integers x [N, ...], with bias."""
+    """Return the sums of a node with weights over integers x [N, ...], with bias."""
     shape = node.function.inputs[0].shape(node.params)  # batches come first
     offset = 0 if node.function.type == "s16" else node.params["input_offset"]
     sums = layer.of(x.astype(np.int32).reshape(-1, *shape[1:]) + offset)
@@ -47,7 +49,7 @@ def accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Products) -> np
 def unsaturated(
     graph: Graph, node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
 ) -> Optional[np.ndarray]:
-    """The output [N, ...], as if its elements could hold any integer.
+    """Return the output [N, ...], as if its elements could hold any integer.
 
     Exact but for the rounding of its last step.
     """
@@ -73,7 +75,7 @@ def unsaturated(
 
 
 def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
-    """Another scale, above zero and below it."""
+    """Return another scale, above zero and below it."""
     params = node.params
     names = ("identity_", "alpha_") if node.function.op == "leaky_relu" else ("", "")
     above, below = (

@@ -82,8 +82,9 @@ class Builder:
     def _source(
         self, name: str, array: Array, params: Mapping[str, int], table: Optional[np.ndarray]
     ) -> str:
-        """The latest tensor of this type; an input where there is none, a state, or a constant:
-        places, or the table of this name."""
+        """Return the latest tensor of this type; an input where there is none, a state, or a
+        constant: places, or the table of this name.
+        """
         if array.below:
             table = self._rng.integers(array.below, size=array.shape(params)).astype(array.dtype)
         if table is not None:
@@ -96,7 +97,7 @@ class Builder:
         return own.name
 
     def _constant(self, name: str, values: np.ndarray) -> str:
-        """A call that brings these values."""
+        """Return a call that brings these values."""
         self._arrays[f"{name}_weights"] = values.ravel()
         constant = FUNCTIONS[f"tflm_constant_{'f32' if values.dtype.kind == 'f' else 's32'}"]
         output = Tensor(name, values.shape, str(values.dtype))
@@ -106,7 +107,9 @@ class Builder:
     def _weigh(
         self, name: str, weights: Array, outputs: int, params: dict[str, int]
     ) -> dict[str, str]:
-        """Weights that use at least half of their range, and a bias of a quarter of the signal."""
+        """Return weights that use at least half of their range, and a bias of a quarter of the
+        signal.
+        """
         shape, dtype = weights.shape(params), weights.dtype
         most, terms = int(np.iinfo(dtype).max), math.prod(shape) // outputs
         gain = math.sqrt(3) * _SIGNAL * self._unit / (self._rms * math.sqrt(terms))
@@ -161,7 +164,7 @@ class Builder:
         self.call("softmax", "arm_softmax_q7", {"dim_vec": math.prod(self._last.shape)})
 
     def graph(self) -> Graph:
-        """The network so far; its output is the last tensor."""
+        """Return the network so far; its output is the last tensor."""
         nodes = tuple(self._nodes)
         states = tuple(self._states)
         last = nodes[-1].name

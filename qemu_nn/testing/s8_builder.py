@@ -42,7 +42,9 @@ class AffineBuilder:
         self.last = "input"
 
     def pad(self, name: str) -> str:
-        """A border of one pixel of zeros around the last tensor, as PyTorch's exporters have it."""
+        """Return a border of one pixel of zeros around the last tensor, as PyTorch's exporters have
+        it.
+        """
         source = self._tensors[self.last]
         height, width, channels = source.shape
         sizes = {"input_n": 1, "input_h": height, "input_w": width, "input_c": channels}
@@ -62,7 +64,7 @@ class AffineBuilder:
         relu: bool = True,
         source: Optional[str] = None,
     ) -> str:
-        """A convolution of the last tensor, or of `source`."""
+        """Return a convolution of the last tensor, or of `source`."""
         source = source or self.last
         window, out = self._window(source, kernel, stride)
         depth = self._tensors[source].shape[-1]
@@ -70,20 +72,20 @@ class AffineBuilder:
         return self._weighted(name, "arm_convolve_wrapper_s8", source, own, (*out, channels), relu)
 
     def depthwise(self, name: str, kernel: tuple[int, int], stride: int = 1) -> str:
-        """A depthwise convolution of the last tensor, rectified."""
+        """Return a depthwise convolution of the last tensor, rectified."""
         window, out = self._window(self.last, kernel, stride)
         shape = (*out, self._tensors[self.last].shape[-1])
         function = "arm_depthwise_conv_wrapper_s8"
         return self._weighted(name, function, self.last, {**window, "ch_mult": 1}, shape, True)
 
     def dense(self, name: str, rows: int, relu: bool = True) -> str:
-        """A fully connected layer on all of the last tensor."""
+        """Return a fully connected layer on all of the last tensor."""
         columns = math.prod(self._tensors[self.last].shape)
         own = {"batches": 1, "input_c": columns, "output_c": rows, "filter_offset": 0}
         return self._weighted(name, "arm_fully_connected_s8", self.last, own, (rows,), relu)
 
     def add(self, name: str, first: str, second: str, relu: bool = True) -> str:
-        """The sum of two tensors."""
+        """Return the sum of two tensors."""
         a, b = self._tensors[first], self._tensors[second]
         range, zero = (_RECTIFIED, -128) if relu else (_SIGNED, 0)
         output = Tensor(name, a.shape, "int8", scale=range, zero_point=zero)
@@ -99,7 +101,7 @@ class AffineBuilder:
         return self._append("arm_elementwise_add_s8", params, (first, second), output, _SIGNAL)
 
     def average(self, name: str) -> str:
-        """The average of each channel of the last tensor."""
+        """Return the average of each channel of the last tensor."""
         source = self._tensors[self.last]
         height, width, channels = source.shape
         sides = {"input_h": height, "input_w": width, "filter_h": height, "filter_w": width}
@@ -118,7 +120,7 @@ class AffineBuilder:
         return self._append("arm_softmax_s8", params, (self.last,), output, _SIGNAL)
 
     def graph(self) -> Graph:
-        """The network so far; its output is the last tensor."""
+        """Return the network so far; its output is the last tensor."""
         return Graph(self._name, (self._input,), tuple(self._nodes), (self.last,), self._arrays)
 
     def _window(
@@ -145,7 +147,7 @@ class AffineBuilder:
         shape: tuple[int, ...],
         relu: bool,
     ) -> str:
-        """A layer with random weights whose multipliers bring its sums to _SIGNAL."""
+        """Return a layer with random weights whose multipliers bring its sums to _SIGNAL."""
         declared, zero = FUNCTIONS[function], -128 if relu else 0
         offsets = {"input_offset": -self._tensors[source].zero_point, "output_offset": zero}
         params = {**own, **offsets, **_WHOLE}

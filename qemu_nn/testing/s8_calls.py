@@ -20,7 +20,7 @@ def is_affine(function: Function) -> bool:
 def affine_arrays(
     rng: np.random.Generator, function: Function, params: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """Weights and bias of a call, by role, that keep the output's signal in its range."""
+    """Return weights and bias of a call, by role, that keep the output's signal in its range."""
     found = {}
     if function.weights is not None:
         parts = {}

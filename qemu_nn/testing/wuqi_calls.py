@@ -12,7 +12,7 @@ from ..functions import Function
 def npu_arrays(
     rng: np.random.Generator, function: Function, params: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
-    """Weights and bias of a call, by role; its sums fit 32 bits."""
+    """Return weights and bias of a call, by role; its sums fit 32 bits."""
     found = {}
     if function.weights is not None:
         limits = np.iinfo(function.weights.dtype)

@@ -35,7 +35,7 @@ def check_callables(loss_fn: Any, optimizer: Any) -> None:
 def made_optimizer(
     make: Optional[Callable[..., Any]], parameters: Sequence[Tensor], rate: float = 0.001
 ) -> torch.optim.Optimizer:
-    """What a user's function makes of the parameters; without one Adam."""
+    """Return what a user's function makes of the parameters; without one Adam."""
     made = torch.optim.Adam(parameters, lr=rate) if make is None else make(parameters)
     if not isinstance(made, torch.optim.Optimizer):
         raise Error(f"optimizer returned a {type(made).__name__}; {OPTIMIZER}")
@@ -45,7 +45,7 @@ def made_optimizer(
 
 
 def made_loss(loss_fn: Callable[..., Any], outputs: Any, targets: np.ndarray) -> Tensor:
-    """The scalar that a user's function makes of outputs and targets."""
+    """Return the scalar that a user's function makes of outputs and targets."""
     given = targets.astype(np.float32) if targets.dtype.kind == "f" else targets
     if given.dtype.kind in "iub":
         given = given.astype(np.int64)
@@ -78,7 +78,9 @@ def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> Non
 
 
 def event_writer(log_dir: Path) -> Any:
-    """A writer of TensorBoard's files; None, and a printed line, where it is not installed."""
+    """Return a writer of TensorBoard's files; None, and a printed line, where it is not
+    installed.
+    """
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:

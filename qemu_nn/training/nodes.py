@@ -45,13 +45,13 @@ class _Held(Function):
 
 
 def instead(smooth: Tensor, exact: Tensor) -> Tensor:
-    """The second value, with the gradient of the first."""
+    """Return the second value, with the gradient of the first."""
     result: Tensor = _Instead.apply(smooth, exact)
     return result
 
 
 def held(smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """The value `exact`, which a device makes of a real one in a format of this step.
+    """Return the value `exact`, which a device makes of a real one in a format of this step.
 
     low, high: between them the format does not saturate. The gradient reaches `smooth` between
     them, and `step` everywhere: (exact - smooth) / step between them, and beyond them the integer.
@@ -62,12 +62,12 @@ def held(smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor)
 
 
 def whole(x: Tensor) -> Tensor:
-    """The nearest integers, with the gradient of x."""
+    """Return the nearest integers, with the gradient of x."""
     return instead(x, torch.round(x))
 
 
 def free_name(module: nn.Module, name: str) -> str:
-    """A name for a layer's module that no attribute of the network has."""
+    """Return a name for a layer's module that no attribute of the network has."""
     name = name.replace(".", "_") or "_"
     while hasattr(module, name):
         name += "_"

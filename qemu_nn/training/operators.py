@@ -43,7 +43,7 @@ _ELEMENTWISE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def weighted(operator: Operator, x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
-    """A convolution or fully connected layer with other weights and another bias."""
+    """Return a convolution or fully connected layer with other weights and another bias."""
     if isinstance(operator, Dense):
         return F.linear(x, weight, bias)
     assert isinstance(operator, Conv)
@@ -54,7 +54,9 @@ def weighted(operator: Operator, x: Tensor, weight: Tensor, bias: Optional[Tenso
 
 
 def computed(operator: Operator, *inputs: Tensor) -> Tensor:
-    """The output of an operator without weights; ModelError for one that is not known here."""
+    """Return the output of an operator without weights; ModelError for one that is not known
+    here.
+    """
     kind = type(operator)
     for known, function in _FUNCTIONS.items():
         if issubclass(kind, known):
@@ -64,7 +66,7 @@ def computed(operator: Operator, *inputs: Tensor) -> Tensor:
 
 
 def _surrounded(image: Tensor, pads: Pads, value: float) -> Tensor:
-    """Images NCHW with cells of one value around them; negative pads crop."""
+    """Return images NCHW with cells of one value around them; negative pads crop."""
     top, left, bottom, right = pads
     return F.pad(image, (left, right, top, bottom), value=value)
 
@@ -140,5 +142,5 @@ _FUNCTIONS: Mapping[type, Callable[..., Tensor]] = {
 
 
 def as_tensor(values: Any) -> Tensor:
-    """Real numbers as float32."""
+    """Return floats as float32."""
     return torch.from_numpy(np.ascontiguousarray(values, np.float32))

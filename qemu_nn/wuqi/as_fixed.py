@@ -20,7 +20,7 @@ from .tables import FRACS, of_codes, of_distances
 def fixed_graph(
     layers: Sequence[Layer], params: Params, bitwidth: int, hw_aligned: bool = True
 ) -> Graph:
-    """The device's network of a quantized list of layers; every feature tensor has its name.
+    """Return the device's network of a quantized list of layers; every feature tensor has its name.
 
     params: quantized weights and biases, fractions and signs, as §3.2 of the manual names them.
     Raises ModelError that names the layer where a parameter is missing or the NPU lacks the layer.

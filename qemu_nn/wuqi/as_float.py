@@ -40,7 +40,7 @@ _SIMPLE: dict[str, Operator] = {
 
 
 def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
-    """The network of a list of layers; its tensors are those of the layers.
+    """Return the network of a list of layers; its tensors are those of the layers.
 
     params: float weights and biases by name. Raises ModelError that names the layer.
     """
@@ -61,7 +61,7 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
 
 
 def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
-    """The float weights or bias of a layer; ModelError where there are no finite numbers."""
+    """Return the float weights or bias of a layer; ModelError where there are no finite numbers."""
     key = f"{layer.name}_{role}"
     if key not in params:
         raise ModelError(f"the parameters lack {key!r}")
@@ -75,7 +75,7 @@ def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
 
 
 def shaped_parameter(layer: Layer, role: str, params: Params, source: Shape) -> np.ndarray:
-    """The same in the layer's own shape, [outputs, depth, height, width] or [channels].
+    """Return the same in the layer's own shape, [outputs, depth, height, width] or [channels].
 
     source: the shape of the tensor that it reads.
     """
@@ -85,7 +85,7 @@ def shaped_parameter(layer: Layer, role: str, params: Params, source: Shape) -> 
 def _nodes(
     layer: Layer, params: Params, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
-    """Name, operator and inputs of what a layer becomes."""
+    """Yield name, operator and inputs of what a layer becomes."""
     inputs, tops, kind = layer.bottoms, layer.tops, layer.type
     if kind == "Input":
         raise ModelError(f"layer {layer.name!r} is a second Input")
@@ -103,7 +103,7 @@ def _nodes(
 
 
 def _operator(layer: Layer, params: Params, shape: Shape) -> Operator:
-    """The operator of a layer that is a single one."""
+    """Return the operator of a layer that is a single one."""
     if layer.type in _SIMPLE:
         return _SIMPLE[layer.type]
     own = layer.attributes()
@@ -129,7 +129,9 @@ def _bias(layer: Layer, params: Params, source: Shape) -> Optional[np.ndarray]:
 def _windowed(
     layer: Layer, params: Params, source: str, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
-    """A convolution or pooling; rows and columns that a negative pad drops are cut off first."""
+    """Yield a convolution or pooling; rows and columns that a negative pad drops are cut off
+    first.
+    """
     own, top = layer.attributes(), layer.tops[0]
     north, south, west, east = own["pad"]
     if min(south, east) < 0:

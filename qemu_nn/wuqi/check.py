@@ -39,7 +39,8 @@ def warnings(
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
 ) -> list[str]:
-    """A sentence for each limit that the network breaks and each float parameter that is wrong.
+    """Return a sentence for each limit that the network breaks and each float parameter that is
+    wrong.
 
     bitwidth: 8 or 16; None: that of the fixed-point parameters, and without these the limits of
     both.
@@ -186,7 +187,7 @@ def _by_width(
 
 
 def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
-    """Layers of several tensors."""
+    """Yield layers of several tensors."""
     inputs = [name for other in layer_list if other.type == "Input" for name in other.tops]
     if any(name in inputs for name in layer.bottoms):
         yield "it may not be the first layer"
@@ -212,7 +213,7 @@ def _is_sum(layer: Optional[Layer]) -> bool:
 
 
 def widths(params: Mapping[str, Any]) -> list[int]:
-    """The bit widths that the quantized weights and biases may have, the likeliest first."""
+    """Return the bit widths that the quantized weights and biases may have, the likeliest first."""
     arrays = [np.asarray(value) for key, value in params.items() if "_quant_" in key]
     for width in (8, 16):
         if any(array.dtype == np.dtype(f"int{width}") for array in arrays):
@@ -224,7 +225,7 @@ def widths(params: Mapping[str, Any]) -> list[int]:
 def _lowering_error(
     layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: Optional[int]
 ) -> list[str]:
-    """The error of building the fixed-point network, if there is one."""
+    """Return the error of building the fixed-point network, if there is one."""
     assert bitwidth is not None
     try:
         fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)

@@ -39,7 +39,7 @@ _ROWS = {
 def distribution(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, np.ndarray]]:
-    """What analyze_tensor_distribution() returns and writes."""
+    """Return what analyze_tensor_distribution() returns and writes."""
     stats: dict[str, Union[float, np.ndarray]] = {}
     for name, target in targets.items():
         moments = target.moments
@@ -58,7 +58,7 @@ def distribution(
 
 
 def _columns(name: str, target: Target) -> Iterator[list[Any]]:
-    """The columns of prob.csv: centres, and shares of the values."""
+    """Yield the columns of prob.csv: centres, and shares of the values."""
     for histogram in target.histograms:
         yield [f"{name}_val", *histogram.pairs[0].tolist()]
         yield [f"{name}_prob", *histogram.shares.tolist()]
@@ -67,7 +67,7 @@ def _columns(name: str, target: Target) -> Iterator[list[Any]]:
 def comparison(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, int]]:
-    """What compare_float_and_quant() returns and writes."""
+    """Return what compare_float_and_quant() returns and writes."""
     figures_of = {name: target.errors.figures() for name, target in targets.items()}
     for name, target in targets.items():
         if target.histograms:
@@ -88,7 +88,7 @@ def comparison(
 
 
 def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """The divergence of Kullback and Leibler, in bits."""
+    """Return the divergence of Kullback and Leibler, in bits."""
     used = p > 0
     return float((p[used] * np.log2(p[used] / (q[used] + _NO_SHARE))).sum())
 

@@ -86,7 +86,7 @@ class Errors:
         self.wrong += int(np.count_nonzero(wrong))
 
     def figures(self) -> dict[str, float]:
-        """The figures, by the endings of compare_float_and_quant()'s names."""
+        """Return the figures, by the endings of compare_float_and_quant()'s names."""
         mean = {name: getattr(self, name) / self.count for name in ("real", "fixed", "square")}
         ratio = (mean["real"] + _NO_ERROR) / (mean["square"] + _NO_ERROR)
         return {

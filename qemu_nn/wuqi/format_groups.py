@@ -38,7 +38,8 @@ class FormatGroup:
 
 
 def format_groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, FormatGroup]:
-    """Tensor -> its group. Raises ModelError where the hardware asks for two fractions at once.
+    """Return tensor -> its group. Raises ModelError where the hardware asks for two fractions at
+    once.
 
     A tensor that only a ReLU reads decides nothing: what the ReLU cuts off may saturate.
     """

@@ -36,7 +36,7 @@ Loaded = tuple[list[Layer], dict[str, Any]]
 
 
 def from_float(graph: FloatGraph) -> Loaded:
-    """The layers and float parameters that compute a float network.
+    """Return the layers and float parameters that compute a float network.
 
     Only a softmax at the end has a layer; it warns with a DeviceWarning, because packing makes it a
     LogSoftmax.
@@ -61,7 +61,7 @@ class _Converter:
         self.images: dict[str, tuple[int, int, int]] = {}
 
     def converted(self) -> Loaded:
-        """The layers and parameters of the whole network."""
+        """Return the layers and parameters of the whole network."""
         start = self.graph.input
         height, width, channels = as_image(self._input_shape())
         dim = (1, channels, height, width)
@@ -88,7 +88,9 @@ class _Converter:
             layer.bottom, layer.top = named(layer.bottom), named(layer.top)
 
     def _input_shape(self) -> Sequence[int]:
-        """The input's shape, or that of the image of one channel that a reshape makes of it."""
+        """Return the input's shape, or that of the image of one channel that a reshape makes of
+        it.
+        """
         shape, first = self.graph.shape, self.graph.nodes[0]
         if isinstance(first.operator, Reshape) and len(self.graph.readers(self.graph.input)) == 1:
             to = first.operator.to
@@ -132,7 +134,7 @@ class _Converter:
             self.stands[top] = top
 
     def _plain(self, node: FloatNode, operator: Operator) -> tuple[str, dict[str, Any]]:
-        """Type and attributes of a layer without weights."""
+        """Return type and attributes of a layer without weights."""
         if isinstance(operator, Relu):
             if operator.limit is None:
                 return "ReLU", {"negative_slope": operator.slope}
@@ -188,7 +190,7 @@ class _Converter:
         self._add("Convolution", node, bottom, bias_term=conv.bias is not None, **own)
 
     def images_out(self, node: FloatNode) -> tuple[int, int]:
-        """Height and width of the output of a node."""
+        """Return height and width of the output of a node."""
         return as_image(self.graph.shapes[node.name])[:2]
 
     def _weights(self, name: str, weights: np.ndarray, bias: Optional[np.ndarray]) -> None:

@@ -22,7 +22,7 @@ _FIRST = 1000
 
 
 def iterated(name: str, source: Any) -> Iterator[Any]:
-    """An iterator over batches; Error for what is no iterable of them."""
+    """Return an iterator over batches; Error for what is no iterable of them."""
     try:
         return iter(source)
     except TypeError:
@@ -31,7 +31,8 @@ def iterated(name: str, source: Any) -> Iterator[Any]:
 
 
 def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
-    """The next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it ends.
+    """Yield the next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it
+    ends.
 
     Takes at most count, and never starts the generator again. Raises Error for anything else in it.
     """
@@ -77,7 +78,7 @@ class Gathering:
             raise Error(f"max_abs_val must be above 0, is {self.max_abs_val}")
 
     def targets(self, names: Sequence[str], data_generator: Any) -> dict[str, Target]:
-        """Name -> its target with all its values counted. Raises Error for unknown names."""
+        """Return name -> its target with all its values counted. Raises Error for unknown names."""
         all_names = get_tensor_name_list(self.layers)
         features = get_tensor_name_list(self.layers, feature_only=True)
         for name in names:
@@ -146,7 +147,7 @@ class Gathering:
 
 
 def _at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Batches until they have so many samples together."""
+    """Yield batches until they have so many samples together."""
     while count > 0:
         batch = next(source, None)
         if batch is None:
@@ -158,7 +159,7 @@ def _at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 def _ends(
     pieces: Iterable[Sequence[np.ndarray]], known: tuple[float, float] = (np.inf, -np.inf)
 ) -> tuple[float, float]:
-    """Least and largest of all values, and of those known before."""
+    """Return least and largest of all values, and of those known before."""
     low, high = known
     for values in pieces:
         for array in values:

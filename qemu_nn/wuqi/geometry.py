@@ -12,7 +12,7 @@ _KERNEL, _STRIDE = 16, 6
 
 
 def as_image(shape: Sequence[int]) -> tuple[int, int, int]:
-    """Height, width and channels of an image, or of a vector."""
+    """Return height, width and channels of an image, or of a vector."""
     if len(shape) == 3:
         return (shape[0], shape[1], shape[2])
     return (1, 1, math.prod(shape))
@@ -25,7 +25,7 @@ def fitted_pads(
     pads: Sequence[int],
     out: Sequence[int],
 ) -> tuple[int, int, int, int]:
-    """Pads north, south, west, east with which the windows fill the image just so."""
+    """Return pads north, south, west, east with which the windows fill the image just so."""
     ends = [
         (count - 1) * step + span - length - before
         for count, step, span, length, before in zip(out, stride, reach, size, pads[:2])
@@ -34,7 +34,7 @@ def fitted_pads(
 
 
 def global_factors(kernel: tuple[int, int]) -> Iterator[int]:
-    """Sides of the poolings in front of a global one, until it fits the hardware."""
+    """Yield sides of the poolings in front of a global one, until it fits the hardware."""
     height, width = kernel
     while max(height, width) > _KERNEL:
         factor = next((f for f in range(_STRIDE, 1, -1) if height % f == width % f == 0), None)

@@ -10,7 +10,7 @@ from ..errors import Error
 
 
 def checked_width(name: str, value: Any) -> int:
-    """A bit width of the hardware; Error for anything but the integers 8 and 16."""
+    """Return a bit width of the hardware; Error for anything but the integers 8 and 16."""
     if not isinstance(value, (int, np.integer)) or value not in (8, 16):
         raise Error(f"{name} must be the integer 8 or 16, is {value!r}")
     return int(value)

@@ -114,7 +114,7 @@ class Layer:
         return _listed(self.top)
 
     def attributes(self) -> dict[str, Any]:
-        """The attributes of its type, by name.
+        """Return the attributes of its type, by name.
 
         Returns
         -------
@@ -137,7 +137,7 @@ def _listed(names: Names) -> list[str]:
 
 
 def _checked(layer: Layer, key: str, value: Any) -> Any:
-    """An attribute in its own type; integers for both directions alike become pairs."""
+    """Return an attribute in its own type; integers for both directions alike become pairs."""
     where = f"{layer.type} {layer.name!r}: {key}"
     if key in _TUPLES:
         count = _TUPLES[key]
@@ -168,7 +168,7 @@ def _checked(layer: Layer, key: str, value: Any) -> Any:
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether a value is an integer; files may write 2.0 for 2."""
+    """True if a value is an integer; files may write 2.0 for 2."""
     if isinstance(value, (bool, np.bool_)):
         return False
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
@@ -297,7 +297,8 @@ def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
 
 
 def with_log_softmax(layer_list: Sequence[Layer], tell: bool = True) -> list[Layer]:
-    """The layers with a LogSoftmax in place of each Softmax at an end, as §6.15 of the manual says.
+    """Return the layers with a LogSoftmax in place of each Softmax at an end, as §6.15 of the
+    manual says.
 
     tell: print that there was one.
     """

@@ -16,7 +16,7 @@ def load(
     input: Optional[str] = None,
     output: Optional[str] = None,
 ) -> Loaded:
-    """The layers and float parameters of a model file of any format that is read.
+    """Return the layers and float parameters of a model file of any format that is read.
 
     input, output: tensors of the file between which the network is cut out, if not at its ends.
     Raises ModelError for what is no such file, and for operators that the NPU has no layer for.

@@ -24,7 +24,9 @@ _FAR = 1000
 
 
 def fraction(key: str, value: Any) -> int:
-    """Fraction bits among the parameters; ModelError for anything but an integer in range."""
+    """Return fraction bits among the parameters; ModelError for anything but an integer in
+    range.
+    """
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "iu" or abs(float(array.item())) > _FAR:
         raise ModelError(f"{key} must be an integer in -{_FAR}..{_FAR}, is {value!r}")
@@ -44,21 +46,21 @@ class Lowering:
         self.layer = start
 
     def error(self, text: str) -> ModelError:
-        """An error that names the layer."""
+        """Return an error that names the layer."""
         return ModelError(f"layer {self.layer.name!r} ({self.layer.type}): it {text}")
 
     def frac(self, tensor: str) -> int:
-        """Fraction bits of a feature."""
+        """Return fraction bits of a feature."""
         return fraction(f"{tensor}_frac", self.param(f"{tensor}_frac"))
 
     def param(self, key: str) -> Any:
-        """A parameter by its name."""
+        """Return a parameter by its name."""
         if key not in self.params:
             raise self.error(f"needs the parameter {key!r}; quantize the network first")
         return self.params[key]
 
     def fracs(self, role: str, channels: int) -> np.ndarray:
-        """Fraction bits of weights or bias, one for each channel."""
+        """Return fraction bits of weights or bias, one for each channel."""
         value = np.asarray(self.param(f"{self.layer.name}_frac_{role}"))
         if value.size not in (1, channels) or value.dtype.kind not in "iu":
             raise self.error(f"has {channels} channels, but its frac_{role} is {value.tolist()}")
@@ -67,7 +69,7 @@ class Lowering:
         return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
 
     def integers(self, role: str) -> np.ndarray:
-        """The quantized weights or bias of the layer, in their shape."""
+        """Return the quantized weights or bias of the layer, in their shape."""
         value = np.asarray(self.param(f"{self.layer.name}_quant_{role}"))
         source = self.shapes[self.layer.bottoms[0]]
         value = shaped(self.layer, role, value, source, f"quant_{role}")
@@ -79,7 +81,7 @@ class Lowering:
         return value
 
     def shift(self, what: str, bits: int) -> int:
-        """A shift that the hardware has."""
+        """Return a shift that the hardware has."""
         if not 0 <= bits <= _WIDEST_SHIFT[self.bits]:
             raise self.error(
                 f"shifts its {what} by {bits} bits, which is out of 0..{_WIDEST_SHIFT[self.bits]}"
@@ -87,7 +89,7 @@ class Lowering:
         return bits
 
     def same(self, *tensors: str) -> int:
-        """The fraction bits that all of them have."""
+        """Return the fraction bits that all of them have."""
         fracs = {name: self.frac(name) for name in tensors}
         if len(set(fracs.values())) > 1:
             spelled = ", ".join(f"{name} {frac}" for name, frac in fracs.items())
@@ -95,7 +97,7 @@ class Lowering:
         return next(iter(fracs.values()))
 
     def fixed(self, tensor: str, eight: int, sixteen: int) -> int:
-        """The fraction bits that the hardware fixes for a tensor."""
+        """Return the fraction bits that the hardware fixes for a tensor."""
         wanted, has = (eight if self.bits == 8 else sixteen), self.frac(tensor)
         if has != wanted:
             raise self.error(f"needs {wanted} fraction bits for {tensor!r}, which has {has}")
@@ -138,7 +140,7 @@ class Lowering:
     def windows(
         self, own: Mapping[str, Any], size: tuple[int, int]
     ) -> tuple[dict[str, int], tuple[int, int]]:
-        """The geometry as kernels count it, and height and width of the output."""
+        """Return the geometry as kernels count it, and height and width of the output."""
         kernel, stride = own["kernel_size"], own.get("stride", (1, 1))
         dilation, (north, south, west, east) = (
             own.get("dilation", (1, 1)),

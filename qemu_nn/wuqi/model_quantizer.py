@@ -87,7 +87,7 @@ class ModelQuantizer:
                     raise Error(f"tensor {name!r}: {error}") from None
 
     def _statistics(self, group: FormatGroup) -> dict[str, Statistics]:
-        """The statistics of the tensors that decide a group's fraction."""
+        """Return the statistics of the tensors that decide a group's fraction."""
         if not self.aggressive and group.fixed is None:
             known = dict(self.params)
             for layer in self.layers:
@@ -101,7 +101,7 @@ class ModelQuantizer:
         return {name: self.seen[name] for name in group.deciding}
 
     def _on_grid(self, layer: Layer) -> dict[str, np.ndarray]:
-        """Weights and bias as the chip has them, once that is decided."""
+        """Return weights and bias as the chip has them, once that is decided."""
         on_grid = {}
         for role in ROLES:
             name = f"{layer.name}_{role}"
@@ -115,7 +115,9 @@ class ModelQuantizer:
     # Features
 
     def _wanted(self, group: FormatGroup) -> int:
-        """The fraction of a group: given, fixed, or the finest that holds its deciding tensors."""
+        """Return the fraction of a group: given, fixed, or the finest that holds its deciding
+        tensors.
+        """
         given = self.overrides.feature(group)
         if given is not None:
             return given
@@ -244,6 +246,6 @@ def _plus(fracs: Optional[np.ndarray], more: int) -> Optional[np.ndarray]:
 
 
 def _list(fracs: Any) -> str:
-    """Fractions for the log: a single number where all are equal."""
+    """Return fractions for the log: a single number where all are equal."""
     values = np.unique(fracs)
     return str(int(values[0])) if len(values) == 1 else str(np.asarray(fracs).tolist())

@@ -101,7 +101,7 @@ def load_from_file(
 
 
 def _plain(value: np.ndarray) -> Any:
-    """A number where a number was saved."""
+    """Return a number where a number was saved."""
     return value.item() if value.ndim == 0 else value
 
 

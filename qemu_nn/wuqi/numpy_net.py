@@ -72,7 +72,8 @@ class NumpyLayers(Sequence[QuantLayer]):
     def predict(
         self, x: Any, layout: Optional[str] = None
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Real scores of real inputs, as Network.predict() gives them, by the chip's arithmetic.
+        """Return real scores of real inputs, as Network.predict() gives them, by the chip's
+        arithmetic.
 
         Parameters
         ----------
@@ -268,7 +269,7 @@ def run_layers(
 
 
 def _in_blocks(net: NumpyLayers, x: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Tensors of a batch, some samples at a time."""
+    """Return tensors of a batch, some samples at a time."""
     compute = _real if net.session is None else _chip
     count = max(1, _BLOCK // sum(map(math.prod, _shapes(net))))
     results: dict[str, np.ndarray] = {}
@@ -290,7 +291,7 @@ def _shapes(net: NumpyLayers) -> Iterable[tuple[int, ...]]:
 
 
 def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
-    """Tensors as the chip computes them."""
+    """Yield tensors as the chip computes them."""
     assert net.session is not None
     start = net.session.graph.input
     limits = np.iinfo(start.dtype)
@@ -304,7 +305,7 @@ def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
 
 
 def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
-    """Tensors in float64; each is rounded down into its format, if on the grid."""
+    """Yield tensors in float64; each is rounded down into its format, if on the grid."""
     assert net.graph is not None
     left = set(names)
     for name, values in each_tensor(
@@ -318,7 +319,7 @@ def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
 
 
 def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
-    """Values rounded down into the format of a tensor, where it has one."""
+    """Return values rounded down into the format of a tensor, where it has one."""
     if name not in net.fracs:
         return values
     least = 0 if name in net.unsigned else -(2 ** (net.bitwidth - 1))

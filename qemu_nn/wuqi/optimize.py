@@ -159,7 +159,7 @@ def add_pre_norm(
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """The name, or one like it that is not taken."""
+    """Return the name, or one like it that is not taken."""
     count = 1
     while (free := name if count == 1 else f"{name}_{count}") in taken:
         count += 1

@@ -41,7 +41,9 @@ class Overrides:
                 raise Error(f"usr_param_dict: {key} must be an integer, is {value!r}")
 
     def feature(self, group: FormatGroup) -> Optional[int]:
-        """The given fraction of a format group. Raises Error where the group cannot have it."""
+        """Return the given fraction of a format group. Raises Error where the group cannot have
+        it.
+        """
         given = {int(self._user[f"{n}_frac"]) for n in group.tensors if f"{n}_frac" in self._user}
         names = ", ".join(group.tensors)
         if len(given) > 1:
@@ -55,7 +57,9 @@ class Overrides:
         return frac
 
     def parameter(self, layer: Layer, role: str, channels: int) -> Optional[np.ndarray]:
-        """The fractions [C] of weights or bias, under either name that the manual has for them."""
+        """Return the fractions [C] of weights or bias, under either name that the manual has for
+        them.
+        """
         for key in (f"{layer.name}_{role}_frac", f"{layer.name}_frac_{role}"):
             if key in self._user:
                 value = np.asarray(self._user[key])
@@ -67,6 +71,6 @@ class Overrides:
         return None
 
     def signed(self, name: str) -> Optional[bool]:
-        """Whether the user wants a tensor signed; None where nothing is given."""
+        """True if the user wants a tensor signed; None where nothing is given."""
         value = self._user.get(f"{name}_signed")
         return None if value is None else bool(value)

@@ -55,7 +55,9 @@ TABLED = ("Sigmoid", "TanH", "LogSoftmax")
 
 
 def encode(bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any]) -> bytes:
-    """A network as the bytes of its pack. Raises ModelError for what does not run on the NPU."""
+    """Return a network as the bytes of its pack. Raises ModelError for what does not run on the
+    NPU.
+    """
     graph = fixed_graph(layers, params, bitwidth)
     shapes = feature_shapes(layers)
     names = get_tensor_name_list(layers, feature_only=True)
@@ -115,7 +117,7 @@ def _tensor(name: str, shape: Shape, params: Mapping[str, Any]) -> bytes:
 
 
 def _head(layer: Layer, names: Sequence[str]) -> bytes:
-    """Name, type, tensors and attributes of a layer; its tops are the next tensors."""
+    """Return name, type, tensors and attributes of a layer; its tops are the next tensors."""
     if max(len(layer.bottoms), len(layer.tops)) > 255:
         raise ModelError(f"layer {layer.name!r} has more than 255 inputs or outputs")
     ids = [names.index(name) for name in layer.bottoms]

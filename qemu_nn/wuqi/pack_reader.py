@@ -17,22 +17,22 @@ class Cursor:
         self.data, self.name, self.at = data, name, at
 
     def error(self, text: str) -> ModelError:
-        """An error that names the file."""
+        """Return an error that names the file."""
         return ModelError(f"{self.name} {text}")
 
     def take(self, count: int) -> bytes:
-        """The next bytes; ModelError where there are fewer."""
+        """Return the next bytes; ModelError where there are fewer."""
         if count > len(self.data) - self.at:
             raise self.error(f"ends at byte {len(self.data)}, within a field of {count} bytes")
         self.at += count
         return self.data[self.at - count : self.at]
 
     def unpack(self, layout: str) -> tuple[Any, ...]:
-        """The next fields, as struct names them."""
+        """Return the next fields, as struct names them."""
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
     def text(self) -> str:
-        """A name: its length in one byte, and UTF-8."""
+        """Return a name: its length in one byte, and UTF-8."""
         data = self.take(self.unpack("<B")[0])
         try:
             return data.decode("utf-8")
@@ -40,6 +40,6 @@ class Cursor:
             raise self.error(f"has a name that is not UTF-8 before byte {self.at}") from None
 
     def array(self, count: int, dtype: str) -> np.ndarray:
-        """The next integers, as an array of its own memory."""
+        """Return the next integers, as an array of its own memory."""
         kind = np.dtype(dtype)
         return np.frombuffer(self.take(count * kind.itemsize), kind).astype(kind.newbyteorder("="))

@@ -39,21 +39,23 @@ class Preferences:
         self.methods, self.bits, self.bins = methods, bitwidth, bins
 
     def method(self, name: str) -> str:
-        """The method of a tensor."""
+        """Return the method of a tensor."""
         return self.methods.get(name, "MINMAX")
 
     def bins_of(self, name: str) -> int:
-        """The bins of the histogram that a tensor's method reads; MINMAX reads none."""
+        """Return the bins of the histogram that a tensor's method reads; MINMAX reads none."""
         return 0 if self.method(name) == "MINMAX" else self.bins
 
     def feature(self, name: str, statistics: Statistics, signed: bool = True) -> int:
-        """The fraction of a feature tensor; the bit width less 1 if it is 0 everywhere."""
+        """Return the fraction of a feature tensor; the bit width less 1 if it is 0 everywhere."""
         if not statistics.largest:
             return self.bits - 1
         return METHODS[self.method(name)](statistics, self.bits + (not signed))
 
     def channels(self, name: str, values: np.ndarray) -> np.ndarray:
-        """The fractions of weights or biases [C, ...], by channel; one of zeros takes the least."""
+        """Return the fractions of weights or biases [C, ...], by channel; one of zeros takes the
+        least.
+        """
         rows = values.reshape(len(values), -1)
         bins = self.bins_of(name)
         fracs = [

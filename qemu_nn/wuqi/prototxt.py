@@ -41,12 +41,12 @@ _DEPTH = 8
 
 
 def write_layers(layers: Sequence[Layer]) -> str:
-    """The text of a network."""
+    """Return the text of a network."""
     return "".join(f"layer {{\n{_spell(_of_layer(layer), 1)}}}\n" for layer in layers)
 
 
 def read_layers(text: str, where: str) -> list[Layer]:
-    """The layers of a text; ModelError that names the line for anything else."""
+    """Return the layers of a text; ModelError that names the line for anything else."""
     tokens = _tokens(text, where)
     fields = list(_parsed(tokens, where, 0))
     layers = [_to_layer(value, where) for name, value in fields if name in ("layer", "layers")]
@@ -112,7 +112,7 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, str, int]]:
 def _parsed(
     tokens: Iterator[tuple[str, str, int]], where: str, depth: int
 ) -> Iterator[tuple[str, Any]]:
-    """The fields up to the end of a block."""
+    """Yield the fields up to the end of a block."""
     if depth > _DEPTH:
         raise ModelError(f"{where} is nested too deeply")
     for kind, text, line in tokens:
@@ -182,7 +182,7 @@ def _single(fields: Block, key: str, where: str) -> Any:
 
 
 def _attributes(kind: str, fields: Block, where: str) -> dict[str, Any]:
-    """The attributes in the block of the type."""
+    """Return the attributes in the block of the type."""
     if kind == "Input":
         shape = _single(_single(fields, "input_param", where) or [], "shape", where) or []
         return {"dim": tuple(value for name, value in shape if name == "dim")}

@@ -25,7 +25,7 @@ _LEAST_PADS = (0, -_LARGEST, 0, -_LARGEST)
 
 
 def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
-    """Tensor -> (channels, height, width).
+    """Return tensor -> (channels, height, width).
 
     Raises ModelError that names the layer for tensors that no layer makes, or two layers; for
     attributes out of range, and for features that are empty or have 2^31 values or more.
@@ -104,7 +104,7 @@ def _output_shapes(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]
 
 
 def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
-    """The output shape of a layer that keeps the shape, or joins several tensors."""
+    """Return the output shape of a layer that keeps the shape, or joins several tensors."""
     channels, height, width = inputs[0]
     fits = {
         "Concat": all(shape[1:] == (height, width) for shape in inputs),
@@ -121,7 +121,7 @@ def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
 
 
 def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
-    """The shape of the weights or the bias of a layer whose input has the shape `source`."""
+    """Return the shape of the weights or the bias of a layer whose input has the shape `source`."""
     own = layer.attributes()
     outputs = own.get("num_output", source[0])
     if role == "weight" and layer.type == "Convolution":
@@ -132,7 +132,7 @@ def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
 def shaped(
     layer: Layer, role: str, values: np.ndarray, source: Shape, called: str = ""
 ) -> np.ndarray:
-    """Weights or a bias in the shape of the layer, from that shape or an equivalent one.
+    """Return weights or a bias in the shape of the layer, from that shape or an equivalent one.
 
     Equivalent are all shapes with one number for each channel, and [N, K] for the [N, C, H, W] of
     an InnerProduct. called: the name of the role in the ModelError for other shapes.
@@ -149,7 +149,9 @@ def shaped(
 
 
 def windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
-    """How many windows fit along (height, width), and how many rows or columns they leave over."""
+    """Return how many windows fit along (height, width), and how many rows or columns they leave
+    over.
+    """
     own = layer.attributes()
     north, south, west, east = own["pad"]
     fitted = []

@@ -27,7 +27,8 @@ class Fractions:
 
 
 def assign_fractions(order: str, wanted: Fractions, given: Fractions, widest: int) -> Fractions:
-    """The wanted fractions, changed as little as the order of priority allows; given ones stay.
+    """Return the wanted fractions, changed as little as the order of priority allows; given ones
+    stay.
 
     order: of f (output), w (weights), b (bias), the most important first.
     """
@@ -67,7 +68,7 @@ def _bias(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
 
 
 def _close(wanted: np.ndarray, widest: int) -> np.ndarray:
-    """Fractions so close that one output serves all channels: the finest are lowered."""
+    """Return fractions so close that one output serves all channels: the finest are lowered."""
     return np.minimum(wanted, wanted.min() + widest)
 
 

@@ -16,7 +16,7 @@ _FUNCTIONS: dict[str, Any] = {"Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "TanH":
 
 
 def fraction(kind: str, bits: int) -> int:
-    """Fraction bits of the input of a layer of that type."""
+    """Return fraction bits of the input of a layer of that type."""
     return FRACS[kind][bits == 16]
 
 

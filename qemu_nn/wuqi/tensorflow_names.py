@@ -13,7 +13,7 @@ from .optimize import merge_biases
 
 
 def from_tensorflow(graph: FloatGraph) -> Loaded:
-    """The layers and float parameters of a frozen graph.
+    """Return the layers and float parameters of a frozen graph.
 
     A layer has the name of the node that computes it, a tensor that of the last node that makes
     nothing else of it (a bias addition, an identity), with ":0" for its first output.
@@ -33,7 +33,9 @@ def from_tensorflow(graph: FloatGraph) -> Loaded:
 
 
 def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
-    """The graph with an identity's name for a tensor that it alone reads; that name -> its own."""
+    """Return the graph with an identity's name for a tensor that it alone reads; that name -> its
+    own.
+    """
     last: dict[str, str] = {}
     for node in graph.nodes:
         if isinstance(node.operator, Identity):
@@ -56,7 +58,7 @@ def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
 
 
 def _outputs(names: Any) -> Any:
-    """Tensors as TensorFlow counts the outputs of a node."""
+    """Return tensors as TensorFlow counts the outputs of a node."""
     if isinstance(names, list):
         return [_outputs(name) for name in names]
     return names if names is None or re.search(r":\d+$", names) else f"{names}:0"

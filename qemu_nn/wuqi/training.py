@@ -119,7 +119,8 @@ def quantize_model_with_training(
 
 
 def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
-    """The Input with the first layer_group layers, then each so many more; the last has the rest.
+    """Return the Input with the first layer_group layers, then each so many more; the last has the
+    rest.
 
     All in one group where layer_group is larger than their number.
     """
@@ -130,7 +131,9 @@ def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
 
 
 def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, np.ndarray]:
-    """Weights whose outputs vary about as much as their inputs, behind rectifiers; biases of 0."""
+    """Return weights whose outputs vary about as much as their inputs, behind rectifiers; biases of
+    0.
+    """
     shapes, rng, params = feature_shapes(layer_list), np.random.default_rng(seed), {}
     for layer in layer_list:
         outputs = shapes[layer.tops[0]][0]
@@ -173,7 +176,7 @@ def _check(
 
 
 def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> list[str]:
-    """The layers whose channels share one fraction."""
+    """Return the layers whose channels share one fraction."""
     if isinstance(names, str):
         raise Error("perlayer_quant_layer_names must be a list of names, not one string")
     known = get_layer_name_list(layer_list)
@@ -188,7 +191,7 @@ def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> lis
 def _with_fractions(
     layer_list: Sequence[Layer], params: dict[str, Any], bitwidth: int, source: Iterator[Any]
 ) -> dict[str, Any]:
-    """The parameters with all fractions; those that were given stay."""
+    """Return the parameters with all fractions; those that were given stay."""
     known: dict[str, Any] = {}
     missing = False
     for name in get_tensor_name_list(layer_list, feature_only=True):

@@ -22,14 +22,14 @@ class Grid:
     largest: int
 
     def rounded(self, x: np.ndarray) -> np.ndarray:
-        """Real numbers rounded down into the format, as float32, which holds them exactly."""
+        """Return floats rounded down into the format, as float32, which holds them exactly."""
         codes = np.clip(np.floor(np.ldexp(x, self.frac)), self.least, self.largest)
         result: np.ndarray = np.ldexp(codes, -self.frac).astype(np.float32)
         return result
 
 
 def pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Inputs [N, C, H, W] as float64 and what belongs to them, from exactly one of the two.
+    """Return inputs [N, C, H, W] as float64 and what belongs to them, from exactly one of the two.
 
     data_generator gives {"input": ..., "output": ...}; input_fn is called for each (features,
     labels), or once for an iterable of them; an iterable itself will do. Raises Error for

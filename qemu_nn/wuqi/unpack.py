@@ -21,7 +21,7 @@ _NAMES = list(TYPES)
 
 
 def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
-    """Bit width, layers and parameters of a pack. Raises ModelError for any other bytes."""
+    """Return bit width, layers and parameters of a pack. Raises ModelError for any other bytes."""
     bitwidth, tensors, layers = _opened(data, name)
     cursor = Cursor(data[:-4], name, HEADER.size)
     params: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
 
 
 def _opened(data: bytes, name: str) -> tuple[int, int, int]:
-    """Bit width and counts of tensors and layers, once the whole file is known to be one."""
+    """Return bit width and counts of tensors and layers, once the whole file is known to be one."""
     if data[:8] != MAGIC:
         raise ModelError(f"{name} is not a packed network: its first bytes differ")
     if len(data) < HEADER.size + 4:

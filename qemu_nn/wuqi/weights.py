@@ -12,7 +12,7 @@ from .layers import WEIGHTED, Layer, has_bias
 
 
 def role_missing(layer: Layer, role: str) -> bool:
-    """Whether a layer has no weights, or no bias."""
+    """True if a layer has no weights, or no bias."""
     return layer.type not in WEIGHTED if role == "weight" else not has_bias(layer)
 
 
@@ -28,7 +28,7 @@ def real(
 
 
 def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:
-    """Integers [C, ...] of so many bits: rounded to nearest, halves up, and saturated."""
+    """Return integers [C, ...] of so many bits: rounded to nearest, halves up, and saturated."""
     half = 2 ** (bits - 1)
     scaled = np.ldexp(values, fracs.reshape(-1, *[1] * (values.ndim - 1)))
     return np.clip(np.floor(scaled + 0.5), -half, half - 1).astype(f"int{bits}")

@@ -22,7 +22,7 @@ _PACKAGES = {"LiteRT": "ai-edge-litert", "ONNX Runtime": "onnxruntime"}
 
 
 def peer_versions() -> dict[str, str]:
-    """Name -> version of each peer that is installed."""
+    """Return name -> version of each peer that is installed."""
     found = {}
     for name, package in _PACKAGES.items():
         with suppress(metadata.PackageNotFoundError):

@@ -73,7 +73,7 @@ class Layer:
 
 
 def chain(graph: Graph) -> list[Layer]:
-    """The layers of a graph; raises Error with the reason where peers cannot compute it."""
+    """Return the layers of a graph; raises Error with the reason where peers cannot compute it."""
     if any(node.output.scale is not None for node in graph.nodes):
         return s8_layers(graph)
     layers: list[Layer] = []
@@ -122,7 +122,7 @@ def _window(node: Node) -> Window:
 
 
 def _weights(node: Node, array: np.ndarray) -> np.ndarray:
-    """The weights in the shape that Layer names."""
+    """Return the weights in the shape that Layer names."""
     declared = node.function.weights
     assert declared is not None
     if node.function.interleave:
@@ -146,7 +146,7 @@ _S8_KINDS = {
 
 
 def s8_layers(graph: Graph) -> list[Layer]:
-    """The layers of a graph of s8 calls whose tensors all have a scale and a zero point.
+    """Return the layers of a graph of s8 calls whose tensors all have a scale and a zero point.
 
     Padding becomes part of the layers that read it.
     """

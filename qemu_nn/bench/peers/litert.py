@@ -16,7 +16,8 @@ _INT8 = 2
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
-    """What computes the batch x, int8 [N, *input shape]: set the input, invoke, get the scores.
+    """Return what computes the batch x, int8 [N, *input shape]: set the input, invoke, get the
+    scores.
 
     The scores are int8. Raises ImportError where LiteRT is missing, Error for other networks.
     """
@@ -53,7 +54,7 @@ class _Model:
         self._last = 0
 
     def build(self, layers: Sequence[Layer]) -> bytes:
-        """The flatbuffer of these layers."""
+        """Return the flatbuffer of these layers."""
         import flatbuffers
 
         first = next(layer for layer in layers if layer.sources[0] == INPUT)
@@ -86,7 +87,7 @@ class _Model:
         axis: int = 0,
         zero: int = 0,
     ) -> int:
-        """A tensor and its index; more than one scale: one for each element of the axis."""
+        """Return a tensor and its index; more than one scale: one for each element of the axis."""
         tensor, quantization = self._schema.TensorT(), self._schema.QuantizationParametersT()
         is_bias = content is not None and content.dtype == np.int32
         tensor.type = getattr(self._schema.TensorType, "INT32" if is_bias else "INT8")
@@ -180,7 +181,9 @@ class _Model:
 
 
 def _padding(layer: Layer, window: Window) -> str:
-    """The name of a padding that gives the same output size; its windows may sit a pixel later."""
+    """Return the name of a padding that gives the same output size; its windows may sit a pixel
+    later.
+    """
     before = layer.input[:2]
     if layer.output[:2] == tuple(-(-b // s) for b, s in zip(before, window.stride)):
         return "SAME"

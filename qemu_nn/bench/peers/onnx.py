@@ -12,7 +12,7 @@ from .chain import INPUT, Layer, chain
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
-    """What computes the batch x, int8 [N, *input shape], and returns the scores, u8.
+    """Return what computes the batch x, int8 [N, *input shape], and returns the scores, u8.
 
     Raises ImportError where ONNX or ONNX Runtime is missing, Error for networks it cannot run.
     """
@@ -48,7 +48,7 @@ class _Model:
         self._scales_of: dict[str, tuple[float, int]] = {}
 
     def build(self, name: str, input_shape: tuple[int, ...], layers: Sequence[Layer]) -> bytes:
-        """The model of these layers, serialized."""
+        """Return the model of these layers, serialized."""
         first = next(layer for layer in layers if layer.sources[0] == INPUT)
         self._scales_of[INPUT] = first.scales[0], first.zeros[0] + 128
         for layer in layers:
@@ -74,7 +74,9 @@ class _Model:
     def _scaled(
         self, name: str, scale: Union[float, np.ndarray], zero: Union[np.generic, np.ndarray]
     ) -> list[str]:
-        """The names of a scale and a zero point, or of one for each element of the first axis."""
+        """Return the names of a scale and a zero point, or of one for each element of the first
+        axis.
+        """
         return [
             self._constant(f"{name}.scale", np.array(scale, np.float32)),
             self._constant(f"{name}.zero", np.array(zero)),
@@ -115,7 +117,7 @@ class _Model:
         self._node("QuantizeLinear", parts, layer.name)
 
     def _flattened(self, layer: Layer, source: str) -> str:
-        """The image as vectors, in a quantized group of its own."""
+        """Return the image as vectors, in a quantized group of its own."""
         flat = self._node("Flatten", [source], f"{layer.name}.flat", axis=1)
         scale, zero = self._scales_of[layer.sources[0]]
         parts = self._scaled(f"{layer.name}.flat_again", scale, np.uint8(zero))
@@ -181,5 +183,5 @@ class _Model:
 
 
 def _first(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """An HWC shape as CHW."""
+    """Return an HWC shape as CHW."""
     return (shape[-1], *shape[:-1])

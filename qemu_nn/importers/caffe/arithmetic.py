@@ -13,7 +13,9 @@ from .layer import Layer, finite
 
 
 def batch_norm(layer: Layer) -> Operator:
-    """The first two arrays are sums, the third is what divides them (zero if nothing was)."""
+    """Return the first two arrays are sums, the third is what divides them (zero if nothing
+    was).
+    """
     fields = layer.parameters("batch_norm_param")
     if not fields.use_global_stats:
         raise ModelError(
@@ -31,7 +33,7 @@ def batch_norm(layer: Layer) -> Operator:
 
 
 def scale(layer: Layer) -> Operator:
-    """A factor, and with bias_term a summand, for each element of the axes it covers."""
+    """Return a factor, and with bias_term a summand, for each element of the axes it covers."""
     fields = layer.parameters("scale_param")
     covered, shape = _covered(layer, fields)
     factor, bias = layer.weights_and_bias(covered, covered, fields.bias_term)
@@ -40,7 +42,7 @@ def scale(layer: Layer) -> Operator:
 
 
 def bias(layer: Layer) -> Operator:
-    """A summand for each element of the axes it covers."""
+    """Return a summand for each element of the axes it covers."""
     covered, shape = _covered(layer, layer.parameters("bias_param"))
     (offset,) = layer.arrays(covered)
     return Affine(np.ones(shape), offset.astype(np.float64).reshape(shape))
@@ -55,14 +57,14 @@ def power(layer: Layer) -> Operator:
 
 
 def prelu(layer: Layer) -> Operator:
-    """One slope for each channel, or for all."""
+    """Return one slope for each channel, or for all."""
     shape = (1,) if layer.parameters("prelu_param").channel_shared else layer.shape[:1]
     (slope,) = layer.arrays(shape)
     return PRelu(slope.reshape(_broadcast(shape, layer.shape)))
 
 
 def eltwise(layer: Layer) -> list[FloatNode]:
-    """Two at a time, from the first on."""
+    """Return two at a time, from the first on."""
     fields, terms = layer.parameters("eltwise_param"), list(layer.step.reads)
     kind = ("multiply", "add", "maximum")[fields.operation]
     factors = list(fields.coeff) or [1.0] * len(terms)
@@ -87,7 +89,7 @@ def eltwise(layer: Layer) -> list[FloatNode]:
 
 
 def _covered(layer: Layer, fields: Any) -> tuple[Shape, Shape]:
-    """The axes that a scale or bias covers, and these as they broadcast."""
+    """Return the axes that a scale or bias covers, and these as they broadcast."""
     rest = layer.shape[layer.axis(fields.axis) :]
     count = len(rest) if fields.num_axes == -1 else fields.num_axes
     if not 0 <= count <= len(rest):
@@ -96,5 +98,5 @@ def _covered(layer: Layer, fields: Any) -> tuple[Shape, Shape]:
 
 
 def _broadcast(covered: Shape, whole: Shape) -> Shape:
-    """A shape with ones for the axes after it."""
+    """Return a shape with ones for the axes after it."""
     return covered + (1,) * (len(whole) - len(covered))

@@ -21,7 +21,7 @@ _WAY_OUT = (
 def input_shape(
     net: Net, source: str, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 ) -> Shape:
-    """The shape of one sample.
+    """Return the shape of one sample.
 
     Where the file does not say it: the first convolution tells the channels, and crop_size height
     and width, or else the first inner product, which fixes how many elements reach it. Several
@@ -46,7 +46,7 @@ def input_shape(
 
 
 def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]) -> int:
-    """What the first convolution reads; 0 if there is none."""
+    """Return what the first convolution reads; 0 if there is none."""
     for step in steps:
         learned = weights.get(step.name)
         if step.type == "Convolution" and learned and learned[0].ndim == 4:
@@ -57,7 +57,7 @@ def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 def _sizes(
     source: str, channels: int, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 ) -> list[int]:
-    """The sides of square images that the layers up to the first inner product can take."""
+    """Return the sides of square images that the layers up to the first inner product can take."""
     kinds = [step.type for step in steps]
     if not channels or "InnerProduct" not in kinds:
         return []

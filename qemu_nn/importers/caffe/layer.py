@@ -30,11 +30,11 @@ class Layer:
         return self.shapes[0]
 
     def parameters(self, name: str) -> Any:
-        """The protobuf message of its type's own fields."""
+        """Return the protobuf message of its type's own fields."""
         return getattr(self.step.fields, name)
 
     def axis(self, axis: int) -> int:
-        """An axis of the first input, counted without the batch."""
+        """Return an axis of the first input, counted without the batch."""
         behind = axis - 1 if axis >= 0 else axis + len(self.shape)
         if not 0 <= behind < len(self.shape):
             raise ModelError(
@@ -43,7 +43,7 @@ class Layer:
         return behind
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
-        """What it has learned; a file may say more axes of one element in front."""
+        """Return what it has learned; a file may say more axes of one element in front."""
         if len(self.learned) != len(shapes):
             raise ModelError(f"its weights are {len(self.learned)} arrays; it needs {len(shapes)}")
         for array, shape in zip(self.learned, shapes):
@@ -54,20 +54,20 @@ class Layer:
     def weights_and_bias(
         self, weights: Shape, bias: Shape, has_bias: bool
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """The two arrays of these shapes; None for a bias that it does not have."""
+        """Return the two arrays of these shapes; None for a bias that it does not have."""
         if not has_bias:
             return self.arrays(weights)[0], None
         first, second = self.arrays(weights, bias)
         return first, second
 
     def node(self, operator: Operator, *reads: str, part: str = "") -> FloatNode:
-        """A node with the layer's name, or that of a part of it."""
+        """Return a node with the layer's name, or that of a part of it."""
         name = f"{self.step.name}/{part}" if part else self.step.name
         return FloatNode(name, operator, reads or self.step.reads)
 
 
 def finite(value: float) -> float:
-    """The number itself; ModelError if it is not finite."""
+    """Return the number itself; ModelError if it is not finite."""
     if not math.isfinite(value):
         raise ModelError(f"{value} is not a finite number")
     return value

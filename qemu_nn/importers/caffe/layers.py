@@ -41,7 +41,7 @@ _SEVERAL: dict[str, Callable[[Layer], list[FloatNode]]] = {
 def build(
     steps: Iterable[Step], shapes: Mapping[str, Shape], weights: Mapping[str, Sequence[np.ndarray]]
 ) -> tuple[list[FloatNode], dict[str, Shape]]:
-    """The nodes of the steps, and the shape of one sample of every tensor.
+    """Return the nodes of the steps, and the shape of one sample of every tensor.
 
     shapes: of what the first steps read. Raises ModelError that names layer, type and reason.
     """
@@ -58,7 +58,7 @@ def build(
 
 
 def _nodes(layer: Layer) -> list[FloatNode]:
-    """The operators of a layer, the last of which has its name."""
+    """Return the operators of a layer, the last of which has its name."""
     kind, count = layer.step.type, len(layer.step.reads)
     if kind not in {*_ONE_NODE, *_SEVERAL}:
         have = ", ".join(sorted([*_ONE_NODE, *_SEVERAL, "Split"]))

@@ -15,7 +15,7 @@ _LARGEST = 4096  # of a kernel, stride, padding or dilation
 
 
 def convolution(layer: Layer) -> Operator:
-    """Weights in Caffe: [out, in / groups, y, x]."""
+    """Return weights in Caffe: [out, in / groups, y, x]."""
     fields = layer.parameters("convolution_param")
     channels = image(layer.shape, "NCHW")[2]
     if layer.axis(fields.axis) != 0:
@@ -38,7 +38,7 @@ def convolution(layer: Layer) -> Operator:
 
 
 def inner_product(layer: Layer) -> list[FloatNode]:
-    """A product over all elements from an axis on."""
+    """Return a product over all elements from an axis on."""
     fields = layer.parameters("inner_product_param")
     start = layer.axis(fields.axis)
     flat = (*layer.shape[:start], math.prod(layer.shape[start:]))
@@ -54,7 +54,7 @@ def inner_product(layer: Layer) -> list[FloatNode]:
 
 
 def pooling(layer: Layer) -> Operator:
-    """Sizes are rounded up; a window is cut at the padded image, and so is the divisor."""
+    """Return sizes are rounded up; a window is cut at the padded image, and so is the divisor."""
     fields = layer.parameters("pooling_param")
     size = image(layer.shape, "NCHW")[:2]
     if fields.pool > 1:
@@ -71,7 +71,9 @@ def pooling(layer: Layer) -> Operator:
 
 
 def _cut(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
-    """The kernel, or what is left of it where its only window is larger than the padded image."""
+    """Return the kernel, or what is left of it where its only window is larger than the padded
+    image.
+    """
     spare = length + 2 * pad - kernel
     if not padded and min(kernel, stride) and -(-spare // stride) * stride >= length:
         raise ModelError(

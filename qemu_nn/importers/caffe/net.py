@@ -53,14 +53,14 @@ class Net:
     outputs: tuple[str, ...]
 
     def tensor(self, name: str) -> str:
-        """The tensor that a layer makes, or that a blob holds in the end."""
+        """Return the tensor that a layer makes, or that a blob holds in the end."""
         if name not in self.tensors:
             have = textwrap.shorten(", ".join(self.tensors), 400, placeholder=" ...")
             raise ModelError(f"no layer or blob {name!r} is computed; have: {have}")
         return self.tensors[name]
 
     def between(self, start: Optional[str], ends: Iterable[str]) -> tuple[str, list[Step]]:
-        """The only tensor that the ends depend on, and the layers after it.
+        """Return the only tensor that the ends depend on, and the layers after it.
 
         start: where to stop; the network's input if None.
         """
@@ -83,7 +83,7 @@ class Net:
 
 
 def read_net(path: Path) -> Net:
-    """The TEST net of a .prototxt, in the current or the older (V1) form."""
+    """Return the TEST net of a .prototxt, in the current or the older (V1) form."""
     text = files.read_bytes(path, _LIMIT).decode("utf-8", "replace")
     text_format = require("google.protobuf.text_format", "caffe", "reading a Caffe network")
     net = new("NetParameter")
@@ -104,7 +104,7 @@ def read_net(path: Path) -> Net:
 
 
 def _is_tested(layer: Any) -> bool:
-    """Whether a layer is part of the TEST net, at level 0 and without stages."""
+    """True if a layer is part of the TEST net, at level 0 and without stages."""
     if layer.include:
         return any(map(_is_met, layer.include))
     return not any(map(_is_met, layer.exclude))
@@ -152,7 +152,7 @@ def _connected(net: Any, layers: Sequence[Any]) -> Net:
 
 
 def _held(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[str]:
-    """The tensor that a blob holds by now."""
+    """Return the tensor that a blob holds by now."""
     if name not in blobs:
         raise ModelError(
             f"layer {reader!r} reads the blob {name!r}, which no earlier layer of the TEST net "
@@ -162,14 +162,14 @@ def _held(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[s
 
 
 def _tensors(layer: Any, kind: str, names: set[str]) -> tuple[str, ...]:
-    """The names of what a layer makes: its own, or where there are several the tops'."""
+    """Return the names of what a layer makes: its own, or where there are several the tops'."""
     if kind != "Slice":
         return (layer.name,) * bool(layer.top)
     return tuple(f"{layer.name}/{top}" if top in names else top for top in layer.top)
 
 
 def _type(layer: Any) -> str:
-    """The type as the current form spells it."""
+    """Return the type as the current form spells it."""
     if isinstance(layer.type, str):
         return layer.type
     enum = layer.DESCRIPTOR.fields_by_name["type"].enum_type
@@ -182,21 +182,21 @@ def _is_for_training(kind: str) -> bool:
 
 
 def _declared(net: Any) -> list[Shape]:
-    """Shapes of the inputs that stand outside layers: as lists, or four numbers for each."""
+    """Return shapes of the inputs that stand outside layers: as lists, or four numbers for each."""
     flat = list(net.input_dim)
     pieces = [tuple(flat[i : i + 4]) for i in range(0, len(flat), 4)]
     return [tuple(shape.dim) for shape in net.input_shape] or pieces
 
 
 def _supplied(layer: Any, kind: str) -> dict[str, Optional[Shape]]:
-    """The inputs that a layer without bottoms supplies: all its tops, or the images only."""
+    """Return the inputs that a layer without bottoms supplies: all its tops, or the images only."""
     if kind != "Input":
         return _inputs(layer.top[:1], [])
     return _inputs(layer.top, [tuple(shape.dim) for shape in layer.input_param.shape])
 
 
 def _inputs(names: Sequence[str], shapes: list[Shape]) -> dict[str, Optional[Shape]]:
-    """Each input and its shape; one shape holds for all, none leaves it open."""
+    """Return each input and its shape; one shape holds for all, none leaves it open."""
     given: list[Optional[Shape]] = [*shapes] if shapes else [None]
     given = given * len(names) if len(given) == 1 else given
     if len(given) != len(names):

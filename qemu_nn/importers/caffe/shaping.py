@@ -11,14 +11,14 @@ from .layer import Layer
 
 
 def concat(layer: Layer) -> Operator:
-    """Side by side, by default channels."""
+    """Return side by side, by default channels."""
     fields = layer.parameters("concat_param")
     old = fields.HasField("concat_dim")
     return Concat(layer.axis(fields.concat_dim if old else fields.axis))
 
 
 def slices(layer: Layer) -> list[FloatNode]:
-    """The pieces between points, or equal ones if no points are given; each top gets one."""
+    """Return the pieces between points, or equal ones if no points are given; each top gets one."""
     step, fields = layer.step, layer.parameters("slice_param")
     axis = layer.axis(fields.slice_dim if fields.HasField("slice_dim") else fields.axis)
     length, count = layer.shape[axis], len(step.makes)
@@ -34,7 +34,7 @@ def slices(layer: Layer) -> list[FloatNode]:
 
 
 def flatten(layer: Layer) -> Operator:
-    """A run of axes becomes one."""
+    """Return a run of axes becomes one."""
     fields, shape = layer.parameters("flatten_param"), layer.shape
     first, last = layer.axis(fields.axis), layer.axis(fields.end_axis)
     if first > last:

@@ -21,7 +21,8 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
-    """Layer name -> its arrays, in Caffe's order and axes; layers without any may be left out.
+    """Return layer name -> its arrays, in Caffe's order and axes; layers without any may be left
+    out.
 
     Raises ModelError for a damaged file and for an array that is said to be larger than the file.
     """
@@ -39,7 +40,7 @@ def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
 
 
 def _binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """The layers of a saved NetParameter, in either form."""
+    """Yield the layers of a saved NetParameter, in either form."""
     net = parse("SavedNet", data)
     if len(net.layers) + len(net.layer) > NODE_LIMIT:
         raise ModelError(f"it has more than {NODE_LIMIT} layers")
@@ -53,7 +54,7 @@ def _binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
 
 
 def _blob(blob: Any, where: str) -> np.ndarray:
-    """The array of a BlobProto; its shape is a list of sizes, or once was four fields."""
+    """Return the array of a BlobProto; its shape is a list of sizes, or once was four fields."""
     fields = ("num", "channels", "height", "width")
     old = any(blob.HasField(field) for field in fields)
     shape = [getattr(blob, field) for field in fields] if old else list(blob.shape.dim[:9])
@@ -67,7 +68,7 @@ def _blob(blob: Any, where: str) -> np.ndarray:
 
 
 def _hdf5(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """The layers of an HDF5 file: /data/<layer>/0, 1, ..."""
+    """Yield the layers of an HDF5 file: /data/<layer>/0, 1, ..."""
     contents = read_hdf5(data, "this HDF5 file", "caffe", "data")
     if "data" not in contents.groups:
         raise ModelError("it has no group 'data', in which Caffe keeps weights")

@@ -23,7 +23,7 @@ def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
 
 
 def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
-    """The part of a network between two tensors."""
+    """Return the part of a network between two tensors."""
     for name in (input, output):
         if name is not None and name not in graph.shapes:
             have = ", ".join(graph.shapes)

@@ -20,19 +20,19 @@ _NAMED: dict[str, Operator] = {
 
 
 def inside(layer: Layer) -> str:
-    """The name of the tensor before the activation of a layer: its own if there is none."""
+    """Return the name of the tensor before the activation of a layer: its own if there is none."""
     return layer.name if _name(layer) == "linear" else f"{layer.name}/linear"
 
 
 def finish(layer: Layer, build: Builder, source: str) -> str:
-    """The activation inside a layer, if there is one."""
+    """Return the activation inside a layer, if there is one."""
     return source if _name(layer) == "linear" else activate(layer, build, source, layer.name)
 
 
 def activate(
     layer: Layer, build: Builder, source: str, name: str, function: Optional[str] = None
 ) -> str:
-    """An activation as a node; function: its name, by default the layer's option."""
+    """Return an activation as a node; function: its name, by default the layer's option."""
     wanted = function or _name(layer)
     if wanted in ("softmax", "log_softmax"):
         rank = len(build.shapes[source])
@@ -44,7 +44,7 @@ def activate(
 
 
 def _name(layer: Layer) -> str:
-    """The option `activation`: a name, or an object that holds one."""
+    """Return the option `activation`: a name, or an object that holds one."""
     value: Any = layer.options.get("activation")
     if value is None:
         return "linear"

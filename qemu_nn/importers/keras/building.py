@@ -33,7 +33,7 @@ class Builder:
         return name
 
     def graph(self, outputs: Sequence[str]) -> FloatGraph:
-        """The whole network."""
+        """Return the whole network."""
         if self.input is None:
             raise ModelError(f"{self.name} has no input layer")
         shape = self.shapes[self.input]
@@ -43,7 +43,7 @@ class Builder:
         return FloatGraph(self.name, self.input, shape, layout, nodes, ends)
 
     def start(self, name: str, shape: Any) -> str:
-        """The input of the network: a batch shape whose other axes are known."""
+        """Return the input of the network: a batch shape whose other axes are known."""
         if self.input is not None:
             raise ModelError(
                 f"{self.name} has several inputs ({self.input}, {name}); only networks with one "

@@ -26,11 +26,11 @@ class Layer:
     call: Mapping[str, Any]
 
     def error(self, message: str) -> ModelError:
-        """An error that names this layer."""
+        """Return an error that names this layer."""
         return ModelError(f"{self.kind} {self.name!r}: {message}")
 
     def number(self, key: str, default: Optional[float] = None) -> float:
-        """A finite number."""
+        """Return a finite number."""
         value = self.options.get(key)
         if value is None and default is not None:
             return default
@@ -45,7 +45,7 @@ class Layer:
         return float(value)
 
     def integer(self, key: str, default: Optional[int] = None) -> int:
-        """A whole number."""
+        """Return a whole number."""
         value = self.number(key, default)
         if value != int(value):
             raise self.error(f"its {key} is {value}, not a whole number")
@@ -57,14 +57,14 @@ class Layer:
         return default if value is None else bool(value)
 
     def choice(self, key: str, default: str, *choices: str) -> str:
-        """One of some words."""
+        """Return one of some words."""
         value = self.options.get(key) or default
         if value not in choices:
             raise self.error(f"its {key} is {value!r}; have: {', '.join(choices)}")
         return str(value)
 
     def pair(self, key: str, default: Optional[tuple[int, int]] = None) -> tuple[int, int]:
-        """Two positive integers, or one for both."""
+        """Return two positive integers, or one for both."""
         value: Any = self.options.get(key)
         if value is None and default is not None:
             return default
@@ -77,7 +77,7 @@ class Layer:
         return (value[0], value[1])
 
     def length(self, key: str, default: Optional[int] = None) -> int:
-        """A positive integer, alone or in a list."""
+        """Return a positive integer, alone or in a list."""
         value = self.options.get(key)
         if value is None and default is not None:
             return default
@@ -88,14 +88,14 @@ class Layer:
         return value
 
     def integers(self, key: str) -> list[int]:
-        """A list of integers."""
+        """Return a list of integers."""
         value = self.options.get(key)
         if not self._integers(value):
             raise self.error(f"its {key} is {value!r}, not a list of integers")
         return list(value)  # type: ignore[arg-type]
 
     def edges(self, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Cells at the four sides: n, (y, x), or ((top, bottom), (left, right))."""
+        """Return cells at the four sides: n, (y, x), or ((top, bottom), (left, right))."""
         value = self.options.get(key)
         if type(value) is int:
             value = [value, value]
@@ -108,12 +108,12 @@ class Layer:
         raise self.error(f"its {key} is {value!r}, not cells at four sides")
 
     def layout(self) -> str:
-        """The layout of images."""
+        """Return the layout of images."""
         last = self.choice("data_format", "channels_last", "channels_last", "channels_first")
         return "NHWC" if last == "channels_last" else "NCHW"
 
     def arrays(self, *ranks: int) -> list[np.ndarray]:
-        """The weights, which must be as many, of these numbers of axes."""
+        """Return the weights, which must be as many, of these numbers of axes."""
         if [array.ndim for array in self.weights] != list(ranks):
             shapes = ", ".join(str(list(array.shape)) for array in self.weights) or "none"
             raise self.error(

@@ -30,12 +30,12 @@ Converter = Callable[[Layer, Builder, list[str]], str]
 
 
 def _one(make: Callable[[Layer], Operator]) -> Converter:
-    """A layer that is one operator whatever its input's shape."""
+    """Return a layer that is one operator whatever its input's shape."""
     return lambda layer, build, inputs: build.add(layer.name, make(layer), inputs[0])
 
 
 def _axis(layer: Layer, axis: Any, rank: int) -> int:
-    """An axis of Keras, which counts the batch or from the end, among those of a sample."""
+    """Return an axis of Keras, which counts the batch or from the end, among those of a sample."""
     if isinstance(axis, list) and len(axis) == 1:
         axis = axis[0]
     if type(axis) is not int:
@@ -66,7 +66,7 @@ def _rescaling(layer: Layer) -> Affine:
 
 
 def _standardization(layer: Layer, build: Builder, inputs: list[str]) -> str:
-    """The Normalization layer: its statistics are weights, or options."""
+    """Return the Normalization layer: its statistics are weights, or options."""
     if layer.weights:
         mean, variance = (np.asarray(array, np.float64) for array in layer.weights[:2])
     else:
@@ -128,7 +128,7 @@ def _reshape(layer: Layer, build: Builder, inputs: list[str]) -> str:
 
 
 def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
-    """A shape in which one axis may be -1."""
+    """Return a shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
         raise layer.error(f"a tensor {list(build.shapes[source])} cannot be reshaped to {target}")
@@ -154,7 +154,7 @@ _FUNCTIONS = {"nn.relu": "relu", "nn.relu6": "relu6", "nn.softmax": "softmax", "
 
 
 def _function(layer: Layer, build: Builder, inputs: list[str]) -> str:
-    """A function of TensorFlow in a model of Keras 2."""
+    """Return a function of TensorFlow in a model of Keras 2."""
     name = str(layer.options.get("function"))
     if name == "expand_dims":
         return _expand(layer, build, inputs)

@@ -21,7 +21,7 @@ Call = tuple[str, int]
 
 
 def build(name: str, stored: Stored) -> FloatGraph:
-    """The network of an open file."""
+    """Return the network of an open file."""
     builder = Builder(name)
     outputs = _model(builder, stored, stored.config, "", [])
     return builder.graph(outputs)
@@ -30,7 +30,7 @@ def build(name: str, stored: Stored) -> FloatGraph:
 def _model(
     builder: Builder, stored: Stored, config: Mapping[str, Any], place: str, given: Sequence[str]
 ) -> list[str]:
-    """A model, at its place among the weights, on given inputs; returns its outputs."""
+    """Return a model, at its place among the weights, on given inputs; returns its outputs."""
     kind, inner = config.get("class_name"), config.get("config")
     if kind not in _MODELS:
         raise ModelError(f"{builder.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
@@ -79,7 +79,7 @@ class _Model:
         return name
 
     def sequential(self, config: Mapping[str, Any]) -> list[str]:
-        """Each layer on the one before."""
+        """Return each layer on the one before."""
         last: Optional[str] = self.given[0] if self.given else None
         for name, layer in self.layers.items():
             options = _entry(layer.get("config"), self.builder.name)
@@ -96,7 +96,7 @@ class _Model:
         return [last]
 
     def functional(self, config: Mapping[str, Any]) -> list[str]:
-        """The outputs, and what they depend on."""
+        """Return the outputs, and what they depend on."""
         starts = _refs(config.get("input_layers"), self.builder.name)
         if self.given and len(starts) != len(self.given):
             counts = f"{len(starts)} inputs, but is called with {len(self.given)}"
@@ -113,7 +113,7 @@ class _Model:
         return len(self.layers[name].get("inbound_nodes") or [()])
 
     def _tensor(self, name: str, call: int, index: int) -> str:
-        """The tensor that one call of a layer makes; what it needs is made first."""
+        """Return the tensor that one call of a layer makes; what it needs is made first."""
         if (name, call) not in self.made:
             if name not in self.layers:
                 raise ModelError(f"{self.builder.name}: there is no layer {name!r}")
@@ -187,7 +187,7 @@ def _ref(value: Any) -> bool:
 
 
 def _refs(value: Any, where: str) -> list[tuple[str, int, int]]:
-    """One reference, or a list of them, or one for each name."""
+    """Return one reference, or a list of them, or one for each name."""
     refs = [value] if _ref(value) else list(value.values()) if isinstance(value, dict) else value
     if not isinstance(refs, list) or not refs or not all(map(_ref, refs)):
         raise ModelError(f"{where}: its inputs or outputs are not described")
@@ -195,7 +195,9 @@ def _refs(value: Any, where: str) -> list[tuple[str, int, int]]:
 
 
 def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
-    """The tensors that a call reads, and its other arguments, in any of Keras's three spellings."""
+    """Return the tensors that a call reads, and its other arguments, in any of Keras's three
+    spellings.
+    """
     if isinstance(node, dict):
         found: list[Any] = []
         _histories(node.get("args"), found, 0)
@@ -218,6 +220,6 @@ def _histories(value: Any, found: list[Any], depth: int) -> None:
 
 
 def _snake_case(kind: str) -> str:
-    """A class name as .keras files spell it."""
+    """Return a class name as .keras files spell it."""
     split = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", kind))
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()

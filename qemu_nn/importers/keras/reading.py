@@ -31,7 +31,7 @@ class Stored:
     by_name: bool
 
     def arrays(self, name: str, place: str) -> list[np.ndarray]:
-        """The weights of a layer, in order: by its name (.h5), or by its place (.keras)."""
+        """Return the weights of a layer, in order: by its name (.h5), or by its place (.keras)."""
         group = f"model_weights/{name}" if self.by_name else f"{place}/vars"
         if group not in self.contents.groups:
             raise ModelError(f"{self.path} has no {group!r}")
@@ -55,7 +55,7 @@ class Stored:
 
 
 def read_stored(path: Path) -> Stored:
-    """What a model file holds; ModelError for anything else."""
+    """Return what a model file holds; ModelError for anything else."""
     if path.suffix.lower() == ".keras":
         with open_archive(path) as archive:
             config = _model(archive.read(_CONFIG), f"{path}: {_CONFIG}")
@@ -80,6 +80,6 @@ def _model(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _weight_names(texts: Mapping[str, Any]) -> list[str]:
-    """The attribute weight_names, or its parts, put together."""
+    """Return the attribute weight_names, or its parts, put together."""
     parts = sorted((each for each in texts if each != "model_config"), key=lambda n: (len(n), n))
     return [name for part in parts for name in texts[part]]

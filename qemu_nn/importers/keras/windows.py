@@ -32,7 +32,7 @@ def _size(layer: Layer, build: Builder, source: str, layout: str) -> Pair:
 
 
 def _bias(layer: Layer, *ranks: int) -> tuple[list[np.ndarray], Optional[np.ndarray]]:
-    """The kernels, followed by the bias if there is one."""
+    """Return the kernels, followed by the bias if there is one."""
     if layer.flag("use_bias", True):
         *kernels, bias = layer.arrays(*ranks, 1)
         return kernels, bias
@@ -85,7 +85,7 @@ def _convolution(
 
 
 def _placed(layer: Layer, build: Builder, name: str, source: str, conv: Conv) -> str:
-    """A convolution with the layer's strides, dilation, padding and layout."""
+    """Return a convolution with the layer's strides, dilation, padding and layout."""
     layout = layer.layout()
     stride, dilation = layer.pair("strides", (1, 1)), layer.pair("dilation_rate", (1, 1))
     pads = _pads(layer, _size(layer, build, source, layout), conv.kernel, stride, dilation)
@@ -117,7 +117,7 @@ def _column(layer: Layer, build: Builder, source: str, layout: str) -> str:
 
 
 def _row(build: Builder, name: str, source: str, layout: str) -> str:
-    """The inverse of _column()."""
+    """Return the inverse of _column()."""
     steps, _, channels = image(build.shapes[source], layout)
     return build.add(
         name, Reshape((steps, channels) if layout == "NHWC" else (channels, steps)), source

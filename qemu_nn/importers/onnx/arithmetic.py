@@ -137,7 +137,7 @@ def _affine(call: Call, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: 
 
 
 def _elementwise(call: Call, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
-    """Two tensors that broadcast as they do in the file."""
+    """Return two tensors that broadcast as they do in the file."""
     full = _broadcast(a.shape, b.shape)
     a, b = _with_axes(call, a, full), _with_axes(call, b, full)
     return call.put(Elementwise(kind), a, b, part=part)
@@ -151,7 +151,9 @@ def _broadcast(*shapes: Shape) -> Shape:
 
 
 def _with_axes(call: Call, x: Tensor, full: Shape) -> Tensor:
-    """The tensor with as many axes as a shape that it broadcasts to, batched if that shape is."""
+    """Return the tensor with as many axes as a shape that it broadcasts to, batched if that shape
+    is.
+    """
     shape, batched = (1,) * (len(full) - len(x.shape)) + x.shape, full[:1] == (1,)
     if shape == x.shape and batched == x.batched:
         return x

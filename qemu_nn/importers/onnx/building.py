@@ -31,7 +31,7 @@ class Builder:
         self._left = FOLD_LIMIT
 
     def value(self, name: str) -> Value:
-        """What a name stands for; constants are decoded when they are first asked for."""
+        """Return what a name stands for; constants are decoded when they are first asked for."""
         if name not in self.values:
             if name in self._unmade:
                 raise ModelError(
@@ -43,11 +43,11 @@ class Builder:
         return self.values[name]
 
     def decode(self, proto: Any) -> np.ndarray:
-        """The array of a TensorProto."""
+        """Return the array of a TensorProto."""
         return self._model.tensors.array(proto)
 
     def part(self, name: str, part: str) -> str:
-        """A new name for an earlier part of what a node comes to."""
+        """Return a new name for an earlier part of what a node comes to."""
         name = free_name(f"{name}/{part}", self._names)
         self._names.add(name)
         return name

@@ -30,18 +30,20 @@ class Call:
     # Attributes
 
     def integer(self, key: str, default: int) -> int:
-        """An integer attribute."""
+        """Return an integer attribute."""
         return self._attribute(key, int, default)
 
     def number(self, key: str, default: float) -> float:
-        """A finite float attribute."""
+        """Return a finite float attribute."""
         value: float = self._attribute(key, float, default)
         if not math.isfinite(value):
             raise ModelError(f"its {key} must be finite, not {value}")
         return value
 
     def limit(self, key: str, at: int, default: float) -> float:
-        """A number, maybe infinite: an attribute or, in later operator sets, the input `at`."""
+        """Return a number, maybe infinite: an attribute or, in later operator sets, the input
+        `at`.
+        """
         if key in self.node.attributes or not self.has(at):
             value: float = self._attribute(key, float, default)
         else:
@@ -54,11 +56,11 @@ class Call:
         return value
 
     def text(self, key: str, default: str) -> str:
-        """A string attribute."""
+        """Return a string attribute."""
         return self._attribute(key, str, default)
 
     def integers(self, key: str, at: Optional[int] = None) -> Optional[list[int]]:
-        """A list of integers: an attribute or, in later operator sets, the input `at`."""
+        """Return a list of integers: an attribute or, in later operator sets, the input `at`."""
         if key in self.node.attributes:
             values = self._attribute(key, list, [])
             if all(isinstance(value, int) for value in values) and len(values) <= 64:
@@ -72,7 +74,7 @@ class Call:
         return [int(value) for value in array.reshape(-1)]
 
     def stored(self, key: str) -> np.ndarray:
-        """The array of a tensor attribute."""
+        """Return the array of a tensor attribute."""
         proto = self.node.attributes.get(key)
         if not hasattr(proto, "data_type"):
             raise ModelError(f"its attribute {key!r} must be a tensor")
@@ -87,18 +89,18 @@ class Call:
     # Inputs
 
     def has(self, index: int) -> bool:
-        """Whether an optional input is given."""
+        """True if an optional input is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:
-        """An input, constant or not."""
+        """Return an input, constant or not."""
         value = self.inputs[index] if index < len(self.inputs) else None
         if value is None:
             raise ModelError(f"its input {index} is missing")
         return value
 
     def tensor(self, index: int = 0) -> Tensor:
-        """An input that depends on the network's input."""
+        """Return an input that depends on the network's input."""
         value = self.value(index)
         if isinstance(value, np.ndarray):
             raise ModelError(
@@ -107,14 +109,14 @@ class Call:
         return value
 
     def array(self, index: int) -> np.ndarray:
-        """A constant input."""
+        """Return a constant input."""
         value = self.value(index)
         if isinstance(value, Tensor):
             raise ModelError(f"its input {value.name!r} is computed, but it must be a constant")
         return value
 
     def floats(self, index: int) -> np.ndarray:
-        """A constant input of finite real numbers, float32 or float64."""
+        """Return a constant input of finite floats, float32 or float64."""
         array = self.array(index)
         if array.dtype.kind != "f" or not np.isfinite(array).all():
             raise ModelError(f"its input {self.node.inputs[index]!r} must hold finite floats")
@@ -138,7 +140,7 @@ class Call:
     def reshape(
         self, tensor: Tensor, shape: Sequence[int], part: str = "", batched: Optional[bool] = None
     ) -> Tensor:
-        """The tensor in another shape; a leading 1 is the batch if not told otherwise."""
+        """Return the tensor in another shape; a leading 1 is the batch if not told otherwise."""
         if batched is None:
             batched = tuple(shape[:1]) == (1,)
         sample = tuple(shape[1:] if batched else shape)

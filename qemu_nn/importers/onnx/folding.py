@@ -17,7 +17,7 @@ from .tensors import dtype_of
 
 
 def fold(call: Call) -> np.ndarray:
-    """The only output of a node of constants; ModelError where numpy cannot compute it."""
+    """Return the only output of a node of constants; ModelError where numpy cannot compute it."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(FOLDS[call.node.op](call))
@@ -49,7 +49,7 @@ def _unary(ufunc: Callable) -> Callable[[Call], np.ndarray]:
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Integers are divided towards zero, as C does."""
+    """Return integers are divided towards zero, as C does."""
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):

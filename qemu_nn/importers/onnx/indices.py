@@ -11,7 +11,7 @@ from .call import Call
 
 
 def axes(values: list[int], rank: int) -> list[int]:
-    """Axes, counted from the end where negative, each once."""
+    """Return axes, counted from the end where negative, each once."""
     found = [axis + rank if axis < 0 else axis for axis in values]
     if len(set(found)) < len(found) or not all(0 <= axis < rank for axis in found):
         raise ModelError(f"{values} are not axes of a tensor of {rank} axes")
@@ -19,7 +19,7 @@ def axes(values: list[int], rank: int) -> list[int]:
 
 
 def axis(call: Call, default: Optional[int], rank: int) -> int:
-    """The attribute "axis" as a number from 0; without a default it must be there."""
+    """Return the attribute "axis" as a number from 0; without a default it must be there."""
     if default is None and "axis" not in call.node.attributes:
         raise ModelError("its attribute 'axis' is missing")
     return axes([call.integer("axis", default or 0)], rank)[0]

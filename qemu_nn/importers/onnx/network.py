@@ -26,7 +26,7 @@ _RECURRENT = ("LSTM", "GRU", "RNN")
 
 
 def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatGraph:
-    """The network between an input and an output, named or the file's own."""
+    """Return the network between an input and an output, named or the file's own."""
     outputs = model.outputs if output is None else (output,)
     nodes, start = _cut(model, input, outputs)
     for node in nodes:
@@ -46,7 +46,7 @@ def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatG
 
 
 def _shape(model: Model, start: str) -> Shape:
-    """The shape of one sample of the tensor that a network starts from.
+    """Return the shape of one sample of the tensor that a network starts from.
 
     One that the file does not declare is found by building what comes before it; inference by the
     library `onnx` would follow a damaged file into any amount of memory.
@@ -68,7 +68,7 @@ def _shape(model: Model, start: str) -> Shape:
 
 
 def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder:
-    """A network of nodes that starts from a tensor."""
+    """Return a network of nodes that starts from a tensor."""
     builder = Builder(model, start, shape)
     for node in nodes:
         try:
@@ -99,7 +99,9 @@ def _convert(builder: Builder, node: Node) -> None:
 
 
 def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[list[Node], str]:
-    """The nodes that the outputs need, in order, and the name of the only input they come from."""
+    """Return the nodes that the outputs need, in order, and the name of the only input they come
+    from.
+    """
     known = {*model.inputs, *(name for node in model.nodes for name in node.outputs)} - {""}
     for name in (input, *outputs):
         if name is not None and name not in known:
@@ -124,7 +126,7 @@ def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[
 
 
 def _list(names: tuple[str, ...]) -> str:
-    """Names as a message shows them."""
+    """Return names as a message shows them."""
     return ", ".join([*map(repr, names[:5]), *(["..."] if len(names) > 5 else [])]) or "none"
 
 

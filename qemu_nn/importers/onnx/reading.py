@@ -58,11 +58,11 @@ class Model:
     tensors: Tensors
 
     def declares(self, name: str) -> bool:
-        """Whether the file holds a shape for a tensor."""
+        """True if the file holds a shape for a tensor."""
         return name in self.declared and self.declared[name].type.tensor_type.HasField("shape")
 
     def shape(self, name: str) -> Shape:
-        """The shape of one sample of a tensor, as the file declares it."""
+        """Return the shape of one sample of a tensor, as the file declares it."""
         where = f"{self.name}: {name!r}"
         if not self.declares(name):
             raise ModelError(f"{where} has no shape")
@@ -125,7 +125,7 @@ def _check_names(path: Path, model: Model, constants: list[str]) -> None:
 
 
 def _opset(path: Path, proto: Any) -> int:
-    """The version of the operator set."""
+    """Return the version of the operator set."""
     versions = [entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")]
     version = versions[0] if len(versions) == 1 else 1
     if version not in OPSETS:
@@ -148,7 +148,9 @@ def _node(node: Any) -> Node:
 
 
 def _value(attribute: Any) -> Any:
-    """An attribute as int, float, str, TensorProto, list of these, or None for other kinds."""
+    """Return an attribute as int, float, str, TensorProto, list of these, or None for other
+    kinds.
+    """
     field = _FIELDS.get(attribute.type)
     if field is None:
         return None
@@ -159,7 +161,7 @@ def _value(attribute: Any) -> Any:
 
 
 def _sample(where: str, dims: Any) -> Shape:
-    """A declared shape without its batch axis, which must be free or 1."""
+    """Return a declared shape without its batch axis, which must be free or 1."""
     batch, *shape = dims
     if batch.dim_value > 1:
         raise ModelError(

@@ -40,7 +40,7 @@ _MOST = 2**40
 
 
 def dtype_of(number: int) -> np.dtype:
-    """The numpy type of an element type."""
+    """Return the numpy type of an element type."""
     if number not in _TYPES:
         have = ", ".join(map(type_name, _TYPES))
         raise ModelError(f"elements of {type_name(number)} are not supported; have: {have}")
@@ -48,7 +48,7 @@ def dtype_of(number: int) -> np.dtype:
 
 
 def type_name(number: int) -> str:
-    """What messages call an element type."""
+    """Return what messages call an element type."""
     return np.dtype(_TYPES[number][0]).name if number in _TYPES else f"ONNX type {number}"
 
 
@@ -64,7 +64,7 @@ class Tensors:
         self._files: dict[Path, bytes] = {}
 
     def array(self, tensor: Any) -> np.ndarray:
-        """The array of a TensorProto; ModelError where its parts contradict each other."""
+        """Return the array of a TensorProto; ModelError where its parts contradict each other."""
         try:
             return self._array(tensor)
         except ModelError as error:
@@ -91,7 +91,7 @@ class Tensors:
         return np.array(numbers).astype(dtype).reshape(shape)
 
     def _external(self, entries: Any, dtype: np.dtype, count: int) -> np.ndarray:
-        """Elements of a file beside the model."""
+        """Return elements of a file beside the model."""
         places = {entry.key: str(entry.value) for entry in entries}
         path = self._beside(places.get("location", ""))
         offset = _number(places, "offset") or 0
@@ -107,7 +107,9 @@ class Tensors:
         return np.frombuffer(data, dtype, count, offset)
 
     def _beside(self, location: str) -> Path:
-        """The path of an external file, which must lie in the model's own folder or below it."""
+        """Return the path of an external file, which must lie in the model's own folder or below
+        it.
+        """
         home, named = self._folder.resolve(), Path(location)
         try:
             path = (home / named).resolve()

@@ -14,7 +14,7 @@ from .call import Call, Converter
 
 
 def _image(call: Call) -> Tensor:
-    """The first input as an image [1, C, H, W]."""
+    """Return the first input as an image [1, C, H, W]."""
     x = call.tensor()
     if not x.batched or len(x.shape) not in (3, 4):
         raise ModelError(
@@ -35,7 +35,7 @@ def _put(call: Call, operator: Operator, image: Tensor) -> None:
 
 
 def _pair(call: Call, key: str, default: Pair = (1, 1)) -> Pair:
-    """An attribute with a number for each spatial axis."""
+    """Return an attribute with a number for each spatial axis."""
     values = call.integers(key)
     if values is None:
         return default

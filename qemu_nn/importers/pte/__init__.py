@@ -47,7 +47,8 @@ Results = dict[int, tuple[Optional[Value], ...]]
 
 
 def load_with_results(path: Path) -> tuple[Graph, Results]:
-    """The network of the method "forward", and which of its tensors hold what an instruction wrote.
+    """Return the network of the method "forward", and which of its tensors hold what an instruction
+    wrote.
 
     Raises as read().
     """
@@ -116,7 +117,7 @@ def _tell_formats(program: Program, builder: Builder, outputs: list[str]) -> Non
 def _written(
     program: Program, builder: Builder, instruction: Instruction
 ) -> tuple[Optional[Value], ...]:
-    """What holds the tensors that an instruction returns: the last of its arguments."""
+    """Return what holds the tensors that an instruction returns: the last of its arguments."""
     made = program.value(instruction.args[-1])
     found: list[Optional[Value]] = []
     for tensor in made if isinstance(made, list) else [made]:

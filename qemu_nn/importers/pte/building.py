@@ -87,9 +87,10 @@ class Builder:
         self._memory[memory] = [each for each in held if each.end <= start or end <= each.start]
 
     def before(self, tensor: FileTensor, done: int, index: int) -> Optional[tuple[Value, int]]:
-        """What lies in the bytes of a tensor of int8 that instruction `index` leaves as they are,
-        those from `done` on: a value of int8 and its first element there; None where they are
-        zeros, as no other instruction ever writes there."""
+        """Return what lies in the bytes of a tensor of int8 that instruction `index` leaves as they
+        are, those from `done` on: a value of int8 and its first element there; None where they are
+        zeros, as no other instruction ever writes there.
+        """
         if tensor.place is None:
             raise ModelError(f"{_LEFT} that the caller gives")
         memory, start = tensor.place
@@ -103,7 +104,7 @@ class Builder:
         return None
 
     def read(self, tensor: FileTensor) -> Value:
-        """What a tensor holds, in its own shape."""
+        """Return what a tensor holds, in its own shape."""
         if tensor.data is not None:
             return self._constant(tensor)
         found = self._own.get(tensor.index)
@@ -172,7 +173,7 @@ class Builder:
         return name
 
     def _constant(self, tensor: FileTensor) -> Value:
-        """A constant as a value, by a call that brings it."""
+        """Return a constant as a value, by a call that brings it."""
         if tensor.index not in self._constants:
             assert tensor.data is not None
             value = Value(f"constant_{tensor.index}", tensor.dtype, tensor.shape, tensor.moved)
@@ -189,13 +190,15 @@ class Builder:
 
 
 def scratch(program: Program, instruction: Instruction) -> list[FileTensor]:
-    """The memory that a call is given to work in: the backend passes it as uint8."""
+    """Return the memory that a call is given to work in: the backend passes it as uint8."""
     values = [program.value(index) for index in instruction.args]
     return [each for each in values if isinstance(each, FileTensor) and each.dtype == "uint8"]
 
 
 def _spans(program: Program, index: int) -> dict[int, list[tuple[int, int]]]:
-    """What the inputs and all instructions but one write in each memory, from where to where."""
+    """Return what the inputs and all instructions but one write in each memory, from where to
+    where.
+    """
     tensors = [program.value(at) for at in program.inputs]
     for instruction in program.instructions:
         made = program.value(instruction.args[-1]) if instruction.args else None

@@ -38,11 +38,11 @@ class Call:
             raise ModelError(f"it has {have} arguments; it must have {count}")
 
     def argument(self, index: int) -> Any:
-        """An argument, whatever it is."""
+        """Return an argument, whatever it is."""
         return self.program.value(self.instruction.args[index])
 
     def tensor(self, index: int, *dtypes: str) -> FileTensor:
-        """An argument that is a tensor, of one of these types."""
+        """Return an argument that is a tensor, of one of these types."""
         found = self.argument(index)
         if not isinstance(found, FileTensor):
             raise ModelError(f"its argument {index} is no tensor")
@@ -53,7 +53,9 @@ class Call:
         return found
 
     def image(self, index: int, last: bool = False) -> tuple[int, int, int, int]:
-        """Images, height, width and channels of a tensor; last: its channels are its last axis."""
+        """Return images, height, width and channels of a tensor; last: its channels are its last
+        axis.
+        """
         tensor = self.tensor(index, "int8")
         if len(tensor.sizes) != 4:
             raise ModelError(f"its argument {index}, {tensor}, must have 4 axes")
@@ -86,14 +88,14 @@ class Call:
                 )
 
     def integer(self, index: int, low: int = -(2**31), high: int = 2**31 - 1) -> int:
-        """An integer in a range."""
+        """Return an integer in a range."""
         found = self.argument(index)
         if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
             raise ModelError(f"its argument {index} must be an integer from {low} to {high}")
         return found
 
     def real(self, index: int) -> float:
-        """A finite real number."""
+        """Return a finite float."""
         found = self.argument(index)
         if (
             isinstance(found, bool)
@@ -104,14 +106,14 @@ class Call:
         return float(found)
 
     def flag(self, index: int) -> bool:
-        """A truth value."""
+        """Return a truth value."""
         found = self.argument(index)
         if not isinstance(found, bool):
             raise ModelError(f"its argument {index} must be true or false")
         return found
 
     def integers(self, index: int, count: Optional[int] = None) -> list[int]:
-        """A list of integers of 32 bits."""
+        """Return a list of integers of 32 bits."""
         found = self.argument(index)
         right = isinstance(found, list) and all(type(item) is int for item in found)
         if not right or (count is not None and len(found) != count):
@@ -123,21 +125,21 @@ class Call:
         return numbers
 
     def pair(self, index: int, name: str, low: int) -> dict[str, int]:
-        """Height and width of something, each `low` at least."""
+        """Return height and width of something, each `low` at least."""
         numbers = self.integers(index, 2)
         if min(numbers) < low:
             raise ModelError(f"its {name} is {numbers}; it must be {low} or more")
         return {f"{name}_h": numbers[0], f"{name}_w": numbers[1]}
 
     def constant(self, index: int, dtype: str) -> np.ndarray:
-        """The numbers of a constant in its logical shape."""
+        """Return the numbers of a constant in its logical shape."""
         tensor = self.tensor(index, dtype)
         if tensor.data is None:
             raise ModelError(f"its argument {index}, {tensor}, must be a constant")
         return tensor.data
 
     def row(self, index: int, count: int) -> np.ndarray:
-        """A constant of so many int32."""
+        """Return a constant of so many int32."""
         numbers = self.constant(index, "int32").reshape(-1)
         if numbers.size != count:
             raise ModelError(f"its argument {index} has {numbers.size} elements, not {count}")
@@ -146,7 +148,7 @@ class Call:
     # The network
 
     def value(self, index: int, *dtypes: str) -> Value:
-        """What an argument holds."""
+        """Return what an argument holds."""
         return self.builder.read(self.tensor(index, *dtypes))
 
     @property
@@ -207,7 +209,7 @@ class Call:
         return self.builder.call(function, params, inputs, made, weights, bias)
 
     def moved(self, part: str, tensor: FileTensor, order: Sequence[int]) -> Value:
-        """What a tensor holds, with its axes in another order in memory."""
+        """Return what a tensor holds, with its axes in another order in memory."""
         x = self.builder.read(tensor)
         places = [tensor.order.index(axis) for axis in order]
         shape = tuple(tensor.sizes[axis] for axis in order)
@@ -218,7 +220,7 @@ class Call:
         return self.part(part, function, moves(x.shape, places), [x], like)
 
     def scalar(self, part: str, number: float, shape: Sequence[int]) -> Value:
-        """A float32, spread to a shape."""
+        """Return a float32, spread to a shape."""
         one = Value(f"{self.name}/{part}", "float32", (1,))
         value = np.array([number], np.float32)
         self.builder.call("tflm_constant_f32", {"length": 1}, [], one, value)
@@ -226,13 +228,13 @@ class Call:
 
     @staticmethod
     def slice_of(size: int, begin: int, count: int) -> dict[str, int]:
-        """Arguments that take `count` elements of a vector, from one on."""
+        """Return arguments that take `count` elements of a vector, from one on."""
         params = {f"{name}_{i}": 1 for name in ("input", "stride", "output") for i in range(4)}
         params.update({f"begin_{i}": 0 for i in range(4)})
         return {**params, "input_4": size, "begin_4": begin, "stride_4": 1, "output_4": count}
 
     def spread(self, part: str, x: Value, shape: Sequence[int]) -> Value:
-        """A value in a shape that it broadcasts to."""
+        """Return a value in a shape that it broadcasts to."""
         if x.shape == tuple(shape):
             return x
         rank = max(len(shape), 4)

@@ -53,7 +53,7 @@ def quantize(call: Call) -> None:
 
 
 def _format(tensor: FileTensor, scale: float, zero: int) -> Optional[tuple[float, int]]:
-    """The format of integers, where their zero point is one of them."""
+    """Return the format of integers, where their zero point is one of them."""
     limits = np.iinfo(tensor.dtype)
     return (scale, zero) if limits.min <= zero <= limits.max else None
 
@@ -69,8 +69,9 @@ def dequantize(call: Call) -> None:
 
 
 def _operands(call: Call, first: int, second: int, output: FileTensor) -> list[Value]:
-    """Both operands in the shape of the output: of two images one may be one number for each
-    channel, which the kernel takes again and again."""
+    """Return both operands in the shape of the output: of two images one may be one number for each
+    channel, which the kernel takes again and again.
+    """
     tensors = [call.tensor(at, "int8") for at in (first, second)]
     values = [call.builder.read(tensor) for tensor in tensors]
     if tensors[0].sizes == tensors[1].sizes:

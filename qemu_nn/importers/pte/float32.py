@@ -18,13 +18,13 @@ from .program import FileTensor
 
 
 def _plain(sizes: Sequence[int]) -> list[int]:
-    """Sizes without the ones in front."""
+    """Return sizes without the ones in front."""
     first = next((at for at, side in enumerate(sizes) if side != 1), len(sizes))
     return list(sizes[first:])
 
 
 def _operands(call: Call, output: FileTensor) -> list[Value]:
-    """Both operands in the shape of the output.
+    """Return both operands in the shape of the output.
 
     The kernel takes them as they lie in memory where they have its sizes. Where it broadcasts, it
     goes through the logical axes and writes what it finds in turn, wherever the output's lie.
@@ -54,7 +54,7 @@ def binary(call: Call, function: str, scaled: bool) -> None:
 
 
 def _single(call: Call, count: int) -> tuple[Value, FileTensor]:
-    """The input and the output of a function of each float32."""
+    """Return the input and the output of a function of each float32."""
     call.expect(count)
     x, output = call.value(0, "float32"), call.tensor(count - 2, "float32")
     call.same_order(call.tensor(0), output)

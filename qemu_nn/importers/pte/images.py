@@ -18,7 +18,7 @@ _ORDER = (0, 1, 2, 3)
 
 
 def _images(call: Call, count: int, *dtypes: str) -> tuple[FileTensor, FileTensor]:
-    """The input, and an output of the same type, of four axes each."""
+    """Return the input, and an output of the same type, of four axes each."""
     source = call.tensor(0, *dtypes)
     output = call.tensor(count, source.dtype)
     if len(source.sizes) != 4 or len(output.sizes) != 4:
@@ -29,7 +29,7 @@ def _images(call: Call, count: int, *dtypes: str) -> tuple[FileTensor, FileTenso
 
 
 def _ends(source: FileTensor, output: FileTensor) -> dict[str, int]:
-    """Images, sides and channels as arguments."""
+    """Return images, sides and channels as arguments."""
     (n, c, height, width), (_, _, out_h, out_w) = source.sizes, output.sizes
     return {
         **{"batches": n, "channels": c, "input_h": height, "input_w": width},
@@ -174,7 +174,7 @@ def bilinear(call: Call) -> None:
 
 
 def _pair(call: Call, index: int, name: str, rank: int, alone: int) -> dict[str, int]:
-    """A number for each axis of a window; a signal is an image of one row."""
+    """Return a number for each axis of a window; a signal is an image of one row."""
     numbers = call.integers(index)
     numbers = [alone, *numbers] if rank == 3 else numbers * (2 if len(numbers) == 1 else 1)
     if len(numbers) != 2 or min(numbers) < (0 if name == "pad" else 1):
@@ -183,7 +183,7 @@ def _pair(call: Call, index: int, name: str, rank: int, alone: int) -> dict[str,
 
 
 def _row(call: Call, index: int, count: int, otherwise: float) -> np.ndarray:
-    """A constant of so many float32; without it all are one number."""
+    """Return a constant of so many float32; without it all are one number."""
     if call.argument(index) is None:
         return np.full(count, otherwise, np.float32)
     numbers = call.constant(index, "float32").reshape(-1)

@@ -80,7 +80,7 @@ def permute(call: Call) -> None:
 
 
 def axis_of(call: Call, index: int, rank: int) -> int:
-    """An axis, of which negative ones count from the last."""
+    """Return an axis, of which negative ones count from the last."""
     axis = call.integer(index)
     if not -rank <= axis < rank:
         raise ModelError(f"its axis {axis} is not one of {rank} axes")
@@ -136,7 +136,7 @@ def _sliced(
 
 
 def _counts(call: Call, to: FileTensor) -> list[int]:
-    """The sizes of a selection with the axis that it has not."""
+    """Return the sizes of a selection with the axis that it has not."""
     sizes = list(to.sizes)
     sizes.insert(axis_of(call, 1, len(to.sizes) + 1), 1)
     return sizes
@@ -227,7 +227,7 @@ def bound(call: Call, x: Value, ends: Sequence[Optional[float]], output: FileTen
 
 
 def turned(whole: Sequence[int]) -> dict[str, int]:
-    """The arguments of a call that swaps the last two of three axes."""
+    """Return the arguments of a call that swaps the last two of three axes."""
     return moves(whole, (0, 2, 1))
 
 

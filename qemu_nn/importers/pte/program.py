@@ -112,7 +112,7 @@ class Program:
         self.instructions = self._instructions(plan)
 
     def value(self, index: int) -> Any:
-        """A value: a FileTensor, a number, text, None, or a list of such."""
+        """Return a value: a FileTensor, a number, text, None, or a list of such."""
         if not 0 <= index < len(self._values):
             raise ModelError(f"it names value {index}, but there are {len(self._values)}")
         if index not in self._read:
@@ -120,7 +120,9 @@ class Program:
         return self._read[index]
 
     def said(self, name: str) -> Optional[float]:
-        """The number that a method without calls stands for; None if there is no such method."""
+        """Return the number that a method without calls stands for; None if there is no such
+        method.
+        """
         for plan in self._root.tables("execution_plan", "ExecutionPlan", _METHODS):
             if plan.text("name") == name:
                 values = plan.tables("values", "EValue", _VALUES)
@@ -207,7 +209,7 @@ class Program:
         return held.number(_NUMBERS[name])
 
     def _integer(self, index: int) -> int:
-        """An element of a list of integers, each of which is a value of its own."""
+        """Return an element of a list of integers, each of which is a value of its own."""
         if not 0 <= index < len(self._values) or self._values[index].number("val_type") != 2:
             raise ModelError(f"a list of integers names value {index}, which is no integer")
         number: int = self.value(index)
@@ -253,7 +255,7 @@ class Program:
         return tensor
 
     def _constant(self, tensor: FileTensor, number: int) -> np.ndarray:
-        """The bytes of a constant, of which the file says where they begin."""
+        """Return the bytes of a constant, of which the file says where they begin."""
         segment = self._root.table("constant_segment", "SubsegmentOffsets")
         offsets = np.empty(0) if segment is None else segment.numbers("offsets", "uint64")
         if segment is None or not len(offsets):
@@ -280,7 +282,7 @@ class Program:
 
 
 def _number(table: Table) -> Optional[float]:
-    """The number of a value; None if it is something else."""
+    """Return the number of a value; None if it is something else."""
     kind = table.number("val_type")
     name = KINDS[kind] if 0 <= kind < len(KINDS) else ""
     held = table.table("val", name) if name in _NUMBERS else None
@@ -288,7 +290,7 @@ def _number(table: Table) -> Optional[float]:
 
 
 def _extents(data: bytes) -> tuple[int, int, int]:
-    """Bytes of the tables, where the segments begin, and how many bytes they have."""
+    """Return bytes of the tables, where the segments begin, and how many bytes they have."""
     if data[8:12] != _EXTENDED:
         return len(data), len(data), 0
     if len(data) < 8 + _LEAST:
@@ -303,7 +305,7 @@ def _extents(data: bytes) -> tuple[int, int, int]:
 
 
 def _with_data(tensor: FileTensor, held: np.ndarray) -> FileTensor:
-    """A constant with its numbers, whose axes lie in memory in its own order."""
+    """Return a constant with its numbers, whose axes lie in memory in its own order."""
     dtype = np.dtype(tensor.dtype).newbyteorder("<")
     numbers = held.view(dtype).reshape(tensor.shape).astype(tensor.dtype, copy=False)
     back = np.argsort(tensor.order)

@@ -69,7 +69,7 @@ class Table:
         self._reader, self._kind, self._data = Bytes(kind, data, position), kind, data
 
     def number(self, field: str) -> Any:
-        """A number or a truth value."""
+        """Return a number or a truth value."""
         at = self._offset(field)
         form = _FORMS.get(field, "<I")
         if not at:
@@ -77,13 +77,13 @@ class Table:
         return self._reader.unpack(form, self._reader.Pos + at)
 
     def text(self, field: str) -> str:
-        """Text; "" if there is none."""
+        """Return text; "" if there is none."""
         at = self._offset(field)
         found = self._reader.String(self._reader.Pos + at) if at else b""
         return found.decode(errors="replace")
 
     def numbers(self, field: str, dtype: str) -> np.ndarray:
-        """A vector of numbers, as a view of the file."""
+        """Return a vector of numbers, as a view of the file."""
         at = self._offset(field)
         if not at:
             return np.empty(0, dtype)
@@ -93,12 +93,12 @@ class Table:
         return np.frombuffer(self._data, np.dtype(dtype).newbyteorder("<"), length, start)
 
     def table(self, field: str, kind: str) -> Optional[Table]:
-        """A table in a field, or in a union; None if there is none."""
+        """Return a table in a field, or in a union; None if there is none."""
         at = self._offset(field)
         return Table(kind, self._data, self._reader.Indirect(self._reader.Pos + at)) if at else None
 
     def tables(self, field: str, kind: str, most: int) -> list[Table]:
-        """A vector of tables."""
+        """Return a vector of tables."""
         at = self._offset(field)
         length = self._reader.VectorLen(at) if at else 0
         if length > most:

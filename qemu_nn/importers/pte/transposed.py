@@ -58,7 +58,7 @@ def transpose_conv(call: Call, last: bool = False) -> None:
 
 
 def _rows(p: dict[str, int]) -> int:
-    """How many rows of an image the kernel writes."""
+    """Return how many rows of an image the kernel writes."""
     skipped = -(-p["pad_h"] // p["stride_h"])
     end = p["input_h"] * p["stride_h"]
     left = sum(
@@ -76,7 +76,7 @@ def _rows(p: dict[str, int]) -> int:
 
 
 def _spread(call: Call, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
-    """The rows of the input where the kernel takes them to be, and zeros between them.
+    """Return the rows of the input where the kernel takes them to be, and zeros between them.
 
     The rows that are skipped lie right; the others follow as if the first of them had no pad.
     """

@@ -14,7 +14,7 @@ _RANGE = {"act_min": -128, "act_max": 127}
 
 
 def window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, int]:
-    """Strides, pads and dilations."""
+    """Return strides, pads and dilations."""
     return {
         **call.pair(stride, "stride", 1),
         **call.pair(padding, "pad", 0),
@@ -23,7 +23,7 @@ def window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, in
 
 
 def channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
-    """Bias, multipliers and shifts of the output channels, as rows."""
+    """Return bias, multipliers and shifts of the output channels, as rows."""
     bias, multiplier, shift = at
     none = call.argument(bias) is None
     first = np.zeros(count, np.int32) if none else call.row(bias, count)
@@ -31,7 +31,7 @@ def channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
 
 
 def ends(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[str, int]:
-    """Images, and the sides of input and output."""
+    """Return images, and the sides of input and output."""
     return {
         **{"batches": x[0], "input_h": x[1], "input_w": x[2]},
         **{"output_h": out[1], "output_w": out[2]},

@@ -116,7 +116,7 @@ def batch_norm(
 
 
 def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
-    """Two values, at least one of which is a tensor."""
+    """Return two values, at least one of which is a tensor."""
     if isinstance(a, Tensor):
         return a, b
     assert isinstance(b, Tensor)
@@ -124,7 +124,7 @@ def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
 
 
 def _channels(call: Call, x: Tensor, array: np.ndarray) -> np.ndarray:
-    """A number for each channel, as it broadcasts to a sample."""
+    """Return a number for each channel, as it broadcasts to a sample."""
     first = layout_of(call.node) == "NCHW"
     if array.ndim != 1 or not x.sample or len(array) != x.sample[0 if first else -1]:
         raise ModelError(

@@ -50,7 +50,7 @@ class Builder:
         return tensor
 
     def part(self, name: str) -> str:
-        """A name that no node of the file has."""
+        """Return a name that no node of the file has."""
         name = free_name(name, self._taken)
         self._taken.add(name)
         return name
@@ -75,7 +75,7 @@ class Call:
     def reshape(
         self, x: Tensor, shape: Shape, part: str = "", batched: Optional[bool] = None
     ) -> Tensor:
-        """The tensor in another shape; a leading 1 is the batch if not told otherwise."""
+        """Return the tensor in another shape; a leading 1 is the batch if not told otherwise."""
         if batched is None:
             batched = shape[:1] == (1,)
         sample = shape[1:] if batched else shape
@@ -89,28 +89,28 @@ Converter = tuple[str, Callable[..., object]]
 
 
 def floats(constant: np.ndarray) -> np.ndarray:
-    """The constant itself: finite real numbers, at least one."""
+    """Return the constant itself: finite floats, at least one."""
     if constant.dtype.kind != "f" or not constant.size or not np.isfinite(constant).all():
         raise ModelError("a constant that it reads must hold finite real numbers")
     return constant
 
 
 def scalar(constant: np.ndarray) -> float:
-    """The only number of a constant."""
+    """Return the only number of a constant."""
     if constant.size != 1:
         raise ModelError(f"it reads a constant {list(constant.shape)} where it needs one number")
     return float(floats(constant).reshape(()))
 
 
 def integers(constant: np.ndarray) -> list[int]:
-    """The numbers of a constant: a shape, axes, positions."""
+    """Return the numbers of a constant: a shape, axes, positions."""
     if constant.dtype.kind not in "iu" or constant.ndim > 2 or constant.size > _MOST_NUMBERS:
         raise ModelError("a constant that it reads must be a short list of integers")
     return [int(number) for number in constant.reshape(-1)]
 
 
 def integer(constant: np.ndarray) -> int:
-    """The only integer of a constant."""
+    """Return the only integer of a constant."""
     found = integers(constant)
     if len(found) != 1:
         raise ModelError(f"it reads the integers {found} where it needs one")

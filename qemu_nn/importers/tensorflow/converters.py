@@ -23,7 +23,7 @@ _KINDS = {"x": (Tensor,), "c": (np.ndarray,), "v": (Tensor, np.ndarray)}
 def build(
     order: Iterable[Node], start: Tensor, constants: Mapping[str, np.ndarray], nodes: Iterable[str]
 ) -> Builder:
-    """The operators of nodes in order, of which the first read the start and constants."""
+    """Return the operators of nodes in order, of which the first read the start and constants."""
     builder, budget = Builder(start, constants, nodes), Budget()
     for node in order:
         if node.name in builder.values:

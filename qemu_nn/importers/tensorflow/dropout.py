@@ -14,7 +14,7 @@ _MOST_NODES = 16
 
 
 def without_dropout(nodes: Mapping[str, Node]) -> dict[str, Node]:
-    """The graph for inference, in which nodes that drop elements at random do nothing."""
+    """Return the graph for inference, in which nodes that drop elements at random do nothing."""
     kept = {}
     for node in nodes.values():
         source = _undropped(nodes, node)
@@ -23,7 +23,8 @@ def without_dropout(nodes: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def _undropped(nodes: Mapping[str, Node], node: Node) -> Optional[str]:
-    """The tensor of which a node drops elements: Mul(scaled, mask) or SelectV2(mask, scaled, 0).
+    """Return the tensor of which a node drops elements: Mul(scaled, mask) or SelectV2(mask, scaled,
+    0).
 
     Scaled is x divided by, or multiplied with, something.
     """
@@ -43,7 +44,7 @@ def _undropped(nodes: Mapping[str, Node], node: Node) -> Optional[str]:
 
 
 def _random(nodes: Mapping[str, Node], mask: Node) -> bool:
-    """Whether a mask is computed from random numbers."""
+    """True if a mask is computed from random numbers."""
     seen, stack = set[str](), [mask]
     while stack and len(seen) < _MOST_NODES:
         node = stack.pop()

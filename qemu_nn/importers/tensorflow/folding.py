@@ -20,7 +20,7 @@ Fold = Callable[..., np.ndarray]
 
 
 def fold(node: Node, budget: Budget, values: Sequence[Value]) -> np.ndarray:
-    """The only output of a node of constants; ModelError where it cannot be computed."""
+    """Return the only output of a node of constants; ModelError where it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(FOLDS[node.op](node, budget, *values))
@@ -30,7 +30,7 @@ def fold(node: Node, budget: Budget, values: Sequence[Value]) -> np.ndarray:
 
 
 def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
-    """Tensor -> array, of the nodes that do not depend on any input."""
+    """Return tensor -> array, of the nodes that do not depend on any input."""
     found: dict[str, np.ndarray] = {}
     for node in order:
         if node.op in FOLDS and all(name in found for name in node.inputs):
@@ -39,7 +39,7 @@ def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
 
 
 def _arithmetic(ufunc: Callable) -> Fold:
-    """Floats are computed in float64, for what they are folded into later."""
+    """Return floats are computed in float64, for what they are folded into later."""
 
     def compute(node: Node, budget: Budget, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         budget.spend(math.prod(np.broadcast_shapes(a.shape, b.shape)))

@@ -20,7 +20,7 @@ _NEVER_OUTPUTS = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Ass
 
 
 def tensor(nodes: Mapping[str, Node], name: str) -> str:
-    """The tensor that a user names, with or without ":0"; ModelError if no node makes it."""
+    """Return the tensor that a user names, with or without ":0"; ModelError if no node makes it."""
     if maker(name) not in nodes:
         near = difflib.get_close_matches(maker(name), nodes, 3)
         others = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -29,7 +29,7 @@ def tensor(nodes: Mapping[str, Node], name: str) -> str:
 
 
 def only_output(nodes: Mapping[str, Node]) -> str:
-    """The one node that no other reads."""
+    """Return the one node that no other reads."""
     read = {maker(tensor) for node in nodes.values() for tensor in node.inputs}
     ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]
     if len(ends) != 1:
@@ -40,7 +40,7 @@ def only_output(nodes: Mapping[str, Node]) -> str:
 
 
 def shortened(names: Iterable[str]) -> str:
-    """Names as a message shows them: not more than fit on a few lines."""
+    """Return names as a message shows them: not more than fit on a few lines."""
     shown, left = list[str](), 400
     for name in names:
         left -= len(name) + 2
@@ -51,7 +51,8 @@ def shortened(names: Iterable[str]) -> str:
 
 
 def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> tuple[Node, ...]:
-    """The nodes that an output needs, each after those that it reads, without those before `start`.
+    """Return the nodes that an output needs, each after those that it reads, without those before
+    `start`.
 
     Raises ModelError for a loop and for a missing node.
     """
@@ -125,6 +126,6 @@ class Section:
 
 
 def section(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> Section:
-    """The part of a graph between two tensors, with its constants computed."""
+    """Return the part of a graph between two tensors, with its constants computed."""
     order = ancestors(nodes, output, start)
     return Section(order, start, output, constants(order, Budget()))

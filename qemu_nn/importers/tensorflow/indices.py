@@ -18,7 +18,7 @@ Index = Union[int, slice, None]
 
 
 def axes(values: Sequence[int], rank: int) -> list[int]:
-    """Axes, counted from the end where negative, each once."""
+    """Return axes, counted from the end where negative, each once."""
     found = [axis + rank if axis < 0 else axis for axis in values]
     if len(set(found)) < len(found) or not all(0 <= axis < rank for axis in found):
         raise ModelError(f"{list(values)} are not axes of a tensor of {rank} axes")

@@ -20,7 +20,7 @@ from .start import only_input, refusal, start_tensor
 def network(
     name: str, nodes: Mapping[str, Node], input: Optional[str], output: Optional[str]
 ) -> FloatGraph:
-    """The float network between an input and an output, named or the graph's own."""
+    """Return the float network between an input and an output, named or the graph's own."""
     end = only_output(nodes) if output is None else tensor(nodes, output)
     nodes = without_dropout(nodes)
     part = section(nodes, end, None if input is None else tensor(nodes, input))
@@ -39,7 +39,9 @@ def network(
 
 
 def _layout(nodes: Iterable[FloatNode]) -> str:
-    """The layout of the input, if it is an image: of what slides over it first, untransposed."""
+    """Return the layout of the input, if it is an image: of what slides over it first,
+    untransposed.
+    """
     for node in nodes:
         if isinstance(node.operator, (Conv, Pool)):
             return node.operator.layout

@@ -35,39 +35,39 @@ class Node:
         return f"{self.op} {self.name!r}"
 
     def integer(self, key: str, default: int) -> int:
-        """An integer attribute."""
+        """Return an integer attribute."""
         return self._value(key, "i", default)
 
     def number(self, key: str, default: float) -> float:
-        """A float attribute."""
+        """Return a float attribute."""
         return self._value(key, "f", default)
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """A boolean attribute."""
+        """Return a boolean attribute."""
         return self._value(key, "b", default)
 
     def text(self, key: str, default: str) -> str:
-        """A string attribute."""
+        """Return a string attribute."""
         return self._value(key, "s", default.encode()).decode("utf-8", "replace")
 
     def type(self, key: str) -> int:
-        """The number of an element type; 0 if it is not given."""
+        """Return the number of an element type; 0 if it is not given."""
         return self._value(key, "type", 0)
 
     def integers(self, key: str) -> list[int]:
-        """A list of integers; empty if it is not given."""
+        """Return a list of integers; empty if it is not given."""
         found = self._value(key, "list", None)
         if found is not None and len(found.i) > _MOST_NUMBERS:
             raise ModelError(f"its attribute {key!r} has more than {_MOST_NUMBERS} numbers")
         return list(found.i) if found is not None else []
 
     def dims(self, key: str) -> tuple[int, ...]:
-        """The axes of a shape, -1 where one is left open; none if nothing is known of it."""
+        """Return the axes of a shape, -1 where one is left open; none if nothing is known of it."""
         shape = self._value(key, "shape", None)
         return () if shape is None else tensors.dims(shape)
 
     def tensor(self, key: str) -> Any:
-        """A Tensor message."""
+        """Return a Tensor message."""
         found = self._value(key, "tensor", None)
         if found is None:
             raise ModelError(f"its attribute {key!r} is missing")
@@ -83,7 +83,9 @@ class Node:
 
 
 def read_nodes(path: Path) -> dict[str, Node]:
-    """The nodes of a GraphDef by name, in the file's order; ModelError for any other file."""
+    """Return the nodes of a GraphDef by name, in the file's order; ModelError for any other
+    file.
+    """
     data = files.read_bytes(path, _LIMIT)
     saved = parse("Graph", data).node
     if not saved:
@@ -110,12 +112,12 @@ def read_nodes(path: Path) -> dict[str, Node]:
 
 
 def tensor_name(text: str) -> str:
-    """A tensor's name as it is used here: "x:0" is "x"."""
+    """Return a tensor's name as it is used here: "x:0" is "x"."""
     return text[:-2] if text.endswith(":0") else text
 
 
 def maker(tensor: str) -> str:
-    """The name of the node that makes a tensor."""
+    """Return the name of the node that makes a tensor."""
     return tensor.partition(":")[0]
 
 

@@ -22,7 +22,7 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
 def only_input(part: Section) -> Optional[str]:
-    """The one Placeholder of real numbers; None where there are none or several."""
+    """Return the one Placeholder of floats; None where there are none or several."""
     found = [
         node.name
         for node in part.order
@@ -32,7 +32,7 @@ def only_input(part: Section) -> Optional[str]:
 
 
 def refusal(part: Section) -> str:
-    """Why a part of a graph is not read, and which part of it would be."""
+    """Return why a part of a graph is not read, and which part of it would be."""
     bad = part.unsupported
     if not bad:
         return f"the output {part.output!r} depends on no Placeholder; choose a tensor with input="
@@ -60,7 +60,8 @@ def refusal(part: Section) -> str:
 
 
 def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
-    """The input with its shape: what the graph says of it, or what follows from earlier tensors.
+    """Return the input with its shape: what the graph says of it, or what follows from earlier
+    tensors.
 
     Else what reads it may tell how many elements it has. Raises ModelError where nothing does.
     """
@@ -83,7 +84,9 @@ def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
 def _known(
     cuts: Iterable[Node], order: Sequence[Node], constants: Mapping[str, np.ndarray]
 ) -> Optional[tuple[Node, Tensor]]:
-    """The first of some tensors whose shape the graph tells, directly or through its readers."""
+    """Return the first of some tensors whose shape the graph tells, directly or through its
+    readers.
+    """
     for node in cuts:
         found = _declared(node, constants)
         if found is not None:
@@ -93,7 +96,7 @@ def _known(
 
 
 def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
-    """What a Placeholder says, or the constant shape that a Reshape gives."""
+    """Return what a Placeholder says, or the constant shape that a Reshape gives."""
     if node.op in _PLACEHOLDERS:
         return _sized(node.name, node.dims("shape"))
     if node.op == "Reshape" and len(node.inputs) == 2 and node.inputs[1] in constants:
@@ -103,7 +106,9 @@ def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tenso
 
 
 def _asked_for(order: Iterable[Node], constants: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Tensor -> as many elements as a MatMul's weights take, or a Reshape gives another shape."""
+    """Return tensor -> as many elements as a MatMul's weights take, or a Reshape gives another
+    shape.
+    """
     found: dict[str, Tensor] = {}
     for node in order:
         if len(node.inputs) != 2 or node.inputs[1] not in constants:
@@ -122,7 +127,7 @@ def _asked_for(order: Iterable[Node], constants: Mapping[str, np.ndarray]) -> di
 
 
 def _sized(name: str, dims: Sequence[int]) -> Optional[Tensor]:
-    """A tensor of this shape, if it is known; a first axis of 1 or -1 is the batch."""
+    """Return a tensor of this shape, if it is known; a first axis of 1 or -1 is the batch."""
     batched = tuple(dims[:1]) in ((1,), (-1,))
     shape = (1, *dims[1:]) if batched else tuple(dims)
     return Tensor(name, shape, batched) if min(shape, default=0) > 0 else None

@@ -34,28 +34,28 @@ _MOST_AXES = 8
 
 
 def dtype_of(number: int) -> np.dtype:
-    """The numpy type of what an element type is read as; halves become float32."""
+    """Return the numpy type of what an element type is read as; halves become float32."""
     if number not in _TYPES:
         raise ModelError(f"elements of {type_name(number)} are not supported")
     return np.dtype(np.float32 if number in (_BFLOAT16, _HALF) else _TYPES[number][0])
 
 
 def type_name(number: int) -> str:
-    """What messages call an element type."""
+    """Return what messages call an element type."""
     if number == 7:
         return "strings"
     return str(dtype_of(number)) if number in _TYPES else f"type {number}"
 
 
 def dims(shape: Any) -> tuple[int, ...]:
-    """The axes of a Shape message, -1 where it leaves one open; ModelError for too many."""
+    """Return the axes of a Shape message, -1 where it leaves one open; ModelError for too many."""
     if len(shape.dim) > _MOST_AXES:
         raise ModelError(f"a shape has {len(shape.dim)} axes, more than {_MOST_AXES}")
     return tuple(parse("Dim", dim).size for dim in shape.dim)
 
 
 def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
-    """The array of a Tensor message; halves as float32.
+    """Return the array of a Tensor message; halves as float32.
 
     spend: told how many elements are made that the file does not hold, before they are.
     """
@@ -83,7 +83,9 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
 
 
 def _repeated(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) -> np.ndarray:
-    """Elements of which a file may leave out the last ones: these are the last one, or zero."""
+    """Return elements of which a file may leave out the last ones: these are the last one, or
+    zero.
+    """
     count = math.prod(shape)
     if len(listed) > count:
         raise ModelError(f"its shape {list(shape)} does not fit {len(listed)} elements")

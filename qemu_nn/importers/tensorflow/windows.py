@@ -18,7 +18,7 @@ _LARGEST = 4096  # of a kernel, stride, padding or dilation
 
 
 def layout_of(node: Node) -> str:
-    """The order of the axes of images."""
+    """Return the order of the axes of images."""
     layout = node.text("data_format", "NHWC")
     if layout not in ("NHWC", "NCHW"):
         raise ModelError(f"its data_format is {layout[:20]!r}; have: NHWC, NCHW")
@@ -91,7 +91,9 @@ def reduce(call: Call, x: Tensor, axes: np.ndarray, kind: str) -> None:
 
 
 def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
-    """What an attribute of four axes says of height and width; it must be 1 for the others."""
+    """Return what an attribute of four axes says of height and width; it must be 1 for the
+    others.
+    """
     values = node.integers(key) or default
     if len(values) != 4 or not all(1 <= value <= _LARGEST for value in values):
         raise ModelError(f"its {key} must be 4 numbers from 1 to {_LARGEST}, not {values}")
@@ -102,7 +104,7 @@ def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pai
 
 
 def _pads(node: Node, size: Pair, kernel: Pair, stride: Pair, dilation: Pair, layout: str) -> Pads:
-    """Cells of padding around images of this size."""
+    """Return cells of padding around images of this size."""
     mode = node.text("padding", "")
     if mode == "SAME":
         return same_pads(size, kernel, stride, dilation)

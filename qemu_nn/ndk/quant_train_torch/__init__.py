@@ -10,7 +10,9 @@ __all__ = ["quant_layer"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """The module quant_layer, on first use. Raises Error with what to install without torch."""
+    """Return the module quant_layer, on first use. Raises Error with what to install without
+    torch.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return require(f"{__name__}.{name}", "train", "fixed-point training")

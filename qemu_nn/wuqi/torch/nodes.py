@@ -34,7 +34,7 @@ class _Quantize(Function):
 
 
 def quantize(x: Tensor, step: Tensor, bits: int) -> Tensor:
-    """Values rounded down to multiples of step that so many bits hold; NaN stays NaN.
+    """Return values rounded down to multiples of step that so many bits hold; NaN stays NaN.
 
     step: powers of two, of a shape that broadcasts. The gradient is 1 from the lowest value to
     the highest, both included, and 0 outside.

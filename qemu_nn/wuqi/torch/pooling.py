@@ -11,13 +11,13 @@ from ..layers import Layer
 
 
 def padded(x: Tensor, layer: Layer, value: float = 0.0) -> Tensor:
-    """Rows and columns of one value around an image, or dropped where a pad is negative."""
+    """Return rows and columns of one value around an image, or dropped where a pad is negative."""
     north, south, west, east = layer.attributes()["pad"]
     return F.pad(x, (west, east, north, south), value=value)
 
 
 def maximum(x: Tensor, layer: Layer, lowest: float) -> Tensor:
-    """The largest cell of each window; cells beside the image are the lowest value."""
+    """Return the largest cell of each window; cells beside the image are the lowest value."""
     own = layer.attributes()
     return F.max_pool2d(
         padded(x, layer, lowest), own["kernel_size"], own["stride"], 0, own["dilation"]
@@ -25,7 +25,7 @@ def maximum(x: Tensor, layer: Layer, lowest: float) -> Tensor:
 
 
 def sums(x: Tensor, layer: Layer) -> Tensor:
-    """The sum of the cells of each window."""
+    """Return the sum of the cells of each window."""
     own = layer.attributes()
     images = padded(x, layer)
     single = images.reshape(-1, 1, *images.shape[2:])
@@ -35,7 +35,7 @@ def sums(x: Tensor, layer: Layer) -> Tensor:
 
 
 def divisors(layer: Layer, size: tuple[int, int], hw_aligned: bool) -> Tensor:
-    """The divisor of the sum of each window of an image, [1, 1, rows, columns].
+    """Return the divisor of the sum of each window of an image, [1, 1, rows, columns].
 
     hw_aligned: by the position of the window, as §6.8 of the manual has it; else the number of its
     cells inside the image, and 1 where there are none (their sum is 0).

@@ -126,7 +126,7 @@ class QuantizedNet(nn.Module):
         return name in self._modules_of
 
     def part(self, name: str) -> Weighted:
-        """The module of a layer with weights or a bias.
+        """Return the module of a layer with weights or a bias.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class QuantizedNet(nn.Module):
         return {name: values[name] for name in self.outputs}
 
     def _compute(self, layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
-        """The outputs of a layer, before rounding."""
+        """Return the outputs of a layer, before rounding."""
         own, x, kind = layer.attributes(), inputs[0], layer.type
         quantized = layer.name in self.quantized
         if self.has_part(layer.name):
@@ -244,8 +244,9 @@ class QuantizedNet(nn.Module):
         return torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
 
     def _pooled(self, layer: Layer, x: Tensor, exact: bool) -> Tensor:
-        """An average is floored right: where the quotient is no integer it is further than 2^-16
-        from one, and a double of 16 bits before the point is off by less than 2^-36."""
+        """Return an average is floored right: where the quotient is no integer it is further than
+        2^-16 from one, and a double of 16 bits before the point is off by less than 2^-36.
+        """
         if layer.attributes()["pool"] == "MAX":
             lowest = -(2 ** (self.bitwidth - 1)) * self._steps[layer.tops[0]] if exact else -np.inf
             return pooling.maximum(x, layer, lowest)

@@ -114,7 +114,7 @@ def _scores(outputs: Any) -> Optional[Tensor]:
 
 
 def cross_entropy(outputs: Any, labels: np.ndarray) -> Tensor:
-    """The mean of -log softmax at the labels' classes."""
+    """Return the mean of -log softmax at the labels' classes."""
     scores = _scores(outputs)
     if scores is None:
         raise Error(f"without loss_fn the network must have one output [N, C, 1, 1]; {LOSS}")
@@ -122,7 +122,9 @@ def cross_entropy(outputs: Any, labels: np.ndarray) -> Tensor:
 
 
 def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
-    """How often the largest output is the label's class, or None where there are no classes."""
+    """Return how often the largest output is the label's class, or None where there are no
+    classes.
+    """
     scores = _scores(outputs)
     if scores is None:
         return None

@@ -71,12 +71,12 @@ class Weighted(nn.Module):
             setattr(self, f"{role}_lift", lift + amount)
 
     def real(self, role: str) -> Tensor:
-        """The float parameter without its lift."""
+        """Return the float parameter without its lift."""
         result: Tensor = getattr(self, role) - getattr(self, f"{role}_lift")
         return result
 
     def value(self, role: str, quantized: bool) -> Tensor:
-        """The parameter that the layer computes with, rounded down where it has a node."""
+        """Return the parameter that the layer computes with, rounded down where it has a node."""
         step = getattr(self, f"{role}_step")
         if not quantized:
             return self.real(role)
@@ -84,13 +84,13 @@ class Weighted(nn.Module):
         return parameter if step is None else quantize(parameter, step, self.bits)
 
     def integers(self, role: str) -> np.ndarray:
-        """The chip's integers."""
+        """Return the chip's integers."""
         exact = getattr(self, role).detach().double(), getattr(self, f"{role}_step").double()
         codes = torch.round(quantize(*exact, self.bits) / exact[1])
         return codes.cpu().numpy().astype(f"int{self.bits}")
 
     def forward(self, x: Tensor, quantized: bool) -> Tensor:
-        """The output for an image [N, C, H, W] or vector [N, C, 1, 1], before rounding."""
+        """Return the output for an image [N, C, H, W] or vector [N, C, 1, 1], before rounding."""
         if self.weight is not None:
             x = self._product(x, self.value("weight", quantized))
         if self.bias is not None:
@@ -122,7 +122,7 @@ def _fractions(
 
 
 def _on_grid(layer: Layer, role: str, params: Mapping[str, Any], bits: int) -> dict[str, Any]:
-    """The real numbers that the chip's integers stand for, as float parameters."""
+    """Return the floats that the chip's integers stand for, as float parameters."""
     name, key = f"{layer.name}_{role}", f"{layer.name}_quant_{role}"
     if weights.role_missing(layer, role):
         return {}

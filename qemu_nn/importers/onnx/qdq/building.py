@@ -42,11 +42,11 @@ class Builder:
         self._spent = 0
 
     def decode(self, proto: Any) -> np.ndarray:
-        """The array of a TensorProto."""
+        """Return the array of a TensorProto."""
         return self._model.tensors.array(proto)
 
     def value(self, name: str) -> Value:
-        """What a name stands for."""
+        """Return what a name stands for."""
         if name not in self.values:
             if name not in self._model.constants:
                 raise ModelError(f"it reads {name!r}, which no earlier operator makes")
@@ -65,13 +65,13 @@ class Builder:
             names.append(name)
 
     def unique(self, name: str) -> str:
-        """A name that no other tensor has."""
+        """Return a name that no other tensor has."""
         name = free_name(name, self._names)
         self._names.add(name)
         return name
 
     def start(self, name: str, shape: Shape, form: Format) -> Int:
-        """One of the network's inputs."""
+        """Return one of the network's inputs."""
         value = Int(self.unique(name), shape, order_of(shape), form)
         self.inputs.append(tensor_of(value))
         return value
@@ -119,7 +119,9 @@ class Builder:
         return name
 
     def end(self, value: Int, name: str) -> str:
-        """The name of an output: the file's, unless its call has it already for another output."""
+        """Return the name of an output: the file's, unless its call has it already for another
+        output.
+        """
         made = [at for at, node in enumerate(self.nodes) if node.name == value.name]
         if not made:  # an input as it is: a call copies it
             params = moves(value.memory, range(len(value.order)))
@@ -141,7 +143,7 @@ class Builder:
     # What several operators need
 
     def ordered(self, value: Int, order: Sequence[int]) -> Int:
-        """The same numbers with their axes in another order in memory."""
+        """Return the same numbers with their axes in another order in memory."""
         order = tuple(order)
         if same_bytes(value.shape, value.order, order):
             return replace(value, order=order)
@@ -151,7 +153,7 @@ class Builder:
         return self.call(function, moves(value.memory, places), [value], moved)
 
     def table(self, value: Int, to: Format, name: str, function: Callable) -> Int:
-        """A function of each integer, as 256 results: in float32, halves to even."""
+        """Return a function of each integer, as 256 results: in float32, halves to even."""
         codes = np.arange(-128, 128)
         x = ((codes - value.format.zero_point) * np.float32(value.format.scale)).astype(np.float32)
         with np.errstate(all="ignore"):
@@ -165,7 +167,7 @@ class Builder:
         return self.call("executorch_quantized_activation_s8", params, [value], made, table)
 
     def rescaled(self, value: Int, to: Format, name: str) -> Int:
-        """The same real numbers in another format."""
+        """Return the same floats in another format."""
         if value.format == to:
             return value
         self.note(_RESCALED, name)
@@ -176,7 +178,7 @@ class Builder:
         return self.call(f"tflm_requantize_{types}", rescaling(value, to), [value], made)
 
     def widened(self, value: Int) -> Int:
-        """The same integers in 16 bits."""
+        """Return the same integers in 16 bits."""
         if value.kind != "s8":
             return value
         wide = replace(value.format, dtype="int16")
@@ -184,7 +186,7 @@ class Builder:
         return self.call("tflm_cast_s8_s16", {"length": value.size}, [value], made)
 
     def constant(self, value: Fixed, shape: Shape) -> Int:
-        """A quantized constant as integers that a call brings, in the rank of `shape`."""
+        """Return a quantized constant as integers that a call brings, in the rank of `shape`."""
         if value.scale.size != 1 or value.zero.size != 1:
             raise ModelError("it reads a constant with a scale for each channel")
         form = Format(value.dtype, float(value.scale.reshape(())), int(value.zero.reshape(())))
@@ -196,7 +198,7 @@ class Builder:
         return self.call(f"tflm_constant_{whole.kind}", {"length": flat.size}, [], whole, flat)
 
     def spread(self, value: Int, shape: Shape) -> Int:
-        """A value in a shape that it broadcasts to."""
+        """Return a value in a shape that it broadcasts to."""
         rank = len(shape)
         own = (1,) * (rank - len(value.shape)) + value.shape
         order = order_of(shape)
@@ -210,14 +212,14 @@ class Builder:
 
 
 def rescaling(value: Int, to: Format) -> dict[str, int]:
-    """The arguments of a change of format."""
+    """Return the arguments of a change of format."""
     factor, shift = quantize_multiplier(value.format.scale / to.scale)
     zeros = {"input_zero_point": value.format.zero_point, "output_zero_point": to.zero_point}
     return {"length": value.size, **zeros, "multiplier": factor, "shift": shift}
 
 
 def _renamed(held: Value, old: str, new: str) -> Value:
-    """A value whose tensor has another name now."""
+    """Return a value whose tensor has another name now."""
     if isinstance(held, Real):
         return Real(_int_renamed(held.integers, old, new))
     return _int_renamed(held, old, new) if isinstance(held, Int) else held
@@ -228,13 +230,13 @@ def _int_renamed(held: Int, old: str, new: str) -> Int:
 
 
 def _padded(value: Int, rank: int) -> tuple[int, ...]:
-    """The order of the axes with more of them in front."""
+    """Return the order of the axes with more of them in front."""
     more = rank - len(value.shape)
     return (*range(more), *(axis + more for axis in value.order))
 
 
 def tensor_of(value: Int) -> Tensor:
-    """A value as a tensor of the graph."""
+    """Return a value as a tensor of the graph."""
     in_order = value.order == tuple(range(len(value.order)))
     form, shape = value.format, value.memory
     order = () if in_order else value.order

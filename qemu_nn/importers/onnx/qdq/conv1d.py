@@ -17,7 +17,7 @@ _ROW = {"kernel_shape": [1], "strides": [1], "dilations": [1], "pads": [0]}
 
 
 def of_lines(convert: Converter) -> Converter:
-    """A converter of images that takes signals, too."""
+    """Return a converter of images that takes signals, too."""
 
     def converted(site: Site) -> Any:
         if not site.call.inputs or len(site.integers(0).shape) != 2:
@@ -35,7 +35,7 @@ def of_lines(convert: Converter) -> Converter:
 
 
 def _lifted(call: Call) -> Call:
-    """The node on an image of one row."""
+    """Return the node on an image of one row."""
     attributes = dict(call.node.attributes)
     for key, row in _ROW.items():
         given = attributes.get(key)

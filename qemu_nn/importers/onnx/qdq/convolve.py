@@ -55,7 +55,9 @@ def _bias(site: Site) -> Any:
 def _filters(
     site: Site, x: Int, data: np.ndarray, name: str
 ) -> tuple[str, Int, np.ndarray, dict[str, int]]:
-    """Function, input, filters, and what they say of channels, of weights [out, h, w, in]."""
+    """Return function, input, filters, and what they say of channels, of weights [out, h, w,
+    in].
+    """
     depth, count, own = x.shape[0], len(data), data.shape[3]
     taken, filters = fitting(site, x, data)
     if own == 1 and depth > 1 and count % depth == 0 and taken is x:
@@ -70,7 +72,7 @@ def _filters(
 
 
 def _spread(filters: np.ndarray, groups: int) -> np.ndarray:
-    """The filters of groups as filters of all channels."""
+    """Return the filters of groups as filters of all channels."""
     count, height, width, own = filters.shape
     whole = np.zeros((groups, count // groups, height, width, groups, own), filters.dtype)
     for group, part in enumerate(filters.reshape(groups, -1, height, width, own)):
@@ -104,7 +106,7 @@ def transpose_conv(site: Site) -> Pending:
 
 
 def _places(site: Site, x: Int, kernel: list[int]) -> dict[str, int]:
-    """Sides, strides and pads of a transposed convolution."""
+    """Return sides, strides and pads of a transposed convolution."""
     call = site.call
     pads = call.integers("pads") or [0] * 4
     strides = call.integers("strides") or [1, 1]

@@ -19,7 +19,7 @@ from .symbols import Emit, Fixed, Int, Pending
 
 
 def _product(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> Emit:
-    """Rows of x times a matrix; data: it, or it less its zero points, as [out, in]."""
+    """Return rows of x times a matrix; data: it, or it less its zero points, as [out, in]."""
     rows, columns = data.shape
     weights = made_of(site, x, held, data, given)
     zero = 0 if held.zero.size > 1 else -int(held.zero.reshape(()))
@@ -46,7 +46,7 @@ def _product(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> E
 
 
 def _points(params: dict[str, int]) -> dict[str, int]:
-    """Rows as an image of so many pixels."""
+    """Return rows as an image of so many pixels."""
     ones = ("input_w", "output_w", "filter_h", "filter_w", "stride_h", "stride_w", "dilation_h")
     count, depth = params["batches"], params["input_c"]
     made = {**params, **dict.fromkeys((*ones, "dilation_w"), 1), "pad_h": 0, "pad_w": 0}
@@ -54,7 +54,9 @@ def _points(params: dict[str, int]) -> dict[str, int]:
 
 
 def _matrix(x: Int, held: Fixed) -> np.ndarray:
-    """A matrix with its zero point where a function takes one, and less its zero points if not."""
+    """Return a matrix with its zero point where a function takes one, and less its zero points if
+    not.
+    """
     if x.kind == "s8" and held.scale.size == 1 and held.zero.size == 1:
         return held.data
     return held.symmetric
@@ -108,7 +110,7 @@ def matmul(site: Site) -> Pending:
 
 
 def _matrices(site: Site, x: Int, y: Int) -> Pending:
-    """A product of two tensors of the same outer axes."""
+    """Return a product of two tensors of the same outer axes."""
     fits = len(x.shape) == len(y.shape) and len(x.shape) in (2, 3)
     if not fits or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
         raise ModelError(f"{[1, *x.shape]} and {[1, *y.shape]} cannot be multiplied here")
@@ -145,7 +147,9 @@ def _matrices(site: Site, x: Int, y: Int) -> Pending:
 
 
 def _in_real(site: Site, x: Int, y: Int, plain: bool) -> Callable[[Int, Int], Int]:
-    """The product of two tensors in float32; plain: whether the right one is not transposed."""
+    """Return the product of two tensors in float32; plain: whether the right one is not
+    transposed.
+    """
     *outer, rows, depth = (1, 1, *x.shape)[-4:]
     columns = y.shape[-1 if plain else -2]
     params = {

@@ -35,7 +35,7 @@ _TABLES = (
 
 
 def _pair(site: Site) -> tuple[Int, Int]:
-    """Both operands in one shape and order."""
+    """Return both operands in one shape and order."""
     shapes = []
     for index in range(2):
         value: Any = site.call.value(index)
@@ -58,7 +58,7 @@ def _combined(
     real: str,
     scaling: Callable[[float, float, float], dict[str, int]],
 ) -> Pending:
-    """A call of both operands; scaling: its multipliers, of the scales of all three tensors.
+    """Return a call of both operands; scaling: its multipliers, of the scales of all three tensors.
 
     real: the function of float32, for 16 bits with zero points, which CMSIS-NN's have not.
     """
@@ -86,7 +86,9 @@ def _in_real(site: Site, real: str, one: Int, two: Int) -> Int:
 
 
 def _bits(site: Site) -> int:
-    """How far to the left sums shift their inputs, as TensorFlow Lite has it for each type."""
+    """Return how far to the left sums shift their inputs, as TensorFlow Lite has it for each
+    type.
+    """
     wide = any(_dtype(site.call.value(index)) == "int16" for index in range(2))
     return 15 if wide else 20
 
@@ -187,7 +189,7 @@ def softmax(site: Site) -> Pending:
 
 
 def _softmax_of(x: Int, form: Format) -> tuple[str, Format]:
-    """The softmax that is near enough to a format, and what it writes."""
+    """Return the softmax that is near enough to a format, and what it writes."""
     if x.kind == "s16":
         return "arm_softmax_s16", _SOFTMAX_16
     if form.scale < _SOFTMAX.scale:
@@ -222,7 +224,9 @@ def prelu(site: Site) -> Pending:
 
 
 def _along(numbers: np.ndarray, x: Int) -> np.ndarray:
-    """A number for each element of a tensor, as these lie in memory, in rows of its last axis."""
+    """Return a number for each element of a tensor, as these lie in memory, in rows of its last
+    axis.
+    """
     own = numbers.reshape(numbers.shape[-len(x.shape) :] if numbers.ndim else (1,))
     if broadcast(x.shape, own.shape) != x.shape:
         raise ModelError(f"its slopes {list(own.shape)} do not fit {list(x.shape)}")
@@ -230,7 +234,7 @@ def _along(numbers: np.ndarray, x: Int) -> np.ndarray:
 
 
 def _slopes(given: Any) -> Fixed:
-    """Slopes in 8 bits; those of floats are rounded to them."""
+    """Return slopes in 8 bits; those of floats are rounded to them."""
     if isinstance(given, np.ndarray) and given.dtype.kind == "f" and np.isfinite(given).all():
         scale = np.float32(max(float(np.abs(given).max(initial=0.0)) / 127, 2.0**-20))
         codes = np.rint(given / scale).astype(np.int64)

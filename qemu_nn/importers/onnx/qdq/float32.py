@@ -28,7 +28,7 @@ def step(
     params: Mapping[str, int],
     shape: Optional[Shape] = None,
 ) -> Int:
-    """A call of a function of float32."""
+    """Return a call of a function of float32."""
     first = inputs[0]
     made = replace(first, name=f"{first.name}/{function}", format=REAL, shape=shape or first.shape)
     return builder.call(f"tflm_{function}_f32", params, inputs, made)
@@ -42,9 +42,9 @@ def through(
     compute: Callable[..., Int],
     ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> Int:
-    """Integers of a format that stand for what `compute` makes of the inputs in float32.
+    """Return integers of a format that stand for what `compute` makes of the inputs in float32.
 
-    ends: the real numbers that are kept.
+    ends: the floats that are kept.
     """
     builder.note(_NOTE, name)
     taken = []
@@ -65,12 +65,12 @@ def through(
 
 
 def scaled(length: int, form: Format) -> dict[str, int]:
-    """The arguments of a step between integers of a format and real numbers."""
+    """Return the arguments of a step between integers of a format and floats."""
     return {"length": length, "zero_point": form.zero_point, "scale_bits": bits(form.scale)}
 
 
 def constant(builder: Builder, like: Int, values: np.ndarray) -> Int:
-    """Real numbers that the file holds, in the shape of another tensor."""
+    """Return floats that the file holds, in the shape of another tensor."""
     made = replace(like, name=f"{like.name}/constant", format=REAL)
     flat = values.reshape(-1).astype(np.float32)
     return builder.call("tflm_constant_f32", {"length": like.size}, [], made, flat)

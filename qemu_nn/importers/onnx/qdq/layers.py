@@ -40,7 +40,9 @@ class Weights:
     def last_step(
         self, site: Site, x: Format, form: Format, name: str, ends: tuple[float, float]
     ) -> tuple[dict[str, int], np.ndarray]:
-        """Offsets and limits; and bias, multiplier and shift of each output channel, as rows."""
+        """Return offsets and limits; and bias, multiplier and shift of each output channel, as
+        rows.
+        """
         pairs = [quantize_multiplier(x.scale * float(s) / form.scale) for s in self.scales]
         limits = activation_limits(*ends, form)
         if x.dtype == "int8":
@@ -56,12 +58,14 @@ class Weights:
 
 
 def narrow(bias: np.ndarray) -> np.ndarray:
-    """A bias in the 32 bits that functions of 8 bits take."""
+    """Return a bias in the 32 bits that functions of 8 bits take."""
     return np.clip(bias, -(2**31), 2**31 - 1).astype(np.int32)
 
 
 def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:
-    """What becomes a zero point when it is scaled, by 16 bits of a multiplier as CMSIS-NN does."""
+    """Return what becomes a zero point when it is scaled, by 16 bits of a multiplier as CMSIS-NN
+    does.
+    """
     factors = [np.ldexp(min((m + 2**15) >> 16, 2**15 - 1), shift - 15) for m, shift in pairs]
     if not all(factors):
         raise ModelError("its scales do not fit each other: its products are nothing in its output")
@@ -69,7 +73,7 @@ def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:
 
 
 def weights_of(call: Call, index: int, axis: int) -> Fixed:
-    """The weights less their zero points, whose scales are along an axis or one for all."""
+    """Return the weights less their zero points, whose scales are along an axis or one for all."""
     weights = call.inputs[index] if index < len(call.inputs) else None
     if not isinstance(weights, Fixed):
         raise ModelError("its weights must be quantized constants")
@@ -82,7 +86,7 @@ def weights_of(call: Call, index: int, axis: int) -> Fixed:
 
 
 def made_of(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> Weights:
-    """The weights [out, ...] of a layer on x, with a bias as the file has it."""
+    """Return the weights [out, ...] of a layer on x, with a bias as the file has it."""
     scales = np.broadcast_to(held.scale.astype(np.float64).reshape(-1), len(data))
     return Weights(data, scales, site.bias(given, x.format.scale * scales))
 
@@ -97,7 +101,7 @@ def _parts(data: np.ndarray) -> int:
 
 
 def fitting(site: Site, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
-    """An input and filters of int8, whose sums are those of wider filters.
+    """Return an input and filters of int8, whose sums are those of wider filters.
 
     Where filters do not fit int8, each is split into parts that do, and the last axis of the input
     stands there once for each part: their sums are exact.
@@ -116,7 +120,7 @@ def fitting(site: Site, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
 
 
 def centred(builder: Builder, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
-    """An image and filters [out, h, w, in] whose sums need no zero point.
+    """Return an image and filters [out, h, w, in] whose sums need no zero point.
 
     Channels that hold the zero point stand behind the image's own; their weights take away what it
     adds to each product.
@@ -129,7 +133,9 @@ def centred(builder: Builder, x: Int, filters: np.ndarray) -> tuple[Int, np.ndar
 
 
 def bordered(builder: Builder, x: Int, places: Mapping[str, int]) -> tuple[Int, dict[str, int]]:
-    """The image with what lies beside it as numbers, and windows that need nothing from there."""
+    """Return the image with what lies beside it as numbers, and windows that need nothing from
+    there.
+    """
     made, before, after = dict(places), [], []
     for axis in "hw":
         side, size, front = (places[f"{what}_{axis}"] for what in ("filter", "input", "pad"))
@@ -142,7 +148,7 @@ def bordered(builder: Builder, x: Int, places: Mapping[str, int]) -> tuple[Int, 
 
 
 def padded(builder: Builder, x: Int, before: list[int], after: list[int], channels: int = 0) -> Int:
-    """An image with zeros above and left, below and right of it, and channels of zeros."""
+    """Return an image with zeros above and left, below and right of it, and channels of zeros."""
     if not any(before) and not any(after) and not channels:
         return x
     depth, *size = x.shape
@@ -155,5 +161,5 @@ def padded(builder: Builder, x: Int, before: list[int], after: list[int], channe
 
 
 def pad_function(x: Int) -> str:
-    """The function that pads a tensor of its type."""
+    """Return the function that pads a tensor of its type."""
     return "arm_pad_s8" if x.kind == "s8" else f"tflm_pad_{x.kind}"

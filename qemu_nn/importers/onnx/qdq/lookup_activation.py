@@ -29,7 +29,7 @@ Steps = tuple[tuple[str, Any], ...]
 
 
 def _curve(site: Site, function: Curve, steps: Optional[Steps] = None) -> Pending:
-    """A function of each integer; steps: what of float32 computes it, for 16 bits."""
+    """Return a function of each integer; steps: what of float32 computes it, for 16 bits."""
     x = site.integers(0)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
@@ -81,7 +81,7 @@ def clamp(site: Site, limits: Callable[[Call], tuple[float, float]]) -> Pending:
 
 
 def _kept(site: Site, low: float, high: float) -> Pending:
-    """The numbers between two limits, of 16 bits."""
+    """Return the numbers between two limits, of 16 bits."""
     x = site.integers(0)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:

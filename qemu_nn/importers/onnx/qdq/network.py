@@ -60,7 +60,7 @@ _ALL = (-math.inf, math.inf)
 
 
 def is_quantized(model: Model) -> bool:
-    """Whether a file holds integers: pairs of QuantizeLinear and DequantizeLinear, or QLinear..."""
+    """True if a file holds integers: pairs of QuantizeLinear and DequantizeLinear, or QLinear..."""
     names = {node.op.rpartition(".")[2] for node in model.nodes}
     return bool(names & {_QUANTIZE, _DEQUANTIZE, "QGemm", *_DYNAMIC}) or any(
         name.startswith("QLinear") for name in names
@@ -68,7 +68,9 @@ def is_quantized(model: Model) -> bool:
 
 
 def convert(model: Model) -> tuple[Graph, tuple[str, ...]]:
-    """The network of a quantized file, between its first and its last integers; and notes on it."""
+    """Return the network of a quantized file, between its first and its last integers; and notes on
+    it.
+    """
     try:
         return _network(model)
     except Error as error:
@@ -120,7 +122,7 @@ def _check_names(names: set[str]) -> None:
 
 
 def _shape(builder: Builder, model: Model, name: str) -> Shape:
-    """The shape of one sample of an input, whose first axis is the batch."""
+    """Return the shape of one sample of an input, whose first axis is the batch."""
     if not model.declares(name):
         raise ModelError(f"its input {name!r} has no shape")
     dims = [dim.dim_value for dim in model.declared[name].type.tensor_type.shape.dim]
@@ -159,7 +161,7 @@ def _operate(builder: Builder, node: Node) -> None:
 
 
 def _held(op: str, name: str, first: Any, made: Union[Pending, Int]) -> Value:
-    """What an output of a node stands for."""
+    """Return what an output of a node stands for."""
     if isinstance(made, Int):
         return made
     if isinstance(first, Int) and op in _MOVES:  # on integers, which keep their format
@@ -170,7 +172,7 @@ def _held(op: str, name: str, first: Any, made: Union[Pending, Int]) -> Value:
 
 
 def _format(builder: Builder, node: Node) -> tuple[np.ndarray, np.ndarray, str]:
-    """Scales, zero points and type of a pair."""
+    """Return scales, zero points and type of a pair."""
     if len(node.inputs) not in (2, 3):
         raise ModelError(f"it has {len(node.inputs)} inputs")
     scale = builder.value(node.inputs[1])
@@ -187,7 +189,9 @@ def _format(builder: Builder, node: Node) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _tensor_format(builder: Builder, node: Node) -> Format:
-    """The format of activations: one scale, of int8 or int16, or of uint8 or uint16 as these."""
+    """Return the format of activations: one scale, of int8 or int16, or of uint8 or uint16 as
+    these.
+    """
     scale, zero, dtype = _format(builder, node)
     if dtype not in _SHIFTS:
         raise ModelError(f"activations of {dtype} are not supported; have: {', '.join(_SHIFTS)}")
@@ -244,7 +248,9 @@ def _dequantize(builder: Builder, node: Node, shapes: dict[str, Shape]) -> Value
 
 
 def _output(builder: Builder, name: str) -> str:
-    """The tensor that an output of the file is, under its name there where it can have that."""
+    """Return the tensor that an output of the file is, under its name there where it can have
+    that.
+    """
     value = builder.value(name)
     if isinstance(value, Real):
         value = value.integers

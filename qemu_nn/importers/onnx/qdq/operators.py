@@ -27,7 +27,7 @@ _CONCAT = "com.microsoft.QLinearConcat"
 
 
 def plain(model: Model) -> list[Node]:
-    """The nodes of a file, with pairs instead of operators on integers."""
+    """Return the nodes of a file, with pairs instead of operators on integers."""
     found: list[Node] = []
     for number, node in enumerate(model.nodes):
         if node.op in _FORMS:
@@ -67,7 +67,7 @@ def _expanded(node: Node, stem: str) -> list[Node]:
 
 
 def _concat(node: Node, stem: str) -> list[Node]:
-    """Scale and zero point of the output, then three inputs for each tensor."""
+    """Return scale and zero point of the output, then three inputs for each tensor."""
     nodes, inputs = [], []
     for first in range(2, len(node.inputs) - 2, 3):
         inputs.append(f"{stem}/{first}")

@@ -11,7 +11,7 @@ from ..call import Call
 def geometry(
     call: Call, size: Sequence[int], kernel: Sequence[int], ceil: bool = False
 ) -> dict[str, int]:
-    """Strides, dilations, pads in front, and the sides of the output."""
+    """Return strides, dilations, pads in front, and the sides of the output."""
     strides = call.integers("strides") or [1, 1]
     dilations = call.integers("dilations") or [1, 1]
     auto, pads = call.text("auto_pad", "NOTSET"), call.integers("pads") or [0, 0, 0, 0]

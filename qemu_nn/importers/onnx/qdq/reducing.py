@@ -17,7 +17,7 @@ _PLACES = Format("int32", 1.0)
 
 
 def arg(site: Site, what: str) -> Int:
-    """Where the largest or the least number of an axis is: the first of equal ones."""
+    """Return where the largest or the least number of an axis is: the first of equal ones."""
     call, x = site.call, site.integers(0)
     rank = len(x.shape) + 1
     axis = call.integer("axis", 0) % rank - 1

@@ -25,7 +25,7 @@ def _plain(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _reshaped(site: Site, shape: Shape) -> Pending:
-    """The same numbers, in the file's order, in another shape."""
+    """Return the same numbers, in the file's order, in another shape."""
     x = site.integers(0)
     if math.prod(shape) != x.size:
         raise ModelError(f"it makes {[1, *shape]} of {[1, *x.shape]}")
@@ -144,7 +144,7 @@ def concatenate(site: Site) -> Pending:
 
 
 def site_values(site: Site) -> list[Int]:
-    """All inputs."""
+    """Return all inputs."""
     if not site.call.inputs:
         raise ModelError("it has no inputs")
     return [site.integers(index) for index in range(len(site.call.inputs))]

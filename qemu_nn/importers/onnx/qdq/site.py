@@ -30,7 +30,7 @@ class Site:
     builder: Builder
 
     def integers(self, index: int = 0) -> Int:
-        """An input that is computed."""
+        """Return an input that is computed."""
         value: Any = self.call.value(index)
         if isinstance(value, Real):
             return value.integers
@@ -44,14 +44,14 @@ class Site:
         raise ModelError(f"its input {self.call.node.inputs[index]!r} must be computed")
 
     def image(self, index: int) -> Int:
-        """An image whose channels lie last in memory."""
+        """Return an image whose channels lie last in memory."""
         value = self.integers(index)
         if len(value.shape) != 3:
             raise ModelError(f"it takes images, but its input is {[1, *value.shape]}")
         return self.builder.ordered(value, LAST)
 
     def operands(self, rank: int) -> list[Int]:
-        """Both inputs in one type, either of which may be a quantized constant."""
+        """Return both inputs in one type, either of which may be a quantized constant."""
         both = [self._operand(index, rank) for index in range(2)]
         if len({value.kind for value in both}) > 1:
             both = [self.builder.widened(value) for value in both]
@@ -64,7 +64,7 @@ class Site:
         return self.integers(index)
 
     def bias(self, given: Any, steps: np.ndarray) -> np.ndarray:
-        """A bias in steps of the products, int64; zeros where there is none."""
+        """Return a bias in steps of the products, int64; zeros where there is none."""
         if given is None:
             return np.zeros(steps.size, np.int64)
         if isinstance(given, Fixed):

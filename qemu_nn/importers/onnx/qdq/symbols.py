@@ -111,12 +111,12 @@ Value = Union[Int, Real, Fixed, Pending, np.ndarray]
 
 
 def order_of(shape: Sequence[int]) -> tuple[int, ...]:
-    """How the axes of a sample lie in memory: images have their channels last."""
+    """Return how the axes of a sample lie in memory: images have their channels last."""
     return LAST if len(shape) == 3 else tuple(range(len(shape)))
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that all of these broadcast to."""
+    """Return the shape that all of these broadcast to."""
     try:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:

@@ -59,7 +59,7 @@ def pool(site: Site, kind: str, whole: bool = False) -> Pending:
 
 
 def _inside(places: Mapping[str, int]) -> bool:
-    """Whether all windows lie in the image."""
+    """True if all windows lie in the image."""
     return all(
         places[f"pad_{axis}"] == 0
         and (places[f"output_{axis}"] - 1) * places[f"stride_{axis}"] + places[f"filter_{axis}"]
@@ -69,7 +69,7 @@ def _inside(places: Mapping[str, int]) -> bool:
 
 
 def _average(site: Site, x: Int, places: Mapping[str, int], form: Format, name: str) -> Int:
-    """Averages in a finer format, as a convolution of each channel with ones."""
+    """Return averages in a finer format, as a convolution of each channel with ones."""
     depth, cells = x.shape[0], places["filter_h"] * places["filter_w"]
     ones = np.ones((depth, places["filter_h"], places["filter_w"], 1), np.int64)
     weights = Weights(ones, np.full(depth, 1 / cells), np.zeros(depth, np.int64))
@@ -93,7 +93,7 @@ def _without_pads(call: Call) -> Call:
 
 
 def _padded(site: Site, x: Int) -> Int:
-    """The image with a border of zeros, which an average counts."""
+    """Return the image with a border of zeros, which an average counts."""
     pads = site.call.integers("pads") or [0] * 4
     if len(pads) != 4 or min(pads) < 0:
         raise ModelError(f"its pads {pads} must be four numbers from 0 on")
@@ -126,7 +126,7 @@ def mean(site: Site) -> Pending:
 
 
 def _in_shape(pending: Pending, shape: Sequence[int], order: Sequence[int]) -> Emit:
-    """What makes the same numbers in another shape."""
+    """Return what makes the same numbers in another shape."""
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         made = pending.emit(form, name, ends)
