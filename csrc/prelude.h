@@ -7,7 +7,7 @@
  *   PRELUDE_EPILOGUE   the parts of an epilogue that gemm/bytes_<isa>.inc and
  *                      gemm/halfwords_<isa>.inc complete
  *   PRELUDE_ENGINE     the head of an engine: instruction set, epilogue, types, traits
- *   PRELUDE_STRIPS     what gemm/depthwise.inc asks of an instruction set, after the head of an
+ *   PRELUDE_DEPTHWISE     what gemm/depthwise.inc asks of an instruction set, after the head of an
  *                      engine
  *   PRELUDE_CELLS      elements of an image to pool, and what holds their sums
  *   PRELUDE_Q, PRELUDE_S8, PRELUDE_S16, PRELUDE_NPU   a whole engine of an arithmetic */
@@ -92,9 +92,9 @@ typedef int16_t partial;
 enum { MOST_CELLS = 256 };
 #endif
 
-#ifdef PRELUDE_STRIPS
+#ifdef PRELUDE_DEPTHWISE
 typedef int16_t value;
-enum { ROWS = 2, STRIP_PIXELS = 2, STRIP_VECTORS = 2, HAS_COLUMNS = 1 };
+enum { ROWS = 2, DEPTHWISE_PIXELS = 2, DEPTHWISE_VECTORS = 2, HAS_COLUMNS = 1 };
 vec dot(vec acc, vec values, vec weights);
 vec dot_by(vec acc, vec lanes, const int32_t *weights);
 void interleave(const int8_t *const rows[ROWS], int64_t at, int32_t count, int32_t edge, int group,

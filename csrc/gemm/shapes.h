@@ -1,4 +1,4 @@
-/* Inputs of engines: geometries of products and of strips, and filters by channel and tap. */
+/* Inputs of engines: geometries of products and depthwise layers; filters by channel and tap. */
 #ifndef QN_GEMM_SHAPES_H
 #define QN_GEMM_SHAPES_H
 
@@ -22,17 +22,17 @@ typedef struct gemm_filters {
 } gemm_filters;
 
 /* A geometry, channels last; an output pixel has as many channels as one of the image. */
-typedef struct strips_shape {
+typedef struct depthwise_shape {
     int32_t in_h, in_w, channels, out_h, out_w;
     int32_t kernel_h, kernel_w, stride_h, stride_w, pad_n, pad_w, dilation_h, dilation_w;
     int32_t edge; /* what lies outside the image */
-} strips_shape;
+} depthwise_shape;
 
 /* The caller's filters, by channel and tap; start() leaves room for OFFSET * sum of weights. */
-typedef struct strips_filters {
+typedef struct depthwise_filters {
     const void *context;
     int32_t (*start)(const void *context, int64_t channel);
     int32_t (*weight)(const void *context, int64_t channel, int64_t ky, int64_t kx);
-} strips_filters;
+} depthwise_filters;
 
 #endif

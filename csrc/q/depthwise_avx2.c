@@ -18,8 +18,8 @@ static inline __m256i widened(__m128i bytes) { return _mm256_cvtepi8_epi16(bytes
 
 #include "depthwise_fast.inc"
 
-const qn_functions q_depthwise_q7_avx2 = {depthwise_run, depthwise_scratch, depthwise_packed,
-                                          depthwise_pack, qn_always_pays};
+const qn_functions q_depthwise_q7_avx2 = {depthwise_q7_run, depthwise_q7_scratch,
+                                          depthwise_q7_packed, depthwise_q7_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -16,8 +16,8 @@ static const gemm_traits traits = {.most_vectors = 4};
 
 #include "depthwise_fast.inc"
 
-const qn_functions q_depthwise_q7_avx512 = {depthwise_run, depthwise_scratch, depthwise_packed,
-                                            depthwise_pack, qn_always_pays};
+const qn_functions q_depthwise_q7_avx512 = {depthwise_q7_run, depthwise_q7_scratch,
+                                            depthwise_q7_packed, depthwise_q7_pack, qn_always_pays};
 
 #include "../gemm/target_end.inc"
 

@@ -27,10 +27,10 @@ static const gemm_traits traits = {
 
 #include "weighted_s8_rows.inc"
 
-/* Depthwise channels are faster in strips. */
+/* Depthwise layers are faster on the depthwise engine. */
 static int64_t scratch_in_tiles(const s_layer *l, int64_t image) {
-    strips_shape strips;
-    if (goes_in_strips(&l->image, &strips)) {
+    depthwise_shape depthwise;
+    if (uses_depthwise_engine(&l->image, &depthwise)) {
         return QN_NOT_TAKEN;
     }
     const gemm_shape shape = shape_of(&l->image);

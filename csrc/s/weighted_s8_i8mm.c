@@ -25,11 +25,12 @@ static const gemm_traits traits = {.most_vectors = 2, .split_k = 1};
 
 #include "weighted_s8_rows.inc"
 
-/* Depthwise channels are faster in strips, pixels that are alone one by one. */
+/* Depthwise layers are faster on the depthwise engine, and single pixels as GEMV. */
 static int64_t scratch_in_pairs(const s_layer *l, int64_t scratch) {
-    strips_shape strips;
-    return goes_in_strips(&l->image, &strips) || shape_of(&l->image).columns < 2 ? QN_NOT_TAKEN
-                                                                                 : scratch;
+    depthwise_shape depthwise;
+    return uses_depthwise_engine(&l->image, &depthwise) || shape_of(&l->image).columns < 2
+               ? QN_NOT_TAKEN
+               : scratch;
 }
 
 static int64_t convolve_pairs_scratch(const void *params) {
