@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from random import Random
 from typing import Any, Callable, Optional
 
@@ -27,6 +27,7 @@ from .calls import (
     is_legal,
     struct_of,
 )
+from .geometry import MOST_COUNTED, VECTOR_WIDTHS
 
 EVERY_FUNCTION: tuple[Function, ...] = (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())
 
@@ -101,6 +102,28 @@ def pairs_to_compare() -> Iterator[tuple[Function, kernels.Row]]:
         for row in rows_that_compute(function):
             if row.kind != "plain" and (function.name, row.variant) not in NOT_TAKEN:
                 yield function, row
+
+
+@cache
+def layer_pairs() -> tuple[tuple[Function, kernels.Row], ...]:
+    """Return a function, best a wrapper, for each fast row of layers with any count of channels."""
+    found: dict[kernels.Row, Function] = {}
+    for function, row in pairs_to_compare():
+        counted = {*function.params} & {"output_c", "ch_mult", "ch_im_out", "num_of_rows", "out_c"}
+        is_free = not {"fast", "rgb"} & {*function.op.split("_")}
+        is_better = row not in found or "wrapper" in function.name
+        if counted and is_free and function.weights and row.kind == "fast" and is_better:
+            found[row] = function
+    return tuple((function, row) for row, function in found.items())
+
+
+def everyday_draws(function: Function, row: kernels.Row) -> Iterator[tuple[int, Optional[str]]]:
+    """Yield the seeds and shapes that the everyday suite draws of a function and row."""
+    yield from ((seed, None) for seed in range(120 if function.weights else 25))
+    if (function, row) in layer_pairs():
+        yield from ((count, f"{count}_channels") for count in range(1, MOST_COUNTED + 1))
+        if any(name.endswith(("_w", "_im_in", "_im_in_x")) for name in function.params):
+            yield from ((seed, f"width_{width}") for width in VECTOR_WIDTHS for seed in range(2))
 
 
 def draw_call(function: Function, row: kernels.Row, seed: int, shape: Optional[str] = None) -> Call:

@@ -18,6 +18,8 @@ from qemu_nn.testing.rows import (
     assert_same,
     compare_with_plain,
     draw_call,
+    everyday_draws,
+    layer_pairs,
     outputs_between_canaries,
     pairs_to_compare,
     rows_that_compute,
@@ -30,9 +32,9 @@ CORTEX_M3 = profile("cortex-m3", "5.9.0")
 PAIRS = [row_param(f, row=row, id=f"{f.name}-{row}") for f, row in pairs_to_compare()]
 
 
-def compare(function, row, seeds, shape=None):
-    """Compare a row with the plain one on the calls of these seeds; print the one that differs."""
-    for seed in seeds:
+def compare(function, row, draws):
+    """Compare a row with the plain one on the calls of these seeds and shapes; print each."""
+    for seed, shape in draws:
         call = draw_call(function, row, seed, shape)
         print(f"seed {seed}: {call}")
         compare_with_plain(call, row)
@@ -41,47 +43,24 @@ def compare(function, row, seeds, shape=None):
 @pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), PAIRS)
 def test_a_row_equals_the_plain_row_and_writes_nothing_else(function, row):
-    compare(function, row, range(120 if function.weights else 25))
+    compare(function, row, everyday_draws(function, row))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("function", "row"), PAIRS)
 def test_a_row_equals_the_plain_row_on_hundreds_of_calls(function, row):
     first = randrange(2**31)
-    compare(function, row, range(first, first + 500))
+    compare(function, row, ((seed, None) for seed in range(first, first + 500)))
 
 
-def rows_of_layers():
-    """Return one function for each fast row of a layer with channels: of several the wrapper."""
-    found = {}
-    for param in PAIRS:
-        function, row = param.values
-        counted = {*function.params} & {"output_c", "ch_mult", "ch_im_out", "num_of_rows", "out_c"}
-        better = row not in found or "wrapper" in function.name
-        if counted and function.weights and row.kind == "fast" and better:
-            found[row] = param
-    return list(found.values())
-
-
-def free_functions():
-    """Return rows of layers whose functions take any count of channels."""
-    return [p for p in rows_of_layers() if not {"fast", "rgb"} & {*p.values[0].op.split("_")}]
-
-
-@pytest.mark.rows
-@pytest.mark.parametrize(("function", "row"), free_functions())
-def test_every_count_of_channels_has_the_bits_of_the_plain_row(function, row):
-    for count in range(1, MOST_COUNTED + 1):
-        compare(function, row, [count], f"{count}_channels")
-
-
-@pytest.mark.rows
-@pytest.mark.parametrize(("function", "row"), free_functions())
-def test_every_width_around_a_vector_has_the_bits_of_the_plain_row(function, row):
-    if not any(name.endswith(("_w", "_im_in", "_im_in_x")) for name in function.params):
-        pytest.skip(f"{function.name} has no image")
-    for width in VECTOR_WIDTHS:
-        compare(function, row, range(2), f"width_{width}")
+def test_each_fast_row_of_layers_is_drawn_with_every_count_of_channels_and_width():
+    found = {row for _, row in layer_pairs()}
+    layers = {r for f, r in pairs_to_compare() if f.weights and r.kind == "fast"}
+    assert {r for r in layers if "convolve" in r.op.name and "fast" not in r.op.name} <= found | {
+        r for r in layers if "rgb" in r.op.name
+    }
+    shapes = {shape for pair in layer_pairs() for _, shape in everyday_draws(*pair)}
+    assert {f"{MOST_COUNTED}_channels", f"width_{VECTOR_WIDTHS[-1]}"} <= shapes
 
 
 ASKED = [r for r in kernels.rows_of("convolve", "q7") if r.kind == "fast" and may_ask(r)]
