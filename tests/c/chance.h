@@ -6,7 +6,21 @@
 
 static uint32_t state;
 
+/* Bytes of a fuzzer: numbers come from these as long as there are any. */
+static const uint8_t *given, *given_end;
+
+static uint32_t given_bits(int bytes) {
+    uint32_t bits = 0;
+    for (int i = 0; i < bytes && given < given_end; i++) {
+        bits |= (uint32_t)*given++ << 8 * i;
+    }
+    return bits;
+}
+
 static uint32_t random_bits(void) { /* xorshift */
+    if (given < given_end) {
+        return given_bits(4);
+    }
     state ^= state << 13;
     state ^= state >> 17;
     state ^= state << 5;
@@ -14,7 +28,9 @@ static uint32_t random_bits(void) { /* xorshift */
 }
 
 static int32_t between(int32_t low, int32_t high) {
-    return low + (int32_t)(random_bits() % (uint32_t)(high - low + 1));
+    const uint32_t values = (uint32_t)(high - low + 1);
+    const uint32_t bits = given < given_end && values <= 256 ? given_bits(1) : random_bits();
+    return low + (int32_t)(bits % values);
 }
 
 static int one_in(int32_t n) { return between(1, n) == 1; }
@@ -72,7 +88,7 @@ static uint8_t *random_values(int64_t bytes, int width, int32_t beside) {
         values[i] = kind == 0   ? (top ? 0x80 : 0x00)
                     : kind == 1 ? (top ? 0x7f : 0xff)
                     : kind == 2 ? 0
-                                : (uint8_t)random_bits();
+                                : (uint8_t)between(0, 255);
     }
     if (kind == 2 && bytes > 0) {
         values[between(0, (int32_t)bytes - 1)] = 0x7f;
