@@ -27,7 +27,7 @@ extensions = [
     "sphinx_click",
     "myst_nb",
 ]
-exclude_patterns = ["examples", "charts.py"]
+exclude_patterns = ["examples", "charts.py", "operators.py"]
 default_role = "code"
 smartquotes = False
 
@@ -94,7 +94,7 @@ COMMON = re.compile(r"^core : .*?(?=^Returns$)|^Raises$.*?(?=^Notes$)", re.M | r
 
 #: Quoted code, or a character that is markup in reStructuredText but not in docstrings: asterisks
 #: of shapes, bars, the last underscore of a name.
-QUOTED_OR_STRAY = re.compile(r"`[^`]*`|(?<=[ (\[,])\*+(?=\w)|\||(?<=\w)_(?!\w)")
+QUOTED_OR_STRAY = re.compile(r'`[^`]*`|(?<=[ (\[,-])\*+(?=[\w"])|\||(?<=\w)_(?!\w)')
 
 
 def escape_markup(lines):

@@ -50,12 +50,24 @@ def test_every_page_is_listed():
     assert missing == set(), "add it to the list of docs/README.md or docs/maintainers.md"
 
 
+def load_script(name):
+    """Import a script of the folder docs."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    sys.modules[name] = script  # dataclasses look up the module of their class
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_the_table_of_operators_is_that_of_the_reader():
+    pytest.importorskip("tflite")
+    assert read(DOCS / "operators.md") == load_script("operators").table(), (
+        "run `python docs/operators.py`"
+    )
+
+
 def test_charts_show_the_committed_figures(tmp_path):
-    spec = importlib.util.spec_from_file_location("charts", DOCS / "charts.py")
-    charts = importlib.util.module_from_spec(spec)
-    sys.modules["charts"] = charts  # dataclasses look up the module of their class
-    spec.loader.exec_module(charts)
-    charts.write(tmp_path)
+    load_script("charts").write(tmp_path)
     drawn = {path.name: read(path) for path in tmp_path.iterdir()}
     committed = {path.name: read(path) for path in (DOCS / "charts").iterdir()}
     assert drawn == committed, "run `python docs/charts.py`"
