@@ -164,15 +164,18 @@ def parts(cases: Sequence[Case], own: Profile) -> Iterator[tuple[Case, ...]]:
 
     All cases of a part have the same time steps.
     """
+    most = np.array((_INPUTS, _RAM, _FLASH))
     for steps in sorted({case.steps for case in cases}):
         part: list[Case] = []
+        filled = np.zeros(3, int)
         for case in cases:
-            if case.steps != steps or not _is_callable(case, own):
-                continue
-            if part and not _fits([*part, case]):
-                yield tuple(part)
-                part = []
-            part.append(case)
+            if case.steps == steps and _is_callable(case, own):
+                needed = _needed(case)
+                if part and (filled + needed > most).any():
+                    yield tuple(part)
+                    part, filled = [], np.zeros(3, int)
+                part.append(case)
+                filled = filled + needed
         if part:
             yield tuple(part)
 
@@ -183,12 +186,12 @@ def _is_callable(case: Case, own: Profile) -> bool:
     return callable_ and case.expected(own) is not None
 
 
-def _fits(part: Sequence[Case]) -> bool:
-    graphs = [conformance.graph(case) for case in part]
-    ram = sum(tensor.nbytes for graph in graphs for tensor in graph.tensors.values())
-    flash = sum(array.nbytes for graph in graphs for array in graph.arrays.values())
-    count = sum(len(graph.inputs) for graph in graphs)
-    return count <= _INPUTS and ram <= _RAM and flash <= _FLASH
+def _needed(case: Case) -> np.ndarray:
+    """Return the inputs of a case, and its bytes of RAM and of flash."""
+    graph = conformance.graph(case)
+    ram = sum(tensor.nbytes for tensor in graph.tensors.values())
+    flash = sum(array.nbytes for array in graph.arrays.values())
+    return np.array((len(graph.inputs), ram, flash))
 
 
 def joined(part: Sequence[Case]) -> Graph:

@@ -22,10 +22,14 @@ from .cases import PROFILES, Call, Case, Values, expect, plain_outputs
 from .networks import NETWORKS
 
 #: Time steps of a call that keeps a state.
-STEPS = 3
+_STEPS = 3
 
 #: Most bytes of an array and multiply-accumulates of a call, so that small boards can run it.
 _MOST_BYTES, _MOST_MACS = 4096, 60_000
+
+#: Kinds of the arrays of layers with weights and of other calls, some of them oftener than others.
+_LAYERS = ("any", "any", "ties", "uneven", "uneven", "uneven")
+_OTHERS = ("any", "any", "any", "ties")
 
 #: Draws for a case, and legal ones of which the best is taken, by the number of plain rows.
 _TRIES = 200
@@ -49,10 +53,6 @@ def missing(stored: Sequence[Case]) -> list[Case]:
     return found
 
 
-#: Kinds of layers, some of them oftener than others.
-_KINDS = ("any", "any", "ties", "uneven", "uneven", "uneven")
-
-
 def _is_integer(function: Function) -> bool:
     """True if the function has an input that is no state, and no floats."""
     arrays = (*function.arrays, function.output)
@@ -60,21 +60,27 @@ def _is_integer(function: Function) -> bool:
     return has_input and not any(array.dtype == "float32" for array in arrays)
 
 
+def _has_sums(function: Function) -> bool:
+    """True if the function computes sums of products with weights."""
+    return function.weights is not None and bool(function.macs)
+
+
 def _count(function: Function) -> int:
     """Return how many cases a function has: most where fast rows compute sums of products."""
     arms = function.name.startswith("arm_")
-    if function.weights is not None and function.macs:
-        return 19 if arms else 8
-    return 7 if arms else 2
+    if _has_sums(function):
+        return 18 if arms else 8
+    return 7 if arms else 2 if function.weights is None else 4
 
 
 def _best(rng: Random, function: Function, name: str, number: int) -> Case:
     """Return the candidate with the most digests: it tells the most profiles apart."""
     found: list[Case] = []
+    kinds = _LAYERS if _has_sums(function) else _OTHERS
     rows = rows_of(function.op, function.type)
     candidates = _CANDIDATES[sum(row.kind == "plain" for row in rows)]
     for _ in range(_TRIES):
-        case = _drawn(rng, function, name, number, rng.choice(_KINDS))
+        case = _drawn(rng, function, name, number, rng.choice(kinds))
         with suppress(Error):  # a profile may refuse what another one takes
             found += [expect(case)] if case else []
         if len(found) == candidates:
@@ -97,7 +103,7 @@ def _drawn(rng: Random, function: Function, name: str, number: int, kind: str) -
         return None
     read = function.read(scalars)
     states = {a.name: Values(a.dtype, a.shape(scalars), {"cycle": [0]}) for a in read if a.state}
-    steps = STEPS if states else 1
+    steps = _STEPS if states else 1
     inputs = {}
     for array in read:
         if not array.state:
@@ -129,9 +135,11 @@ def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
     if function.output.dtype == "int8":
         scalars.update({name: n for name, n in usual.items() if name in scalars})
     if "ch_mult" in scalars:
-        scalars.update(input_c=rng.choice((2, 3, 4, 4, 8, 8, 16)), ch_mult=1, batches=1)
+        scalars.update(input_c=rng.choice((2, 3, 4, 4, 4, 8, 8, 16)), ch_mult=1, batches=1)
         for axis in "hw":
-            size = scalars[f"input_{axis}"] = rng.randint(12, 16)
+            if rng.randrange(3):
+                scalars[f"stride_{axis}"] = 1
+            size = scalars[f"input_{axis}"] = rng.randint(12, 20)
             filter, dilation = (scalars[f"{name}_{axis}"] for name in ("filter", "dilation"))
             reach = size + scalars[f"pad_{axis}"] - dilation * (filter - 1) - 1
             scalars[f"output_{axis}"] = reach // scalars[f"stride_{axis}"] + 1
