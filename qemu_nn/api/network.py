@@ -362,8 +362,7 @@ class FloatNetwork:
     def predict(
         self, x: Any, layout: Optional[str] = None
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Return real scores of real inputs, as Network.predict() gives them, in numpy's own
-        arithmetic.
+        """Return float scores of float inputs as Network.predict(), by numpy's arithmetic.
 
         Parameters
         ----------

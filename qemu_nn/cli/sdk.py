@@ -14,7 +14,7 @@ from ..io.csrc_files import folder
 def _sources() -> list[Path]:
     """Return what an application compiles: the library, and the plain kernels that it calls."""
     core = folder()
-    return sorted([*(core / "sdk").glob("*.c"), *(core / "npu").glob("*_ref.c")])
+    return sorted([*(core / "sdk").glob("*.c"), *(core / "wuqi").glob("*_ref.c")])
 
 
 @click.command()

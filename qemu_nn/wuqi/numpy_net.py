@@ -72,8 +72,7 @@ class NumpyLayers(Sequence[QuantLayer]):
     def predict(
         self, x: Any, layout: Optional[str] = None
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Return real scores of real inputs, as Network.predict() gives them, by the chip's
-        arithmetic.
+        """Return float scores of float inputs as Network.predict(), by the chip's arithmetic.
 
         Parameters
         ----------

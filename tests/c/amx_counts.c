@@ -42,9 +42,9 @@ int main(int count, char **arguments) {
                           .weights = zeros((int64_t)n[3] * n[2] * n[4] * n[4]),
                           .bias = zeros(n[3]),
                           .scratch = aligned(tile_scratch(&shape, image_bytes(&image))),
-                          .packed = aligned(packed_bytes(&p))};
-    pack_convolution(&p, b.weights, b.bias, (int32_t *)b.packed);
-    convolve(&p, &b);
+                          .packed = aligned(convolve_packed(&p))};
+    convolve_pack(&p, b.weights, b.bias, (void *)b.packed);
+    convolve_run(&p, &b);
     printf("%ld %ld %ld %ld %ld %ld\n", model_counted.dots, model_counted.loads,
            model_counted.stores, (long)pieces_laid_out(&shape, &layout),
            (long)tile_cost(&shape, &layout, costs.put), (long)vector_cost(&shape, &costs));
