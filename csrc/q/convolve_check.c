@@ -18,7 +18,7 @@ static int square(const qn_conv *p, const char *function, const char *instead, c
     if (p->dim_im_in_x != p->dim_im_in_y || p->dim_kernel_x != p->dim_kernel_y ||
         p->padding_x != p->padding_y || p->stride_x != p->stride_y ||
         p->dim_im_out_x != p->dim_im_out_y) {
-        return qn_deny(why, QN_REFUSED, "%s takes square shapes only; use %s", function, instead);
+        return qn_deny(why, QN_REFUSED, "%s requires square shapes; use %s", function, instead);
     }
     return QN_OK;
 }
@@ -36,12 +36,11 @@ static int fast_channels(const qn_conv *p, int32_t of, const char *instead, char
     return status == QN_OK ? multiple("ch_im_out", p->ch_im_out, 2, instead, why) : status;
 }
 
-static int reads_behind(int32_t y, int32_t x, const char *instead, char *why) {
-    return qn_deny(
-        why, QN_REFUSED,
-        "on a core with the DSP extension this geometry reads behind Im_in (output pixel "
-        "y %ld, x %ld); use %s",
-        (long)y, (long)x, instead);
+static int refuse_read_after(int32_t y, int32_t x, const char *instead, char *why) {
+    return qn_deny(why, QN_REFUSED,
+                   "on a core with the DSP extension this geometry reads after Im_in (output pixel "
+                   "y %ld, x %ld); use %s",
+                   (long)y, (long)x, instead);
 }
 
 /* The unchecked windows of q_window_fast extend furthest in the last row that does not check ky.
@@ -49,7 +48,7 @@ static int reads_behind(int32_t y, int32_t x, const char *instead, char *why) {
 static int fast_reads(const qn_conv *p, const char *instead, char *why) {
     if (p->padding_x > p->dim_im_out_x || p->padding_y > p->dim_im_out_y) {
         return qn_deny(why, QN_REFUSED,
-                       "on a core with the DSP extension a padding above dim_im_out writes behind "
+                       "on a core with the DSP extension a padding above dim_im_out writes after "
                        "Im_out; use %s",
                        instead);
     }
@@ -58,7 +57,7 @@ static int fast_reads(const qn_conv *p, const char *instead, char *why) {
     for (int32_t x = 0; y >= p->padding_y && x < p->dim_im_out_x; x++) {
         q_window w = q_window_fast(p, y, x);
         if (!q_window_is_empty(w) && q_window_pixel(p, w, w.ky1 - 1, w.kx1 - 1) >= pixels) {
-            return reads_behind(y, x, instead, why);
+            return refuse_read_after(y, x, instead, why);
         }
     }
     return QN_OK;
@@ -120,7 +119,7 @@ int q_convolve_1x1_fast_q7_check(const void *params, qn_sizes *sizes, char *why)
     if (status == QN_OK && qn_is_dsp(p->profile)) {
         q_window last = q_window_whole(p, p->dim_im_out_y - 1, p->dim_im_out_x - 1);
         if (q_window_pixel(p, last, 0, 0) >= p->dim_im_in_y * p->dim_im_in_x) {
-            return reads_behind(last.y, last.x, "arm_convolve_HWC_q7_basic_nonsquare", why);
+            return refuse_read_after(last.y, last.x, "arm_convolve_HWC_q7_basic_nonsquare", why);
         }
     }
     return status;

@@ -37,10 +37,11 @@ int q_mat_mult_reordered_q7_q15_check(const void *params, qn_sizes *sizes, char 
     const qn_mat_mult *p = params;
     int status = check(p, "arm_nn_mat_mult_kernel_q7_q15_reordered", sizes, why);
     if (status == QN_OK && p->ch_im_out % 2 != 0) {
-        return qn_deny(why, QN_REFUSED,
-                       "ch_im_out must be even, is %ld: the device would leave its arrays; use "
-                       "arm_nn_mat_mult_kernel_q7_q15",
-                       (long)p->ch_im_out);
+        return qn_deny(
+            why, QN_REFUSED,
+            "ch_im_out must be even, is %ld: the device would write after its arrays; use "
+            "arm_nn_mat_mult_kernel_q7_q15",
+            (long)p->ch_im_out);
     }
     return status;
 }

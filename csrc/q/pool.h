@@ -87,14 +87,14 @@ static inline int q_pool_fits_dsp(const qn_pool *p, char *why) {
     if (p->dim_im_out_x > p->dim_im_in_x) {
         return qn_deny(why, QN_REFUSED,
                        "dim_im_out is %ld, dim_im_in %ld: the DSP path pools rows in place and "
-                       "would write behind them",
+                       "would write after them",
                        (long)p->dim_im_out_x, (long)p->dim_im_in_x);
     }
     int64_t last = (int64_t)(p->dim_im_out_x - 1) * p->stride_x - p->padding_x;
     if (last >= p->dim_im_in_x) {
         return qn_deny(why, QN_REFUSED,
                        "the last window starts at %lld, dim_im_in is %ld: the DSP path always "
-                       "reads a window's first pixel, here behind Im_in",
+                       "reads a window's first pixel, here after Im_in",
                        (long long)last, (long)p->dim_im_in_x);
     }
     return QN_OK;

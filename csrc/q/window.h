@@ -83,8 +83,8 @@ static inline int q_window_reach(const qn_conv *p, const char *axis, int32_t dim
     int64_t limit = qn_is_dsp(p->profile) ? INT16_MAX : INT32_MAX / 2;
     if (end > limit) {
         return qn_deny(why, QN_REFUSED,
-                       "the last window ends at %s = %lld, the device counts no further than %lld",
-                       axis, (long long)end, (long long)limit);
+                       "the last window ends at %s = %lld, the device counts up to %lld", axis,
+                       (long long)end, (long long)limit);
     }
     return QN_OK;
 }

@@ -39,7 +39,7 @@ static int step_check(const qn_plan *plan, const qn_step *step, char *why) {
         part = "the output";
     }
     if (part) {
-        snprintf(why, QN_WHY, "%s does not lie inside the planned memory", part);
+        snprintf(why, QN_WHY, "%s is outside the planned memory", part);
         return QN_REFUSED;
     }
     if (step->packed_bytes < step->kernel->functions->packed(step->params)) {
@@ -114,7 +114,7 @@ int qn_plan_check(const qn_plan *plan, int64_t *step, char *why) {
     }
     if (!good) {
         snprintf(why, QN_WHY,
-                 "an input, a state, an output or a part does not lie inside the planned memory");
+                 "an input, a state, an output or a part is outside the planned memory");
         return QN_REFUSED;
     }
     return QN_OK;

@@ -7,7 +7,8 @@ int qn_jump_check(const qn_plan *plan, const qn_step *jump, char *why) {
     const int64_t condition = jump->in[0];
     if (condition < -1 || condition >= plan->arena_bytes || jump->out < 0 ||
         jump->out > plan->step_count || !plan->jumps) {
-        snprintf(why, QN_WHY, "a loop leaves the planned memory, or the network");
+        snprintf(why, QN_WHY,
+                 "a loop reads outside the planned memory, or jumps outside the network");
         return QN_REFUSED;
     }
     return QN_OK;

@@ -34,14 +34,15 @@ static int slice(cnn_net *net, const cnn_layer *layer) {
         if (part->channels > image->channels - first ||
             cnn_is_shape(net, layer->top + i, part->channels, image->height, image->width) ||
             move(net, from, from, layer->top + i, first, 1)) {
-            return cnn_deny(net, "layer %lu cuts more channels than there are",
+            return cnn_deny(net, "layer %lu slices more channels than its input has",
                             (unsigned long)net->layer);
         }
         first += part->channels;
     }
     return first == image->channels
                ? 0
-               : cnn_deny(net, "layer %lu leaves channels over", (unsigned long)net->layer);
+               : cnn_deny(net, "layer %lu slices fewer channels than its input has",
+                          (unsigned long)net->layer);
 }
 
 /* Concatenate all inputs, one at a time. Return the last tensor: the layer's own one, or for a sum
@@ -64,7 +65,8 @@ static int64_t join(cnn_net *net, const cnn_layer *layer, int sum) {
         }
         int32_t groups = last && sum ? (int32_t)layer->reads : 1;
         if (to < 0 || move(net, total, other, (uint32_t)to, 0, groups)) {
-            return cnn_deny(net, "layer %lu joins too many channels", (unsigned long)net->layer);
+            return cnn_deny(net, "layer %lu concatenates more than 65535 channels",
+                            (unsigned long)net->layer);
         }
         total = (uint32_t)to;
     }
@@ -132,7 +134,8 @@ int cnn_lower_movement(cnn_net *net, const cnn_layer *layer) {
     const cnn_tensor *image = &net->tensors[from];
     int32_t groups = layer->own[0];
     if (groups < 1 || image->channels % groups) {
-        return cnn_deny(net, "layer %lu shuffles %ld channels in %ld groups",
+        return cnn_deny(net,
+                        "layer %lu shuffles %ld channels in %ld groups, no divisor of the channels",
                         (unsigned long)net->layer, (long)image->channels, (long)groups);
     }
     return cnn_is_shape(net, layer->top, image->channels, image->height, image->width)

@@ -15,13 +15,18 @@ int cnn_windows(cnn_net *net, const cnn_tensor *image, const int32_t *own, cnn_a
         if (kernel < 1 || kernel > KERNEL || stride < 1 || stride > STRIDE || dilation < 1 ||
             dilation > DILATION || before < 0 || before > UINT16_MAX || after < -UINT16_MAX ||
             after > UINT16_MAX) {
-            return cnn_deny(net, "layer %lu has a kernel, stride, dilation or pad out of range",
-                            (unsigned long)net->layer);
+            return cnn_deny(net,
+                            "layer %lu has kernel %ld, stride %ld, dilation %ld, pads %lld and "
+                            "%lld; at most %d, %d, %d and %d are possible",
+                            (unsigned long)net->layer, (long)kernel, (long)stride, (long)dilation,
+                            (long long)before, (long long)after, KERNEL, STRIDE, DILATION,
+                            UINT16_MAX);
         }
         int64_t range = sizes[i] + before + after - (int64_t)dilation * (kernel - 1) - 1;
         if (range < 0 || range / stride >= UINT16_MAX) {
-            return cnn_deny(net, "layer %lu has windows that do not fit its image",
-                            (unsigned long)net->layer);
+            return cnn_deny(
+                net, "layer %lu has no window in its padded image, or more than 65535 on an axis",
+                (unsigned long)net->layer);
         }
         int32_t out = (int32_t)(range / stride + 1);
         axes[i] = (cnn_axis){sizes[i], out, kernel, stride, dilation, (int32_t)before};
@@ -47,24 +52,25 @@ static int has_channels(cnn_net *net, const cnn_array *array, uint32_t channels)
         fits = frac >= -CNN_FRAC && frac <= CNN_FRAC;
     }
     return fits ? 0
-                : cnn_deny(net, "layer %lu has fractions for other channels, or beyond %d",
-                           (unsigned long)net->layer, CNN_FRAC);
+                : cnn_deny(net, "layer %lu has %lu fractions; 1 or %lu are possible, of -%d to %d",
+                           (unsigned long)net->layer, (unsigned long)array->fracs,
+                           (unsigned long)channels, CNN_FRAC, CNN_FRAC);
 }
 
 /* Compute for each output channel the start and the shift of its sum. */
-static int pairs(cnn_net *net, const cnn_layer *layer, uint32_t out, int64_t *found) {
+static int fill_channels(cnn_net *net, const cnn_layer *layer, uint32_t out, int64_t *pairs) {
     int64_t in = net->tensors[cnn_bottom(layer, 0)].frac, to = net->tensors[layer->top].frac;
     for (uint32_t o = 0; o < out; o++) {
         int64_t products = in + (layer->weight.fracs ? fraction(&layer->weight, o) : 0);
-        found[2 * o] = 0;
+        pairs[2 * o] = 0;
         if (layer->bias.fracs) {
             int64_t shift = products - fraction(&layer->bias, o);
             if (cnn_shift(net, "bias", shift)) {
                 return -1;
             }
-            found[2 * o] = integer(net, &layer->bias, o) * ((int64_t)1 << shift);
+            pairs[2 * o] = integer(net, &layer->bias, o) * ((int64_t)1 << shift);
         }
-        found[2 * o + 1] = products - to;
+        pairs[2 * o + 1] = products - to;
         if (cnn_shift(net, "sum", products - to)) {
             return -1;
         }
@@ -102,14 +108,17 @@ static int sums(cnn_net *net, const cnn_layer *layer, const qn_npu_conv *p) {
     if ((layer->weight.fracs &&
          (layer->weight.count != count || has_channels(net, &layer->weight, out))) ||
         (layer->bias.fracs && (layer->bias.count != out || has_channels(net, &layer->bias, out)))) {
-        return cnn_deny(net, "layer %lu has other weights or biases than its shape needs",
-                        (unsigned long)net->layer);
+        return cnn_deny(
+            net,
+            "layer %lu has %lu weights and %lu biases, its shape requires %lld and (if any) %lu",
+            (unsigned long)net->layer, (unsigned long)layer->weight.count,
+            (unsigned long)layer->bias.count, (long long)count, (unsigned long)out);
     }
     cnn_step step = {.params = {.conv = *p}, .in = {cnn_bottom(layer, 0), cnn_bottom(layer, 0)}};
     step.out = layer->top;
     step.weights = malloc((size_t)weights);
     step.bias = malloc((size_t)bias);
-    if (!step.weights || !step.bias || pairs(net, layer, out, step.bias)) {
+    if (!step.weights || !step.bias || fill_channels(net, layer, out, step.bias)) {
         free(step.weights);
         free(step.bias);
         return cnn_deny(net, "there is no memory for layer %lu", (unsigned long)net->layer);
@@ -140,7 +149,8 @@ int cnn_lower_convolution(cnn_net *net, const cnn_layer *layer) {
         return -1;
     }
     if (group < 1 || image->channels % group || out < 1 || out > UINT16_MAX || out % group) {
-        return cnn_deny(net, "layer %lu makes %ld channels of %ld in %ld groups",
+        return cnn_deny(net,
+                        "layer %lu makes %ld channels of %ld in %ld groups, no divisor of both",
                         (unsigned long)net->layer, (long)out, (long)image->channels, (long)group);
     }
     if (cnn_is_shape(net, layer->top, out, axes[0].out, axes[1].out)) {
@@ -163,8 +173,9 @@ int cnn_lower_pooling(cnn_net *net, const cnn_layer *layer) {
     int32_t average = layer->own[10], up = net->tensors[step.out].frac - image->frac;
     cnn_axis axes[2];
     if (average < 0 || average > 1) {
-        return cnn_deny(net, "layer %lu pools in way %ld", (unsigned long)net->layer,
-                        (long)average);
+        return cnn_deny(net,
+                        "layer %lu has pooling method %ld, 0 (maximum) or 1 (average) is required",
+                        (unsigned long)net->layer, (long)average);
     }
     if (cnn_windows(net, image, layer->own, axes) || (!average && cnn_same_frac(net, layer)) ||
         cnn_is_shape(net, step.out, image->channels, axes[0].out, axes[1].out)) {

@@ -55,8 +55,9 @@ static int agrees(cnn_net *net, cnn_op op, const cnn_step *step, int64_t weights
     int inputs = sizes.in[0] == a->bytes && (sizes.in[1] == 0 || sizes.in[1] == b->bytes);
     if (!inputs || sizes.out != net->tensors[step->out].bytes || sizes.weights != weights ||
         sizes.bias != bias) {
-        return cnn_deny(net, "layer %lu does not fit its tensors or weights",
-                        (unsigned long)net->layer);
+        return cnn_deny(
+            net, "layer %lu has other sizes of tensors or weights than its parameters require",
+            (unsigned long)net->layer);
     }
     return 0;
 }

@@ -30,7 +30,7 @@ static cnn_net *find(uint32_t id) {
 
 /* Find the network of an info. Return CNN_OK, or the reason why it cannot run. Requires the
  * lock. */
-static uint8_t chosen(const struct cnn_net_pack_info *info, cnn_net **net) {
+static uint8_t find_runnable(const struct cnn_net_pack_info *info, cnn_net **net) {
     *net = info ? find(info->net) : NULL;
     if (!*net) {
         return CNN_DELETED;
@@ -57,7 +57,7 @@ QN_THREAD_MAIN work(void *argument) {
 uint8_t cnn_start_net_pack(struct cnn_net_pack_info *info) {
     cnn_net *net;
     qn_lock(&npu.lock);
-    uint8_t status = chosen(info, &net);
+    uint8_t status = find_runnable(info, &net);
     if (status == CNN_OK && npu.running) {
         status = CNN_BUSY;
     }
@@ -82,7 +82,7 @@ uint8_t cnn_run_net_pack(struct cnn_net_pack_info *info, const void *input, void
     while (npu.running) {
         qn_wait(&npu.idle, &npu.lock);
     }
-    uint8_t status = chosen(info, &net);
+    uint8_t status = find_runnable(info, &net);
     if (status == CNN_OK) {
         npu.running = net;
     }
@@ -138,7 +138,7 @@ static int allocate(cnn_net *net, struct cnn_net_pack_info *info) {
     }
     int64_t input = cnn_size(net, &net->tensors[0], CNN_ROW_BYTES);
     if (packed == 0 || aligned > CNN_ARENA_BYTES || input > CNN_ARENA_BYTES) {
-        return cnn_deny(net, "its outputs are none, or aligned rows of more than 2^30 bytes");
+        return cnn_deny(net, "it has no output, or aligned rows of more than 2^30 bytes");
     }
     net->arena = malloc((size_t)net->arena_bytes);
     net->input = calloc(1, (size_t)input);
@@ -186,7 +186,7 @@ struct cnn_net_pack_info cnn_load_net_pack_from(const void *pack, uint32_t size)
 }
 
 /* Read a whole file. Return NULL if it is too long or unreadable, or if there is no memory. */
-static uint8_t *whole(FILE *file, size_t *size) {
+static uint8_t *read_whole(FILE *file, size_t *size) {
     uint8_t *data = NULL;
     size_t capacity = 0, got = 1;
     for (*size = 0; got > 0; *size += got) {
@@ -229,15 +229,16 @@ struct cnn_net_pack_info cnn_load_net_pack(const char *name) {
     memset(&info, 0, sizeof info);
     FILE *file = name ? open_pack(name) : NULL;
     if (!file) {
-        snprintf(info.error, sizeof info.error, "there is no such file, nor one below custom/");
+        snprintf(info.error, sizeof info.error, "there is no such file, and none in custom/");
     } else {
         size_t size;
-        uint8_t *data = whole(file, &size);
+        uint8_t *data = read_whole(file, &size);
         fclose(file);
         if (data) {
             info = load(data, size);
         } else {
-            snprintf(info.error, sizeof info.error, "it cannot be read, or is too long");
+            snprintf(info.error, sizeof info.error,
+                     "it cannot be read, or has more than 2^29 bytes");
         }
         free(data);
     }

@@ -55,11 +55,13 @@ static int read_tensor(cnn_net *net, cnn_cursor *from) {
     uint32_t sign = cnn_u8(from);
     tensor.is_signed = sign == 1;
     if (tensor.frac < -CNN_FRAC || tensor.frac > CNN_FRAC || sign > 1) {
-        return cnn_deny(net, "tensor %lu has %ld fraction bits and sign %lu",
-                        (unsigned long)net->tensor_count, (long)tensor.frac, (unsigned long)sign);
+        return cnn_deny(
+            net, "tensor %lu has %ld fraction bits and sign %lu, -%d..%d and 0..1 are possible",
+            (unsigned long)net->tensor_count, (long)tensor.frac, (unsigned long)sign, CNN_FRAC,
+            CNN_FRAC);
     }
     if (!tensor.is_signed && (net->tensor_count != 0 || net->bits != 8)) {
-        return cnn_deny(net, "tensor %lu is unsigned, which only an input of 8 bits can be",
+        return cnn_deny(net, "tensor %lu is unsigned, only an input of 8 bits may be",
                         (unsigned long)net->tensor_count);
     }
     return cnn_new_tensor(net, tensor) < 0 ? -1 : 0;
@@ -71,7 +73,8 @@ static int read_array(cnn_net *net, cnn_cursor *from, cnn_array *array) {
     array->count = cnn_u32(from);
     array->data = cnn_bytes(from, (uint64_t)array->count * (uint64_t)net->element);
     if (from->ended || array->fracs == 0 || array->count == 0) {
-        return cnn_deny(net, "layer %lu has no whole weights or bias", (unsigned long)net->layer);
+        return cnn_deny(net, "layer %lu has incomplete or empty weights or biases",
+                        (unsigned long)net->layer);
     }
     return 0;
 }
@@ -123,8 +126,8 @@ static int read_tail(cnn_net *net, cnn_cursor *from, cnn_layer *layer) {
     }
     int bias = forms[layer->type].bias;
     if (bias >= 0 && bias < CNN_OWN && (layer->own[bias] < 0 || layer->own[bias] > 1)) {
-        return cnn_deny(net, "layer %lu has a bias_term of %ld", (unsigned long)net->layer,
-                        (long)layer->own[bias]);
+        return cnn_deny(net, "layer %lu has a bias_term of %ld, 0 or 1 is required",
+                        (unsigned long)net->layer, (long)layer->own[bias]);
     }
     int there = bias == CNN_OWN || (bias >= 0 && layer->own[bias]);
     return there ? read_array(net, from, &layer->bias) : 0;
@@ -135,23 +138,26 @@ static int read_tail(cnn_net *net, cnn_cursor *from, cnn_layer *layer) {
 static int connect(cnn_net *net, const cnn_layer *layer) {
     uint32_t reads = forms[layer->type].reads;
     if (reads == 255 ? layer->reads < 2 : layer->reads != reads) {
-        return cnn_deny(net, "layer %lu reads %lu tensors", (unsigned long)net->layer,
-                        (unsigned long)layer->reads);
+        return cnn_deny(net, "layer %lu reads %lu tensors, its type requires %s%lu",
+                        (unsigned long)net->layer, (unsigned long)layer->reads,
+                        reads == 255 ? "at least " : "", (unsigned long)(reads == 255 ? 2 : reads));
     }
     if (layer->makes < 1 || (layer->type != CNN_SLICE && layer->makes != 1) ||
         layer->makes > net->given - net->made) {
-        return cnn_deny(net, "layer %lu makes %lu tensors", (unsigned long)net->layer,
-                        (unsigned long)layer->makes);
+        return cnn_deny(net, "layer %lu makes %lu tensors, 1 is required, for a slice 1 to %lu",
+                        (unsigned long)net->layer, (unsigned long)layer->makes,
+                        (unsigned long)(net->given - net->made));
     }
     for (uint32_t i = 0; i < layer->reads; i++) {
         uint32_t bottom = cnn_bottom(layer, i);
         if (bottom >= net->made) {
-            return cnn_deny(net, "layer %lu reads tensor %lu, which nothing has made",
+            return cnn_deny(net, "layer %lu reads tensor %lu before any layer makes it",
                             (unsigned long)net->layer, (unsigned long)bottom);
         }
         int sums = forms[layer->type].has_weights || layer->type == CNN_BIAS;
         if (!net->tensors[bottom].is_signed && !sums) {
-            return cnn_deny(net, "layer %lu reads an unsigned tensor, which its type cannot",
+            return cnn_deny(net,
+                            "layer %lu reads an unsigned tensor, its type requires signed ones",
                             (unsigned long)net->layer);
         }
         net->tensors[bottom].is_read = 1;
@@ -170,7 +176,7 @@ static int read_layer(cnn_net *net, cnn_cursor *from) {
     layer.top = net->made;
     layer.bottoms = cnn_bytes(from, (uint64_t)4 * layer.reads);
     if (from->ended || layer.type >= CNN_TYPES || (layer.type == CNN_INPUT) != (net->layer == 0)) {
-        return cnn_deny(net, "layer %lu has type %lu, or the file ends there",
+        return cnn_deny(net, "layer %lu has type %lu, unknown or misplaced, or the file ends in it",
                         (unsigned long)net->layer, (unsigned long)layer.type);
     }
     if (connect(net, &layer) || read_tail(net, from, &layer) || cnn_lower(net, &layer)) {
@@ -183,7 +189,7 @@ static int read_layer(cnn_net *net, cnn_cursor *from) {
 static int read_header(cnn_net *net, cnn_cursor *from, uint32_t *layers) {
     const uint8_t *magic = cnn_bytes(from, 8);
     if (!magic || memcmp(magic, "NPUPACK\x1a", 8) != 0) {
-        return cnn_deny(net, "it does not start as a packed network");
+        return cnn_deny(net, "it does not start with the signature of a packed network");
     }
     uint32_t version = cnn_u32(from), header = cnn_u32(from), size = cnn_u32(from);
     uint32_t bits = cnn_u32(from);
@@ -206,8 +212,8 @@ static int read_header(cnn_net *net, cnn_cursor *from, uint32_t *layers) {
     net->bits = (int32_t)bits;
     net->element = net->bits / 8;
     if (net->given < 2 || net->given > CNN_MOST || *layers < 2 || *layers > CNN_MOST) {
-        return cnn_deny(net, "it has %lu tensors and %lu layers", (unsigned long)net->given,
-                        (unsigned long)*layers);
+        return cnn_deny(net, "it has %lu tensors and %lu layers, 2 to %d of each are possible",
+                        (unsigned long)net->given, (unsigned long)*layers, CNN_MOST);
     }
     return 0;
 }
@@ -220,7 +226,7 @@ int cnn_read(cnn_net *net, const uint8_t *data, size_t size) {
     }
     cnn_cursor end = {data, size - 4, size, 0};
     if (cnn_u32(&end) != cnn_checksum(data, size - 4)) {
-        return cnn_deny(net, "it is damaged: its checksum is another");
+        return cnn_deny(net, "it is damaged: its checksum differs");
     }
     from.size -= 4;
     for (uint32_t i = 0; i < net->given; i++) {

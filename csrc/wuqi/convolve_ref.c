@@ -40,7 +40,7 @@ static int check(const qn_npu_conv *p, int64_t element, qn_sizes *sizes, char *w
                        (long)p->group, (long)p->out_c);
     }
     if (n_convolve_row(p) > 1 << 20) {
-        return qn_deny(why, QN_REFUSED, "a sum of %lld products, more than 2^20",
+        return qn_deny(why, QN_REFUSED, "a sum has %lld products, at most 2^20 are possible",
                        (long long)n_convolve_row(p));
     }
     sizes->in[0] = (int64_t)p->in_h * p->in_w * p->group * element * p->depth;

@@ -32,12 +32,12 @@ static int ranges(const qn_npu_pool *p, char *why) {
 }
 
 /* Check that the first and the last window of an axis both contain a cell of the image. */
-static int holds_cells(int64_t out, int64_t stride, int64_t pad, int64_t kernel, int64_t dilation,
-                       int64_t in, char *why) {
+static int covers_cells(int64_t out, int64_t stride, int64_t pad, int64_t kernel, int64_t dilation,
+                        int64_t in, char *why) {
     int64_t last = (out - 1) * stride - pad;
     if (last >= in || dilation * (kernel - 1) < pad) {
         return qn_deny(why, QN_REFUSED,
-                       "a window holds no cell of the image (out %lld, stride %lld, pad %lld, "
+                       "a window covers no cell of the image (out %lld, stride %lld, pad %lld, "
                        "kernel %lld, dilation %lld, in %lld)",
                        (long long)out, (long long)stride, (long long)pad, (long long)kernel,
                        (long long)dilation, (long long)in);
@@ -49,11 +49,11 @@ static int check(const qn_npu_pool *p, int64_t element, qn_sizes *sizes, char *w
     int status = ranges(p, why);
     if (status == QN_OK) {
         status =
-            holds_cells(p->out_h, p->stride_h, p->pad_n, p->kernel_h, p->dilation_h, p->in_h, why);
+            covers_cells(p->out_h, p->stride_h, p->pad_n, p->kernel_h, p->dilation_h, p->in_h, why);
     }
     if (status == QN_OK) {
         status =
-            holds_cells(p->out_w, p->stride_w, p->pad_w, p->kernel_w, p->dilation_w, p->in_w, why);
+            covers_cells(p->out_w, p->stride_w, p->pad_w, p->kernel_w, p->dilation_w, p->in_w, why);
     }
     if (status == QN_OK && (int64_t)p->kernel_h * p->kernel_w > 1 << 16) {
         status = qn_deny(why, QN_REFUSED, "a window of %ld x %ld has more than 2^16 cells",
@@ -81,37 +81,37 @@ typedef struct summary {
     int64_t sum, count;
 } summary;
 
-static inline summary look(const qn_npu_pool *p, const void *in, qn_read *read, int32_t y,
-                           int32_t x, int32_t c) {
-    summary found = {.largest = INT32_MIN};
+static inline summary summarize(const qn_npu_pool *p, const void *in, qn_read *read, int32_t y,
+                                int32_t x, int32_t c) {
+    summary window = {.largest = INT32_MIN};
     for (int32_t ky = 0; ky < p->kernel_h; ky++) {
         for (int32_t kx = 0; kx < p->kernel_w; kx++) {
             int64_t in_y = (int64_t)y * p->stride_h + (int64_t)ky * p->dilation_h - p->pad_n;
             int64_t in_x = (int64_t)x * p->stride_w + (int64_t)kx * p->dilation_w - p->pad_w;
             if (in_y >= 0 && in_y < p->in_h && in_x >= 0 && in_x < p->in_w) {
                 int32_t value = read(in, (in_y * p->in_w + in_x) * p->channels + c);
-                found.largest = value > found.largest ? value : found.largest;
-                found.sum += value;
-                found.count++;
+                window.largest = value > window.largest ? value : window.largest;
+                window.sum += value;
+                window.count++;
             }
         }
     }
-    return found;
+    return window;
 }
 
-typedef int64_t n_result(const qn_npu_pool *p, summary found, int32_t y, int32_t x);
+typedef int64_t n_result(const qn_npu_pool *p, summary window, int32_t y, int32_t x);
 
 /* Return the maximum. A window without a cell of the image has INT32_MIN, and writing saturates
  * it. */
-static int64_t largest(const qn_npu_pool *p, summary found, int32_t y, int32_t x) {
+static int64_t largest(const qn_npu_pool *p, summary window, int32_t y, int32_t x) {
     (void)p, (void)y, (void)x;
-    return found.largest;
+    return window.largest;
 }
 
-static int64_t average(const qn_npu_pool *p, summary found, int32_t y, int32_t x) {
-    int64_t n = p->hw_aligned ? n_pool_divisor(p, y, x) : found.count;
+static int64_t average(const qn_npu_pool *p, summary window, int32_t y, int32_t x) {
+    int64_t n = p->hw_aligned ? n_pool_divisor(p, y, x) : window.count;
     /* |sum| <= 2^31, so its product is below 2^62, and n * 2^31 is below 2^48. */
-    int64_t numerator = found.sum * ((int64_t)1 << p->up);
+    int64_t numerator = window.sum * ((int64_t)1 << p->up);
     return n > 0 ? qn_floor_div64(numerator, n * ((int64_t)1 << p->down)) : 0;
 }
 
@@ -121,7 +121,7 @@ static inline int pool(const qn_npu_pool *p, const qn_buffers *b, qn_read *read,
     for (int32_t y = 0; y < p->out_h; y++) {
         for (int32_t x = 0; x < p->out_w; x++) {
             for (int32_t c = 0; c < p->channels; c++, at++) {
-                write(b->out, at, result(p, look(p, b->in[0], read, y, x, c), y, x));
+                write(b->out, at, result(p, summarize(p, b->in[0], read, y, x, c), y, x));
             }
         }
     }

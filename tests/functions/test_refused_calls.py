@@ -110,7 +110,7 @@ WITHOUT_BITS = {
     "arm_transpose_s8": "this core exchanges the last two axes",
     "arm_convolve_1_x_n_s8": "reads beside its input on this core",
     "arm_convolve_HWC_q15_fast_nonsquare": "the device would write pixels to wrong places",
-    "arm_maxpool_q7_HWC": "would write behind them",
+    "arm_maxpool_q7_HWC": "would write after them",
 }
 
 

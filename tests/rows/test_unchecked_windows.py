@@ -78,6 +78,6 @@ def test_a_geometry_is_refused_on_dsp_exactly_when_it_reads_behind_its_image():
         if last < image[:, :, 0].size:
             fast("cortex-m4", image, **shape)
         else:
-            with pytest.raises(Refused, match="reads behind Im_in"):
+            with pytest.raises(Refused, match="reads after Im_in"):
                 fast("cortex-m4", image, **shape)
     assert first_behind > 10, "too few geometries miss the image by one pixel"

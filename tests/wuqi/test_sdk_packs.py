@@ -94,7 +94,7 @@ def test_every_call_returns_what_the_manual_says(programs, tmp_path):
         "loaded 1,idle 0,start 0,again 2,busy 1,other 3,once more 0,idle 0,deleted 1,copy 1,run 1"
     )
     assert done.stdout.splitlines()[:-1] == said.split(",")
-    assert done.stdout.endswith("none 1 there is no such file, nor one below custom/\n")
+    assert done.stdout.endswith("none 1 there is no such file, and none in custom/\n")
     assert "cannot load the network no such pack: there is no such file" in done.stderr
 
 
