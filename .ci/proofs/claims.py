@@ -694,7 +694,7 @@ NPU_TEXT = {isa: f'#include "wuqi/convolve_s16_{NPU[isa][0]}.c"\n' for isa in NP
 
 
 def near_sums(m: Machine, exact: list[Int], high_: list[Int], bits: int = 16) -> list[Vector]:
-    """What high and low are of exact sums. high_serves() leaves room for 4 * 2^16 in both."""
+    """What high and low are of exact sums. high_suffices() leaves room for 4 * 2^16 in both."""
     half = m.enumerator("HALF").known << 16 - bits
     for s, h in zip(exact, high_):
         off = wide(s) - ((wide(h) - half) << bits)

@@ -33,7 +33,7 @@ static lookup lookup_of(const qn_activation *p) {
 /* Return the entries of 32 values. AVX2 has no arithmetic shift of bytes, so x + 128 is shifted
  * unsigned. An index in the group becomes 0x70..0x7f, and VPSHUFB reads its low bits. Any index
  * outside it has its top bit set, and VPSHUFB gives 0. */
-QN_INLINE __m256i looked_up(__m256i x, const void *k) {
+QN_INLINE __m256i look_up(__m256i x, const void *k) {
     const lookup *l = k;
     __m256i above = _mm256_xor_si256(x, _mm256_set1_epi8(INT8_MIN));
     above = _mm256_and_si256(_mm256_srl_epi16(above, l->shift), l->kept);
@@ -51,7 +51,7 @@ QN_INLINE __m256i looked_up(__m256i x, const void *k) {
 int q_activation_q7_avx2(const void *params, const qn_buffers *b) {
     const qn_activation *p = params;
     const lookup k = lookup_of(p);
-    each(looked_up, &k, b->in[0], b->out, p->length);
+    each(look_up, &k, b->in[0], b->out, p->length);
     return QN_OK;
 }
 
@@ -117,7 +117,7 @@ typedef struct interpolation {
 } interpolation;
 
 /* Interpolate eight values. VPMADDWD multiplies both points by their weights, and adds. */
-QN_INLINE __m256i between(__m256i x, const interpolation *k) {
+QN_INLINE __m256i interpolate_8(__m256i x, const interpolation *k) {
     const __m256i one = _mm256_set1_epi32(k->one);
     __m256i n = _mm256_sra_epi32(x, k->shift);
     n = _mm256_max_epi32(n, _mm256_set1_epi32(k->ladder->least));
@@ -131,17 +131,17 @@ QN_INLINE __m256i between(__m256i x, const interpolation *k) {
 
 /* Interpolate 16 values. Unpacking and packing both work within 128-bit lanes, so they keep the
  * order. */
-QN_INLINE __m256i interpolated(__m256i x, const void *k) {
+QN_INLINE __m256i interpolate(__m256i x, const void *k) {
     __m256i sign = _mm256_srai_epi16(x, 15);
-    return _mm256_packs_epi32(between(_mm256_unpacklo_epi16(x, sign), k),
-                              between(_mm256_unpackhi_epi16(x, sign), k));
+    return _mm256_packs_epi32(interpolate_8(_mm256_unpacklo_epi16(x, sign), k),
+                              interpolate_8(_mm256_unpackhi_epi16(x, sign), k));
 }
 
 static int activation_q15_run(const void *params, const qn_buffers *b) {
     const qn_activation *p = params;
     int shift = 11 - p->int_width;
     const interpolation k = {b->packed, _mm_cvtsi32_si128(shift), 1 << shift};
-    each(interpolated, &k, b->in[0], b->out, (int64_t)p->length * 2);
+    each(interpolate, &k, b->in[0], b->out, (int64_t)p->length * 2);
     return QN_OK;
 }
 

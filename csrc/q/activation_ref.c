@@ -27,7 +27,7 @@ static const int16_t *table_q15(const qn_activation *p) {
 
 /* Interpolate between entries a and b at the low `shift` bits of x. The weighted sum is below
  * 2^(11 + 15), and the weighted mean of two q15 values is a q15 value. */
-static int16_t between(int32_t a, int32_t b, int32_t x, int shift) {
+static int16_t interpolate(int32_t a, int32_t b, int32_t x, int shift) {
     int32_t one = qn_wrap32(qn_shl(1, shift));
     int32_t fraction = x & (one - 1);
     return qn_wrap16(qn_asr((one - fraction) * a + fraction * b, shift));
@@ -42,7 +42,7 @@ int q_activation_q15_ref(const void *params, const qn_buffers *b) {
     for (int32_t i = 0; i < p->length; i++) {
         int32_t n = qn_asr(in[i], shift);
         int16_t entry = table[n & 0xff];
-        out[i] = n == 127 ? entry : between(entry, table[(n + 1) & 0xff], in[i], shift);
+        out[i] = n == 127 ? entry : interpolate(entry, table[(n + 1) & 0xff], in[i], shift);
     }
     return QN_OK;
 }
@@ -55,7 +55,8 @@ int q_activation_q15_ref560(const void *params, const qn_buffers *b) {
     int shift = 11 - p->int_width;
     for (int32_t i = 0; i < p->length; i++) {
         int32_t n = qn_asr(in[i], shift);
-        out[i] = between(table[qn_clamp(n, 0, 255)], table[qn_clamp(n + 1, 0, 255)], in[i], shift);
+        out[i] =
+            interpolate(table[qn_clamp(n, 0, 255)], table[qn_clamp(n + 1, 0, 255)], in[i], shift);
     }
     return QN_OK;
 }

@@ -23,7 +23,7 @@ static ending ending_of(const qn_mult *p) {
     };
 }
 
-QN_INLINE __m256i ended(__m256i products, const ending *k) {
+QN_INLINE __m256i round_and_shift(__m256i products, const ending *k) {
     __m256i sums = _mm256_add_epi32(products, _mm256_set1_epi32(k->round_term));
     return k->logical ? _mm256_srl_epi32(sums, k->shift) : _mm256_sra_epi32(sums, k->shift);
 }
@@ -31,8 +31,8 @@ QN_INLINE __m256i ended(__m256i products, const ending *k) {
 /* Unpacking and packing both work within 128-bit lanes, so they keep the order. */
 QN_INLINE __m256i mult_q15(__m256i x, __m256i y, const void *k) {
     __m256i low = _mm256_mullo_epi16(x, y), high = _mm256_mulhi_epi16(x, y);
-    return _mm256_packs_epi32(ended(_mm256_unpacklo_epi16(low, high), k),
-                              ended(_mm256_unpackhi_epi16(low, high), k));
+    return _mm256_packs_epi32(round_and_shift(_mm256_unpacklo_epi16(low, high), k),
+                              round_and_shift(_mm256_unpackhi_epi16(low, high), k));
 }
 
 /* Return products of q7 values as words: the high word of (2^8 x) * (2^8 y). */
@@ -59,8 +59,8 @@ QN_INLINE __m256i mult_q7(__m256i x, __m256i y, const void *k) {
 /* Multiply as 5.6.0: it rounds in 32 bits. */
 QN_INLINE __m256i in_32_bits(__m256i words, const void *k) {
     __m256i sign = _mm256_srai_epi16(words, 15);
-    return _mm256_packs_epi32(ended(_mm256_unpacklo_epi16(words, sign), k),
-                              ended(_mm256_unpackhi_epi16(words, sign), k));
+    return _mm256_packs_epi32(round_and_shift(_mm256_unpacklo_epi16(words, sign), k),
+                              round_and_shift(_mm256_unpackhi_epi16(words, sign), k));
 }
 
 QN_INLINE __m256i mult_q7_560(__m256i x, __m256i y, const void *k) {

@@ -32,7 +32,7 @@ int q_nn_mult_q15_ref(const void *params, const qn_buffers *b) {
 }
 
 /* Shift as 5.6.0: arithmetic without a rounding term, logical with one. */
-static int32_t shifted_560(const qn_mult *p, int32_t product) {
+static int32_t shift_560(const qn_mult *p, int32_t product) {
     if (qn_rounding(p->profile) == QN_TRUNCATE) {
         return qn_asr(product, p->out_shift);
     }
@@ -45,7 +45,7 @@ int q_nn_mult_q7_ref560(const void *params, const qn_buffers *b) {
     const int8_t *x = b->in[0], *y = b->in[1];
     int8_t *out = b->out;
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat8(shifted_560(p, x[i] * y[i]));
+        out[i] = qn_sat8(shift_560(p, x[i] * y[i]));
     }
     return QN_OK;
 }
@@ -55,7 +55,7 @@ int q_nn_mult_q15_ref560(const void *params, const qn_buffers *b) {
     const int16_t *x = b->in[0], *y = b->in[1];
     int16_t *out = b->out;
     for (int32_t i = 0; i < p->length; i++) {
-        out[i] = qn_sat16(shifted_560(p, x[i] * y[i]));
+        out[i] = qn_sat16(shift_560(p, x[i] * y[i]));
     }
     return QN_OK;
 }

@@ -41,7 +41,7 @@ static int has_failed(job *j) {
 }
 
 /* Record an error. The first one is the job's result: later ones are consequences of it. */
-static void note(job *j, int status) {
+static void record_status(job *j, int status) {
     int none = QN_OK;
     if (status != QN_OK) {
         atomic_compare_exchange_strong(&j->status, &none, status);
@@ -52,7 +52,7 @@ static int look(qn_watch *watch) {
     job *j = watch->job;
     watch->left = watch->every;
     if (watch->ask && !has_failed(j) && qn_watch_asks(watch)) {
-        note(j, QN_STOPPED);
+        record_status(j, QN_STOPPED);
     }
     return has_failed(j);
 }
@@ -76,8 +76,8 @@ static void work_on_samples(void *of, int32_t who) {
             return;
         }
         const int64_t left = j->samples - first, last = first + (left < j->chunk ? left : j->chunk);
-        note(j, qn_run_samples(call->plan, call->arenas[who], first, last, j->times, j->x, j->state,
-                               call->outputs, watch));
+        record_status(j, qn_run_samples(call->plan, call->arenas[who], first, last, j->times, j->x,
+                                        j->state, call->outputs, watch));
     }
 }
 
@@ -109,7 +109,7 @@ static void try_task(job *j, int64_t index, qn_watch *watch) {
     const int status = task->part ? qn_run_step(task->part, call->arenas[0])
                                   : qn_run_steps(call->plan, call->arenas[0], j->turn,
                                                  call->outputs, task->first, task->last, watch);
-    note(j, status);
+    record_status(j, status);
     if (status == QN_OK) {
         atomic_fetch_add_explicit(&j->count, 1, memory_order_release);
     }

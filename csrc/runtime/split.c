@@ -33,7 +33,7 @@ static int copy_call(const qn_op *op, const void *params, call *to) {
 }
 
 /* True if each output is a function of the one input at the same index. */
-static int is_single(const qn_axis *a) {
+static int is_pointwise(const qn_axis *a) {
     return *a->in == *a->out && a->kernel == 1 && a->stride == 1 && *a->pad == 0;
 }
 
@@ -71,7 +71,8 @@ static int64_t pixels_of(const qn_extent *e) { return (int64_t)*e->y.out * *e->x
  * call. */
 static int takes_pixels(const qn_kernel *kernel, call *c) {
     span two = {0, LEAST, 0};
-    if (!is_single(&c->extent.y) || !is_single(&c->extent.x) || pixels_of(&c->extent) > INT32_MAX) {
+    if (!is_pointwise(&c->extent.y) || !is_pointwise(&c->extent.x) ||
+        pixels_of(&c->extent) > INT32_MAX) {
         return 0;
     }
     split_pixels(&c->extent, &two);
@@ -79,7 +80,7 @@ static int takes_pixels(const qn_kernel *kernel, call *c) {
 }
 
 /* True if the result does not depend on the window's position. */
-static int is_even(const qn_kernel *kernel, const int32_t *params) {
+static int is_translation_invariant(const qn_kernel *kernel, const int32_t *params) {
     const int32_t profile = params[0];
     const int lanes = qn_path(profile) == QN_PATH_MVE && qn_rounding(profile) == QN_SINGLE;
     return !lanes && (!(kernel->cpu & QN_CPU_AMX) || kernel->functions->traits(params) & QN_PARTS);
@@ -94,7 +95,7 @@ int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain) {
         *grain = GRAIN;
         return *c.extent.length;
     }
-    if (!is_even(kernel, params)) {
+    if (!is_translation_invariant(kernel, params)) {
         return 0;
     }
     const int32_t rows = *c.extent.y.out;
@@ -172,7 +173,7 @@ int qn_split(const qn_step *step, int32_t first, int32_t last, void *params, qn_
     part->params = params;
     *scratch = scratch_of(kernel, step->params, params);
     if (kernel->functions->packed(params) != kernel->functions->packed(step->params) ||
-        (!e.length && !is_even(kernel, params))) {
+        (!e.length && !is_translation_invariant(kernel, params))) {
         return QN_REFUSED; /* very small or very wide parts may select another kernel */
     }
     return move(part, &sizes, s.from, of, first, units);

@@ -210,8 +210,8 @@ static uint8_t *read_whole(FILE *file, size_t *size) {
 
 /* Open a regular file. A pipe or a device may block, or never end. */
 static FILE *open_regular(const char *name) {
-    struct stat found;
-    return stat(name, &found) == 0 && S_ISREG(found.st_mode) ? fopen(name, "rb") : NULL;
+    struct stat status;
+    return stat(name, &status) == 0 && S_ISREG(status.st_mode) ? fopen(name, "rb") : NULL;
 }
 
 static FILE *open_pack(const char *name) {

@@ -19,7 +19,7 @@ void os_mem_cpy(void *dst, const void *src, uint32_t len) {
 }
 
 /* True if a precedes b. */
-static int above(const int8_t *output, uint32_t a, uint32_t b) {
+static int precedes(const int8_t *output, uint32_t a, uint32_t b) {
     return output[a] > output[b] || (output[a] == output[b] && a < b);
 }
 
@@ -28,8 +28,8 @@ void cnn_print_top5(const int8_t *output, uint32_t n) {
     for (uint32_t place = 1; place <= 5 && place <= n; place++) {
         uint32_t best = n;
         for (uint32_t i = 0; i < n; i++) {
-            int free_yet = place == 1 || above(output, last, i);
-            if (free_yet && (best == n || above(output, i, best))) {
+            int unprinted = place == 1 || precedes(output, last, i);
+            if (unprinted && (best == n || precedes(output, i, best))) {
                 best = i;
             }
         }

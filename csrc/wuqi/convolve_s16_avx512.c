@@ -17,7 +17,7 @@ enum { MANY_CHANNELS = 8, MANY_PRODUCTS = 768 };
 static int32_t convolve_traits(const void *params) {
     const qn_npu_conv *p = params;
     const int64_t products = n_convolve_row(p) * p->out_h * p->out_w;
-    return each_alone(p) || p->out_c / p->group > MANY_CHANNELS || products >= MANY_PRODUCTS;
+    return is_depthwise(p) || p->out_c / p->group > MANY_CHANNELS || products >= MANY_PRODUCTS;
 }
 
 const qn_functions n_convolve_s16_avx512 = {convolve_run, convolve_scratch, convolve_packed,

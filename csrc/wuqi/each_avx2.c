@@ -23,12 +23,13 @@ QN_INLINE __m256i positive_16(__m256i x, const void *k) {
 }
 
 /* Return x * slope / 64 in 16-bit lanes. A product of 8-bit codes fits, as 128 * 255 < 2^15. */
-QN_INLINE __m256i sloped(__m256i x, __m256i slope) {
+QN_INLINE __m256i multiply_slope(__m256i x, __m256i slope) {
     return _mm256_srai_epi16(_mm256_mullo_epi16(x, slope), 6);
 }
 QN_INLINE __m256i relu_8(__m256i x, const void *k) {
     __m256i slope = _mm256_set1_epi16(*(const int16_t *)k);
-    __m256i below = _mm256_packs_epi16(sloped(low_8(x), slope), sloped(high_8(x), slope));
+    __m256i below =
+        _mm256_packs_epi16(multiply_slope(low_8(x), slope), multiply_slope(high_8(x), slope));
     return _mm256_blendv_epi8(x, below, x);
 }
 QN_INLINE __m256i relu_16(__m256i x, const void *k) {
