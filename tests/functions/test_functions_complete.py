@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oracles import EVERY, called, missed, module_of, oracles
-from paths import GOLDEN, TESTS
+from oracles import EVERY, called, missed, oracles
+from paths import GOLDEN
 
 pytest.importorskip("tflite", reason="the recorded .tflite files need it")
+from recorded_archives import ARCHIVES
 from tflite_cases import CASES
 
 import qemu_nn
@@ -53,23 +54,11 @@ MEANINGLESS = {
     },
 }
 
-#: Archive of files with recorded outputs -> the test that compares all of them.
-ARCHIVES = {
-    "executorch": "test_executorch_recorded.test_outputs_and_every_call_have_the_device_s_bytes",
-    "tflm_detection": "test_tflm_detection.test_a_recorded_file_has_the_bits_of_the_device",
-    "tflm_elementwise": "test_tflm_elementwise.test_an_operator_computes_what_was_recorded",
-    "tflm_float": "test_tflm_float.test_a_recorded_operator_has_the_bits_of_the_device",
-    "tflm_lstm": "test_tflm_lstm.test_states_live_on_in_the_reference_kernels",
-    "tflm_more": "test_tflm_wheel_2026_10.test_a_recorded_file_has_the_bits_of_the_device",
-    "tflm_moving": "test_tflm_data_movement.test_an_operator_computes_what_was_recorded",
-    "tflm_reduce": "test_tflm_reduce.test_a_file_computes_what_was_recorded",
-    "tflm_signal": "test_tflm_signal.test_operators_give_the_recorded_bits",
-}
-
-#: Archive -> the build of TensorFlow Lite Micro that it was recorded with, if not the default.
+#: Archive of files with recorded outputs -> the build of TensorFlow Lite Micro that made them.
 BUILDS = {
+    **{stem: archive.build for stem, archive in ARCHIVES.items()},
+    "executorch": {},
     "tflm_lstm": {"kernels": "reference"},
-    "tflm_more": {"kernels": "reference", "tflm": "2026-10"},
 }
 
 
@@ -86,12 +75,12 @@ def files(folder):
     They are those of the archives, and those that tflite_cases.py makes, which
     test_tflite_operators_recorded.py compares.
     """
-    for archive in ARCHIVES:
+    for archive, build in BUILDS.items():
         with np.load(GOLDEN / f"{archive}.npz") as arrays:
             for key in (key for key in arrays if key.endswith("/file")):
                 path = folder / f"file{'.pte' if archive == 'executorch' else '.tflite'}"
                 path.write_bytes(arrays[key].tobytes())
-                yield path, BUILDS.get(archive, {})
+                yield path, build
     yield from ((case().save(folder), {}) for case in CASES.values())
 
 
@@ -152,13 +141,6 @@ def test_an_op_without_a_meaning_is_one_that_has_none():
 
 def test_oracles_name_declared_functions():
     assert set(oracles()) <= set(EVERY)
-
-
-def test_every_archive_is_compared_by_a_test():
-    for archive, test in ARCHIVES.items():
-        assert (GOLDEN / f"{archive}.npz").is_file()
-        module, name = test.split(".")
-        assert callable(getattr(module_of(next(TESTS.rglob(f"{module}.py"))), name)), test
 
 
 def test_an_oracle_is_found_with_its_functions():

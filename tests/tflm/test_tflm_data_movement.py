@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from paths import GOLDEN
+from recorded_archives import ARCHIVES
 from tflite_files import buffer_options
 
 pytest.importorskip("tflite")
@@ -20,11 +20,7 @@ from qemu_nn.functions.shapes import DTYPES as SUFFIXES
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
-RECORDED = np.load(GOLDEN / "tflm_moving.npz")
-
-#: What is recorded of it is what the memory held.
-NOT_WRITTEN = {"transpose_rank5_int8"}
-NAMES = sorted({key.partition("/")[0] for key in RECORDED.files} - NOT_WRITTEN)
+RECORDED = ARCHIVES["tflm_moving"]
 
 
 def load(data, folder):
@@ -44,31 +40,11 @@ def run(network, inputs):
     return [results[name] for name in graph.outputs]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_operator_computes_what_was_recorded(name, tmp_path):
-    arrays = {
-        key.partition("/")[2]: RECORDED[key] for key in RECORDED.files if key.startswith(name + "/")
-    }
-    network = load(arrays["file"].tobytes(), tmp_path)
-    for prefix in ("", "seq_") if network.graph.states else ("",):
-        inputs, outputs = (
-            [arrays[f"{prefix}{end}_{i}"] for i in range(9) if f"{prefix}{end}_{i}" in arrays]
-            for end in ("input", "output")
-        )
-        if network.graph.states:
-            inputs = [x[None] if prefix else x[:, None] for x in inputs]
-        got = run(network, inputs)
-        assert len(got) == len(outputs) > 0
-        for each, expected in zip(got, outputs):
-            assert each.dtype == expected.dtype
-            assert each.tobytes() == expected.tobytes()
-
-
 def test_what_the_kernel_does_not_write_is_refused(tmp_path):
-    network = load(RECORDED["transpose_rank5_int8/file"].tobytes(), tmp_path)
+    network = RECORDED.load("transpose_rank5_int8", tmp_path)
     with pytest.raises(Refused, match="5 axes of INT8: the kernel with CMSIS-NN fails"):
         network.session()
-    x = RECORDED["transpose_rank5_int8/input_0"]
+    x = RECORDED.arrays("transpose_rank5_int8")["input_0"]
     (got,) = network.session(kernels="reference").run(x.reshape(6, 2, 3, 4, 5)).values()
     assert np.array_equal(got.ravel(), x.transpose(0, 1, 5, 3, 4, 2).ravel())
 
@@ -206,7 +182,7 @@ def test_blocks_of_pixels_to_batches_and_back(type, tmp_path):
 
 
 def test_a_border_of_0_is_told(tmp_path):
-    network = load(RECORDED["space_to_batch_nd/file"].tobytes(), tmp_path)
+    network = RECORDED.load("space_to_batch_nd", tmp_path)
     with pytest.warns(DeviceWarning, match="not its zero point"):
         network.session()
 

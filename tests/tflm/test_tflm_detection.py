@@ -3,75 +3,25 @@ and what is refused of it."""
 
 import numpy as np
 import pytest
-from paths import GOLDEN
 
 pytest.importorskip("tflite")
-import recorded_tflite
-from exported import check, needs, write
 from flatbuffers import flexbuffers
+from recorded_archives import ARCHIVES
 from tflite_files import File
 
 import qemu_nn
 from qemu_nn.errors import DeviceWarning, Error, ModelError
 
-with np.load(GOLDEN / "tflm_detection.npz") as _arrays:
-    RECORDED = dict(_arrays)
-NAMES = sorted({key.partition("/")[0] for key in RECORDED})
+RECORDED = ARCHIVES["tflm_detection"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 
 
-def load(name, folder):
-    path = folder / f"{name}.tflite"
-    path.write_bytes(RECORDED[f"{name}/file"].tobytes())
-    return qemu_nn.load(path)
-
-
-def recorded(name):
-    """Without the rows behind the last one, in which the device leaves what its memory held."""
-    found = {k.partition("/")[2]: v for k, v in RECORDED.items() if k.startswith(f"{name}/")}
-    if "two_classes" not in name:  # rows lie apart there, and memory was 0
-        for sample, count in enumerate(found["output_3"].astype(int).ravel()):
-            for part in ("output_0", "output_1", "output_2"):
-                found[part][sample, 0, count:] = 0
-    return found
-
-
-def given(network, name):
-    return recorded_tflite.given(network.graph, recorded(name))
-
-
-def wrong(network, name, **how):
-    results = network.session(**how).run(given(network, name))
-    return recorded_tflite.wrong(network.graph, results, recorded(name))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recorded_file_has_the_bits_of_the_device(name, tmp_path):
-    assert wrong(load(name, tmp_path), name) == {}
-
-
-@pytest.mark.parametrize("name", ["fast_front", "regular_many"])
-def test_a_saved_network_on_two_threads_has_them_too(name, tmp_path):
-    load(name, tmp_path).save(tmp_path / "net.qnz")
-    assert wrong(qemu_nn.load(tmp_path / "net.qnz"), name, threads=2) == {}
-
-
-@needs("pc")
-@pytest.mark.compiles
-@pytest.mark.parametrize("name", ["fast_front", "regular_front"])
-def test_an_exported_network_passes(name, tmp_path):
-    network = load(name, tmp_path)
-    x = {key: part[:2] for key, part in given(network, name).items()}
-    status, lines = check(write(tmp_path / "net", network, x=x))
-    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
-
-
 def test_rows_that_the_device_does_not_write_are_0_and_told(tmp_path):
-    network = load("fast", tmp_path)
+    network = RECORDED.load("fast", tmp_path)
     with pytest.warns(DeviceWarning, match="in rows behind the last detection is 0 here"):
         session = network.session()
-    x = {key: part[:1].copy() for key, part in given(network, "fast").items()}
+    x = {key: part[:1].copy() for key, part in RECORDED.inputs(network, "fast").items()}
     x["input_2"][:] = 0
     results = session.run(x)
     assert [name for name in network.graph.outputs if results[name].any()] == []
@@ -79,8 +29,8 @@ def test_rows_that_the_device_does_not_write_are_0_and_told(tmp_path):
 
 @pytest.mark.parametrize(("at", "value"), [("input", -4000.0), ("input_2", np.nan)])
 def test_boxes_without_an_area_and_scores_that_are_no_numbers_stop(at, value, tmp_path):
-    network = load("fast", tmp_path)
-    x = {key: part[:1].copy() for key, part in given(network, "fast").items()}
+    network = RECORDED.load("fast", tmp_path)
+    x = {key: part[:1].copy() for key, part in RECORDED.inputs(network, "fast").items()}
     x[at][:] = value
     with pytest.raises(Error, match="a box without an area or of scores that are no numbers"):
         network.session().run(x)

@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 from integers import clamp, saturate, wrap
-from paths import GOLDEN, SHARED
+from paths import SHARED
+from recorded_archives import ARCHIVES
 
 pytest.importorskip("tflite")
 from integers import requantize64_tflm, requantize_double
@@ -21,24 +22,17 @@ from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 from qemu_nn.functions.scaling import quantize_multiplier
 from qemu_nn.importers.tflite.scaling import activation_range
 
-RECORDED = dict(np.load(GOLDEN / "tflm_reduce.npz"))
+RECORDED = ARCHIVES["tflm_reduce"]
 OPS = SHARED / "golden" / "tflm_ops"
-NAMES = sorted(key.partition("/")[0] for key in RECORDED if key.endswith("/file"))
 REFUSED = "fully_connected_16x8_bias32"
 #: On 7.0.0 some of its rows are never written.
 MENDED = "transpose_conv_same3_k5_int8_no_bias"
 
 
-def loaded(name, folder):
-    path = folder / f"{name}.tflite"
-    path.write_bytes(RECORDED[f"{name}/file"].tobytes())
-    return qemu_nn.load(path)
-
-
 def arrays(name, prefix):
     """Recorded arrays whose keys begin so, in order."""
-    start = f"{name}/{prefix}_"
-    return [RECORDED[key] for key in sorted(RECORDED) if key.startswith(start)]
+    found = RECORDED.arrays(name)
+    return [found[key] for key in sorted(found) if key.startswith(f"{prefix}_")]
 
 
 def outputs(network, given, lead, **device):
@@ -49,37 +43,19 @@ def outputs(network, given, lead, **device):
     return results[network.graph.outputs[0]]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in (REFUSED, MENDED)])
-def test_a_file_computes_what_was_recorded(name, tmp_path):
-    network = loaded(name, tmp_path)
-    lead = (1,) if network.graph.states else ()
-    (want,) = arrays(name, "output")
-    got = outputs(network, arrays(name, "input"), lead)
-    assert got.dtype == want.dtype
-    np.testing.assert_array_equal(got.ravel(), want.ravel())
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if f"{name}/seq_input_0" in RECORDED])
-def test_a_state_goes_from_step_to_step(name, tmp_path):
-    network = loaded(name, tmp_path)
-    steps = RECORDED[f"{name}/seq_input_0"][None]
-    got = outputs(network, [steps], steps.shape[1:2])
-    np.testing.assert_array_equal(got.ravel(), RECORDED[f"{name}/seq_output_0"].ravel())
-
-
 @pytest.mark.skipif(not OPS.exists(), reason="the recordings are not here")
 def test_every_recording_of_these_operators_is_among_them():
     kinds = ("resize_", "reduce_", "sum_", "mean_", "arg_", "batch_matmul_", "transpose_conv_")
     there = {path.stem for path in OPS.glob("*.tflite") if path.stem.startswith(kinds)}
-    assert {name for name in there if not name.endswith("_float")} <= set(NAMES)
+    assert {name for name in there if not name.endswith("_float")} <= set(RECORDED.names())
 
 
 def test_rows_that_7_0_0_never_writes_are_refused(tmp_path):
-    network, given = loaded(MENDED, tmp_path), arrays(MENDED, "input")
+    network, given = RECORDED.load(MENDED, tmp_path), arrays(MENDED, "input")
     got = outputs(network, given, (), cmsis="main-2026-07")
-    want = RECORDED[f"{MENDED}/output_0_cmsis_main"]
+    want = RECORDED.arrays(MENDED)["output_0_cmsis_main"]
     np.testing.assert_array_equal(got.ravel(), want.ravel())
-    assert not np.array_equal(want, RECORDED[f"{MENDED}/output_0"])
+    assert not np.array_equal(want, RECORDED.arrays(MENDED)["output_0"])
     with pytest.raises(Error, match=r"leaves the last ones unwritten; cmsis='main-2026-07' takes"):
         network.session(cmsis="7.0.0")
 
@@ -112,7 +88,7 @@ def refused(net, folder, message):
 
 def test_a_bias_of_32_bits_of_a_layer_of_16_is_refused(tmp_path):
     with pytest.raises(Error, match=r'reads it as INT64.*make it INT64, or .*"reference"'):
-        loaded(REFUSED, tmp_path).session()
+        RECORDED.load(REFUSED, tmp_path).session()
 
 
 def transposed(bias):
@@ -319,7 +295,7 @@ def test_the_reference_kernel_has_the_activation_of_a_transposed_convolution(kin
     given = {n: v for n, v in node.params.items() if not n.startswith("pad_offset")}
     given.update(act_min=low, act_max=high, **of_rows(graph, node))
     weights = graph.arrays[node.weights]
-    for sample, want in zip(x, RECORDED[f"reference/{name}"]):
+    for sample, want in zip(x, RECORDED.content()[f"reference/{name}"]):
         got = cmsis.tflm_transpose_conv_s8(input=sample[None], filter=weights, **given)
         np.testing.assert_array_equal(got.ravel(), want.ravel())
 
@@ -330,7 +306,7 @@ def test_the_reference_kernel_sums_up_in_64_bits_without_a_bias(tmp_path):
     graph, node, x = only_call(name, tmp_path)
     assert node.params["bias_is_int32"] == 1
     given = {**node.params, **of_rows(graph, node), "bias_is_int32": 0}
-    for sample, want in zip(x, RECORDED[f"reference/{name}"]):
+    for sample, want in zip(x, RECORDED.content()[f"reference/{name}"]):
         got = cmsis.tflm_convolve_s16(
             input=sample[None], filter=graph.arrays[node.weights], **given
         )

@@ -12,8 +12,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import recorded_tflite
-from exported import check, needs, write
-from paths import GOLDEN, ROOT, SHARED
+from paths import ROOT, SHARED
+from recorded_archives import ARCHIVES
 from tflite_damage import changed
 
 import qemu_nn
@@ -29,43 +29,19 @@ from qemu_nn.ir.graph import Graph
 
 pytest.importorskip("tflite")
 
-with np.load(GOLDEN / "tflm_signal.npz") as _stored:
-    RECORDED = dict(_stored)
-
-FILES = sorted({key.split("/")[0] for key in RECORDED if key.startswith("signal_")})
-FUNCTIONS = sorted({key.split("/")[0] for key in RECORDED if key.startswith("function_")})
-
-#: Of every kind of element and memory one.
-EXPORTED = ("signal_rfft_float_64", "signal_irfft_int32_64", "signal_filter_bank", "signal_stacker")
+RECORDED = ARCHIVES["tflm_signal"]
+FILES = RECORDED.names()
+FUNCTIONS = sorted({key.split("/")[0] for key in RECORDED.content() if key[:9] == "function_"})
 
 OPS = sorted((SHARED / "golden" / "tflm_ops").glob("signal_*.tflite"))
 FRONTEND = SHARED / "models_tflite2" / "tflm_audio_preprocessor_int8.tflite"
 
 
-def arrays_of(name):
-    start = f"{name}/"
-    return {key[len(start) :]: array for key, array in RECORDED.items() if key.startswith(start)}
-
-
-def stored_file(name, folder):
-    path = folder / f"{name}.tflite"
-    path.write_bytes(RECORDED[f"{name}/file"].tobytes())
-    return path
-
-
 # ---- files ----
 
 
-@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
-@pytest.mark.parametrize("name", FILES)
-def test_operators_give_the_recorded_bits(name, tmp_path):
-    arrays = arrays_of(name)
-    found = qemu_nn.load(stored_file(name, tmp_path))
-    assert recorded_tflite.differences(found, arrays) == {}
-
-
 def test_what_the_device_leaves_as_its_memory_was_is_warned_of(tmp_path):
-    found = qemu_nn.load(stored_file("signal_stacker", tmp_path))
+    found = RECORDED.load("signal_stacker", tmp_path)
     with pytest.warns(DeviceWarning, match="the device leaves the first as its memory was"):
         found.session()
 
@@ -75,7 +51,7 @@ def test_the_recordings_are_the_shared_ones():
     assert [path.stem for path in OPS] == FILES
     for path in OPS:
         arrays, _ = recorded_tflite.read(path)
-        kept = arrays_of(path.stem)
+        kept = RECORDED.arrays(path.stem)
         assert kept.pop("file").tobytes() == path.read_bytes()
         for key, array in kept.items():
             assert np.array_equal(array, arrays[key], equal_nan=array.dtype == np.float32)
@@ -123,17 +99,6 @@ def test_every_signal_tensor_of_the_microphone_frontend():
     assert len(seen) == 11
 
 
-@needs("pc")
-@pytest.mark.parametrize("name", EXPORTED)
-def test_an_export_computes_the_recorded_bits(name, tmp_path):
-    network = qemu_nn.load(stored_file(name, tmp_path))
-    x = recorded_tflite.given(network.graph, arrays_of(name))
-    if network.graph.states:
-        x = {key: values[:, None] for key, values in x.items()}
-    status, lines = check(write(tmp_path / "net", network, x=x))
-    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
-
-
 # ---- functions ----
 
 
@@ -172,7 +137,7 @@ def function_of(name):
     ("name", "function"), [(n, function_of(n)) for n in FUNCTIONS if "subtraction" not in n]
 )
 def test_functions_give_the_recorded_bits(name, function):
-    arrays = arrays_of(name)
+    arrays = RECORDED.arrays(name)
     got = run(name, arrays)
     assert recorded_tflite.differing(got, arrays["output"].reshape(got.shape)) == 0
 
@@ -186,7 +151,7 @@ NOISE = (
 @pytest.mark.oracle("tflm_signal_subtraction_u32", "tflm_signal_noise_estimate_u32")
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if "subtraction" in name])
 def test_noise_is_subtracted_as_recorded(name):
-    arrays = arrays_of(name)
+    arrays = RECORDED.arrays(name)
     options = dict(zip(NOISE, arrays["params"].view(np.int32).tolist()))
     kept, again = np.zeros((2, arrays["input"].shape[1]), np.uint32)
     for x, output, noise in zip(arrays["input"], arrays["output"], arrays["noise"]):
@@ -323,7 +288,7 @@ def test_a_stack_is_that_of_a_queue_that_starts_with_copies(left, right, every):
 @pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_files_are_errors_or_run(name, tmp_path):
-    path, whole = tmp_path / "damaged.tflite", RECORDED[f"{name}/file"].tobytes()
+    path, whole = tmp_path / "damaged.tflite", RECORDED.arrays(name)["file"].tobytes()
     for seed in range(40):
         path.write_bytes(changed(whole, np.random.default_rng(seed)))
         with suppress(Error):
@@ -374,8 +339,8 @@ def test_damaged_options_are_errors(seed):
 
 def rewritten(name, folder, **changed):
     """A recorded file with other options, by name."""
-    data = RECORDED[f"{name}/file"].tobytes()
-    operator = read(stored_file(name, folder)).operators[0]
+    data = RECORDED.arrays(name)["file"].tobytes()
+    operator = read(RECORDED.write(name, folder)).operators[0]
     old = operator.table.numbers("CustomOptions").tobytes()
     new = bytearray(old)
     names = sorted(Map(old).numbers)
@@ -419,7 +384,7 @@ def test_what_the_device_cannot_is_refused(name, changed, words, tmp_path):
 
 
 def test_a_custom_operator_is_not_the_builtin_one_of_its_name(tmp_path):
-    data = RECORDED["signal_delay/file"].tobytes()
+    data = RECORDED.arrays("signal_delay")["file"].tobytes()
     assert data.count(b"SignalDelay") == 1
     path = tmp_path / "named.tflite"
     path.write_bytes(data.replace(b"SignalDelay", b"EXPAND_DIMS"))

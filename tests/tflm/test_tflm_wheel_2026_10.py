@@ -5,96 +5,36 @@ import warnings
 
 import numpy as np
 import pytest
-from paths import GOLDEN
 
 pytest.importorskip("tflite")
-import recorded_tflite
-from exported import check, needs, write
+from recorded_archives import ARCHIVES
 from tflite_files import File
 
 import qemu_nn
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ir.builds import weight_bytes
 
-with np.load(GOLDEN / "tflm_more.npz") as _arrays:
-    RECORDED = dict(_arrays)
-NAMES = sorted({key.partition("/")[0] for key in RECORDED})
-STATES = [name for name in NAMES if name.startswith("svdf_")]
-BUILD = {"kernels": "reference", "tflm": "2026-10"}
-
-
-def load(name, folder):
-    path = folder / f"{name}.tflite"
-    path.write_bytes(RECORDED[f"{name}/file"].tobytes())
-    return qemu_nn.load(path)
-
-
-def recorded(name):
-    return {k.partition("/")[2]: v for k, v in RECORDED.items() if k.startswith(f"{name}/")}
-
-
-def given(network, name):
-    """Inputs [N, ...], of a network with states [1, T, ...]."""
-    x = recorded_tflite.given(network.graph, recorded(name))
-    return {key: part[None] for key, part in x.items()} if network.graph.states else x
-
-
-def wrong(network, name, results):
-    return recorded_tflite.wrong(network.graph, results, recorded(name))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recorded_file_has_the_bits_of_the_device(name, tmp_path):
-    network = load(name, tmp_path)
-    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
-
-
-@pytest.mark.parametrize("name", ["slice_begins_float32", "prelu_xb_d_int8", "svdf_twice_int8"])
-def test_a_saved_network_on_two_threads_has_them_too(name, tmp_path):
-    load(name, tmp_path).save(tmp_path / "net.qnz")
-    network = qemu_nn.load(tmp_path / "net.qnz")
-    session = network.session(threads=2, **BUILD)
-    assert wrong(network, name, session.run(given(network, name))) == {}
+RECORDED = ARCHIVES["tflm_more"]
+BUILD = RECORDED.build
+STATES = [name for name in RECORDED.names() if name.startswith("svdf_")]
 
 
 @pytest.mark.parametrize("name", STATES)
 def test_a_state_in_a_branch_or_a_loop_lives_on_from_step_to_step(name, tmp_path):
-    network = load(name, tmp_path)
-    stream, x, made = network.session(**BUILD).stream(), given(network, name), []
+    network = RECORDED.load(name, tmp_path)
+    stream, x, made = network.session(**BUILD).stream(), RECORDED.inputs(network, name), []
     for step in range(next(iter(x.values())).shape[1]):
         made.append(stream.step({key: part[0, step] for key, part in x.items()}))
     results = {key: np.stack([each[key] for each in made]) for key in network.graph.outputs}
-    assert wrong(network, name, results) == {}
-
-
-SOME = (
-    "dense_tensor_bias",
-    "places64_slice",
-    "leaky_neg_int8",
-    "slice_begins_int8",
-    "prelu_ch_d_int8",
-    "svdf_in_if_int8",
-    "svdf_in_while_int8",
-)
-
-
-@needs("pc")
-@pytest.mark.compiles
-@pytest.mark.parametrize("name", SOME)
-def test_an_exported_network_passes(name, tmp_path):
-    network = load(name, tmp_path)
-    x = given(network, name)
-    few = {key: part[:, :3] if network.graph.states else part[:2] for key, part in x.items()}
-    status, lines = check(write(tmp_path / "net", network, x=few))
-    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+    assert RECORDED.wrong(network, name, results) == {}
 
 
 # ---- slices that begin anywhere ----
 
 
 def sliced(folder, name, **changed):
-    network = load(name, folder)
-    x = {key: part[:1].copy() for key, part in given(network, name).items()}
+    network = RECORDED.load(name, folder)
+    x = {key: part[:1].copy() for key, part in RECORDED.inputs(network, name).items()}
     for key, values in changed.items():
         x[key][:] = values
     return network.session().run(x)
@@ -102,7 +42,7 @@ def sliced(folder, name, **changed):
 
 def test_a_slice_is_where_its_begins_say(tmp_path):
     made = sliced(tmp_path, "slice_begins_int8", in1=[1, 2, 0])["out0"]
-    whole = recorded("slice_begins_int8")["input_0"][:1]
+    whole = RECORDED.arrays("slice_begins_int8")["input_0"][:1]
     np.testing.assert_array_equal(made, whole[:, 1:3, 2:4, :3])
 
 
@@ -129,7 +69,7 @@ def test_a_rest_may_be_computed(tmp_path):
     """-1 is the rest of an axis, where it is as large as the output."""
     name = "slice_sizes_int8"
     made = sliced(tmp_path, name, in1=[3, 1], in2=[-1, 2])["out0"]
-    np.testing.assert_array_equal(made, recorded(name)["input_0"][:1, 3:, 1:3])
+    np.testing.assert_array_equal(made, RECORDED.arrays(name)["input_0"][:1, 3:, 1:3])
 
 
 @pytest.mark.parametrize(
@@ -247,7 +187,7 @@ def test_the_zero_point_of_weights_is_not_looked_at_with_more_axes(tmp_path):
 
 
 def test_computed_weights_with_a_zero_point_are_refused_where_they_would_not_count(tmp_path):
-    network = load("dense_computed_rows_zero", tmp_path)
+    network = RECORDED.load("dense_computed_rows_zero", tmp_path)
     with pytest.raises(Error, match=r"zero point of its weights, 5, is not looked at"):
         network.session()
 
@@ -291,7 +231,7 @@ def test_a_bias_that_does_not_fit_computed_weights_is_refused(length, type, tmp_
     ],
 )
 def test_what_a_build_does_not_run_is_refused_with_the_reason(name, build, match, tmp_path):
-    network = load(name, tmp_path)
+    network = RECORDED.load(name, tmp_path)
     with pytest.raises(Error, match=match):
         network.session(**build)
 
@@ -302,18 +242,18 @@ def test_what_a_build_does_not_run_is_refused_with_the_reason(name, build, match
      "places64_update_far", "mean_three_int8", "padv2_scale_int16"],
 )  # fmt: skip
 def test_where_no_kernel_of_cmsis_nn_differs_the_default_build_has_the_same_bits(name, tmp_path):
-    network = load(name, tmp_path)
+    network = RECORDED.load(name, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = network.session().run(given(network, name))
-    assert wrong(network, name, results) == {}
+        results = network.session().run(RECORDED.inputs(network, name))
+    assert RECORDED.wrong(network, name, results) == {}
 
 
 def test_the_low_half_of_a_place_counts(tmp_path):
     """Of SLICE; DYNAMIC_UPDATE_SLICE clamps all of it before."""
     begins = np.int64([1, 2, 0]) + 2**32
     made = sliced(tmp_path, "places64_slice", input_2=begins)["output"]
-    whole = recorded("places64_slice")["input_0"][:1]
+    whole = RECORDED.arrays("places64_slice")["input_0"][:1]
     np.testing.assert_array_equal(made, whole[:, 1:3, 2:4, :3])
     with pytest.raises(Error, match="GATHER or SLICE outside its input"):
         sliced(tmp_path, "places64_slice", input_2=[2**31, 0, 0])
@@ -321,22 +261,22 @@ def test_the_low_half_of_a_place_counts(tmp_path):
 
 @pytest.mark.parametrize("name", ["leaky_neg_int8", "mean_three_int16"])
 def test_a_negative_slope_and_three_groups_of_axes_are_written(name, tmp_path):
-    load(name, tmp_path).save(tmp_path / "written.tflite")
+    RECORDED.load(name, tmp_path).save(tmp_path / "written.tflite")
     network = qemu_nn.load(tmp_path / "written.tflite")
-    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+    assert RECORDED.differences(network, name) == {}
 
 
 def test_three_groups_of_int8_are_written_with_what_cmsis_nn_does_not_run(tmp_path):
-    load("mean_three_int8", tmp_path).save(tmp_path / "written.tflite")
+    RECORDED.load("mean_three_int8", tmp_path).save(tmp_path / "written.tflite")
     network = qemu_nn.load(tmp_path / "written.tflite")
     with pytest.raises(Error, match="the output is what the memory held"):
         network.session()
-    x = given(network, "mean_three_int8")
-    assert wrong(network, "mean_three_int8", network.session(**BUILD).run(x)) == {}
+    x = RECORDED.inputs(network, "mean_three_int8")
+    assert RECORDED.wrong(network, "mean_three_int8", network.session(**BUILD).run(x)) == {}
 
 
 def test_weights_of_4_bits_count_once(tmp_path):
-    network = load("depthwise_s4_odd", tmp_path)
+    network = RECORDED.load("depthwise_s4_odd", tmp_path)
     held = network.graph.arrays
     own = [held[name] for node in network.graph.nodes for name in (node.weights, node.bias)]
     assert (
@@ -371,13 +311,13 @@ def test_a_network_that_is_a_conversion_alone_has_it(x, want, tmp_path):
     "name", ["ends_reshape_two", "ends_const", "ends_through", "alone_squeeze_int16"]
 )
 def test_copies_are_reshapes_in_a_file_that_is_written(name, tmp_path):
-    load(name, tmp_path).save(tmp_path / "written.tflite")
+    RECORDED.load(name, tmp_path).save(tmp_path / "written.tflite")
     network = qemu_nn.load(tmp_path / "written.tflite")
-    assert wrong(network, name, network.session(**BUILD).run(given(network, name))) == {}
+    assert RECORDED.differences(network, name) == {}
 
 
 def test_a_state_of_a_branch_is_not_written(tmp_path):
-    network = load("svdf_in_if_int8", tmp_path)
+    network = RECORDED.load("svdf_in_if_int8", tmp_path)
     with pytest.raises(Error, match=r"it copies a state, as branches do; save it as \.qnz"):
         network.save(tmp_path / "written.tflite")
     assert not (tmp_path / "written.tflite").exists()
