@@ -1,7 +1,7 @@
 """Bit-exact emulation of fixed-point neural networks as Cortex-M devices run them.
 
-What a Cortex-M computes with CMSIS-NN (q7, q15, s8 and s16), and a WuQi NPU with its own layers,
-is computed here on a PC: the same bytes, on every host.
+This package computes on a PC the bytes that a Cortex-M computes with CMSIS-NN (q7, q15, s8 and
+s16), or a WuQi NPU with its layers. The bytes are the same on every host.
 
 load -- read a network from a file: .tflite, .qnz, network.json (quantized), .onnx, .h5 ... (float)
 
@@ -13,7 +13,7 @@ Network.session -- plan a quantized network for a device, and run it
 >>> session = network.session(target="cortex-m4")
 >>> outputs = session.run(x)["softmax"]
 
-Network.predict -- real numbers in, real scores out, the device's bits in between
+Network.predict -- floats in, float scores out, the device's bits in between
 
 >>> scores = network.predict(images, target="cortex-m4")
 
@@ -22,35 +22,35 @@ quantize -- turn a float network into calls of CMSIS-NN
 >>> quantized = qemu_nn.quantize("net.onnx", "calib.npz", target="cortex-m4")
 >>> quantized.save("net.qnz")
 
-fine_tune -- train it on, at the arithmetic of the device
+fine_tune -- train a quantized network further, with the arithmetic of the device
 
 >>> tuned = qemu_nn.fine_tune("net.qnz", "train.npz", epochs=20)
 
-run -- the same on data of any size, from files and into files
+run -- run a network on data of any size, from files and into files
 
 >>> qemu_nn.run("net.tflite", "images.npy", "scores")
 
-check -- say which networks a device runs, and why not
+check -- list the networks that a device can run, and the reasons against the rest
 
 >>> print(qemu_nn.check("models", target="cortex-m4").text())
 
-diff -- say what two networks differ in
+diff -- list the differences between two networks
 
 >>> print(qemu_nn.diff("before.qnz", "after.qnz").text())
 
-evaluate -- say how well a network does on data
+evaluate -- measure the accuracy of a network on data
 
 >>> print(qemu_nn.evaluate("net.qnz", "test.npz").text())
 
-analyze -- report layer by layer what quantization cost
+analyze -- report the quantization error of each layer
 
 >>> print(qemu_nn.analyze("net.qnz", "test.npz").text())
 
-estimate -- say how long a network takes on a device
+estimate -- estimate the time of a network on a device
 
 >>> print(qemu_nn.estimate("net.tflite", board="nucleo-l4r5zi").text())
 
-estimate_call -- say how many instructions one call takes on a device
+estimate_call -- estimate the instructions of one call on a device
 
 >>> qemu_nn.estimate_call("arm_relu_q7", {"size": 1000}, release="5.9.0").instructions
 
@@ -62,11 +62,11 @@ datasheet -- put accuracy, memory and time on one page
 
 >>> page = qemu_nn.datasheet("net.qnz", "test.npz", target="stm32f746").html()
 
-validate -- compare what a device computes with the emulator, layer by layer
+validate -- compare the output of a device with the emulator, layer by layer
 
 >>> print(qemu_nn.validate("net.qnz", on="serial:/dev/ttyACM0@921600"))
 
-chain -- put networks in a row, each at its own rate: from sound to answer
+chain -- connect networks that run at different rates: from sound to scores
 
 >>> chain = qemu_nn.chain(qemu_nn.micro_frontend(), "wake_word.tflite", hops=(160, 3))
 >>> scores = chain.run(samples)["score"]
@@ -78,13 +78,13 @@ cmsis -- one function of CMSIS-NN on arrays
 >>> cmsis.arm_relu_q7(data=np.array([-3, 5], np.int8), size=2)
 array([0, 5], dtype=int8)
 
-ndk -- the NPU's kit, under the names of its manual
+ndk -- the functions of the NPU's kit, under the names of its manual
 
 >>> import qemu_nn.ndk as ndk
 >>> layers, params = ndk.onnx_interface.load_from_onnx("net.onnx")
 
-Every function has help() of its own; errors are sentences and derive from qemu_nn.Error. On the
-command line: qemu-nn --help.
+Every function has a help(); errors are sentences and derive from qemu_nn.Error. On the command
+line: qemu-nn --help.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Chip:
 # core shares, and ends at 0x2000_0000, across which a Cortex-M4 reads no unaligned words; FlexRAM
 # of i.MX RT, which firmware divides as it likes, is one block. "probe-rs but TCM": nobody names its
 # 128 KiB of tightly coupled memory. Cores agree as far as the descriptions tell them apart; every
-# Cortex-M33 has the DSP extension in Zephyr or at its maker's.
+# Cortex-M33 has the DSP extension according to Zephyr or the vendor.
 _ROWS = {
     "ST": (
         ("stm32f072", "cortex-m0", 128, 16, 16, "DS9826", "probe-rs"),

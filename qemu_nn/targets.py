@@ -91,7 +91,7 @@ class Profile:
 
     @property
     def build(self) -> dict[str, str]:
-        """What of TensorFlow Lite Micro's build is not the default, by name."""
+        """Properties of TensorFlow Lite Micro's build that are not the default, by name."""
         defaults = {"kernels": KERNELS[0], "tflm": DEFAULT_TFLM}
         own = {name: str(getattr(self, name)) for name in defaults}
         return {name: own[name] for name in own if own[name] != defaults[name]}

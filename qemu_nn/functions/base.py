@@ -1,4 +1,4 @@
-"""What a layer function of the firmware is: its C arguments, its arrays and the op it computes."""
+"""Layer functions of firmware: their C arguments, their arrays and their op."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _OWN_WORDS = re.compile(r"_(basic|fast|RGB|nonsquare|wrapper|opt|even|1x1|1_x_n|
 
 
 def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
-    """No fault."""
+    """Return no fault."""
     return None
 
 
 @dataclass(frozen=True)
 class Function:
-    """One C function, and all that the project must know of it; everything else walks over these.
+    """The declaration of one C function; bindings, plans, tests and exports derive from it.
 
     params: scalar C arguments in C order. inputs, weights, bias, output: pointer arguments; an
     output that has an input's name is that same buffer. op, type: the rows that compute it. fields:

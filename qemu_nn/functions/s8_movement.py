@@ -1,4 +1,4 @@
-"""What moves elements and computes nothing: reshaping, concatenation, padding, transposition."""
+"""Functions that move elements: reshaping, concatenation, padding, transposition."""
 
 from random import Random
 

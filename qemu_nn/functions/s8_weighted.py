@@ -1,4 +1,4 @@
-"""What the functions of the s8 and s16 API with weights have in common."""
+"""Common parts of the functions with weights of the s8 and s16 API."""
 
 from collections.abc import Mapping
 from random import Random

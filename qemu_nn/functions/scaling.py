@@ -10,7 +10,7 @@ from ..errors import Error
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """(multiplier, shift) with multiplier * 2^(shift - 31) nearest to a real factor >= 0.
+    """Return (multiplier, shift) with multiplier * 2^(shift - 31) nearest to a real factor >= 0.
 
     As TFLite's QuantizeMultiplier: 2^30 <= multiplier < 2^31, halves away from zero; 0, and what a
     shift below -31 would have to hold, is (0, 0). Kernels take no shift above 30.
@@ -25,7 +25,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def softmax_scaling(beta: float, scale: float, integer_bits: int = 5) -> tuple[int, int, int]:
-    """(mult, shift, diff_min) of the softmax of 8-bit values that stand for `scale` each.
+    """Return (mult, shift, diff_min) of the softmax of 8-bit values that stand for `scale` each.
 
     As TFLite's PreprocessSoftmaxScaling and CalculateInputRadius: beta * scale in units of
     2^(integer_bits - 31), at most 2^31 - 1. It must be above 1.
@@ -42,7 +42,7 @@ def softmax_scaling(beta: float, scale: float, integer_bits: int = 5) -> tuple[i
 
 
 def softmax_scaling_s16(beta: float, scale: float) -> tuple[int, int]:
-    """(mult, shift) of the softmax of 16-bit values, as TFLite: steps of 10 / 65535."""
+    """Return (mult, shift) of the softmax of 16-bit values, as TFLite: steps of 10 / 65535."""
     return quantize_multiplier(float(scale) * float(beta) / (10.0 / 65535.0))
 
 
@@ -135,7 +135,7 @@ def hard_swish_scaling(scale: float, output_scale: float) -> dict[str, int]:
 
 
 def rsqrt_factor(scale: float, output_scale: float) -> float:
-    """1 / (sqrt(scale) * output_scale), the product in float32."""
+    """Return 1 / (sqrt(scale) * output_scale), the product in float32."""
     with np.errstate(all="ignore"):
         product = float(np.sqrt(np.float32(scale)) * np.float32(output_scale))
     if not product > 0:
@@ -155,7 +155,7 @@ def log_softmax_scaling(scale: float) -> dict[str, int]:
 
 
 def logistic_scaling(scale: float) -> tuple[int, int, int]:
-    """(input_multiplier, input_left_shift, input_range_radius) of LOGISTIC and TANH of int8.
+    """Return (input_multiplier, input_left_shift, input_range_radius) of LOGISTIC and TANH of int8.
 
     scale * 2^27 as a multiplier and a shift; radius: the least size that saturates. A scale below
     2^-28 has no left shift and is an error.
@@ -174,7 +174,7 @@ def _near_log2(scale: float) -> tuple[int, bool]:
 
 
 def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
-    """(input_multiplier, input_left_shift) of LOGISTIC or TANH of int16.
+    """Return (input_multiplier, input_left_shift) of LOGISTIC or TANH of int16.
 
     Multiplier 0 where the scale is almost 2^-12 (of TANH also 2^-11); else scale * 3 * 2^(12 +
     shift), rounded down, of 15 bits. Scales above 2.66 have none and are an error.
@@ -193,7 +193,7 @@ def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
 def leaky_relu_scaling(
     scale: float, output_scale: float, alpha: float, real: type[np.floating] = np.float32
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """(multiplier, shift) of the identity and of alpha of LEAKY_RELU; real: as of sub_scaling().
+    """Return (multiplier, shift) of the identity and of LEAKY_RELU's alpha; real: see sub_scaling().
 
     The multiplier of an alpha below 0 is below 0.
     """

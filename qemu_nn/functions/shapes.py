@@ -9,14 +9,14 @@ from typing import Union
 
 import numpy as np
 
-#: How functions end that take elements of a type -> the type.
+#: Suffix of a function's name -> the type of its elements.
 DTYPES = {
     **{"s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "u32": "uint32"},
     **{"s64": "int64", "u64": "uint64", "f32": "float32", "b8": "bool"},
 }
 
 
-#: How functions end that take elements of a type -> the type.
+#: Suffix of a function's name -> the type of its elements.
 DTYPES = {
     **{"s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "u32": "uint32"},
     **{"s64": "int64", "u64": "uint64", "f32": "float32", "b8": "bool"},

@@ -18,7 +18,7 @@ _ONE = 32768
 
 
 def _rounded(x: np.floating) -> int:
-    """To the nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     return int(math.copysign(math.floor(abs(float(x)) + 0.5), x))
 
 
@@ -50,5 +50,5 @@ def exp_lut() -> np.ndarray:
 
 @cache
 def one_by_one_lut() -> np.ndarray:
-    """1 / (1 + x) for x from 0 to 1, int16 [513]; the quotient is float32."""
+    """Return 1 / (1 + x) for x from 0 to 1, int16 [513]; the quotient is float32."""
     return _table(lambda x: 1.0 / float(np.float32(1.0 + x)), 0.0, 1.0)

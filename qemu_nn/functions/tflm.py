@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro computes itself, as CMSIS-NN has no function for it."""
+"""Functions of TensorFlow Lite Micro without a counterpart in CMSIS-NN."""
 
 import math
 from collections.abc import Mapping
@@ -122,7 +122,7 @@ def _each(
     )
 
 
-#: How the names of functions begin that change the format of a tensor.
+#: Prefix of the names of functions that change the format of a tensor.
 REQUANTIZE = "tflm_requantize_"
 
 

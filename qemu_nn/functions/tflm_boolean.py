@@ -8,7 +8,7 @@ from .random_params import Drawn, length
 from .scaling import compare_scaling
 from .shapes import DTYPES, vector
 
-#: What compares, in the order of the struct's `kind`.
+#: Comparisons, in the order of the struct's `kind`.
 COMPARISONS = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
 
 _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")

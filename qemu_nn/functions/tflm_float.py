@@ -82,7 +82,7 @@ _REAL: dict[str, Callable[..., np.ndarray]] = {
     **{"floor_div": np.floor_divide, "floor_mod": np.mod},
 }
 
-#: What fused activations keep, as ACTIVATIONS counts them.
+#: Ranges of fused activations, in the order of ACTIVATIONS.
 _KEPT = ((-np.inf, np.inf), (0, np.inf), (-1, 1), (0, 6))
 
 

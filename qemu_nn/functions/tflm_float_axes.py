@@ -14,7 +14,7 @@ from .shapes import Array, Either, Extent, Largest
 from .tflm_elementwise import NORMALIZED
 from .tflm_float import ACTIVATIONS, REAL_NOTE, bits
 
-#: What is computed, as csrc/include/qn_params_f.h counts them.
+#: Operations, in the order of csrc/include/qn_params_f.h.
 POOLS = ("average", "max", "l2")
 SUMS = ("sum", "mean", "reduce_max", "reduce_min")
 

@@ -1,5 +1,4 @@
-"""What moves elements from and to places that are computed, in TensorFlow Lite Micro, what it keeps
-from one Invoke to the next, and sums so far."""
+"""Gather and scatter, circular buffers and cumulative sums of TensorFlow Lite Micro."""
 
 from dataclasses import dataclass
 from random import Random

@@ -1,5 +1,5 @@
-"""What moves elements in TensorFlow Lite Micro, beyond CMSIS-NN: joining, slicing, other orders of
-axes, resizing."""
+"""Functions of TensorFlow Lite Micro that move elements, without a counterpart in CMSIS-NN:
+concatenation, slicing, orders of axes, resizing."""
 
 from dataclasses import dataclass
 from random import Random

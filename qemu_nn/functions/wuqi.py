@@ -1,4 +1,4 @@
-"""What the NPU computes, as functions on images HWC; their names are ours, as it has no C API."""
+"""Layers of the NPU as functions on images HWC; the names are our own: the NPU has no C API."""
 
 from __future__ import annotations
 

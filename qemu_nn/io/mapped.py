@@ -20,7 +20,7 @@ from .arrays import not_plain, read_array
 from .selection import Indices
 from .sources import Shards, Source, rows
 
-#: What begins a member of a .zip file, and the bytes of that header up to the member's name.
+#: Signature of a member of a .zip file, and the bytes of its header before the name.
 _LOCAL, _LOCAL_BYTES = b"PK\3\4", 30
 
 
@@ -92,7 +92,7 @@ class Member(Source):
         return self.path.name
 
     def take(self, which: Indices) -> np.ndarray:
-        """These samples."""
+        """Return the samples with these numbers."""
         return self._array[rows(which)]
 
 
@@ -177,7 +177,7 @@ def _absolute(path: Union[str, Path]) -> Path:
 
 
 def map_shards(folder: Path) -> Source:
-    """Return all .npy files of a folder, one behind the other; numbers in their names are in
+    """Return all .npy files of a folder, concatenated; numbers in their names are in
     order.
     """
     found = [path for path in folder.iterdir() if path.suffix.lower() == ".npy"]

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import Error, ModelError
 from . import files
 
-#: Bytes of a .npy file in front of the elements: a multiple of 64, for many axes.
+#: Bytes of a .npy header: a multiple of 64, enough for many axes.
 _HEADER = 256
 
 #: Takes the rows of arrays by name.

@@ -8,10 +8,10 @@ from types import ModuleType
 
 from ..errors import Error
 
-#: What pip installs the package from: a clone of the repository, until an index has the name.
+#: Source for pip: a clone of the repository, until an index has the package.
 _SOURCE = "."
 
-#: What is imported -> what pip calls it, where that is something else.
+#: Module -> pip's name, if the names differ.
 _PACKAGES = {
     **{"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"},
     **{"tosa_serializer": "tosa-tools", "serial": "pyserial"},
@@ -27,7 +27,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
 
 def require_installed(module: str, extra: str, purpose: str) -> None:
-    """As require(), of a module that another process imports."""
+    """Check a module as require() does, without importing it: another process imports it."""
     try:
         found = importlib.util.find_spec(module)
     except ValueError:  # somebody has put something into sys.modules

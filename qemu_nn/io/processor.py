@@ -1,4 +1,4 @@
-"""What this host's processor is called."""
+"""Name of this host's processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 
-#: What Linux says of a processor's kind: on x86, on Arm, on RISC-V and POWER.
+#: Keys of /proc/cpuinfo for the processor's name: on x86, Arm, RISC-V and POWER.
 _LINES = (
     *("model name", "cpu family", "model", "stepping"),
     *("CPU implementer", "CPU part", "CPU variant", "CPU revision"),

@@ -1,4 +1,4 @@
-"""Which samples of the data are used: so many, some by number, in order or shuffled."""
+"""Selection of samples: a number of them, or some by index, in order or shuffled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .arguments import as_array, as_count, as_flag, shown
 #: Numbers of samples; a range where they follow each other, as that takes no memory.
 Indices = Union[range, np.ndarray]
 
-#: What a caller may give as index.
+#: Types that a caller may give as index.
 Index = Union[int, str, slice, Sequence[Union[int, slice]], np.ndarray, None]
 
 #: Seeds that numpy takes.
@@ -24,19 +24,19 @@ _SEEDS = 2**32 - 1
 
 @dataclass(frozen=True)
 class Selection:
-    """Which samples of the data are used, and in which order.
+    """A selection of samples of the data, and their order.
 
     Parameters
     ----------
     limit : int, optional
-        Use so many samples at most: the first of those that index and shuffle leave.
+        Use at most this number of samples, after index and shuffle.
     index : int, str, slice, sequence of int or ndarray of int, optional
         Use these samples, in this order: numbers from 0, negative ones from the end. As text
         "3,10:20,-1", with ranges without their ends.
     shuffle : bool, default False
         Put the samples into random order.
     seed : int, default 0
-        Which order: a seed gives the same one everywhere.
+        Seed of the order; a seed gives the same order on every host.
 
     Raises
     ------
@@ -58,7 +58,7 @@ class Selection:
 
     @property
     def in_order(self) -> bool:
-        """Whether the samples are the first of the data, one after the other."""
+        """True if the samples are the first samples of the data, in order."""
         return self.index is None and not self.shuffle
 
     def of(self, count: int) -> Indices:

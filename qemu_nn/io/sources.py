@@ -1,4 +1,4 @@
-"""Where samples lie, and how any of them are read alone: in memory, in shards, in chunks."""
+"""Sources of samples, any of which can be read alone: arrays in memory, shards, chunks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Source:
         return self.whole[0] if self.whole else 0
 
     def take(self, which: Indices) -> np.ndarray:
-        """These samples, [n, ...]."""
+        """Return the samples with these numbers, [n, ...]."""
         raise NotImplementedError
 
     def view(self) -> np.ndarray:
@@ -78,12 +78,12 @@ class Held(Source):
         return self.array.shape
 
     def take(self, which: Indices) -> np.ndarray:
-        """These samples."""
+        """Return the samples with these numbers."""
         return self.array[rows(which)]
 
 
 class Pieces(Source):
-    """Samples in pieces one behind the other, each of which is read alone."""
+    """Concatenated pieces of samples; each piece is read alone."""
 
     @property
     def starts(self) -> list[int]:
@@ -100,7 +100,7 @@ class Pieces(Source):
         return piece, number - self.starts[piece]
 
     def take(self, which: Indices) -> np.ndarray:
-        """These samples; each piece is asked once."""
+        """Return the samples with these numbers; read each piece once."""
         numbers = np.asarray(which)
         owner = np.searchsorted(self.starts, numbers, "right") - 1
         out = np.empty((len(numbers), *self.whole[1:]), self.dtype)
@@ -133,7 +133,7 @@ class Loaded(Pieces):
 
 @dataclass(frozen=True, eq=False)
 class Shards(Pieces):
-    """Sources one behind the other; all have samples of one shape and type."""
+    """Concatenated sources; all have samples of one shape and type."""
 
     parts: Sequence[Source]
     label: str = "the data"

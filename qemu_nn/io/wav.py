@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import Error
 from . import files
 
-#: What a file must be, and who makes it so.
+#: Command that converts a file to the required format.
 _WAY_OUT = "convert it: ffmpeg -i {0} -ac 1 -ar {1} -c:a pcm_s16le converted.wav"
 
 

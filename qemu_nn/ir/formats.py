@@ -1,4 +1,4 @@
-"""Number formats, and real numbers rounded into them."""
+"""Number formats, and floats rounded into them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def quantize_affine(
 
 
 def _half_away(x: np.ndarray) -> np.ndarray:
-    """To the nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     result: np.ndarray = np.copysign(np.floor(np.abs(x) + 0.5), x)
     return result
 
@@ -120,7 +120,7 @@ class Format:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The real numbers that the least and the largest integer stand for."""
+        """Real values of the smallest and the largest integer."""
         low, high = self.limits
         return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
 

@@ -50,11 +50,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Build:
-    """What a node calls instead, on the same inputs, where a build differs in some way.
+    """The call that replaces a node in a build that differs, on the same inputs.
 
     difference: a key of functions.tflm_builds.DIFFERENCES. refused: why such a build cannot run it;
-    then there is no call. effect: as that of a node. states: tensors that such a build keeps, which
-    the call reads and writes behind the node's inputs.
+    then there is no call. effect: as that of a node. states: tensors that such a build keeps; the
+    call reads and writes them after the node's inputs.
     """
 
     difference: str

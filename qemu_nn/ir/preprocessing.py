@@ -1,4 +1,4 @@
-"""What raw samples, such as pixels, become before a network takes them: data, not code."""
+"""Conversion of raw samples, such as pixels, to inputs of a network, as data."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _SIDE, _CHANNELS = 2**14, 2**16
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How raw samples become the real numbers that a network takes.
+    """Conversion of raw samples to the floats that a network takes.
 
-    A real number is (raw * scale - mean) / std. quantize() keeps it with the network, so that
+    An input is (raw * scale - mean) / std. quantize() keeps it with the network, so that
     every later use prepares samples alike.
 
     Parameters
     ----------
     size : int or (int, int), optional
-        Height and width in pixels to which pictures are resized (bilinear, by Pillow).
+        Height and width in pixels to which images are resized (bilinear, by Pillow).
     crop : int or (int, int), optional
         Height and width in pixels that are then cut out at the centre.
     layout : {"NHWC", "NCHW"}, optional
@@ -84,29 +84,29 @@ class Preprocessing:
 
     @property
     def channels(self) -> Optional[int]:
-        """How many channels there are numbers for; None where one number is for all."""
+        """Number of channels with own numbers; None if one number holds for all channels."""
         counts = {np.size(each) for each in (self.scale, self.mean, self.std)} - {1}
         return counts.pop() if counts else None
 
     @property
     def changes(self) -> bool:
-        """Whether any number becomes another."""
+        """True if any value changes."""
         return (np.ravel(self.scale).tolist(), {*self.mean}, {*self.std}) != ([1.0], {0.0}, {1.0})
 
     @property
     def spelled(self) -> str:
-        """What is done, in a few words, such as "crop 8 x 8, (raw * 0.003922 - 0.5) / 0.25"."""
+        """A summary such as "crop 8 x 8, (raw * 0.003922 - 0.5) / 0.25"."""
         sides = {"size": self.size, "crop": self.crop}
         words = [f"{name} {_by(pair)}" for name, pair in sides.items() if pair is not None]
         scale, mean, std = (_spelled(each) for each in (self.scale, self.mean, self.std))
         return ", ".join([*words, f"(raw * {scale} - {mean}) / {std}"])
 
     def apply(self, x: np.ndarray, layout: Optional[str] = None) -> np.ndarray:
-        """Raw samples as real numbers; nothing is resized.
+        """Convert raw samples to floats, without resizing.
 
         Parameters
         ----------
-        x : ndarray of real numbers, shape (..., C), or (..., C, H, W) where the layout is "NCHW"
+        x : ndarray of numbers, shape (..., C), or (..., C, H, W) if the layout is "NCHW"
             Raw samples.
         layout : {"NHWC", "NCHW"}, optional
             Where the channels stand; default: as `layout` says, else they are last.
@@ -141,7 +141,7 @@ class Preprocessing:
 
         Parameters
         ----------
-        x : ndarray of real numbers, any shape
+        x : ndarray of numbers, any shape
             Raw samples.
 
         Raises
@@ -164,22 +164,22 @@ class Preprocessing:
             )
 
     def picture(self, pixels: np.ndarray) -> np.ndarray:
-        """Return a picture, resized and cut.
+        """Resize and crop an image.
 
         Parameters
         ----------
         pixels : ndarray of uint8, shape (H, W, C)
-            The picture, of 1, 3 or 4 channels.
+            The image, of 1, 3 or 4 channels.
 
         Returns
         -------
         ndarray of uint8, shape (H', W', C)
-            The picture in the size that the network takes.
+            The image in the size that the network takes.
 
         Raises
         ------
         Error
-            Pillow is missing, or the picture is smaller than the crop.
+            Pillow is missing, or the image is smaller than the crop.
         """
         if self.size is not None and pixels.shape[:2] != self.size:
             image = require("PIL.Image", "images", "resizing a picture")

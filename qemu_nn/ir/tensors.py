@@ -66,7 +66,7 @@ class Tensor:
 
     @property
     def format(self) -> Format:
-        """What its integers stand for; for themselves, where the format is unknown."""
+        """The format of its integers; that of plain integers if the format is unknown."""
         if self.scale is not None:
             return Format(self.dtype, self.scale, self.zero_point)
         return power_of_two(self.dtype, self.frac or 0)

@@ -33,7 +33,7 @@ _ERRORS = {lib.QN_SIZE_MISMATCH: SizeMismatch, lib.QN_REFUSED: Refused}
 
 @dataclass(frozen=True)
 class Op:
-    """What is computed: a name, an element type, and the C struct of its parameters."""
+    """A computation: a name, an element type, and the C struct of its parameters."""
 
     arithmetic: str
     name: str
@@ -70,27 +70,27 @@ class Row:
         return tuple(name for name, bit in FEATURES.items() if self.cpu & bit)
 
     def is_called(self, variant: Optional[str]) -> bool:
-        """Is this the row's variant, or is it "plain", whatever the plain row's own name is?"""
+        """True if this is the row's variant; "plain" names the plain row, whatever its variant."""
         return variant == self.variant or variant == self.kind == "plain"
 
     def claims(self, profile: Profile) -> bool:
-        """Does this row promise the bits of this profile?"""
+        """True if this row promises the bits of this profile."""
         return bool(self.profiles >> profile.number & 1)
 
     def runs_here(self) -> bool:
-        """Has this host the CPU features that the row needs, and does the cap allow them?"""
+        """True if this host has the CPU features of the row, and the cap allows them."""
         return not self.cpu & ~cpu_features()
 
     def takes(self, params: Any) -> bool:
-        """Does the row compute this shape? Plain rows take every call that is legal."""
+        """True if the row computes this shape. Plain rows compute every legal call."""
         return self.scratch(params) != lib.QN_NOT_TAKEN
 
     def serves(self, profile: Profile, params: Any) -> bool:
-        """May this host use the row for this call, with the bits of this profile?"""
+        """True if this host can run the row for this call, with the bits of this profile."""
         return self.claims(profile) and self.runs_here() and self.takes(params)
 
     def pays(self, params: Any) -> bool:
-        """Is the row, which takes this shape, faster on it than those that stand behind it?"""
+        """True if the row is faster on this shape than the rows after it."""
         return bool(self._traits(params) & lib.QN_PAYS)
 
     def sign_flips(self, params: Any) -> tuple[int, int]:
@@ -123,7 +123,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a call needs, in bytes, as its contract says for the given parameters.
+    """Bytes that a call needs, as its contract says for the given parameters.
 
     destroys: bytes at the start of the first input that the device overwrites;
     in_place: the output may start at the address of an input of its own size.

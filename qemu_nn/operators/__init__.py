@@ -1,4 +1,4 @@
-"""What a float network is made of: one small class for each operator, free of any file format."""
+"""Operators of float networks: one small class each, independent of any file format."""
 
 from .activation import Clip, PRelu, Relu, Sigmoid, Softmax, Tanh
 from .arithmetic import Affine, Elementwise

@@ -1,4 +1,4 @@
-"""What an operator is, and the windows that convolutions and poolings slide over an image."""
+"""The base class of operators, and the windows of convolutions and poolings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Operator(ABC):
 
 
 def image(shape: Shape, layout: str) -> tuple[int, int, int]:
-    """(height, width, channels) of an image's shape."""
+    """Return (height, width, channels) of an image's shape."""
     if len(shape) != 3:
         raise ModelError(f"its input must be an image of 3 axes, not {list(shape)}")
     return shape if layout == "NHWC" else (shape[1], shape[2], shape[0])
@@ -119,6 +119,6 @@ def tap(x: np.ndarray, at: Pair, stride: Pair, count: Pair) -> np.ndarray:
 
 
 def check_array(name: str, value: Optional[np.ndarray], shape: Shape) -> None:
-    """An array of an operator has the shape that its other fields ask for."""
+    """Check that an array of an operator has the shape that its other fields require."""
     if value is not None and value.shape != shape:
         raise ModelError(f"{name} must have the shape {list(shape)}, not {list(value.shape)}")

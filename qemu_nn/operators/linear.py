@@ -41,11 +41,11 @@ class Conv(Operator):
 
     @property
     def depthwise(self) -> bool:
-        """Whether each output channel is made of one input channel of several."""
+        """True if each output channel reads one input channel of several."""
         return self.groups > 1 and self.weights.shape[3] == 1
 
     def shape(self, *inputs: Shape) -> Shape:
-        """[height, width, out] in the layout."""
+        """Return [height, width, out] in the order of the layout."""
         if self.weights.ndim != 4:
             raise ModelError(
                 f"its weights must have 4 axes, not the shape {list(self.weights.shape)}"
@@ -69,7 +69,7 @@ class Conv(Operator):
         )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """As products of matrices: of all taps at once, or tap by tap where channels are many."""
+        """Compute by matrix products: of all taps at once, or tap by tap for many channels."""
         x = base.to_nhwc(inputs[0], self.layout)
         count = self._windows(*x.shape[1:3])
         x = base.padded(x, self.pads)

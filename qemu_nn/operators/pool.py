@@ -29,7 +29,7 @@ class Pool(Operator):
     layout: str = "NHWC"
 
     def shape(self, *inputs: Shape) -> Shape:
-        """[height, width, channels] in the layout."""
+        """Return [height, width, channels] in the order of the layout."""
         if self.kind not in ("max", "average"):
             raise ModelError(f"there is no pooling {self.kind!r}; have: max, average")
         height, width, channels = base.image(inputs[0], self.layout)

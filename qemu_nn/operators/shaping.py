@@ -13,7 +13,7 @@ from .base import Operator, Shape
 
 @dataclass(frozen=True)
 class Identity(Operator):
-    """What leaves its input as it is: dropout when it does not train, casts, copies."""
+    """A copy of the input: dropout in inference, casts, copies."""
 
     def shape(self, *inputs: Shape) -> Shape:
         """Return the input's."""

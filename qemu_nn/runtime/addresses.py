@@ -1,4 +1,4 @@
-"""Where calls find their buffers: at the firmware's own addresses, or at planned ones."""
+"""Addresses of the buffers of calls: the firmware's own addresses, or planned ones."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Buffer:
     last: int
 
     def meets(self, other: Buffer) -> bool:
-        """Do both live at some moment?"""
+        """True if both are live at the same time."""
         return self.first <= other.last and other.first <= self.last
 
 

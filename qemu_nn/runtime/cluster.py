@@ -37,7 +37,7 @@ Compute = Callable[[Iterable], Numbered]
 
 #: Blocks under way for each thread of a pool or cluster, most of which wait.
 _AHEAD = 4
-#: How often a block is tried again after an error that may pass, as of a file on a network.
+#: Number of retries of a block after an error that may be transient, as of a network file.
 _RETRIES = 2
 #: Seconds to wait for the scheduler of an address, and after which a wait for a block looks around.
 _PATIENCE, _LOOK = 10, 0.5

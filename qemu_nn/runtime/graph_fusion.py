@@ -27,7 +27,7 @@ _WHOLE = ("pre_n", "pre_c", "post_n", "post_c")
 
 @dataclass(frozen=True)
 class Folded:
-    """What is left to run of a network.
+    """The part of a network that remains to run.
 
     graph: its calls are those of the steps; what is made once comes as inputs behind its own.
     constants: these, by name.
@@ -153,7 +153,7 @@ def _copied(step: Step, node: Node, constants: Mapping[str, np.ndarray]) -> Opti
     return None
 
 
-# ---- padding in front of a layer that pads ----
+# ---- padding before a layer that pads ----
 
 
 def _without_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list[Step]:
@@ -177,7 +177,7 @@ def _without_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list
 
 
 def _together(graph: Graph, one: Node, other: Node) -> bool:
-    """Are two calls in the same loops?"""
+    """True if two calls are in the same loops."""
     made = graph.made
     return all(loop.holds(made[one.name]) == loop.holds(made[other.name]) for loop in graph.loops)
 

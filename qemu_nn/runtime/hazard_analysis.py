@@ -24,13 +24,13 @@ class Span:
         return slice(self.start, self.start + self.size)
 
     def overlaps(self, other: Span) -> bool:
-        """Do the two share a byte?"""
+        """True if the two share a byte."""
         return self.start < other.start + other.size and other.start < self.start + self.size
 
 
 @dataclass(frozen=True)
 class Access:
-    """What one call touches. destroys: bytes at the start of inputs[0] that it overwrites.
+    """The memory that a call accesses. destroys: bytes at the start of inputs[0] that it overwrites.
 
     scratch_bytes: what the device's path uses; scratch: where, None if the firmware passes NULL.
     device_row: the row that uses it as the device does.
@@ -101,7 +101,7 @@ def observe(
 
 
 def _touch(ruined_by: np.ndarray, as_scratch: np.ndarray, index: int, access: Access) -> None:
-    """What memory holds after a call."""
+    """The contents of memory after a call."""
     ruined = [(access.scratch, True)] if access.scratch else []
     if access.destroys:
         ruined.append((Span(access.inputs[0].start, access.destroys), False))

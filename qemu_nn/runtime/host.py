@@ -32,7 +32,7 @@ _BEHIND = (Reshape, Identity, Softmax)
 
 @dataclass(frozen=True)
 class Host:
-    """What stands between users' numbers and the integers of a network.
+    """The conversion between the numbers of users and the integers of a network.
 
     Network.host is one. It pickles, and several threads may use it.
 
@@ -41,10 +41,10 @@ class Host:
     graph : ir.graph.Graph
         The network.
     reference : ir.float_graph.FloatGraph or None
-        The float network that it was quantized from, channels last: what it computes in front of
-        the device's input, and behind its outputs, is computed here.
+        The float network that it was quantized from, channels last: the host computes its
+        operators before the device's input and after the device's outputs.
     preprocessing : ir.preprocessing.Preprocessing or None
-        What raw samples become first.
+        The conversion of raw samples, applied first.
 
     Raises
     ------
@@ -207,12 +207,12 @@ class Host:
 
     @property
     def _prepares(self) -> bool:
-        """Whether the device's input is a tensor that the host computes."""
+        """True if the host computes the device's input."""
         return self.reference is not None and self.reference.input != self.graph.input.name
 
     @property
     def front(self) -> tuple[Operator, ...]:
-        """What the float network computes in front of the device's input."""
+        """The operators of the float network before the device's input."""
         nodes = self.reference.nodes if self.reference is not None and self._prepares else ()
         names = [node.name for node in nodes]
         known = self.graph.input.name in names

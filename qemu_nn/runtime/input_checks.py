@@ -25,7 +25,7 @@ _HANDFUL, _LEAST, _MOST = 16, 64, 0.1
 
 @dataclass(frozen=True)
 class Sanity:
-    """What inputs look like in a network's format.
+    """Statistics of inputs in a network's format.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Sanity:
     sentence : str
         The same as a line of text.
     odd : bool
-        Whether the inputs were probably not scaled as the network expects.
+        True if the inputs were probably not scaled as the network expects.
     """
 
     codes_used: int
@@ -102,7 +102,7 @@ class Gauge:
 
     @property
     def enough(self) -> bool:
-        """Whether so many values were seen that something can be said."""
+        """True if enough values were seen for a statement."""
         return not self.counted or self._values >= _LEAST
 
     def sanity(self) -> Optional[Sanity]:

@@ -1,4 +1,4 @@
-"""What a run takes, checked, and joined for C: the inputs of a network, and its states."""
+"""Inputs and states of a run, checked and concatenated for C."""
 
 from __future__ import annotations
 

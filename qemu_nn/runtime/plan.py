@@ -22,7 +22,7 @@ from .graph_fusion import Folded, fold
 from .sign_flip import flip_signs
 from .step import Step
 
-#: In front of a layer's name: what is left of an input that the layer destroys.
+#: Prefix of the name of an input that a layer overwrites, after the layer.
 CLOBBER = "clobber."
 
 
@@ -200,7 +200,7 @@ def _at_addresses(
 
 
 def _may_be_split(step: Step, offsets: Offsets) -> bool:
-    """Does no part write what another one reads?"""
+    """True if no part writes memory that another part reads."""
     end = offsets.output + step.sizes.output
     return offsets.spare is None and all(
         start + size <= offsets.output
@@ -224,7 +224,7 @@ def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _rectifies(step: Step, follower: Step) -> bool:
-    """Is the next step a rectifier of this step's whole output, in place?"""
+    """True if the next step rectifies this step's whole output in place."""
     return (
         follower.row.op.name == "relu"
         and follower.inputs == (step.output,)

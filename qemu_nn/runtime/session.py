@@ -134,7 +134,7 @@ class Session:
     def run(self, x: Inputs, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
         """Run a batch of integers, and return what the device computes, bit for bit.
 
-        predict() takes and returns real numbers: it is host.scores(run(host.codes(x))).
+        predict() takes and returns floats: it is host.scores(run(host.codes(x))).
 
         Ctrl-C, or whatever a signal handler raises, ends a run between two calls of the network;
         the session can be used again.
@@ -145,7 +145,7 @@ class Session:
             The batch; of a recurrent network (N, T, *input shape). Where the network has several
             inputs: a list of such arrays in their order, or a dictionary by their names.
         state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
-            What a recurrent network starts from; default: as it is after reset.
+            Initial state of a recurrent network; default: the state after reset.
         trace : bool, default False
             Return the output of every layer, not of the network only.
 
@@ -224,7 +224,7 @@ class Session:
     def predict(
         self, x: Any, layout: Optional[str] = None
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Run real numbers, and return the real scores that the device's integers stand for.
+        """Run floats, and return the float scores of the device's integers.
 
         It is host.scores(run(host.codes(x))): run() between the host's own part, which is to
         prepare, to round and to scale. Integers whose number format is not known come as they are.

@@ -40,7 +40,7 @@ class Step:
 
     @property
     def scratch_bytes(self) -> int:
-        """What the call needs beside its arrays, whole or in parts."""
+        """Scratch bytes of the call, whole or in parts."""
         return max(self.row.scratch(self.params), len(self.parts) * self.part_scratch)
 
     @property

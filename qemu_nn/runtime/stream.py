@@ -63,7 +63,7 @@ class Stream:
 
     @property
     def state(self) -> dict[str, np.ndarray]:
-        """What it holds between two steps, by the names of the network's states."""
+        """States between two time steps, by their names."""
         return self._turn.states()
 
     def reset(self, state: State = None) -> None:

@@ -1,4 +1,4 @@
-"""What calls would compute with unlimited integers: sums that never wrap, nothing saturated."""
+"""Calls computed with unbounded integers: no sum wraps, and nothing saturates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What s8 and s16 functions would compute with unlimited integers; see accumulate.py."""
+"""s8 and s16 functions computed with unbounded integers; see unbounded.py."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
 
 
 def has_wide_sums(graph: Graph, node: Node) -> bool:
-    """Are its sums wider than 32 bits?"""
+    """True if its sums are wider than 32 bits."""
     return node.bias is not None and graph.arrays[node.bias].itemsize == 8
 
 

@@ -1,4 +1,4 @@
-"""What a run works on: a batch of inputs, and memory that nobody else writes to meanwhile."""
+"""Memory of a run: a batch of inputs, and an arena that no other run writes to."""
 
 from __future__ import annotations
 
