@@ -193,7 +193,7 @@ def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
 def leaky_relu_scaling(
     scale: float, output_scale: float, alpha: float, real: type[np.floating] = np.float32
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return (multiplier, shift) of the identity and of LEAKY_RELU's alpha; real: see sub_scaling().
+    """Return (multiplier, shift) of identity and of LEAKY_RELU's alpha; real as in sub_scaling().
 
     The multiplier of an alpha below 0 is below 0.
     """

@@ -30,7 +30,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Access:
-    """The memory that a call accesses. destroys: bytes at the start of inputs[0] that it overwrites.
+    """The memory that a call accesses. destroys: bytes at the start of inputs[0] to overwrite.
 
     scratch_bytes: what the device's path uses; scratch: where, None if the firmware passes NULL.
     device_row: the row that uses it as the device does.
