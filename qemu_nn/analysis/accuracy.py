@@ -1,4 +1,4 @@
-"""How often the largest score is the right one."""
+"""Top-k accuracy of scores."""
 
 from __future__ import annotations
 

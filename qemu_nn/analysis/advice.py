@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from .layer_figures import LayerFigures, WeightFigures
 
-#: What advice is given for: lost elements in percent; the share of values within an eighth of the
+#: Thresholds of advice: lost elements in percent; the share of values within an eighth of the
 #: largest; so few bits in use; one value of a bias in so many.
 _LOST, _CROWDED, _FEW_BITS, _BIAS = 1.0, 0.999, 3, 10
 
@@ -78,7 +78,7 @@ def _formats(layer: str, role: str, value: str = "N") -> str:
 
 
 def _has_outliers(layer: LayerFigures) -> bool:
-    """Are nearly all values small against the largest, in a format that is wide enough for it?"""
+    """True if nearly all values are small compared with the largest, and its format holds it."""
     largest = max(-layer.low, layer.high)
     wide = layer.bars.limits[1] >= largest / 2
     return layer.operator not in _TIED and wide and layer.crowded >= _CROWDED

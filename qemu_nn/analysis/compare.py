@@ -23,7 +23,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class Difference:
-    """How a dump differs from its golden of the same size.
+    """Differences between a dump and its golden of the same size.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Finding:
 
     @property
     def same(self) -> bool:
-        """Whether all bytes are equal."""
+        """True if all bytes are equal."""
         return self.difference is None and not self.unlike
 
     def lines(self) -> list[str]:
@@ -108,7 +108,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Dumps of a device against a golden set; compare() returns it, and print() shows it.
+    """Comparison of a device's dumps with a golden set; compare() returns it, print() shows it.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether all dumps are equal to their goldens."""
+        """True if all dumps equal their goldens."""
         return all(finding.same for finding in self.findings)
 
     @property

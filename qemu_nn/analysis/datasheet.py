@@ -24,7 +24,7 @@ _TIMED = ("instructions", "least", "cycles", "most", "share", "milliseconds")
 #: Facts of the summary and the estimate that the sheet repeats as sentences.
 _SAID = ("device", "counts", "timing", "validated", "not_counted", "board", "energy", "made_of")
 
-#: What a compiler alone knows.
+#: Figures that only a compiler knows.
 _NOT_LINKED = (
     "flash is weights and biases alone; the code of kernels and the stack that they take depend on "
     "compiler and library: `make report-m4` of an export measures both, and --measured (in Python "

@@ -1,4 +1,4 @@
-"""What two networks differ in: layers, formats, parameters, weights."""
+"""Differences between two networks: layers, formats, parameters, weights."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Diff:
-    """What two networks differ in; diff() returns it.
+    """Differences between two networks; diff() returns it.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Diff:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """True if nothing differs."""
         return not self.changes
 
     def __repr__(self) -> str:
@@ -206,7 +206,7 @@ def _starts(graph: AnyGraph) -> list[str]:
 
 
 def _whole(graph: AnyGraph) -> Facts:
-    """Return what a network is beside its layers."""
+    """Return the properties of a network besides its layers."""
     ends: dict[str, Cell] = {
         "outputs": ", ".join(graph.outputs),
         "classes": ", ".join(graph.classes) or None,

@@ -23,7 +23,7 @@ _TEXT_PER_BYTE, _TEXT_BESIDES = 64, 1 << 16
 
 _HEADER_LIMIT = 1 << 16
 
-#: What numpy raises for a header that is none, in any of its versions.
+#: Exceptions of numpy, in any version, for an invalid header.
 _NO_NPY = (
     *(ValueError, TypeError, OverflowError, LookupError, MemoryError, RecursionError),
     *(SyntaxError, EOFError, tokenize.TokenError),

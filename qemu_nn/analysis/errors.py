@@ -1,4 +1,4 @@
-"""How far quantized values are from the real ones, summed up batch by batch."""
+"""Errors of quantized values, summed over batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a network takes on a device, layer by layer and in all."""
+"""Estimated time of a network on a device, by layer and in total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a network does on data: figures as text, as a table, as CSV and JSON."""
+"""Evaluation of a network on data: figures as text, table, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .table import Cell, Table
 #: Most classes whose figures and confusions a terminal shows.
 _SHOWN = 20
 
-#: What is computed of one device: the parts of figures.py that the kind of network has.
+#: Figures of one device: the parts of figures.py that apply to the task.
 Part = Any
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well a network does on data; evaluate() returns it.
+    """Evaluation of a network on data; evaluate() returns it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How well scores, predictions and reconstructions do: counts and exact sums, which add up.
+"""Figures of scores, predictions and reconstructions: counts and exact sums.
 
 Each function looks at one batch; its results are added with +, in any order and from batches of any
 size, and the sum is the same to the last bit.
@@ -27,7 +27,7 @@ PER_CLASS = ("support", "precision", "recall", "f1")
 
 @dataclass(frozen=True)
 class Classified:
-    """Choices among classes, beside the right ones.
+    """Predicted classes and right classes.
 
     pairs: how often a class was chosen at a label, by (label, chosen). top: how often the label was
     among the k largest scores, by k.
@@ -44,7 +44,7 @@ class Classified:
 
     @property
     def count(self) -> int:
-        """How many choices there were."""
+        """Number of predictions."""
         return sum(self.pairs.values())
 
     @property
@@ -58,7 +58,7 @@ class Classified:
         return self.top[k] / self.count
 
     def confusion(self) -> np.ndarray:
-        """[label, chosen]: how often."""
+        """Confusion matrix [label, chosen] of counts."""
         matrix = np.zeros((self.classes, self.classes), np.int64)
         for pair, count in self.pairs.items():
             matrix[pair] = count
@@ -89,7 +89,7 @@ class Classified:
 
 
 def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) -> Classified:
-    """Return the choices of scores [n, classes], the first of equal ones, beside the labels [n].
+    """Return the choices of scores [n, classes], the first of equal ones, next to the labels [n].
 
     Raises Error for labels that are not classes, and for NaN among the scores.
     """
@@ -122,7 +122,7 @@ def chosen_of(scores: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Compared:
-    """Outputs beside others for the same samples.
+    """Outputs of two networks for the same samples.
 
     identical: samples whose outputs are all equal; agreed: choices that are the same, of `choices`.
     signal, noise: sums of squares of the others, and of the differences. largest: difference.
@@ -161,7 +161,7 @@ class Compared:
 def compared(
     got: np.ndarray, wanted: np.ndarray, choices: Optional[tuple[np.ndarray, np.ndarray]] = None
 ) -> Compared:
-    """Return outputs [n, ...] beside others of the same shape; choices: what chosen_of() makes of
+    """Compare outputs [n, ...] with outputs of the same shape; choices: what chosen_of() makes of
     both.
     """
     wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
@@ -179,7 +179,7 @@ def compared(
 
 @dataclass(frozen=True)
 class Deviations:
-    """Predictions beside the right values: sums of errors, their magnitudes and their squares."""
+    """Errors of predictions: sums of errors, their magnitudes and their squares."""
 
     errors: ExactSum = _NOTHING
     magnitudes: ExactSum = _NOTHING
@@ -196,7 +196,7 @@ class Deviations:
 
 
 def deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
-    """Return the errors of predictions of any shape, beside the right values of the same shape."""
+    """Return the errors of predictions of any shape against right values of that shape."""
     errors = np.asarray(got, np.float64) - np.asarray(wanted, np.float64)
     if not np.isfinite(errors).all():
         raise Error("there is no mean error, as the network's outputs are not finite")
@@ -213,7 +213,7 @@ class Reconstructed:
     labels: Optional[np.ndarray] = None
 
     def __add__(self, other: Reconstructed) -> Reconstructed:
-        """Those of this one first."""
+        """Merge two parts, this one first."""
         errors = np.concatenate([self.errors, other.errors])
         if self.labels is None or other.labels is None:
             return Reconstructed(errors)

@@ -1,4 +1,4 @@
-"""Whether a network's weights, memory and stack fit into a chip."""
+"""Fit of a network's weights, memory and stack into a chip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = ("memory", "needed", "of_chip", "left", "fits", "what")
 
 @dataclass(frozen=True)
 class Fit:
-    """What a network needs of a chip, and what the chip has; Network.fit() returns it.
+    """Memory that a network needs and that a chip has; Network.fit() returns it.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether all memories suffice; flash outside of the chip always does."""
+        """True if all memories suffice; external flash always does."""
         return all(row["fits"] != "no" for row in self.table.records())
 
     @property

@@ -38,7 +38,7 @@ def profiles_text(row: Row) -> str:
 def spell_profiles(profiles: Sequence[Profile]) -> str:
     """Return profiles in words: "all", or releases, with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
 
-    A path of which only some roundings are there has them behind it: "dsp (truncate)".
+    A path with only some roundings is followed by them: "dsp (truncate)".
     """
     if list(profiles) == all_profiles():
         return "all"

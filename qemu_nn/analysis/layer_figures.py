@@ -1,4 +1,4 @@
-"""What is known of one layer of a quantized network after a run over data."""
+"""Figures of one layer of a quantized network after a run over data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import Errors, Tally, errors_of, squares, tallied
 
 @dataclass(frozen=True)
 class Bars:
-    """A histogram for a picture: shares of equal bins over [low, high], which holds all values and
+    """A histogram to draw: shares of equal bins over [low, high], which holds all values and
     what the format can represent, from limits[0] to limits[1]; its half below 0 only if in use.
     """
 
@@ -69,12 +69,12 @@ class LayerFigures:
 
     @property
     def saturated_share(self) -> float:
-        """Of all elements, in percent."""
+        """Share of all elements, in percent."""
         return 100 * self.saturated / max(self.elements, 1)
 
     @property
     def lost_share(self) -> float:
-        """Of all elements, in percent."""
+        """Share of all elements, in percent."""
         return 100 * self.lost / max(self.elements, 1)
 
 
@@ -102,7 +102,7 @@ class WeightFigures:
 class Gathered:
     """The figures of one tensor while batches come in.
 
-    kept: the real values that the activations behind it let through, lowest and highest.
+    kept: the real values that the activations after it pass, lowest and highest.
     """
 
     format: Format
@@ -120,7 +120,7 @@ class Gathered:
     def add(
         self, real: np.ndarray, device: np.ndarray, single: Optional[np.ndarray] = None
     ) -> None:
-        """One batch: real values, and integers of the whole network and of the layer alone, where
+        """Add a batch: real values, and integers of the whole network and of the layer alone, where
         these are others."""
         got, exact = self.format.dequantize(device), np.asarray(real, np.float64)
         signal = squares(exact)
@@ -150,13 +150,13 @@ class Gathered:
         return self.format.dequantize(values), times[codes]
 
     def add_sums(self, sums: np.ndarray) -> None:
-        """The accumulators of one batch."""
+        """Add the accumulators of one batch."""
         low, high = int(sums.min()), int(sums.max())
         now = self.sums or (low, high)
         self.sums = (min(now[0], low), max(now[1], high))
 
     def add_unsaturated(self, outputs: np.ndarray, cut: Optional[np.ndarray] = None) -> None:
-        """The integers of one batch as they would be in a format without ends.
+        """Add the integers of one batch as they would be in an unbounded format.
 
         cut: the interval to which an activation in the same call would cut them.
         """
@@ -169,7 +169,7 @@ class Gathered:
         self.lost += _beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
 
     def merge(self, other: Gathered) -> None:
-        """What another one has gathered of the same tensor, too."""
+        """Add the figures of the same tensor from another collector."""
         for mine, theirs in ((self.whole, other.whole), (self.single, other.single)):
             mine.merge(theirs)
         self.real.merge(other.real)

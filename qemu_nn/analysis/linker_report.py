@@ -1,4 +1,4 @@
-"""What `make report-m4` of an export prints: flash, RAM and stack of a program, as linked."""
+"""Parser for the output of `make report-m4`: flash, RAM and stack of a linked program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which class the device and the float network choose for every sample, and which is right."""
+"""Predicted class of the device and of the float network, and the right class, by sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Choices:
     labels: list[Optional[np.ndarray]] = field(default_factory=list)
 
     def add(self, device: np.ndarray, reference: np.ndarray, labels: Optional[np.ndarray]) -> None:
-        """The scores [N, ...] of a batch, N > 0, and the right classes [N] if they are known."""
+        """Add the scores [N, ...] of a batch, N > 0, and its right classes [N] if known."""
         self.device.append(device.reshape(len(device), -1).argmax(1))
         self.reference.append(reference.reshape(len(device), -1).argmax(1))
         if labels is not None and not 0 <= labels.min() <= labels.max() < self.classes:
@@ -31,7 +31,7 @@ class Choices:
         self.labels.append(labels)
 
     def merge(self, other: Choices) -> None:
-        """What another one has seen of the samples behind these."""
+        """Append the predictions of the samples that follow."""
         self.device += other.device
         self.reference += other.reference
         self.labels += other.labels

@@ -1,4 +1,4 @@
-"""What quantization cost, and where: figures as a table, as CSV, JSON, and as a page."""
+"""Report of quantization errors by layer, as a table, CSV, JSON or page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", 
 
 @dataclass(frozen=True)
 class Report:
-    """What quantization cost, layer by layer; analyze() returns it.
+    """Quantization errors, layer by layer; analyze() returns it.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _NAMES = 3
 
 @dataclass(frozen=True)
 class Glance:
-    """What a network is: a title, facts by name, and a row for each layer."""
+    """Summary of a network: a title, facts by name, and a row for each layer."""
 
     title: str
     facts: Mapping[str, Cell]

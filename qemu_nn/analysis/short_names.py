@@ -37,7 +37,7 @@ def _shared(paths: Sequence[Sequence[str]]) -> int:
 
 
 def _unique(short: dict[str, str], longest: int) -> dict[str, str]:
-    """Return the same names, where two are equal with a number behind the second."""
+    """Make names unique: append a number to the second of two equal names."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     made = {}

@@ -1,4 +1,4 @@
-"""What a planned network is and costs, layer by layer and in all."""
+"""Summary of a planned network: layers, formats, memory and cost."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
 def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
     """Return the summary of a plan.
 
-    buffers: all memory of the device beside weights, scratch included: activation_bytes is their
+    buffers: all memory of the device except weights, scratch included: activation_bytes is their
     sum. scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a
     time; tflm_arena_bytes what TFLite Micro plans for calls of the s8 and s16 API.
     """
@@ -144,7 +144,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
 def _memory(
     graph: Graph, buffers: Mapping[str, int], arena: Optional[TensorArena]
 ) -> dict[str, Cell]:
-    """Return the facts of all memory beside weights."""
+    """Return the facts of all memory except weights."""
     words = " + ".join(f"{name} {size:,}" for name, size in buffers.items())
     facts: dict[str, Cell] = {
         "activation_bytes": sum(buffers.values()),

@@ -61,7 +61,7 @@ class Table:
         return "\n".join(line.rstrip() for line in padded)
 
     def html(self) -> str:
-        """For a notebook; of a long table the beginning."""
+        """Return HTML for a notebook; of a long table the first rows."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"

@@ -1,4 +1,4 @@
-"""What a network's outputs are taken for: scores of classes, values, or its own input again."""
+"""Task of a network: classification, regression or reconstruction."""
 
 from __future__ import annotations
 

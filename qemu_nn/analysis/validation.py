@@ -1,4 +1,4 @@
-"""A device held against the emulator: what its layers computed, and how long they took."""
+"""Comparison of a device with the emulator: results and times of its layers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class First:
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """What a device computed in one layer, in all samples.
+    """Result of a device in one layer, over all samples.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class LayerCheck:
 
     @property
     def same(self) -> bool:
-        """Whether all elements are equal."""
+        """True if all elements are equal."""
         return self.first is None
 
 
 @dataclass(frozen=True)
 class Validation:
-    """A device held against the emulator; validate() returns it.
+    """Comparison of a device with the emulator; validate() returns it.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Validation:
 
     @property
     def same(self) -> bool:
-        """Whether all that the device computed is equal, to the bit."""
+        """True if every result of the device is bit-exact."""
         return all(layer.same for layer in self.layers)
 
     @property
@@ -140,7 +140,7 @@ class Validation:
 
     @property
     def facts(self) -> dict[str, Cell]:
-        """What is known of the whole, by name."""
+        """Facts of the whole run, by name."""
         facts: dict[str, Cell] = {
             "network": self.network,
             "profile": self.profile,

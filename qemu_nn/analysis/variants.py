@@ -1,4 +1,4 @@
-"""Where the bits of profiles differ: layer by layer, or call by call."""
+"""Differences between profiles, by layer or by call."""
 
 from __future__ import annotations
 

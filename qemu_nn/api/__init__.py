@@ -1,1 +1,1 @@
-"""What users call, and the only place where stages meet."""
+"""Facades for users, and the only place that combines the stages."""

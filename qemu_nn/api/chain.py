@@ -118,7 +118,7 @@ class Chain:
         return ChainStream(self)
 
     def seconds(self, count: int) -> np.ndarray:
-        """When the first outputs are ready: seconds of the recording that they need.
+        """Return the latency of the first outputs: seconds of the recording that they need.
 
         Parameters
         ----------

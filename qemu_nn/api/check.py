@@ -21,7 +21,7 @@ from .network import Network, load_quantized
 
 PathLike = Union[str, Path]
 
-#: What is looked for in folders.
+#: Suffixes of model files in folders.
 _ENDINGS = (".tflite", ".pte", ".qnz")
 _DESCRIBED = "network.json"
 

@@ -41,7 +41,7 @@ SIZE = 64
 
 @dataclass(frozen=True)
 class Reading:
-    """How data are read, as every verb that takes data lets its caller say.
+    """Options for reading data, common to all functions that take data.
 
     layout: of images, where their shape does not tell. labels: as read_labels() takes them; they
     count more than those of the data. preprocessing: what raw samples become, instead of what the
@@ -60,7 +60,7 @@ class Reading:
     def of(
         cls, limit: Optional[int], index: Index, shuffle: bool, seed: int, **others: Any
     ) -> Reading:
-        """Return what a verb's keywords say."""
+        """Make options from keyword arguments."""
         return cls(**others, selection=Selection(limit, index, shuffle, seed))
 
     def check_used(self, data: Any) -> None:

@@ -28,7 +28,7 @@ from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile
 from .network import Network
 
-#: What stands for the scale of weights whose multiplier is 0.
+#: Scale of weights whose multiplier is 0.
 _SMALLEST = 1e-30
 
 
@@ -42,7 +42,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What lowers to a quantized network.
+    """Float network and formats that lower to a quantized network.
 
     graph: the device's part of the float network, with a bias in every layer; its real weights.
     layers: by their nodes in it.

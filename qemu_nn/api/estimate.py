@@ -1,4 +1,4 @@
-"""How long a network takes on a device: instructions, cycles, milliseconds."""
+"""Estimate of a network's time on a device: instructions, cycles, milliseconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Layer:
 
 
 class _Total(NamedTuple):
-    """What all layers come to, as Estimate has it."""
+    """Totals of all layers, as fields of Estimate."""
 
     instructions: int
     low: int

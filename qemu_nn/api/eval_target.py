@@ -1,4 +1,4 @@
-"""The network of an evaluation: what scores samples, beside what, and what data it takes."""
+"""The network of an evaluation: its scorers, its references, and its data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .data import Batches, Reading, batches, real_batches
 from .network import FloatNetwork, Network, load
 
 Shape = tuple[int, ...]
-#: What evaluate() takes as a network.
+#: Types that evaluate() accepts as a network.
 Given = Union[Network, FloatNetwork, NumpyLayers, str, Path]
 
 
@@ -51,12 +51,12 @@ class Subject:
 
     @property
     def recurrent(self) -> bool:
-        """Whether a sample is a sequence."""
+        """True if a sample is a sequence."""
         return isinstance(self.scorer, Device) and bool(self.scorer.host.graph.states)
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes of one sample as real numbers, of a sequence those of a step."""
+        """Bytes of one sample as floats; of a sequence, of one time step."""
         if isinstance(self.scorer, Device):
             return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
         return 4 * math.prod(self.shape)
@@ -158,7 +158,7 @@ def _own_reference(network: Network) -> Optional[Real]:
         return Real(network.reference)
     try:
         return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
-    except Error:  # a call without a meaning in real numbers
+    except Error:  # a call without a float meaning
         return None
 
 

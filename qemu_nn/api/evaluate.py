@@ -1,4 +1,4 @@
-"""How well a network does on data: its figures, and those of its float reference and of others."""
+"""Evaluation of a network on data, next to its float reference and to other networks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def evaluate(
     client: Any = None,
     workers: Optional[int] = None,
 ) -> Evaluation:
-    """Say how well a network does on data: accuracy, errors, and how near it is to its float form.
+    """Measure accuracy and errors of a network on data, and its distance to the float network.
 
     The figures are counts and sums without rounding: they are the same to the last bit for any
     number of threads and workers, and in whatever order these are done.
@@ -210,7 +210,7 @@ def places_of(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[in
 
 @dataclass(frozen=True)
 class _Job:
-    """What is computed of samples.
+    """Plan of an evaluation.
 
     columns: who scores them, and which of its outputs counts: the network itself, the reference if
     there is one, and other profiles. order: class of the data -> class of the network.
@@ -224,7 +224,7 @@ class _Job:
     order: Optional[tuple[int, ...]]
 
     def parts(self, x: Samples, y: Optional[np.ndarray]) -> Parts:
-        """Return the parts of some samples; "right": beside the labels, "like": beside another."""
+        """Return the figures of samples; "right": against labels, "like": another network."""
         whose = self.names()
         outputs = [scorer.scores(x)[name] for scorer, name in self.columns]
         shape = outputs[0].shape

@@ -37,7 +37,7 @@ def fine_tune(
     front_end: Any = None,
     progress: Optional[Progress] = None,
 ) -> Network:
-    """Train a quantized network further, at the arithmetic of its device; needs PyTorch.
+    """Train a quantized network further with the arithmetic of its device; needs PyTorch.
 
     Every step computes the device's integers, and moves real weights by straight-through gradients.
     After each epoch the network is compared with a session, element by element, on the validation

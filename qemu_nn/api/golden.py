@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..analysis.summary import Summary
     from ..firmware.golden import About, Golden, GoldenSet
 
-#: How goldens are written, and for how many inputs as a folder where the caller does not say.
+#: Formats of goldens, and the most inputs for which the default is a folder.
 FORMATS, MOST_IN_FOLDER = ("folder", "archive"), 10
 
 

@@ -21,7 +21,7 @@ _ONE = 1 << _NOISE_BITS
 
 _INPUT = "samples"
 
-#: Of features in int8: the 26 that a float model takes as its range, of 256 steps.
+#: Features of int8: the range 0..26 of float models, in 256 steps.
 _FEATURE_SCALE = 26 / 256
 
 
@@ -154,7 +154,7 @@ def _magnitudes(
     channels: int,
     band: tuple[float, float],
 ) -> str:
-    """Of a window, the magnitude of each channel."""
+    """Return the magnitude of each channel in a window."""
     low, high = band
     if not 0 <= low < high < rate / 2:
         raise Error(

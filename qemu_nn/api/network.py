@@ -81,7 +81,7 @@ class Network:
 
     @property
     def host(self) -> Host:
-        """What makes codes of real inputs and real scores of outputs: the two ends of predict()."""
+        """The conversion of floats to codes and of outputs to scores: the two ends of predict()."""
         return Host(self.graph, self.reference, self.preprocessing)
 
     @property
@@ -158,7 +158,7 @@ class Network:
         kernels: str = KERNELS[0],
         tflm: str = DEFAULT_TFLM,
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
-        """Return real inputs to real scores, with the device's bits in between.
+        """Compute float scores of float inputs, with the device's bits in between.
 
         The host prepares and rounds the inputs, Session.run() computes what the device computes,
         and the scores are what its integers stand for. Each call plans the network: for many calls

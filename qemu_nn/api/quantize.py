@@ -294,7 +294,7 @@ def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool)
             f"the device's input is {graph.input}; the host computes what comes before, as "
             "predict() does",
         )
-    # What cannot be lowered is known before any data is read.
+    # Operators that cannot be lowered are refused before any data is read.
     scheme.lower(graph, scheme.draft(graph))
     return Job(reference, graph, scheme, given, (*notes, *more), {})
 

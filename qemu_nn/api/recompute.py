@@ -1,4 +1,4 @@
-"""Golden sets held against what the network computes today."""
+"""Comparison of golden sets with the current results of the network."""
 
 from __future__ import annotations
 

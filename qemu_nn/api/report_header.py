@@ -1,4 +1,4 @@
-"""What a report says of its network and of its data: costs, and names of files."""
+"""Header of a report: files of the network and the data, and costs."""
 
 from __future__ import annotations
 

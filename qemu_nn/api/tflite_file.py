@@ -44,7 +44,7 @@ def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] =
 
 
 def _beside(graph: Graph, preprocessing: Optional[Preprocessing]) -> Optional[exporter.Beside]:
-    """Return what the file says beside the network; None for nothing."""
+    """Return the metadata of the file; None if there are none."""
     steps = None if preprocessing is None else _normalization(graph, preprocessing)
     labels = tuple(map(importer.label, graph.classes))
     if labels != graph.classes:  # a line of a file holds no such name

@@ -164,7 +164,7 @@ class TrainableNetwork(nn.Module):
         return (_powers if self._powers else _affine)(self._found, tensors, weights)
 
     def _growth(self, octaves: Tensor) -> Tensor:
-        """By which steps have grown: of powers of two by such."""
+        """Growth of the steps; by powers of two in that scheme."""
         octaves = octaves.clamp(-_MOST, _MOST)
         return torch.exp2(whole(octaves) if self._powers else octaves)
 

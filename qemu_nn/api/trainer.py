@@ -32,7 +32,7 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class _Score:
-    """How a network does on validation data. right: the share of correct classes, where labels
+    """Figures of a network on validation data. right: the share of correct classes, where labels
     are classes."""
 
     loss: float

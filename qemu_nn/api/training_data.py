@@ -15,7 +15,7 @@ from .delower import Recovered
 from .evaluate import places_of
 from .network import Network
 
-#: Of data without validation data, every so many'th sample is held back, class by class.
+#: Stride of samples held back by class, if no validation data is given.
 _HELD_BACK = 5
 
 

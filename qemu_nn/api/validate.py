@@ -62,9 +62,9 @@ def validate(
     shuffle: bool = False,
     seed: int = 0,
 ) -> Validation:
-    """Send inputs to a device that runs the network, and compare what each layer computes.
+    """Send inputs to a device that runs the network, and compare the result of each layer.
 
-    A layer that differs does not affect those behind it: its result is replaced on the device by
+    A layer that differs does not affect later layers: its result is replaced on the device by
     the right one.
 
     Parameters

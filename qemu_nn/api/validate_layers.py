@@ -1,4 +1,4 @@
-"""What a device computes, layer by layer, held against a traced session."""
+"""Comparison of a device's layers with a traced session."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from .network import Network
 #: Layers whose first difference is explained: it takes a run of every other profile.
 _EXPLAINED = 5
 
-#: What of a profile an estimate depends on, beside the core.
+#: Fields of a profile, besides the core, that an estimate depends on.
 _BUILD = ("cmsis", "rounding", "tflm")
 
-#: What is likely where nothing is recognized: the layer's inputs were right.
+#: Explanation if no cause is recognized: the layer's inputs were right.
 _ALONE = "its inputs were right, so it is this layer: weights, arguments, function or compiler"
 _UNKNOWN = "it is this layer or one before it: compare every layer"
 
 
 @dataclass
 class _Record:
-    """What is known of one layer so far. counts: of the device's counter."""
+    """Results of one layer so far. counts: of the device's counter."""
 
     elements: int = 0
     differing: int = 0
@@ -89,7 +89,7 @@ class Findings:
                 self._records[layer].counts.append(count)
 
     def _name(self, graph: Graph, trace: Mapping[str, np.ndarray]) -> None:
-        """What the export calls each layer: goldens have the names in this order."""
+        """Return the names of the layers in the export: goldens have this order."""
         if self._by_stem:
             return
         names = Names()

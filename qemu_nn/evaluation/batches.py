@@ -73,7 +73,7 @@ class Samples:
         return next(iter(self.sources.values())).name(number)
 
     def batch(self, which: Indices, first: int) -> Batch:
-        """These samples."""
+        """Return the samples with these numbers."""
         x = {name: source.take(which) for name, source in self.sources.items()}
         y = None if self.labels is None else self.labels.take(which)
         return Batch(self.take(x.get(None, x), lambda row: self.name(int(which[row]))), y, first)
@@ -102,7 +102,7 @@ class Blocks:
 
     @property
     def in_memory(self) -> bool:
-        """Whether a pickle holds samples or labels themselves."""
+        """True if a pickle holds samples or labels themselves."""
         labels = self.samples.labels
         held = [*self.samples.sources.values(), *([labels.source] if labels else [])]
         return any(isinstance(source, Held) for source in held)

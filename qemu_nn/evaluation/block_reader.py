@@ -18,7 +18,7 @@ from .batches import Batch, Batches, Blocks, Stream
 #: small, and how many blocks data are cut into before blocks grow.
 _BYTES, _MOST, _LEAST, _BLOCKS = 2**26, 2**15, 64, 128
 
-#: What errors call the sample of a row.
+#: Name of a row's sample in errors.
 Names = Callable[[int], str]
 
 
@@ -32,7 +32,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Source:
-    """Where blocks are read; None: they are Given."""
+    """Source of blocks; None: the blocks are Given."""
 
     blocks: Optional[Blocks] = None
 

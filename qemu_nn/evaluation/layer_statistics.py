@@ -75,7 +75,7 @@ class Blockwise:
 
 @dataclass
 class Run:
-    """How figures are found."""
+    """Plan of a measurement."""
 
     graph: Graph
     reference: FloatGraph
@@ -118,7 +118,7 @@ class Run:
         return Found(figures, choices, [Gauge(tensor) for tensor in self.graph.inputs])
 
     def add(self, found: Found, x: Any, labels: Optional[np.ndarray]) -> None:
-        """Some samples, and labels if there are any."""
+        """Add samples, and labels if there are any."""
         real: Arrays = dict(each_tensor(self.ordered, x))
         device = {
             t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in self.graph.inputs

@@ -1,4 +1,4 @@
-"""Samples of a user's data as a network takes them: real numbers, or its integers."""
+"""Conversion of a user's samples to inputs of a network: floats, or its integers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ..runtime.samples import shaped
 
 Shape = tuple[int, ...]
 
-#: What errors call the sample of a row.
+#: Name of a row's sample in errors.
 Name = Callable[[int], str]
 
 
 class Take:
-    """What samples become; it pickles.
+    """The conversion of samples; it pickles.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Take:
 
     @property
     def copies(self) -> bool:
-        """Whether features become the network's integers byte for byte, as firmware copies them."""
+        """True if features become the network's integers byte for byte, as firmware copies them."""
         return False
 
     def of_layout(self, given: Optional[str]) -> Take:
@@ -91,7 +91,7 @@ class Arrange(Take):
 
     @property
     def copies(self) -> bool:
-        """Whether integers of the network's type are its own."""
+        """True if integers of the network's type are codes."""
         return self.own is not None
 
     def of_layout(self, given: Optional[str]) -> Arrange:
@@ -163,12 +163,12 @@ class Coded(Take):
 
     @property
     def preprocessing(self) -> Optional[Preprocessing]:
-        """What raw samples become."""
+        """Preprocessing of raw samples."""
         return self.host.preprocessing
 
     @property
     def copies(self) -> bool:
-        """Whether the network knows no real numbers but those that its integers stand for."""
+        """True if the network has no floats other than the values of its integers."""
         return self.host.reference is None
 
     def blind(self) -> Coded:
@@ -222,7 +222,7 @@ def expect_finite(x: Any, name: Name) -> None:
 
 
 def no_axis(x: np.ndarray) -> Error:
-    """Of data that are one sample and not several."""
+    """Raise Error for data that are one sample instead of a batch."""
     return Error(
         f"the data must have an axis of samples in front: for one sample give {[1, *x.shape]}"
     )

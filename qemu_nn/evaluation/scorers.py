@@ -1,4 +1,4 @@
-"""What scores samples: a network on a device, a float network, the chip's layers; alike to use."""
+"""Scorers of samples with one interface: a network on a device, a float network, the NPU."""
 
 from __future__ import annotations
 

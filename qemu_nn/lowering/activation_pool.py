@@ -20,7 +20,7 @@ _S8_POOLS = {"max": "max_pool", "average": "avgpool"}
 
 
 def pool(site: Site, operator: Pool) -> None:
-    """The q7 pooling where it computes exactly this, else the s8 or s16 one of CMSIS 5.9.0."""
+    """Append the q7 pooling if it is exact, else the s8 or s16 pooling of CMSIS 5.9.0."""
     if operator.kind == "average" and operator.count_pads and any(operator.pads):
         raise ModelError("some of its windows count padding and others end at the border")
     pairs = geometry(site, operator)
@@ -68,7 +68,7 @@ def relu(site: Site, operator: Relu) -> None:
 
 
 def clip(site: Site, operator: Clip) -> None:
-    """Both limits, by sums that saturate there and are then undone."""
+    """Append sums that saturate at both limits, and their inverse."""
     most = 2 ** (site.formats.bits - 1)
     low = _integer(operator.low, site.fracs[0]) + most
     high = most - 1 - _integer(operator.high, site.fracs[0])
@@ -83,7 +83,7 @@ def _cap(above: int) -> list[int]:
 
 
 def _add(site: Site, offsets: list[int]) -> None:
-    """One saturating sum after the other."""
+    """Append one saturating sum after the other."""
     for index, offset in enumerate(offsets, 1):
         part = f"clip{index}" if index < len(offsets) else ""
         params = {"offset": offset, "blockSize": _size(site)}

@@ -44,7 +44,7 @@ def is_square(pairs: Pairs) -> bool:
 def _unchecked_inside(pairs: Pairs) -> bool:
     """True if the windows that the fast q7 functions do not check on the DSP path lie inside.
 
-    Behind a frame as thick as the padding they check nothing (csrc/q/convolve.h).
+    After a frame as thick as the padding they check nothing (csrc/q/convolve.h).
     """
     return all(
         (out - 1 - padding) * stride - padding + kernel <= size
@@ -53,7 +53,7 @@ def _unchecked_inside(pairs: Pairs) -> bool:
 
 
 def convolve(site: Site, conv: Conv) -> None:
-    """One of the convolutions, the fastest on the device first."""
+    """Append the fastest convolution of the device that takes the layer."""
     if min(conv.pads[:2]) < 0:
         raise ModelError(f"its pads {conv.pads} crop the input, which no function does")
     pairs = geometry(site, conv)
@@ -98,7 +98,7 @@ def _candidates(site: Site, conv: Conv, pairs: Pairs) -> list[tuple[str, bool]]:
 
 
 def fully_connected(site: Site, dense: Dense) -> None:
-    """A fully connected layer, from interleaved weights unless the plain function is asked for."""
+    """Append a fully connected layer, of interleaved weights unless the plain function is named."""
     rows, columns = dense.weights.shape
     if max(rows, columns) > 65535 or math.prod(site.shapes[0]) != columns:
         raise ModelError(f"its function takes up to 65535 rows and columns, not {rows} x {columns}")

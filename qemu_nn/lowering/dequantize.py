@@ -77,7 +77,7 @@ class _Made:
         return name if self.shapes[name] == shape else self.put(to, Reshape(shape), (name,))
 
     def add(self, node: Node) -> None:
-        """One more call."""
+        """Append a call."""
         if node.function.meaning is None:
             raise ModelError(f"{node.function.name} is not known in real numbers")
         meant = node.function.meaning(self._given(node))

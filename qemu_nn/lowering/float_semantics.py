@@ -1,4 +1,4 @@
-"""What calls stand for: operators of the float network, and the real arrays of their integers."""
+"""Float semantics of calls: operators of the float network, and float arrays of integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .prepare_s8 import prepare_s8
 
 @dataclass(frozen=True)
 class Meaning:
-    """What one call computes: an operator, and activations behind it, which leave low .. high."""
+    """Float semantics of one call: an operator, and activations after it with range low .. high."""
 
     operator: Operator
     activations: tuple[Operator, ...] = ()
@@ -50,7 +50,7 @@ class Counterpart:
 
 
 def stranger(graph: Graph) -> Error:
-    """Of a float network that is not the one that a network was quantized from."""
+    """Error for a float network that is not the source of a quantized network."""
     return Error(f"the float reference of {graph.name} is another network: quantize it again")
 
 

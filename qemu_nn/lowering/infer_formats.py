@@ -1,4 +1,4 @@
-"""Formats of integers that a file does not say: what its multipliers and offsets allow.
+"""Inference of formats that a file does not contain, from multipliers and offsets.
 
 An ExecuTorch program holds ratios of scales alone. Where they leave one open, a layer's output has
 that of its input, which changes no difference to real numbers but its unit.
@@ -22,7 +22,7 @@ _SAME = (
     *("maximum", "minimum", "relu", "resize_nearest", "reshape"),
 )
 
-#: What softmax's multiplier counts in: 2^-26 of a scale; what its output is.
+#: Unit of softmax's multiplier, 2^-26 of a scale, and its output's scale.
 _SOFTMAX_BITS, _SOFTMAX_SCALE = 26, math.log2(1 / 256)
 
 #: The scale of an input of which nothing is said, and the largest of any.
@@ -50,7 +50,7 @@ def _is_open(tensor: Tensor) -> bool:
 
 @dataclass
 class _Found:
-    """What is known: base-2 logarithms of scales, and zero points."""
+    """Known formats: base-2 logarithms of scales, and zero points."""
 
     graph: Graph
     scales: dict[str, float] = field(default_factory=dict)

@@ -78,7 +78,7 @@ class Site(AnySite):
 
     @property
     def suffix(self) -> str:
-        """What Arm's function names end in."""
+        """Suffixes of Arm's function names."""
         return "q7" if self.formats.bits == 8 else "q15"
 
     def call(

@@ -54,7 +54,7 @@ def _all_wide(graph: FloatGraph, name: str, wide: Collection[str]) -> bool:
 
 
 def _choosing(graph: FloatGraph, name: str) -> set[str]:
-    """Return the next nodes behind a tensor that choose."""
+    """Return the next nodes after a tensor that choose."""
     found: set[str] = set()
     for reader in graph.readers(name):
         found |= {reader.name} if chooses(reader.operator) else _choosing(graph, reader.name)

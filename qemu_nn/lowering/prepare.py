@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Affine, Conv, Dense, Pool, Reshape, Softmax, Transpose
 
-#: Operators in front of a network that the host applies before it rounds the input.
+#: Operators at the start of a network that the host applies before it rounds the input.
 _HOST = (Affine, Transpose)
 
 
@@ -105,7 +105,7 @@ def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
 def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
     """Return an average that counts its padding, as a depthwise convolution of equal weights.
 
-    Without padding it becomes a Pool that counts none; where windows end behind the padding, the
+    Without padding it becomes a Pool that counts none; where windows end beyond the padding, the
     divisor varies and the Pool stays as it is.
     """
     shape = graph.shapes[node.inputs[0]]

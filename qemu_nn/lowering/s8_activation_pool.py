@@ -31,7 +31,7 @@ _PIXEL_PADS = {"pad_h": 0, "pad_w": 0}
 
 
 def rectify(site: S8Site, operator: Relu | Clip) -> None:
-    """An activation that no other call clamps: the maximum of one element, which can clamp."""
+    """Append an activation that no call clamps: the maximum of one element, with a clamp."""
     if isinstance(operator, Relu) and operator.slope:
         _leaky(site, operator)
         return
@@ -60,7 +60,7 @@ def _leaky(site: S8Site, operator: Relu) -> None:
 
 
 def rescale(site: S8Site, operator: Rescale) -> None:
-    """The same values in another format, perhaps of another type."""
+    """Append a conversion to another format, perhaps of another type."""
     source, output = site.formats
     before = SUFFIXES[source.dtype]
     multiplier, shift = site.scaling(source.scale / output.scale)

@@ -44,7 +44,7 @@ class S8Site(AnySite):
 
     @property
     def wide(self) -> bool:
-        """Whether activations have 16 bits."""
+        """True if activations have 16 bits."""
         return self.output.dtype == "int16"
 
     @property

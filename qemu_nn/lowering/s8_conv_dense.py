@@ -31,7 +31,7 @@ _POOLS = {"max": "arm_max_pool", "average": "arm_avgpool"}
 
 
 def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
-    """Return the arguments that say where windows lie; they imply the padding behind the image."""
+    """Return the arguments that say where windows lie; they imply the padding after the image."""
     if min(window.pads[:2]) < 0:
         raise ModelError(f"its pads {window.pads} crop the input, which no function does")
     steps = window.dilation if isinstance(window, Conv) else (1, 1)
@@ -52,7 +52,7 @@ def _offsets(site: S8Site) -> dict[str, int]:
 
 
 def convolve(site: S8Site, conv: Conv) -> None:
-    """A depthwise convolution, or one in any number of groups."""
+    """Append a depthwise convolution, or one in any number of groups."""
     channels, out = site.image()[2], len(conv.weights)
     weights = _integers(site, conv.weights)
     rows = _per_channel(site, conv.bias, out)
@@ -70,7 +70,7 @@ def convolve(site: S8Site, conv: Conv) -> None:
 
 
 def fully_connected(site: S8Site, dense: Dense) -> None:
-    """A fully connected layer with one scale for all weights, or one for each row."""
+    """Append a fully connected layer with one scale for all weights, or one for each row."""
     rows, columns = dense.weights.shape
     assert site.scales is not None
     each = site.scales.size > 1

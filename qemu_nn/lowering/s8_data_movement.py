@@ -54,7 +54,7 @@ def concatenate(site: S8Site, operator: Concat) -> None:
 
 
 def slice_axis(site: S8Site, operator: Slice) -> None:
-    """A slice of one axis."""
+    """Append a slice of one axis."""
     site.same_formats()
     shape, whole = site.shapes
     if len(shape) > _SLICED:
@@ -93,7 +93,7 @@ def transpose(site: S8Site, operator: Transpose) -> None:
 
 
 def shuffle(site: S8Site, operator: Shuffle) -> None:
-    """The channels [groups, n] become [n, groups]."""
+    """Append a shuffle of channels from [groups, n] to [n, groups]."""
     shape, axis = site.shapes[0], operator.axis
     parts = (operator.groups, shape[axis] // operator.groups)
     order = list(range(len(shape) + 1))
@@ -102,9 +102,9 @@ def shuffle(site: S8Site, operator: Shuffle) -> None:
 
 
 def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
-    """A transposition of `shape` by `order`, with as few axes as it takes.
+    """Append a transposition of `shape` by `order`, with as few axes as possible.
 
-    Axes of one element are left out, and axes that stay side by side become one.
+    Axes of one element are left out, and axes that stay adjacent become one.
     """
     site.same_formats()
     runs: list[list[int]] = []
@@ -137,7 +137,7 @@ def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
 
 
 def _move(site: S8Site, split: Sequence[int], permutation: Sequence[int]) -> None:
-    """A transposition of up to six axes, of 16 bits."""
+    """Append a transposition of up to six axes, of 16 bits."""
     missing = _MOVED - len(split)
     if missing < 0:
         raise ModelError(f"its function takes up to {_MOVED} axes, but the shape is {list(split)}")

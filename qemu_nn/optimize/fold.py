@@ -115,7 +115,7 @@ def _into_before(
 def _into_behind(
     node: FloatNode, affine: Affine, reader: FloatNode, graph: FloatGraph
 ) -> Optional[list[FloatNode]]:
-    """Return the reader with the Affine in it, or the Affine behind a reshape."""
+    """Return the reader with the Affine in it, or the Affine after a reshape."""
     operator, shape = reader.operator, graph.shapes[node.name]
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Reshape):

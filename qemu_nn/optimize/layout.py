@@ -46,7 +46,7 @@ _UNARY = (Identity, Relu, Clip, Sigmoid, Tanh)
 
 @dataclass(frozen=True)
 class _Stored:
-    """How a tensor of the file is stored: tensor `name` is its transposition by `order`.
+    """Storage of a tensor of the file: tensor `name` is its transposition by `order`.
 
     flat: the tensor is a vector, stored as the image of this shape, transposed and then flattened.
     """
@@ -59,7 +59,7 @@ class _Stored:
 def channels_last(graph: FloatGraph) -> FloatGraph:
     """Return the same network on images NHWC; outputs that are images become NHWC too.
 
-    Where an image is flattened, the columns of the fully connected layer behind it are reordered;
+    Where an image is flattened, the columns of the fully connected layer after it are reordered;
     a transposition stays only where something else reads the vector. A signal is an image of one
     row, whose steps come before its channels. Outputs that are no images keep their order of axes.
     """
@@ -91,7 +91,7 @@ class _Rewriting:
         return replace(self.old, shape=shape, layout=layout, nodes=tuple(self.nodes))
 
     def _show(self, name: str) -> None:
-        """An output under its name, in the order of the file or with its channels last."""
+        """Store an output under its name, in the order of the file or with channels last."""
         held, shape = self.held[name], self.old.shapes[name]
         if held.order in (tuple(range(len(shape))), _NHWC):
             if held.name != name:  # an alias of another tensor
@@ -167,7 +167,7 @@ class _Rewriting:
         return name
 
     def _transpose(self, node: FloatNode, operator: Transpose, first: _Stored) -> _Stored:
-        """No element moves: the same stored tensor, read in another order."""
+        """Reuse the stored tensor in another order, without moving an element."""
         if first.flat is not None:
             return self._add(node, operator, first.order)
         order = tuple(operator.order.index(axis) for axis in first.order)
@@ -260,7 +260,7 @@ def _carried(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
 
 
 def _elements(held: Shape) -> np.ndarray:
-    """For each element of a flattened image [h, w, c]: its index in the image [c, h, w]."""
+    """Return, for each element of a flattened image [h, w, c], its index in [c, h, w]."""
     height, width, channels = held
     return np.arange(math.prod(held)).reshape(channels, height, width).transpose(1, 2, 0).ravel()
 

@@ -1,4 +1,4 @@
-"""What a network may take of a device: flash, memory, cycles."""
+"""Budgets of a network on a device: flash, memory, cycles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Budget:
 
     @property
     def widens(self) -> bool:
-        """Whether layers get as many bits as it lets them, and not only as few as it asks for."""
+        """True if layers get as many bits as the budget allows, not as few as it requires."""
         return bool({"ram", "cycles"} & self.limits.keys())
 
     def cost(self, name: str, graph: Graph) -> int:
@@ -59,7 +59,7 @@ class Budget:
             return [*(self.cost(name, graph) for name in WORDS if name != "cycles"), None]
 
     def excess(self, graph: Graph) -> float:
-        """By how much a network takes more, in shares of the limits, added up; 0 where it fits."""
+        """Return the sum of the excesses in shares of their limits; 0 if the network fits."""
         return sum(max(0.0, c / self.limits[n] - 1) for n, c in self.costs(graph).items())
 
 

@@ -37,7 +37,7 @@ class Plan:
     progress: Optional[Progress] = None
 
     def turns(self, turns: Iterable) -> Iterator:
-        """Those turns that there is time for."""
+        """Yield items until the time is up."""
         for turn in self.progress(turns) if self.progress else turns:
             if time.monotonic() >= self.until:
                 return
@@ -45,7 +45,7 @@ class Plan:
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
+        """True if the time is up."""
         return time.monotonic() >= self.until
 
 
@@ -78,14 +78,14 @@ class Trial:
         )
 
     def scored(self) -> Graph:
-        """Return the calls up to the scores, without a softmax behind them."""
+        """Return the calls up to the scores, without a softmax after them."""
         graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
         return self.job.scheme.lower(graph, self.formats)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """How close a trial's scores are to the float network's, on inputs x.
+    """Judge of a trial: distance of its scores to the float network's, on inputs x.
 
     scores: the float network's, by output. budget: what a network may take at most.
     """

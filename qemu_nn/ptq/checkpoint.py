@@ -1,4 +1,4 @@
-"""What steps have made of a network so far, in a file, so that an interrupted run can go on.
+"""Checkpoints of the quantization pipeline, so that an interrupted run can continue.
 
 The file is a zip: steps.json, the float network where a step has changed it (float.json and its
 arrays), and the parameters of its layers where a step holds them on grids.
@@ -30,7 +30,7 @@ from .format_search import Job
 from .schemes import Scheme
 
 _STATE, _VERSION = "steps.json", 1
-#: What lowering makes of formats that do not fit together.
+#: Exceptions of lowering for formats that do not fit together.
 _UNFIT = (ValueError, TypeError, LookupError, ArithmeticError, AssertionError)
 #: The most bits that a format is away from 1.
 _FARTHEST = 128
@@ -55,7 +55,7 @@ class State:
 
 @dataclass(frozen=True)
 class Record:
-    """Where the states of a job are kept, if anywhere; formats: its first ones; key: what is done
+    """File of the states of a job, if any; formats: its first ones; key: what is done
     with which network and data."""
 
     path: Optional[Path]

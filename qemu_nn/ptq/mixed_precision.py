@@ -1,4 +1,4 @@
-"""Which layers get 4, 8 or 16 bits, so that a network keeps within a budget."""
+"""Mixed precision: 4, 8 or 16 bits by layer, within a budget."""
 
 from __future__ import annotations
 
@@ -262,5 +262,5 @@ def _rank(noise: Optional[float], saved: float) -> tuple[bool, float]:
 
 
 def _noise(ratio: float) -> float:
-    """Of a signal-to-noise ratio in decibels."""
+    """Convert a signal-to-noise ratio in decibels."""
     return 10.0 ** (-ratio / 10)

@@ -30,7 +30,7 @@ from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 #: Name -> release of CMSIS that has its functions, where the user names none.
 SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
 
-#: The method for activations that quantize.py implements, beside the policies.
+#: Method for activations that quantize.py implements, besides the policies.
 _SEARCH = ("search",)
 
 #: Formats that the user gives: layer -> role -> fraction bits, or a range.
@@ -79,7 +79,7 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def methods(self) -> tuple[Union[str, float], Union[str, float]]:
-        """What with_methods() takes."""
+        """Methods that with_methods() takes."""
 
     def by_rows(self, graph: FloatGraph) -> Scheme:
         """Return the same scheme with a scale for each row of fully connected layers that can have

@@ -1,4 +1,4 @@
-"""The float network in a model file (.qnz): float.json, and its arrays beside it.
+"""The float network in a model file (.qnz): float.json, and its arrays.
 
 Operators are written field by field: numbers and tuples as JSON, floats as hexadecimal text
 (exact, infinity too), arrays as {"array": n} for the entry floats/<n>.npy.

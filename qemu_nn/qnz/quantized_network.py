@@ -111,7 +111,7 @@ def graph_from_fields(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph
 
 
 def inputs_of(fields: Fields) -> list[Fields]:
-    """Those of the network; a file calls it `input` where there is one."""
+    """Return the network's inputs; a file names a single one `input`."""
     return [fields.object("input")] if "input" in fields else fields.objects("inputs")
 
 

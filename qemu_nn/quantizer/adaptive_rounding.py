@@ -9,7 +9,7 @@ import numpy as np
 from .grid import Grid
 from .im2col import Weighted, matrix, with_matrix
 
-#: What is added to the squares of every tap, as a share of their mean, beside taps / rows: it keeps
+#: Regularization of every tap's squares, as a share of their mean, besides taps / rows: it keeps
 #: weights near the real ones where the data say little.
 _DAMPING = 0.01
 #: The most passes over the weights after the first rounding; each ends where none changes.
@@ -18,7 +18,7 @@ _PASSES = 8
 
 @dataclass(frozen=True)
 class Sums:
-    """What data say of a layer's sums: the products of its inputs [groups, taps + 1, taps + 1], and
+    """Statistics of a layer's sums: the products of its inputs [groups, taps + 1, taps + 1], and
     of these with what the sums should be [groups, taps + 1, out / groups]; the last tap is the
     bias, whose input is 1. count: how many rows."""
 
@@ -103,7 +103,7 @@ def _fed_back(
 def _least(
     products: np.ndarray, target: np.ndarray, steps: np.ndarray, *choices: np.ndarray
 ) -> np.ndarray:
-    """Of integers, for every output channel those of the least error."""
+    """Choose, for every output channel, the integers with the smallest error."""
     errors = []
     for chosen in choices:
         away = chosen * steps - target

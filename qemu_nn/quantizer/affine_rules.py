@@ -1,4 +1,4 @@
-"""What each operator asks of the formats around it, with a scale and a zero point for each tensor.
+"""Requirements of each operator on affine formats: a scale and a zero point for each tensor.
 
 Most functions rescale their output, so fewer tensors share a format than with powers of two.
 These are the rules of TensorFlow Lite.

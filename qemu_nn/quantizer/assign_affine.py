@@ -37,7 +37,7 @@ _INPUT = {"int8": 255, "int16": 32768}
 _SMALLEST = 1e-30
 #: The least factor from products to outputs; a function takes smaller ones as 0.
 _LEAST_FACTOR = 2.0**-32
-#: How often scales are doubled so that a bias fits: more would leave float32.
+#: Most doublings of scales for a bias to fit: more would overflow float32.
 _OCTAVES = 128
 
 
@@ -82,7 +82,7 @@ def assign_affine_formats(
     narrow: Collection[str] = (),
 ) -> AffineFormats:
     """Return formats by the methods, in which the sums of every layer fit; the input has the type
-    of activations', and what is behind it, too, up to a Rescale to another.
+    of activations', and so have the tensors after it, up to a Rescale to another type.
 
     statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
     scale for each row; those of convolutions always have one for each output channel. narrow:

@@ -14,7 +14,7 @@ from .grid import Grid
 
 #: A channel that an activation cuts off nearly always moves as if so much of it passed.
 _LEAST_PASSING = 0.05
-#: How often a layer is corrected, as an activation hides a part of each correction.
+#: Iterations per layer: an activation hides a part of each correction.
 _TURNS = 3
 
 #: Name of a tensor -> its real values [n, ...].
@@ -58,7 +58,7 @@ def corrected(
 
 
 def _means(values: np.ndarray) -> np.ndarray:
-    """Of every channel, the last axis."""
+    """Return the mean of every channel, the last axis."""
     result: np.ndarray = values.reshape(-1, values.shape[-1]).mean(0, dtype=np.float64)
     return result
 

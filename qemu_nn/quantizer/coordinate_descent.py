@@ -29,7 +29,7 @@ _SHARES = 0.5 ** np.arange(5)
 
 @dataclass(frozen=True)
 class Goal:
-    """Inputs in real numbers [N, ...], and the scores [N, values] that they should give, by tensor.
+    """Float inputs [N, ...], and the scores [N, values] that they should give, by tensor.
 
     lower: a network, or a part of it, to calls for `profile`, in formats held fixed.
     """
@@ -142,7 +142,7 @@ class _Codes:
     high: np.ndarray
 
     def moved(self, column: int, moves: np.ndarray) -> _Codes:
-        """With those of a column moved by [out] or [1], as far as the grid goes."""
+        """Move the weights of a column by [out] or [1], within the grid."""
         integers, low, high = self.integers.copy(), self.low[column], self.high[column]
         integers[:, column] = np.clip(integers[:, column] + moves, low, high)
         return replace(self, integers=integers)
@@ -210,7 +210,7 @@ def descended(
 
 def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
     """Return how many products a pass over the weights takes: of the layer for each column of them,
-    and of those behind it for each weight.
+    and of the layers after it for each weight.
     """
     calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
     products = dict.fromkeys(("own", "behind"), 0.0)
@@ -225,7 +225,7 @@ def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
 
 
 def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
-    """With the moves of those channels that bring scores nearer."""
+    """Apply the moves of the channels that bring scores nearer."""
     outputs = at.outputs(tried.layer(layer))
     channels = np.flatnonzero((outputs != now.outputs).reshape(-1, outputs.shape[-1]).any(0))
     most = max(1, _BYTES // outputs.nbytes)

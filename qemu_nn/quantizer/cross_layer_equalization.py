@@ -1,4 +1,4 @@
-"""Scales channels between layers, so that they use one format alike; real numbers stay the same."""
+"""Cross-layer equalization: scale channels between layers to use one format equally."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..operators.base import Shape
 
 #: Magnitudes below this share of the largest one count as so large: dead channels stay as they are.
 _SMALLEST = 1e-4
-#: How much a channel is scaled at most.
+#: Largest scale of a channel.
 _MOST = 2.0**8
-#: How full a power of two gets: an eighth is left for larger values of other data.
+#: Share of a power of two to fill; an eighth remains for larger values of unseen data.
 _FULL = 0.875
-#: How often all groups are scaled in turn, as each changes the weights of its neighbours.
+#: Passes over all groups, because each group changes the weights of its neighbours.
 _SWEEPS = 3
 
 
 @dataclass(frozen=True)
 class Strength:
-    """How channels are scaled: by reading^a / (values^b * writing^c), of largest magnitudes.
+    """Exponents of channels' scales: reading^a / (values^b * writing^c), of largest magnitudes.
 
     reading, writing: of the weights that read and write a channel; values: of its activations.
     """

@@ -1,4 +1,4 @@
-"""Which activations are fused into the call before them: those that only clamp its output."""
+"""Fusion of activations that only clamp into the call before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real numbers that the weights and biases of a layer can be, its formats held fixed."""
+"""Grid of values that the weights and biases of a layer can have, with its formats fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves constants of channels through activations into the biases of the layers behind them."""
+"""High-bias absorption: move constants of channels through activations into later biases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..operators import (
     Shape,
 )
 
-#: What is moved -> its share of what the data allow where activations bend. The less, the more
+#: Moved constant -> its share of the limit that the data allow at activations. The less, the more
 #: other data it fits; the first computes the same on all data.
 SHARES = {
     "channels centred where no activation is": 0.0,
@@ -35,7 +35,7 @@ SHARES = {
 
 @dataclass(frozen=True)
 class _Behind:
-    """What is behind a layer, up to the next ones.
+    """The tensors after a layer, up to the next layers.
 
     tensors: those whose values move with its bias. readers: the layers that read them. bends: what
     activations read, and between which values each of them leaves it as it is.
@@ -83,7 +83,7 @@ def absorbed(
 
 
 def _behind(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
-    """None where a constant would come out of something else than a layer."""
+    """Return None if the constant would reach an output or an unsupported operator."""
     if not isinstance(node.operator, (Conv, Dense)):
         return None
     tensors, readers, bends = [node.name], [], []

@@ -45,7 +45,7 @@ def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
 
 
 def _spread(count: int, most: int) -> np.ndarray:
-    """So many of `count` indices, evenly, but in step with no axis."""
+    """Choose evenly spread indices below `count` that are in step with no axis."""
     if count <= most:
         return np.arange(count)
     return np.unique((np.arange(most) * (count / most)).astype(np.int64))

@@ -30,7 +30,7 @@ from .cross_layer_equalization import (
     largest_weights,
 )
 
-#: How many more channels a tensor gets, rounded up, and how many more are too many for a small one.
+#: Share of additional channels of a tensor, rounded up, and the limit for a small one.
 SHARES = (0.02, 0.05)
 _LARGE = 0.25
 #: Copies have to bring the largest channel down to so much of what it was.
@@ -41,7 +41,7 @@ _TOGETHER = 4
 
 @dataclass(frozen=True)
 class Way:
-    """What copies share: values (1), or the weights that read them (0), or the roots of both."""
+    """Quantity that copies divide: values (1), weights that read them (0), or the roots of both."""
 
     name: str
     values: float
@@ -52,7 +52,7 @@ WAYS = (Way("weights", 0.0), Way("values", 1.0), Way("weights and values", 0.5))
 
 @dataclass(frozen=True)
 class _Split:
-    """How many copies each channel gets."""
+    """Number of copies of each channel."""
 
     channels: int
     copies: np.ndarray

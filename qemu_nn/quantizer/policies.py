@@ -1,4 +1,4 @@
-"""How to choose between formats: functions (statistics, bits) -> fraction bits."""
+"""Policies for formats: functions (statistics, bits) -> fraction bits."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Policy = Callable[[Statistics, int], int]
 
 
 class Grid(NamedTuple):
-    """What a format can represent: multiples of `step`, from `low` to `high`."""
+    """Values of a format: multiples of `step`, from `low` to `high`."""
 
     step: float
     low: float
     high: float
 
 
-#: What rounding and saturating cost by some measure: of a histogram, on a grid.
+#: Cost of rounding and saturation by some measure: of a histogram, on a grid.
 Loss = Callable[[Filled, Grid], float]
 
 
-#: How many formats a policy considers: that of the whole range, and up to 3 integer bits fewer.
+#: Number of formats that a policy considers: the whole range, and up to 3 integer bits fewer.
 _SPAN = 4
 
 

@@ -1,4 +1,4 @@
-"""How to choose the range that an affine format holds: the methods of policies.py on real ends."""
+"""Ranges of affine formats, by the methods of policies.py on float bounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Ranges:
 
     @property
     def method(self) -> Union[str, float]:
-        """What ranges() makes it of."""
+        """Statistics that ranges() reads."""
         if self.loss is None and self.percent != 100:
             return self.percent
         return next(name for name, loss in _LOSSES.items() if loss is self.loss)

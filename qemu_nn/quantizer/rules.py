@@ -1,4 +1,4 @@
-"""What each operator asks of the formats around it, on devices that scale by powers of two."""
+"""Requirements of each operator on formats with powers of two as scales."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .fusion import bounds
 
 @dataclass(frozen=True)
 class Rule:
-    """What an operator asks of the formats of its tensors.
+    """Requirements of an operator on the formats of its tensors.
 
     same_format: the output has the format of the inputs, because the function cannot shift.
     passes: saturating the input is saturating the output, so that only the range of the output

@@ -20,7 +20,7 @@ Variable = tuple[str, str, int]
 #: Layer -> role -> fraction bits, as assign_formats() takes them.
 Given = dict[str, dict[str, int]]
 
-#: How often each variable is decided.
+#: Number of decisions per variable.
 _ROUNDS = 2
 
 _STATE_LIMIT = 16 * files.MEGABYTE
@@ -28,7 +28,7 @@ _STATE_LIMIT = 16 * files.MEGABYTE
 
 @dataclass(frozen=True, order=True)
 class Score:
-    """How well a network does: accuracy first (0 without labels), then -error.
+    """Score of a network: accuracy first (0 without labels), then -error.
 
     closeness: minus the error of the scores against the float network's, relative to these and
     averaged over samples, so that each counts alike.
@@ -40,7 +40,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Search:
-    """What to try.
+    """Options of the search.
 
     span: the most integer bits that a format loses. goal: the float network's accuracy; the search
     ends at most `tolerance` below it, or tries everything if it is None. threads: candidates that
@@ -64,9 +64,9 @@ def search(
     how: Search,
     progress: Callable[[Iterable[Variable]], Iterable[Variable]] = iter,
 ) -> Given:
-    """`given`, with the formats that score better than those of the policy.
+    """Return `given` with the formats that score better than the policy's formats.
 
-    score: how well the network does with these formats; it raises Error where no device has them.
+    score: the network's score with these formats; it raises Error where no device has them.
     Each variable is decided in order, with the others as they are; then all once more, because a
     narrow range may help only when its neighbours are narrow too.
     """

@@ -25,13 +25,13 @@ from .outlier_channel_splitting import WAYS, split
 #: Rows that a layer is rounded by at most, and bytes of them.
 _ROWS, _BYTES = 1 << 15, 1 << 28
 
-#: What ends a loop over layers when the time is up.
+#: Wrapper of an iterable that stops at the deadline.
 Turns = Callable[[Iterable], Iterable]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of a network before its formats are assigned.
+    """Statistics of a network before its formats are assigned.
 
     ends: tensor -> the lowest and the highest value [2, n] of each element of its last axis. fixed:
     layers whose formats are given, which stay as they are. powers: whether scales are powers of
@@ -80,7 +80,7 @@ class Assigning:
 
 @dataclass(frozen=True)
 class Held:
-    """What a step needs while formats are held fixed.
+    """Context of a step with fixed formats.
 
     formats: theirs. graph: the network of real weights. real: its values. measure: runs a network
     of parameters on the grids on the same data, exactly, and gives its real values. turns: wraps
