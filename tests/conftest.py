@@ -1,6 +1,7 @@
-"""How hypothesis runs here: the same examples every time, and whatever fails can be run again; many
-times as many others with --hypothesis-profile=long. And the C core as tests of instructions that
-this host lacks want it."""
+"""Settings of hypothesis and of the garbage collector, and fixtures of all tests.
+
+Examples are the same in each run, and --hypothesis-profile=long draws 16 times as many.
+"""
 
 import gc
 
@@ -11,7 +12,7 @@ from modelled import MODELS, compile_all
 
 from qemu_nn.importers import hdf5, hdf5_child
 
-gc.set_threshold(100_000)  # thousands of tests are no garbage
+gc.set_threshold(100_000)  # thousands of tests remain in memory
 
 HOW = {"deadline": None, "print_blob": True, "report_multiple_bugs": False}
 SLOW_HOST = [HealthCheck.too_slow]
@@ -24,7 +25,7 @@ settings.load_profile("same")
 
 @pytest.fixture
 def hdf5_here(monkeypatch):
-    """HDF5 files are read in this process: to start another takes longer than most tests."""
+    """Read HDF5 files in this process: a second process takes longer to start than most tests."""
 
     def answered(asked, answered, timeout):
         asked.readline()  # limits
@@ -36,14 +37,14 @@ def hdf5_here(monkeypatch):
 
 @pytest.fixture(scope="session")
 def modelled(tmp_path_factory):
-    """A folder with an object of each C file, its foreign instructions exchanged for others."""
+    """Return a folder with an object of each C file; a model replaces foreign instructions."""
     folder = tmp_path_factory.mktemp("modelled")
     compile_all(folder, *MODELS, "-O1")
     return folder
 
 
 def pytest_collection_finish():
-    """What was collected stays: the garbage collector need not look at it again and again."""
+    """Exclude the collected tests from garbage collection."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""What runs of files and folders, and all reasons for what does not."""
+"""Checks of files and folders: the networks that run, and every reason against the others."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What two networks differ in is told layer by layer, with how much."""
+"""Differences between two networks, layer by layer, with their sizes."""
 
 import json
 from dataclasses import replace

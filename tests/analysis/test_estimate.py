@@ -1,4 +1,4 @@
-"""How long networks take on a device: totals of real firmware, and what is said of them."""
+"""Estimated time of networks on a device: totals of real firmware, and the report."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is said of a network's memory is the exported firmware's, to the byte, everywhere."""
+"""Every report of a network's memory has the bytes of the exported firmware."""
 
 import re
 import warnings

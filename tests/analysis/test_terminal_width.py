@@ -1,4 +1,4 @@
-"""What info prints fits a terminal, with names that stay unique."""
+"""The output of info fits a terminal, and shortened names remain unique."""
 
 import json
 

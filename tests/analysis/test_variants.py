@@ -1,4 +1,4 @@
-"""Where profiles part is found by layer, count, largest difference and first element."""
+"""Differences between profiles: layer, count, largest difference and first element."""
 
 import json
 

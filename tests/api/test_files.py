@@ -1,4 +1,4 @@
-"""What is read is a regular file; what replaces a file keeps its mode and the links to it."""
+"""Only regular files are read; a replaced file keeps its mode and the links to it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Inputs from the user's files: one or several, real numbers, sequences."""
+"""Inputs from the user's files: one or several, floats, sequences."""
 
 import json
 from pathlib import Path

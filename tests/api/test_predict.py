@@ -1,4 +1,4 @@
-"""Real numbers in, real scores out: run() between the two halves of the host's part."""
+"""Prediction from floats to float scores: run() between the two steps of the host."""
 
 import json
 import pickle

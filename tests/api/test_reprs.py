@@ -1,4 +1,4 @@
-"""What the nouns print: a few lines that say what they are, never their weights."""
+"""Printed networks and results: a few lines of description, never their weights."""
 
 import numpy as np
 import pytest

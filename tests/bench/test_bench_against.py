@@ -1,4 +1,4 @@
-"""What `bench --against` calls slower, on files that are made."""
+"""Networks that `bench --against` reports as slower, on made-up reports."""
 
 import importlib.util
 import json

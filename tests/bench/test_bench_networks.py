@@ -1,4 +1,4 @@
-"""The networks of the benchmark, what times them, and the peers beside them."""
+"""The networks of the benchmark, their timing, and the peers for comparison."""
 
 import builtins
 import json

@@ -1,4 +1,4 @@
-"""The command line: every verb and flag, and a sentence with exit code 2 for every fault."""
+"""The command line: every command and flag, and a sentence with exit code 2 for every fault."""
 
 import dataclasses
 import json

@@ -1,5 +1,7 @@
-"""An exported network at the other end of a link is held against the emulator; a program of this PC
-is the device."""
+"""Exported networks at the end of a link, compared with the emulator.
+
+A program of this PC is the device.
+"""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What each layer of Caffe computes, by hand."""
+"""The results of each layer of Caffe, computed by hand."""
 
 import numpy as np
 import pytest

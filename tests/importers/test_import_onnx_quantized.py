@@ -1,4 +1,4 @@
-"""Quantized .onnx files, beside what ONNX Runtime computed: each layer within one step of it."""
+"""Quantized .onnx files: each layer is within one step of ONNX Runtime's result."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is not installed is named as pip calls it, with the extra that brings it."""
+"""Errors name a missing package as pip does, with the extra that installs it."""
 
 import subprocess
 import sys

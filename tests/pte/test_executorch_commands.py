@@ -1,4 +1,4 @@
-"""What there is for any network, for .pte files: commands, goldens, analysis, exports."""
+"""Commands, goldens, analysis and exports for networks of .pte files."""
 
 import json
 

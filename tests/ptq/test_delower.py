@@ -1,4 +1,4 @@
-"""What a quantized network was lowered from is found again, and what is no such network refused."""
+"""The float network is recovered from a lowered one; networks that were not lowered are refused."""
 
 import builtins
 import sys

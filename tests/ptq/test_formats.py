@@ -1,4 +1,4 @@
-"""Formats: real numbers into powers of two, exactly where rounding and limits decide."""
+"""Formats: floats into powers of two, exact at the borders of rounding and limits."""
 
 import numpy as np
 import pytest

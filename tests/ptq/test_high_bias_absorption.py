@@ -1,4 +1,4 @@
-"""Constants move into the biases of the layers behind, where that changes nothing."""
+"""Constants move into the biases of the next layers if the function does not change."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quantizing to 16-bit activations and 8-bit weights: the numbers of TFLite, and every verb."""
+"""Quantizing to 16-bit activations and 8-bit weights: TFLite's numbers, and every command."""
 
 import exported
 import numpy as np

@@ -1,9 +1,8 @@
 """The AVX-VNNI rows give the bits of the plain rows, on hosts that have AVX-512 VNNI instead.
 
-Their only instruction beyond AVX2, VPDPBUSD, exists in two encodings. Here their source is built
-with the encoding of AVX-512 and held against the plain rows; that the shipped rows have the other
-encoding, and nothing of AVX-512, is read from their machine code. So all is tested but the
-encoding itself.
+Their only instruction beyond AVX2, VPDPBUSD, exists in two encodings. These tests
+build their source with the encoding of AVX-512 and compare it with the plain rows. The machine code
+shows that the shipped rows have the shorter encoding and no instruction of AVX-512.
 """
 
 import re

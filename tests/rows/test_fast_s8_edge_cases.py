@@ -1,5 +1,8 @@
-"""Fast rows of the s8 API where they could go wrong: pairs of every size, sums that wrap around,
-tails of channels and pixels, windows that lie beside the image; and whole networks."""
+"""Fast rows of the s8 API on hard cases, and whole networks.
+
+The cases are scales of every size, sums that wrap around, tails of channels and pixels, and windows
+outside the image.
+"""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Functions in float32 = the real number, rounded once, by decimals of 60 places."""
+"""Functions in float32 equal the exact value, rounded once, by decimals of 60 places."""
 
 from decimal import Decimal, getcontext
 

@@ -1,4 +1,4 @@
-"""Convolutions of the s8 API beside their formula = models of the device's own steps."""
+"""Convolutions of the s8 API that differ from their formula equal models of the device's steps."""
 
 import math
 from types import SimpleNamespace

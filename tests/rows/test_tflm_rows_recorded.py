@@ -1,4 +1,4 @@
-"""What TensorFlow Lite Micro and TensorFlow Lite computed = every row of the tflm_ functions."""
+"""Every row of the tflm_ functions gives the bits that TFLM and TensorFlow Lite computed."""
 
 import json
 

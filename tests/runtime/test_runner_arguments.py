@@ -1,4 +1,4 @@
-"""What Python runs plans with takes arrays as it was prepared for, and nothing else."""
+"""The runner takes the arrays that it was prepared for, and refuses all others."""
 
 import gc
 import sys

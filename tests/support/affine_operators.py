@@ -29,7 +29,7 @@ from qemu_nn.runtime.evaluate import each_tensor
 
 
 def quantized(nodes, shape=(4, 6, 8), dtype="int8"):
-    """A network whose last node is its output, and the data that it was calibrated with."""
+    """Quantize a network whose output is its last node; return it and its calibration data."""
     nodes = tuple(FloatNode(*node) for node in nodes)
     layout = "NHWC" if len(shape) == 3 else None
     graph = FloatGraph("net", "x", shape, layout, nodes, (nodes[-1].name,))
@@ -41,10 +41,10 @@ def quantized(nodes, shape=(4, 6, 8), dtype="int8"):
 
 
 def errors(made, x):
-    """Tensor -> largest error in steps, of every call of the float network's own name.
+    """Return tensor -> two largest errors in quantization steps, of calls named as float nodes.
 
-    Beside it the same of the network that the integers stand for: shapes and order of it are
-    those of the calls.
+    The first error is against the float network. The second one is against the dequantized network,
+    with the shapes and the order of the calls.
     """
     graph = made.graph
     real = dict(each_tensor(made.reference, x))

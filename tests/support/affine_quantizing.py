@@ -11,7 +11,7 @@ from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape, Sig
 
 
 def float_network(nodes, shape=(4, 4, 2), outputs=None):
-    """A network NHWC whose last node is its output."""
+    """Return a network in NHWC with the last node as output."""
     layout = "NHWC" if len(shape) == 3 else None
     nodes = tuple(FloatNode(*node) for node in nodes)
     outputs = outputs or (nodes[-1].name,)
@@ -25,7 +25,7 @@ def affine(nodes, data, outputs=None, **how):
 
 
 def values(quantized, x):
-    """What the device computes of float inputs, as real numbers, by tensor."""
+    """Return tensor -> dequantized result of the device for float inputs."""
     graph = quantized.graph
     traced = quantized.session().run(graph.input.format.quantize(x), trace=True)
     return {node.name: node.output.format.dequantize(traced[node.name]) for node in graph.nodes}

@@ -32,7 +32,7 @@ def unpacked(packed, shape):
 
 
 def taps(p, x):
-    """What each tap of each window meets, 0 beside the image: [n, y, x, ky, kx, c]."""
+    """Return the input of each tap of each window, 0 outside the image: [n, y, x, ky, kx, c]."""
     n, height, width, channels = x.shape
     sides = [p[f"{name}_{axis}"] for name in ("output", "filter") for axis in "hw"]
     met = np.zeros((n, sides[0], sides[1], sides[2], sides[3], channels), np.int64)
@@ -47,7 +47,7 @@ def taps(p, x):
 
 
 def scattered(p, x, w):
-    """The sums of a transposed convolution."""
+    """Return the sums of a transposed convolution."""
     sums = np.zeros((len(x), p["output_h"], p["output_w"], len(w)), np.int64)
     for y, column, ky, kx in np.ndindex(x.shape[1], x.shape[2], w.shape[1], w.shape[2]):
         at = y * p["stride_h"] + ky - p["pad_h"], column * p["stride_w"] + kx - p["pad_w"]
@@ -57,7 +57,7 @@ def scattered(p, x, w):
 
 
 def sums(function, p, x, weights):
-    """The sums of products of every output."""
+    """Return the sum of products of every output."""
     if function.op.startswith("transpose"):
         return scattered(p, x, weights)
     met = taps(p, x)
@@ -69,7 +69,7 @@ def sums(function, p, x, weights):
 
 
 def expected(function, arguments, profile):
-    """The output of a call without quirks, from all of its arguments."""
+    """Return the output of a call that follows the formula, from all of its arguments."""
     p = {name: arguments[name] for name in function.params}
     wide = function.type == "s16"
     x = arguments["input"].astype(np.int64) + (0 if wide else p["input_offset"])

@@ -21,9 +21,9 @@ DRAWN = st.integers(0, 2**32 - 1).map(Random)
 
 
 def draws(count, first=0):
-    """So many generators, each with the number of its seed before what a failing test prints.
+    """Yield `count` generators and print each seed for the output of a failing test.
 
-    Hypothesis, which does more, takes as long for that as a call takes.
+    Hypothesis needs as much time for a draw as a call takes.
     """
     for seed in range(first, first + count):
         print(f"Random({seed}):")
@@ -31,7 +31,7 @@ def draws(count, first=0):
 
 
 def calls(name, arguments, devices=DEVICES):
-    """What each row leaves, by device and row: the output, and the inputs with their states."""
+    """Yield each device with row -> the output, the inputs and the states after the call."""
     function = FUNCTIONS[name]
     params = {key: arguments[key] for key in function.params}
     weights, bias = function.weights_of(arguments), function.bias_of(arguments)
@@ -50,8 +50,10 @@ def calls(name, arguments, devices=DEVICES):
 
 
 def hold(name, arguments, devices=DEVICES, none_leaves_it=False):
-    """Every row of this host that takes a call equals the plain one; none_leaves_it: and all fast
-    ones take it, but for those that leave calls to others."""
+    """Check that every row of this host that takes a call gives the bits of the plain row.
+
+    none_leaves_it: all fast rows must take the call, except rows that may refuse legal calls.
+    """
     function = FUNCTIONS[name]
     plain = {r.variant for r in kernels.rows_of(function.op, function.type) if r.kind == "plain"}
     for device, found in calls(name, arguments, devices):

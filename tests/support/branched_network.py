@@ -10,8 +10,10 @@ from qemu_nn.targets import profile
 
 
 def network(limit=None, slope=0.25, seed=3):
-    """Two branches that are added, a depthwise layer, pools, and a fully connected layer behind;
-    channels of very different size."""
+    """Return a network of a depthwise layer, two branches with a sum, a pool and a dense layer.
+
+    Its channels have very different ranges.
+    """
     rng = np.random.default_rng(seed)
 
     def conv(out, size, depth, groups=1):
@@ -54,7 +56,7 @@ def scheme(name):
 
 
 def lowered(name, graph, x):
-    """A network's scheme, formats, and its graph in operators that have functions."""
+    """Return a network's scheme, formats, and graph of operators that have functions."""
     own = scheme(name)
     prepared, _ = own.prepare(graph)
     return own, own.assign_formats(prepared, observe(prepared, [x]), {}), prepared

@@ -10,7 +10,7 @@ STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def compiled(compiler, folder, main, *flags):
-    """The lines that a program prints which is built from main.c and the golden set."""
+    """Build main.c with a golden set and return the lines that the program prints."""
     (folder.parent / "main.c").write_text(main)
     program = folder.parent / "program"
     sources = [folder.parent / "main.c", folder / "golden_check.c"]

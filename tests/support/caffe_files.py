@@ -26,7 +26,7 @@ def layer(name, kind, parameters="", bottom="data", top=None):
 
 
 def saved(arrays, old=False):
-    """A .caffemodel of {layer: arrays}; old: as V1 wrote it, with four sizes of each blob."""
+    """Serialize {layer: arrays} as a .caffemodel; old: as V1, with four sizes for each blob."""
     net = new("SavedNet")
     for name, blobs in {"data": [], **arrays}.items():
         each = new("SavedV1Layer" if old else "SavedLayer")

@@ -13,7 +13,7 @@ def declared(name, **params):
 
 
 def chosen(suffix="s8", dtype="int8", **form):
-    """A network that chooses one of two tensors by a truth value."""
+    """Return a network that chooses one of two tensors by a truth value."""
     ends = [Tensor(name, (LENGTH,), dtype, **form) for name in ("a", "b", "out")]
     call = declared(f"tflm_choose_{suffix}", length=LENGTH)
     node = Node(inputs=("which", "a", "b"), output=ends[2], **call)
@@ -22,7 +22,7 @@ def chosen(suffix="s8", dtype="int8", **form):
 
 
 def counted():
-    """A network that remembers: what it gives is what it was given a step before."""
+    """Return a network whose output is the input of the time step before."""
     state, x = Tensor("kept", (LENGTH,), "int8"), Tensor("x", (LENGTH,), "int8")
     nodes = (
         Node(inputs=("kept",), output=Tensor("old", (LENGTH,), "int8"), **_variable("read")),

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def rounded(value):
-    """A decimal as the nearest float32: the nearest of the three around its double."""
+    """Round a decimal to the nearest float32, of the three floats around its double."""
     if abs(value) >= Decimal(2) ** 128 - Decimal(2) ** 103:
         return np.float32(np.inf if value > 0 else -np.inf)
     with np.errstate(over="ignore", under="ignore"):

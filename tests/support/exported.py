@@ -69,7 +69,7 @@ def flip(folder, symbol):
 
 
 def branches():
-    """What a planner must copy: a tensor rectified in place and one pooled away, read later."""
+    """Return a network of two tensors that calls overwrite: its planner must copy them."""
     pool = {"dim_im_in": 4, "ch_im_in": 2, "dim_kernel": 2, "padding": 0, "stride": 2}
     nodes = (
         networks.node("relu", "arm_relu_q7", ["data"], size=32),
@@ -95,9 +95,9 @@ STOPS = (
 
 
 def every_function(wanted):
-    """A network that calls every function that a profile has, each once, in memory of its own.
+    """Return a network that calls every function of a profile once, with its own memory.
 
-    Calls read the input, or what the calls before have made of it.
+    Calls read the input, or its contents after the calls before.
     """
     rng = np.random.default_rng(3)
     nodes, places, arrays = [], {}, {}
@@ -158,7 +158,7 @@ def _legal_params(rng, function, wanted):
 
 
 def difference():
-    """A network that calls a function which CMSIS-NN has not, and one that it has."""
+    """Return a network of two functions: CMSIS-NN has only one of them."""
     either = {"offset": 3, "mult": 2**30, "shift": 0}
     params = {f"input_{i}_{name}": value for i in (1, 2) for name, value in either.items()}
     params.update({f"out_{name}": value for name, value in either.items()})

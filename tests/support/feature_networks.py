@@ -12,7 +12,7 @@ def chain():
 
 
 def network(steps=4, **form):
-    """A network that gives its features back."""
+    """Return a network whose output is its input."""
     declared = FUNCTIONS["tflm_read_variable_s8"]
     shape, form = (steps, 40), {"scale": 0.5, **form}
     node = Node(declared, {"length": 40 * steps}, ("in",), Tensor("out", shape, "int8", **form))

@@ -46,7 +46,7 @@ def network(layers, buffers, shape, entry="in", dtype="int8", **more):
 
 
 def write(folder, description, **arrays):
-    """The files in a folder; returns the path of network.json."""
+    """Write the files to a folder and return the path of network.json."""
     path = folder / "network.json"
     path.write_text(json.dumps(description))
     if arrays:
@@ -60,7 +60,7 @@ def identity(name, size):
 
 
 def small():
-    """A network that uses most of the format: description and arrays."""
+    """Return the description and the arrays of a network that uses most of the format."""
     layers = [
         dense("fc", "in", "out", 4, 3, scratch=at("vec"), output_shape=[3], macs=12),
         relu("relu", "out", 3),

@@ -8,7 +8,7 @@ from qemu_nn.operators import Affine, Conv, Dense, Pool, Relu, Reshape, Softmax
 
 SHAPE = (2, 8, 6)
 
-#: What the network's own normalization makes of samples: (x - offset) * scale.
+#: Scale and offset of the network's normalization of samples: (x - offset) * scale.
 SCALE, OFFSET = 0.5, np.array([3.0, 1.0]).reshape(2, 1, 1)
 
 

@@ -1,4 +1,4 @@
-"""What this host can run: rows as test parameters, and caps that make hosts alike."""
+"""Rows of this host as test parameters, and caps that make hosts alike."""
 
 import pytest
 
@@ -20,8 +20,10 @@ needs_x86 = pytest.mark.skipif(
 
 
 def may_ask(row):
-    """May a row be asked what it takes, if nobody runs it? Its answers are compiled for the vectors
-    that it is, which for tiles are those of AVX-512."""
+    """True if this host can run the checks of a row, even if it cannot run the row.
+
+    The checks are compiled for the row's vectors; those of rows on tiles need AVX-512.
+    """
     tiles, vectors = (kernels.FEATURES[name] for name in ("amx", "avx512vnni"))
     needed = row.cpu & ~tiles | (vectors if row.cpu & tiles else 0)
     return not needed & ~kernels.HOST
@@ -42,12 +44,12 @@ def cap_at(monkeypatch, newest):
 
 
 def leaves_calls(row):
-    """Does the row leave calls that are legal to others? Those on tiles want some pixels."""
+    """True if the row refuses some legal calls: rows on tiles need several pixels."""
     return row.variant in ("amx", "i8mm")
 
 
 def fast_variants(name):
-    """Names of this host's fast rows of a C function, but for those that leave calls to others."""
+    """Return the variants of this host's fast rows of a C function that take all legal calls."""
     function = FUNCTIONS[name]
     rows = kernels.rows_of(function.op, function.type)
     return [r.variant for r in rows if r.kind == "fast" and r.runs_here() and not leaves_calls(r)]

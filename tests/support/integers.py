@@ -1,4 +1,4 @@
-"""What the device does to integers, on Python's own, which have no width."""
+"""The device's integer arithmetic on Python's integers, which have no width."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def divide(a: int, b: int) -> int:
 
 
 def round_term(shift: int, cmsis: str, rounding: str) -> int:
-    """What is added before >> shift; 5.9.0 halves a signed 1 << 31."""
+    """Return the addend before >> shift; 5.9.0 halves a signed 1 << 31."""
     if rounding == "truncate":
         return 0
     one = 1 << shift
@@ -34,12 +34,12 @@ def round_term(shift: int, cmsis: str, rounding: str) -> int:
 
 
 def halves(word: int) -> tuple[int, int]:
-    """The two signed halfwords of a word, low first."""
+    """Return the two signed halfwords of a word, low first."""
     return wrap(word, 16), wrap(word >> 16, 16)
 
 
 def octets(word: int) -> tuple[int, int, int, int]:
-    """The four signed bytes of a word, lowest first."""
+    """Return the four signed bytes of a word, lowest first."""
     a, b, c, d = (wrap(word >> shift, 8) for shift in (0, 8, 16, 24))
     return a, b, c, d
 
@@ -68,7 +68,7 @@ def requantize_single(x, multiplier, shift):
 
 
 def requantize_single_700(x, multiplier, shift):
-    """The doubled product in 32 bits, and 1 more."""
+    """Halve the sum of 1 and the doubled product in 32 bits."""
     return wrap(wrap(x * multiplier // 2 ** (30 - shift), 32) + 1, 32) >> 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def layer(kind, name, weights=(), inbound=None, **config):
-    """One layer: its class, name, arrays, and the names of what it is called on."""
+    """Return a layer: its class, name, arrays, and the names of its inputs."""
     return {
         "kind": kind,
         "name": name,
@@ -34,7 +34,7 @@ def functional(*layers, inputs, outputs, name="net"):
 
 
 def described(model, style):
-    """The JSON of a model in the style of Keras 2 or 3."""
+    """Return the JSON of a model in the style of Keras 2 or 3."""
     layers = []
     for each in model["layers"]:
         if "layers" in each:
@@ -63,7 +63,7 @@ def _inbound(names, style):
 
 
 def every(model):
-    """All layers of a model and of those in it."""
+    """Yield all layers of a model and of the models in it."""
     for each in model["layers"]:
         yield from every(each) if "layers" in each else [each]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def large(path, count, shape=(32, 32, 3), descr="|u1"):
-    """A .npy file of so many samples of zeros, which takes no place on most disks."""
+    """Write a .npy file of `count` zero samples as a sparse file and return its path."""
     shape = (count, *shape)
     with open(path, "wb") as file:
         header = {"descr": descr, "fortran_order": False, "shape": shape}

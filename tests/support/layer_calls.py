@@ -4,7 +4,7 @@ from qemu_nn.functions import FUNCTIONS
 
 
 def square(name, size, depth, out, kernel, stride=1, **more):
-    """A convolution of the q7 API that keeps the size of the image, if its stride is 1."""
+    """Return arguments of a q7 convolution with the output size of its input at stride 1."""
     sides = {"dim_im_in": size, "dim_im_out": -(-size // stride), "dim_kernel": kernel}
     sides.update(padding=kernel // 2, stride=stride)
     params = {"ch_im_in": depth, "ch_im_out": out, "bias_shift": 0, "out_shift": 7}
@@ -14,7 +14,7 @@ def square(name, size, depth, out, kernel, stride=1, **more):
 
 
 def same_s8(size, depth, out, kernel, groups=1, **more):
-    """A convolution of the s8 API that keeps the size of the image."""
+    """Return arguments of a convolution of the s8 API with the output size of its input."""
     sides = {"input": size, "output": size, "filter": kernel, "pad": kernel // 2}
     sides.update(stride=1, dilation=1)
     params = {f"{side}_{axis}": value for side, value in sides.items() for axis in "hw"}

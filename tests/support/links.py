@@ -9,7 +9,7 @@ from qemu_nn.device.transports import Command
 
 
 def built(folder, network, **how):
-    """An export's end of the link as a program for this PC."""
+    """Build an export's end of the link as a program for this PC."""
     exported.write(folder, network, **how)
     return make(folder)
 

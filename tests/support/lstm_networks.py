@@ -19,7 +19,7 @@ def lstm_arrays(params):
 
 
 def lstm_network(kept):
-    """A sequence for each sample; kept: both states go on from one to the next."""
+    """Return a network with a sequence in each sample; kept: its states persist between samples."""
     flags = dict.fromkeys(("has_cell_state", "has_hidden_state"), int(kept))
     params = {**LSTM.cases[0], "hidden_size": 6, "input_size": 5, **flags}
     arrays = lstm_arrays(params)

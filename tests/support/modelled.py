@@ -26,14 +26,14 @@ needs_avx512 = pytest.mark.skipif(
 
 
 def compile_to(target, source, *flags):
-    """One object."""
+    """Compile one object."""
     fixed = ["gcc", "-std=c11", f"-I{CSRC / 'include'}"]
     subprocess.run([*fixed, *flags, "-c", CSRC / source, "-o", target], check=True)
     return target
 
 
 def object_of(source):
-    """The name of a C file's object."""
+    """Return the name of a C file's object."""
     return str(source).replace("/", "_").replace(".c", ".o")
 
 
@@ -44,7 +44,7 @@ def compile_all(folder, *flags):
 
 
 def hold_rows(objects, program, variant, calls, *flags):
-    """Every row of a variant equals its plain row: tests/c/rows.c says so. What it has said."""
+    """Compare every row of a variant with its plain row by tests/c/rows.c; return its output."""
     command = ["gcc", "-std=c11", "-O1", f"-I{CSRC / 'include'}", *flags, HERE / "rows.c", *objects]
     subprocess.run([*command, "-o", program], check=True)
     arguments = [program, variant, str(calls)]

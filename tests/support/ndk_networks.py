@@ -17,7 +17,7 @@ def start(*dim):
 
 
 def everything():
-    """A network with one of each layer that has a fixed-point form."""
+    """Return a network with one of each layer that has a fixed-point form."""
     conv = {"kernel_size": (3, 3), "stride": (2, 2), "pad": (1, 0, 1, 0)}
     return [
         start(3, 8, 8),
@@ -66,7 +66,7 @@ def parameters(bits):
 
 
 def nested(features):
-    """[C, H, W] as [H][W][C] in lists."""
+    """Convert [C, H, W] to nested lists [H][W][C]."""
     return np.moveaxis(features, 0, -1).tolist()
 
 
@@ -79,7 +79,7 @@ def window(layer, image, out, **more):
 
 
 def meaning(layer, q, frac, params, kind, hw_aligned):
-    """The last output of a layer from its integer inputs, [y][x][c] in one list."""
+    """Compute the last output of a layer from its integer inputs, [y][x][c] in one list."""
     image, out = nested(q[layer.bottoms[0]]), q[layer.tops[-1]]
     fi, fo = frac[layer.bottoms[0]], frac[layer.tops[-1]]
     channels = len(image[0][0])
@@ -126,7 +126,7 @@ def meaning(layer, q, frac, params, kind, hw_aligned):
 
 
 def check_layer_by_layer(layers, params, x, bits, hw_aligned):
-    """Every feature of a quantized network is what its layer means on the integers before it."""
+    """Check that every feature is the meaning of its layer on its integer inputs."""
     names = get_tensor_name_list(layers, feature_only=True)
     real = run_layers(x, layers, names, params, True, bits, hw_aligned)
     frac = {name: int(params[f"{name}_frac"]) for name in names}
@@ -172,7 +172,7 @@ def products(layer, q, image, out, fi, fo, params, kind):
 
 
 def draw_layer(draw, name, known):
-    """One more layer that reads what is known: tensor -> [channels, height, width]."""
+    """Draw a layer that reads known tensors; known: tensor -> [channels, height, width]."""
     source = draw(st.sampled_from(sorted(known)))
     channels, height, width = known[source]
     same = [n for n, shape in known.items() if shape == known[source] and n != source]
@@ -230,7 +230,7 @@ def draw_window(draw, height, width, most_dilation=2):
 
 @st.composite
 def networks(draw):
-    """Layers with float parameters of any type that has a fixed-point form, and inputs."""
+    """Draw layers of any type with a fixed-point form, their float parameters, and inputs."""
     dim = (draw(st.integers(1, 4)), draw(st.integers(1, 7)), draw(st.integers(1, 7)))
     layers = [start(*dim)]
     for index in range(draw(st.integers(1, 7))):

@@ -123,7 +123,7 @@ def average():
 
 
 def reads_what_pooling_destroys():
-    """A branch that reads the image after pooling, which cores with the DSP extension destroy."""
+    """Return a network that reads the image after pooling, which overwrites it on DSP cores."""
     image, out = Address("image", 0), Address("out", 0)
     nodes = (
         node("pool", "arm_maxpool_q7_HWC", [], **_POOL),

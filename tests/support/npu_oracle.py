@@ -1,4 +1,4 @@
-"""What the NPU's layers compute, in Python integers: slow, exact, and of another build."""
+"""The NPU's layers in Python integers: slow, exact, and independent of the C core."""
 
 import math
 
@@ -11,7 +11,7 @@ def saturate(value, kind):
 
 
 def cells(p, y, x, height, width):
-    """The cells of a window that lie in the image, and the tap that each is under."""
+    """Yield the cells of a window that are inside the image, with the tap of each."""
     for ky in range(p["kernel_h"]):
         for kx in range(p["kernel_w"]):
             at_y = y * p["stride_h"] + ky * p["dilation_h"] - p["pad_n"]
@@ -36,7 +36,7 @@ def convolve(kind, p, image, weights, start_shift):
 
 
 def divisor(p, y, x):
-    """The six places of a window that the hardware knows, as the manual prints them."""
+    """Return the divisor of a window by its position, one of six in the manual."""
     i, j, last = y * p["stride_h"], x * p["stride_w"], p["in_h"] + p["pad_n"] - 1
     h, w, n, s, west = (p[k] for k in ("kernel_h", "kernel_w", "pad_n", "pad_s", "pad_w"))
     if (i, j) == (0, 0):

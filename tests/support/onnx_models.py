@@ -22,7 +22,7 @@ def node(op, inputs, outputs="y", **attributes):
 
 
 def model(nodes, shape, constants=None, opset=20, outputs="y", batch="n", **graph):
-    """A model with the float input "x" [batch, *shape]; constants: name -> array."""
+    """Return a model with the float input "x" [batch, *shape]; constants: name -> array."""
     tensors = [numpy_helper.from_array(a, name) for name, a in (constants or {}).items()]
     graph = helper.make_graph(
         nodes,
@@ -51,9 +51,9 @@ def inputs(shape, samples=2):
 
 
 def agrees(folder, proto, shape):
-    """The float network of a model, whose outputs are those of the reference evaluator.
+    """Load a model, check its outputs by the reference evaluator, and return the float network.
 
-    The reference gets one sample at a time: that is what a batch of 1 in the file means.
+    The reference gets one sample at a time, as a batch of 1 in the file means.
     """
     graph, x = loaded(folder, proto), inputs(shape)
     found = evaluate(graph, x)

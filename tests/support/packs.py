@@ -18,7 +18,7 @@ def start(*dim):
 
 
 def every_layer():
-    """A network that the hardware takes, with one of each layer that has a fixed-point form."""
+    """Return a network for the hardware, with one of each layer that has a fixed-point form."""
     conv = {"kernel_size": (3, 3), "stride": (2, 2), "pad": (1, 0, 1, 0)}
     mean = {"kernel_size": 2, "stride": 2, "pool": "AVE"}
     return [
@@ -85,7 +85,7 @@ def windows(bits, unsigned=False, seed=1):
 
 
 def plain(bits, seed=3):
-    """A small network without tables; and its parameters."""
+    """Return a small network without tables, and its parameters."""
     layers = [
         start(1, 5, 4),
         Layer("InnerProduct", name="fc", bottom="x", top="f", num_output=7),
@@ -129,7 +129,7 @@ def integers(bits, layers, params, x):
 
 @cache
 def answer(what, site=None):
-    """What the package says of its library; site: the folder of another package than this one."""
+    """Return the package's answer about its library; site: folder of a different installation."""
     here = None if site is None else {**os.environ, "PYTHONPATH": str(site)}
     command = [sys.executable, "-m", "qemu_nn", "sdk", what]
     done = subprocess.run(command, capture_output=True, check=True, text=True, env=here, cwd=site)

@@ -6,5 +6,5 @@ ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
 
-#: Recordings and published networks beside the clone; tests that need an absent file are skipped.
+#: Recordings and published networks next to the clone; tests of absent files are skipped.
 SHARED = ROOT.parent / "shared"

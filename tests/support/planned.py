@@ -19,7 +19,7 @@ DEVICES = ((NETWORKS, profile()), (S8_NETWORKS, profile(cmsis="7.0.0")), (NPU_NE
 
 
 def bytes_in_c(name, data):
-    """Bytes as an array that is aligned for all that may lie in it."""
+    """Return bytes as a C array that is aligned for every element type."""
     words = np.frombuffer(bytes(data) + bytes(-len(data) % 8), "<u8")
     return f"static const uint64_t {name}[] = {{{','.join(f'{word}u' for word in words)}}};\n"
 

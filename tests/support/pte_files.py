@@ -22,7 +22,7 @@ class Program:
         self.values, self.calls, self.buffers, self.end = [], [], [b""], 0
 
     def tensor(self, dtype, sizes, order=None, data=None, at=None, **details):
-        """A tensor, a constant where there are data in its logical shape; at: its offset."""
+        """Append a tensor, a constant if `data` in its logical shape is given; at: its offset."""
         order = tuple(range(len(sizes))) if order is None else order
         held = 0
         if data is not None:
@@ -37,7 +37,7 @@ class Program:
         return Value(len(self.values) - 1)
 
     def value(self, held):
-        """The index of an argument, which a tensor is already."""
+        """Return the index of an argument; a tensor is an index already."""
         if isinstance(held, Value):
             return held.index
         if isinstance(held, Tensors):
@@ -48,13 +48,12 @@ class Program:
         return len(self.values) - 1
 
     def call(self, name, *args, returned=None):
-        """An instruction: its arguments as C++ takes them, and what it returns: the last of them,
-        if nothing else is given."""
+        """Append an instruction with the arguments of C++; it returns the last one by default."""
         last = args[-1] if returned is None else returned
         self.calls.append((name, [self.value(each) for each in (*args, last)]))
 
     def write(self, path, inputs, outputs):
-        """The file."""
+        """Write the file."""
         b = flatbuffers.Builder(1024)
         values = [_value(b, held) for held in self.values]
         names = list(dict.fromkeys(name for name, _ in self.calls))
@@ -83,7 +82,7 @@ class Value:
 
 
 def _table(b, offsets, numbers=()):
-    """A table of offsets by their slots, and of numbers (kind, slot, value)."""
+    """Build a table of offsets by their slots, and of numbers (kind, slot, value)."""
     b.StartObject(10)
     for kind, slot, number in numbers:
         getattr(b, f"Prepend{kind}Slot")(slot, number, 0)
@@ -158,7 +157,7 @@ def codes(*shape, seed=1):
 
 
 def made(tmp_path, name, inputs, args, shape, order=None, orders=(), dtype=None, more=()):
-    """What one call makes of inputs in their logical shapes: args with "in0", "in1" and "out"."""
+    """Run one call on inputs in their logical shapes; args name them "in0", "in1" and "out"."""
     program = Program()
     taken = [
         program.tensor(str(x.dtype), x.shape, orders[i] if orders else None)

@@ -23,7 +23,7 @@ KIT = (
 
 
 def defined_in(module):
-    """The public classes and functions that a module defines."""
+    """Return the public classes and functions that a module defines."""
     return [
         value
         for name, value in vars(module).items()

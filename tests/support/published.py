@@ -35,5 +35,5 @@ def golden(name):
 
 
 def recorded(arrays, key, variant):
-    """A recorded array of a variant; what is not stored is equal to the base."""
+    """Return a recorded array of a variant; an array that is not stored equals the base."""
     return arrays.get(f"{key}@{variant}", arrays[key])

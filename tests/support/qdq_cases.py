@@ -31,7 +31,7 @@ class File:
         return output
 
     def tensor(self, name, shape, scale):
-        """An input, quantized and back."""
+        """Append an input with its quantization and dequantization."""
         self.inputs.append((name, shape))
         return self.pair(name, scale)
 
@@ -41,7 +41,7 @@ class File:
         return self.add("DequantizeLinear", [f"{name}_q", *form], f"{name}_d")
 
     def end(self, name, scale, zero=None, dtype=None):
-        """An output, as its integers."""
+        """Append an output of integers."""
         form = self.format(name, scale, zero, dtype)
         self.outputs.append(self.add("QuantizeLinear", [name, *form], f"{name}_q"))
 
@@ -177,7 +177,7 @@ def arg_max(file, op="ArgMax"):
 
 
 def mixed(file):
-    """A tensor of 8 bits that is brought to 16, and multiplied there."""
+    """Append a tensor of 8 bits that is converted to 16 bits and multiplied."""
     x = file.tensor("x", (2, 3, 4, 5), 2e-4)
     file.inputs.append(("z", (2, 3, 4, 5)))
     file.add("Mul", [x, file.pair("z", 0.05, 3, "int8")], "y")
@@ -185,7 +185,7 @@ def mixed(file):
 
 
 def net(file):
-    """A convolution, a depthwise one, a sum around them, a pool and a fully connected layer."""
+    """Append a convolution, a depthwise one, a residual sum, a pool and a dense layer."""
     x = file.tensor("x", (2, 3, 8, 8), 1e-4)
     w, b = file.weights("w", (4, 3, 3, 3), SCALES), file.bias("b", 4, 1e-4 * np.array(SCALES))
     file.add("Relu", [file.add("Conv", [x, w, b], "c", pads=[1, 1, 1, 1])], "r")
@@ -202,7 +202,7 @@ def net(file):
 
 
 def integers(file, op, shape=(2, 3, 4, 5), count=1, out=0.04, domain="com.microsoft", **attributes):
-    """An operator on integers: tensors with their formats, then the format of the output."""
+    """Append an operator on integers: tensors with their formats, then the output's format."""
     given = []
     for name, scale in zip("xz"[:count], (0.05, 0.03)):
         file.inputs.append((name, shape))
@@ -214,7 +214,7 @@ def integers(file, op, shape=(2, 3, 4, 5), count=1, out=0.04, domain="com.micros
 
 
 def integer_layer(file, op, shape, weights, domain="", **attributes):
-    """A layer on integers, with weights for each output channel and a bias, if it takes one."""
+    """Append a layer on integers, with weights for each output channel and an optional bias."""
     file.inputs.append(("x", shape))
     form, end = file.format("x", 0.05, dtype=file.dtype), file.format("y", 2.0, dtype=file.dtype)
     x = file.add("QuantizeLinear", ["x", *form], "x_q")
@@ -322,7 +322,7 @@ OPERATORS = {
     "transposed": transposed,
 }
 
-#: Those of which a file of 8 bits is recorded, too: what beside/ holds none of.
+#: Cases with a recorded file of 8 bits.
 _EIGHT = (
     "gemm_wide",
     "conv_wide",
@@ -382,7 +382,7 @@ def cases():
 
 
 def inputs(file, seed=7):
-    """Real numbers for a file, over what its formats hold, and a little beyond."""
+    """Return floats for a file over the range of its formats, and slightly outside."""
     rng, found = np.random.default_rng(seed), {}
     for name, shape in file.inputs:
         scale, zero = file.constants[f"{name}_s"], file.constants[f"{name}_z"]

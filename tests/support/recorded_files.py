@@ -1,4 +1,4 @@
-"""Recorded model files: the project's own, and those beside it."""
+"""Recorded model files: the project's own, and files next to the clone."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ class Recorded:
 
     @cache  # noqa: B019
     def own(self):
-        """The project's own: name -> name of an array -> the array."""
+        """Return the project's own files: name -> name of an array -> the array."""
         with np.load(self.archive) as arrays:
             found = {}
             for key in arrays:
@@ -23,19 +23,19 @@ class Recorded:
             return found
 
     def names(self):
-        """All names."""
+        """Return all names."""
         more = self.folder.glob(f"*{self.suffix}") if self.folder.is_dir() else ()
         return sorted({*self.own(), *(path.stem for path in more)})
 
     def arrays(self, name):
-        """What was recorded with a file."""
+        """Return the arrays that were recorded with a file."""
         if name in self.own():
             return self.own()[name]
         with np.load(self.folder / f"{name}_golden.npz") as arrays:
             return {key: arrays[key] for key in arrays}
 
     def file(self, name, folder):
-        """The file, written to a folder where it is the project's own."""
+        """Return the path of the file; a file of the project's own is written to the folder."""
         if name not in self.own():
             return self.folder / f"{name}{self.suffix}"
         path = folder / f"{name}{self.suffix}"
@@ -46,5 +46,5 @@ class Recorded:
 PTE = Recorded("executorch.npz", "pte", ".pte")
 QDQ = Recorded("onnx_quantized.npz", "qdq", ".onnx")
 
-#: Those of tests/support/qdq_cases.py, which stand for themselves.
+#: Files of tests/support/qdq_cases.py.
 QDQ_CASES = Recorded("onnx_cases.npz", "onnx_cases", ".onnx")

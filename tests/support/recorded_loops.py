@@ -14,7 +14,7 @@ RECORDINGS = GOLDEN / "tflm_loops.npz"
 
 @cache
 def content(name):
-    """The recorded file."""
+    """Return the recorded file."""
     with np.load(RECORDINGS) as arrays:
         return arrays[f"{name}/file"].tobytes()
 

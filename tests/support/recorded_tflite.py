@@ -7,7 +7,7 @@ import numpy as np
 
 from qemu_nn.ir.formats import dequantize_affine
 
-#: What depends on memory that nobody wrote, or stops the device -> what the refusal says.
+#: File that reads unwritten memory or stops the device -> words of the refusal.
 UNDEFINED = {
     "fully_connected_16x8_bias32": "two numbers as one",
     "maximum_broadcast_rows": "then unknown memory after it",
@@ -52,7 +52,7 @@ def given(graph, arrays, prefix=""):
 
 
 def made(graph, results):
-    """Outputs as the file has them: real numbers where the recording has these."""
+    """Return (tensor, values) of each output of the file."""
     return [(graph.tensors[name], results[name]) for name in graph.outputs]
 
 
@@ -71,7 +71,7 @@ def wrong(graph, results, arrays, prefix=""):
 
 
 def differing(values, want):
-    """How many elements differ in a bit; any NaN is as good as another."""
+    """Return the count of elements that differ in a bit; all NaNs are equal."""
     assert values.dtype == want.dtype, (values.dtype, want.dtype)
     if want.dtype == np.float32:
         both = np.isnan(values) & np.isnan(want)
@@ -80,7 +80,7 @@ def differing(values, want):
 
 
 def differences(network, arrays, **how):
-    """All that differs from the recording: samples from reset, and sequences."""
+    """Return output -> count of elements that differ, for samples from reset and for sequences."""
     graph, session = network.graph, network.session(**how)
     found = {}
     for prefix in ("", "seq_", "walk_"):

@@ -70,7 +70,7 @@ def _read(function: str) -> Iterator[Recording]:
 
 
 def streams(function: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The weights of an _opt function: the row-major matrix, and the stream recorded with it."""
+    """Yield weights of an _opt function: the row-major matrix, and the stream recorded with it."""
     with np.load(FOLDER / f"{function}.npz") as arrays:
         for case in json.loads(str(arrays["manifest"]))["cases"]:
             yield arrays[case["aux"]["pM_rowmajor"]], arrays[case["inputs"]["pM"]]

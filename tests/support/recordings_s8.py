@@ -35,7 +35,7 @@ class Recording:
     differences: Mapping[str, str]
 
     def expected(self, profile: Profile) -> Union[np.ndarray, int, None]:
-        """What the device of a profile gives, its status if that is an error, None if unknown."""
+        """Return the output of a profile's device, the status of an error, or None if unknown."""
         device = DEVICES[profile.path]
         word, _, status = self.differences.get(device, "").partition(" ")
         if word == "status":
@@ -49,7 +49,7 @@ class Recording:
         return next((self.outputs[name] for name in names if name in self.outputs), None)
 
     def arguments(self, function: Function) -> dict[str, object]:
-        """All arguments of a declared function, as it takes them."""
+        """Return all arguments of a declared function."""
         told = {RENAMED.get(name, name): value for name, value in self.params.items()}
         for side, shape in (("input", self._shape("input")), ("output", self._output_shape())):
             told.update({f"{side}_{a}": n for a, n in zip("hwc", shape[1:]) if len(shape) == 4})
@@ -72,7 +72,7 @@ class Recording:
 
 @functools.cache
 def load(family: str) -> tuple[Recording, ...]:
-    """Every case of a family."""
+    """Return every case of a family."""
     return tuple(_read(family))
 
 

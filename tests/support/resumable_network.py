@@ -11,7 +11,7 @@ STEPS = ["average", "rows", "equalize", "round", "correct"]
 
 
 def network():
-    """A convolution, a pool, and a fully connected layer; channels of different size."""
+    """Return a network of a convolution, a pool and a dense layer; its channels differ in range."""
     rng = np.random.default_rng(3)
     filters = rng.normal(size=(4, 3, 3, 1)) * 2.0 ** np.arange(4)[:, None, None, None]
     nodes = [

@@ -32,8 +32,8 @@ def window(axis, size, kernel, stride, dilation, pad, out):
     return {f"{name}_{axis}": n for name, n in {**found, "output": out}.items()}
 
 
-#: size, kernel, stride, dilation, pad, outputs: windows wholly beside the image on either side,
-#: tails of every tile, and what networks have.
+#: Size, kernel, stride, dilation, pad, outputs: windows outside the image on either side, tails of
+#: every tile, and windows of usual networks.
 AXES = (
     (7, 3, 1, 1, 1, 7),
     (7, 3, 2, 1, 0, 4),
@@ -47,7 +47,7 @@ AXES = (
 
 
 def called(name, rng, windows, offset, **channels):
-    """A call with random images, weights and pairs; its sums land inside of the output's range."""
+    """Return a call on random images, weights and scales, with sums in the output's range."""
     params = {**windows, **channels, "batches": 2, "input_offset": offset, "output_offset": 4}
     params.update(WHOLE)
     function = FUNCTIONS[name]

@@ -12,7 +12,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J\n" + 10_000 * "long"
 
 
 def many(count):
-    """As many rectifiers one after the other."""
+    """Return a network of `count` rectifiers in a row."""
     names = ["x", *(f"{HOSTILE}{i}" for i in range(count))]
     nodes = tuple(
         node(n, "arm_relu_q7", [source], 7, size=4) for source, n in zip(names, names[1:])

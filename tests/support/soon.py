@@ -1,4 +1,4 @@
-"""Whether something is done soon, on a host of any speed, whoever else is at work there."""
+"""Limits of processor time that are relative to the speed of the host."""
 
 import time
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def _million_turns():
 
 @contextmanager
 def soon(millions):
-    """What is done within takes no more of the processor than so many million turns of a loop."""
+    """Check that the block takes less processor time than `millions` loop iterations."""
     start = time.process_time()
     try:
         yield

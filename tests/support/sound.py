@@ -10,7 +10,7 @@ def sound(seconds=2, seed=7):
 
 
 def _piece(rng, kind, length=1600):
-    """A tenth of a second."""
+    """Return a tenth of a second."""
     at = np.arange(length, dtype=np.int64)
     loud = int(rng.randint(1, 33)) << int(rng.randint(0, 11))
     noise = rng.randint(-loud, loud + 1, length).astype(np.int64)

@@ -22,7 +22,7 @@ def rows_here(name):
 
 
 def outputs(name, params, x, weights=None, in_place=False):
-    """What each row makes of an input, by device and then by row."""
+    """Yield each device with row -> output."""
     function = FUNCTIONS[name]
     dtype = np.dtype(function.output.dtype)
     for device in DEVICES:

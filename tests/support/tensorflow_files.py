@@ -26,7 +26,7 @@ def shape_of(message, dims):
 
 
 def tensor(array, **listed):
-    """A Tensor message of an array; listed: field=numbers instead of its bytes."""
+    """Serialize an array as a Tensor message; listed: field=numbers instead of its bytes."""
     message = new("Tensor")
     array = np.asarray(array)
     message.dtype = NUMBERS[array.dtype.name]
@@ -39,7 +39,7 @@ def tensor(array, **listed):
 
 
 def value(given):
-    """A Value message: tuples are shapes, lists are lists of integers."""
+    """Serialize a Value message: tuples are shapes, lists are lists of integers."""
     message = new("Value")
     kinds = {Type: "type", bool: "b", int: "i", float: "f"}
     if isinstance(given, str):
@@ -57,7 +57,7 @@ def value(given):
 
 
 def node(name, op, inputs="", **attributes):
-    """The bytes of a node; inputs: names with spaces between."""
+    """Serialize a node; inputs: names with spaces between."""
     message = new("Node")
     message.name, message.op = name.encode(), op.encode()
     message.input.extend(each.encode() for each in inputs.split())
@@ -69,7 +69,7 @@ def node(name, op, inputs="", **attributes):
 
 
 def const(name, array, **listed):
-    """A Const of real numbers (float32), or of integers (int32)."""
+    """Serialize a Const of floats (float32), or of integers (int32)."""
     array = np.asarray(array)
     narrow = array.astype({"f": np.float32, "i": np.int32}[array.dtype.kind])
     return node(name, "Const", value=tensor(narrow, **listed))
@@ -93,11 +93,11 @@ def load(folder, *nodes, **choice):
 
 
 def run(folder, x, *nodes, **choice):
-    """What the only output of the nodes is for inputs x."""
+    """Return the only output of the nodes for inputs x."""
     network = load(folder, *nodes, **choice)
     return network.evaluate(np.asarray(x))[network.graph.outputs[0]]
 
 
 def over(folder, x, *nodes, **choice):
-    """What nodes make of a tensor "x" of the shape of x, whatever the batch."""
+    """Return the output of the nodes for a tensor "x" of the shape of x, with any batch."""
     return run(folder, x, placeholder(-1, *np.shape(x)[1:]), *nodes, **choice)

@@ -306,7 +306,7 @@ def lstm(type="INT8", **options):
     mul_s16={"kind": "MUL", "type": "INT16"},
 )
 def elementwise(kind, type="INT8", **options):
-    """Of a tensor and its average over windows of one row, so that the two differ."""
+    """Combine a tensor with its average over windows of one row, so that the operands differ."""
     net = Net(type)
     x = net.begin(6, 5, 4)
     other = net.middle(6, 5, 4, zero=3)
@@ -325,7 +325,7 @@ def elementwise(kind, type="INT8", **options):
     maximum_rows={"kind": "MAXIMUM", "shape": (6, 1, 1), "first": True},
 )
 def choice(kind, shape=None, first=False):
-    """Of a tensor and its average, or a constant."""
+    """Choose between a tensor and its average, or a constant."""
     net = Net()
     x = net.begin(6, 5, 4)
     if shape is None:
@@ -363,7 +363,7 @@ def with_constant(kind, shape, first=False, type="INT8"):
 
 @cases(add={"kind": "ADD"}, sub={"kind": "SUB"}, mul_s16={"kind": "MUL", "type": "INT16"})
 def with_average(kind, type="INT8"):
-    """Of a tensor and what is left of it by pooling: channels that broadcast over the image."""
+    """Combine a tensor with its pooled channels, which broadcast over the image."""
     net = Net(type)
     x = net.begin(6, 5, 4)
     pooled, y = net.middle(1, 1, 4, zero=3), net.end(6, 5, 4, scale=0.06)
@@ -600,7 +600,7 @@ def transpose(shape, order, type="INT8"):
 
 @case
 def transpose_nothing():
-    """Of five axes, of which only one that has one element moves."""
+    """Transpose five axes: only an axis of one element moves."""
     net = Net()
     x = net.begin(4, 1, 5, 3)
     a, y = net.tensor((1, 1, 4, 5, 3), "INT8", 0.05, 3), net.output((1, 1, 4, 5, 2), 0.05, 3)
@@ -632,7 +632,7 @@ def blocks(kind, shape, out, side=2):
     one={"axis": 3, "count": 1},
 )
 def concatenation(axis, count=3, type="INT8"):
-    """Of a tensor, its maxima, a constant, and so on."""
+    """Concatenate a tensor, its maxima, a constant, and so on."""
     net = Net(type)
     x = net.begin(4, 5, 3)
     a = net.middle(4, 5, 3, zero=3)
@@ -654,7 +654,7 @@ def concatenation(axis, count=3, type="INT8"):
     s16={"axis": 2, "type": "INT16"},
 )
 def pack(axis, count=3, type="INT8"):
-    """Of a tensor, a constant, and so on."""
+    """Pack a tensor, a constant, and so on."""
     net = Net(type)
     x = net.begin(4, 5)
     c = net.tensor(
@@ -679,7 +679,7 @@ def unpack(axis, type="INT8"):
 
 @case
 def reshape_of_an_open_batch():
-    """As converters write it: the batch is asked for, and the shape made of it."""
+    """Reshape as converters write it: the shape is computed from the batch."""
     net = Net()
     x = net.begin(2, 3, 4)
     shape, batch, target = (net.tensor(each, "INT32") for each in ((4,), (), (2,)))

@@ -19,7 +19,7 @@ _WORDS = (
 
 @cache
 def structure(data):
-    """Where the words of a whole file are that are no weights."""
+    """Return the offsets of a file's words that are no weights."""
     inside = np.ones(len(data), bool)
     start = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
     root = Table.root("Model", data)
@@ -32,20 +32,20 @@ def structure(data):
 
 
 def tables(data):
-    """Where the words of a .pte file are that are no constants in a segment."""
+    """Return the offsets of a .pte file's words outside the segment of constants."""
     size = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
     return np.arange(0, min(size, len(data)) // 4 * 4, 4)
 
 
 def every_word(data):
-    """Where all words of a file are."""
+    """Return the offsets of all words of a file."""
     return np.arange(0, len(data) // 4 * 4, 4)
 
 
 def changed(data, rng, words=structure):
-    """The bytes of a file with one kind of damage, chosen at random.
+    """Return the bytes of a file with one kind of damage, chosen at random.
 
-    words: where a file has those that are no weights.
+    words: returns the offsets of words that are no weights.
     """
     kinds = [_flipped, _cut, _joined, _edited, _edited, _edited, _moved]
     return rng.choice(kinds)(data, rng, words)
@@ -63,7 +63,7 @@ def _cut(data, rng, words):
 
 
 def _joined(data, rng, words):
-    """Without a part, or with one twice."""
+    """Remove or repeat a part."""
     first, second = rng.integers(0, len(data), 2)
     return data[:first] + data[second:]
 
@@ -83,7 +83,7 @@ def _edited(data, rng, words):
 
 
 def _moved(data, rng, words):
-    """Two words have changed their places."""
+    """Exchange two words."""
     damaged = bytearray(data)
     first, second = (int(at) for at in rng.choice(words(data), 2))
     damaged[first : first + 4] = data[second : second + 4]

@@ -33,7 +33,7 @@ def ends(graph, inputs=(), outputs=()):
 
 
 def put(graph, name, inputs, output, options=None, **fields):
-    """An operator; returns its output."""
+    """Append an operator and return its output."""
     graph.operator(name, inputs, [output], options, **fields)
     return output
 
@@ -54,7 +54,7 @@ def less(graph, i, n):
 
 
 def repeat(net, inputs, outputs, condition, body):
-    """A WHILE of two graphs of the file."""
+    """Append a WHILE of two graphs of the file."""
     which = {
         "CondSubgraphIndex": 1 + net.all.index(condition),
         "BodySubgraphIndex": 1 + net.all.index(body),
@@ -77,7 +77,7 @@ class Net(File):
 
 
 def counted(net, *extra):
-    """The condition of a loop over (i, n, ...): tensors like these are passed along."""
+    """Return the condition of a loop over (i, n, ...); extra: tensors that it passes along."""
     graph = net.graph()
     i, n = integer(graph), integer(graph)
     ends(graph, [i, n, *(graph.tensor(shape, type, **form) for shape, type, form in extra)])
@@ -89,7 +89,7 @@ EIGHT = ((1, 4), "INT8", {"scale": SCALE})
 
 
 def start(net):
-    """The inputs of most: how many turns, and a vector."""
+    """Return the inputs of most loops: the number of iterations, and a vector."""
     n, x = integer(net, name="turns"), bytes_(net, 1, 4, name="x")
     ends(net, [n, x])
     return n, x, integer(net, data=[0])
@@ -134,7 +134,7 @@ WEIGHTS = np.array([[90, 20, -10, 5], [-30, 90, 25, 0], [10, -40, 90, 20], [0, 1
 
 @case
 def settles():
-    """A layer of 8 bits again and again, until no element is above 3: the condition is of data."""
+    """Repeat a layer of 8 bits until no element exceeds 3: the condition depends on data."""
     net = Net()
     x = bytes_(net, 1, 4, name="x")
     ends(net, [x])
@@ -158,7 +158,7 @@ def settles():
 
 
 def nested_body(net):
-    """(i, n, x, y): y = y + x in i turns of a loop of its own, or none."""
+    """Return the body (i, n, x, y): an inner loop adds x to y in each of i iterations."""
     condition, inner = counted(net, EIGHT, EIGHT), net.graph()
     ends(inner, [integer(inner), integer(inner), bytes_(inner, 1, 4), bytes_(inner, 1, 4)])
     i, m, x, y = inner.inputs
@@ -193,7 +193,7 @@ def branch(net, condition, inputs, output, then, otherwise):
 
 
 def chosen(net, name):
-    """A graph of two vectors that makes one: an operator of two, or the second."""
+    """Return a graph of two vectors with one output: an operator's result, or the second vector."""
     graph = net.graph()
     ends(graph, [bytes_(graph, 1, 4), bytes_(graph, 1, 4)])
     made = graph.inputs[1]
@@ -238,7 +238,7 @@ def branches_inside():
 
 @case
 def in_branch():
-    """If x[0] is above 0, x doubled n times; else x."""
+    """Double x n times if x[0] is positive."""
     net = Net()
     n, x, zero = start(net)
     condition, body = counted(net, EIGHT), net.graph()
@@ -263,7 +263,7 @@ def in_branch():
 
 @case
 def remembers():
-    """Each turn adds x to a variable, which lives on until the next run; y is what it holds."""
+    """Add x to a variable in each iteration and return it; the variable persists between runs."""
     net = Net()
     n, x, zero = start(net)
     first(net, total=np.array([[1, 0, -1, 2]]))
@@ -280,7 +280,7 @@ def remembers():
 
 @case
 def halves():
-    """A float halved until it is at most 1, and how often."""
+    """Halve a float until it is at most 1, and count the iterations."""
     net = Net()
     x, zero = net.tensor((1,), "FLOAT32", name="x"), integer(net, data=[0])
     ends(net, [x])

@@ -11,7 +11,7 @@ _FORMS = {"INT8": [(2.0**-7, 4), (0.007, -4)], "INT16": [(2.0**-15, 0)] * 2}
 
 
 def lstms(count=1, columns=6, units=5, steps=1, type="INT8", weights=0.03, **options):
-    """Some in a row; wide ones, whose weights are large, saturate terms of their sums."""
+    """Return LSTMs in a row; large weights saturate terms of their sums."""
     net = Net(type)
     source = net.input((1, steps, columns), *((0.02, 3) if type == "INT8" else (3e-4, 0)), type)
     for form in _FORMS[type][:count]:

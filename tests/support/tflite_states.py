@@ -16,14 +16,14 @@ def case(function):
 
 
 def handle(graph, name):
-    """The tensor that stands for a variable."""
+    """Return the tensor of a variable's handle."""
     tensor = graph.tensor((1,), "RESOURCE", name=f"{name}_handle{len(graph.tensors)}")
     graph.operator("VAR_HANDLE", [], [tensor], "VarHandleOptions", Container="", SharedName=name)
     return tensor
 
 
 def read(graph, name, shape, type="INT8", **form):
-    """A READ_VARIABLE of a shape; returns what it makes."""
+    """Append a READ_VARIABLE of a shape and return its output."""
     form = {"scale": SCALE, **form} if type in ("INT8", "INT16", "UINT8") else form
     made = graph.tensor(shape, type, **form)
     graph.operator("READ_VARIABLE", [handle(graph, name)], [made], "ReadVariableOptions")
@@ -31,12 +31,12 @@ def read(graph, name, shape, type="INT8", **form):
 
 
 def assign(graph, name, tensor):
-    """An ASSIGN_VARIABLE."""
+    """Append an ASSIGN_VARIABLE."""
     graph.operator("ASSIGN_VARIABLE", [handle(graph, name), tensor], [], "AssignVariableOptions")
 
 
 def first(net, type="INT8", **resets):
-    """A CALL_ONCE that assigns these numbers to variables."""
+    """Append a CALL_ONCE that assigns these numbers to variables."""
     graph = net.graph()
     form = {"scale": SCALE} if type in ("INT8", "INT16", "UINT8") else {}
     for name, values in resets.items():
@@ -45,7 +45,7 @@ def first(net, type="INT8", **resets):
 
 
 def numbers(graph, *values):
-    """A short list of integers."""
+    """Return a constant of integers."""
     return graph.tensor((len(values),), "INT32", data=values)
 
 
@@ -56,13 +56,13 @@ def largest(graph, a, b, shape, output=False):
     return made
 
 
-#: What the window of `window()` holds after reset.
+#: Contents of the window of `window()` after reset.
 BEFORE = np.arange(-6, 6).reshape(1, 3, 4) * 20
 
 
 @case
 def window():
-    """The last four inputs, the oldest first."""
+    """Return the last four inputs, the oldest first."""
     net = File()
     x = net.input((1, 1, 4), SCALE)
     first(net, past=BEFORE)
@@ -77,7 +77,7 @@ def window():
 
 @case
 def two():
-    """The larger one of the last two inputs; no variable is assigned before it is read."""
+    """Return the maximum of the last two inputs; each variable is read before it is assigned."""
     net = File()
     x = net.input((1, 6), SCALE)
     newer, older = read(net, "newer", (1, 6)), read(net, "older", (1, 6))
@@ -89,7 +89,7 @@ def two():
 
 @case
 def branches():
-    """If: a variable becomes the larger one of itself and x, and so is the output; else: x."""
+    """Return a running maximum in a variable from one branch, and x from the other one."""
     net = File()
     condition = net.tensor((1,), "BOOL", name="condition")
     net.inputs.append(condition)
@@ -107,7 +107,7 @@ def branches():
 
 @case
 def three_inputs():
-    """The largest of three, and with its axes changed, of the first two."""
+    """Return the maximum of three inputs, and the transposed maximum of the first two."""
     net = File()
     parts = [net.input((1, 2, 3), SCALE) for _ in range(3)]
     for number, part in enumerate(parts):
@@ -121,7 +121,7 @@ def three_inputs():
 
 
 def kept(type, value):
-    """A file that gives back the last input, at first the value."""
+    """Return a file that outputs the input before, and the value at first."""
     form = {"scale": SCALE} if type in ("INT8", "UINT8", "INT16") else {}
     net = File()
     x = net.tensor((1, 3), type, name="input", **form)
@@ -133,7 +133,7 @@ def kept(type, value):
 
 
 def steps(name, *inputs):
-    """What a file computes of sequences [T, ...] from reset, in numpy: its outputs [T, ...]."""
+    """Compute by numpy the outputs [T, ...] of a file for sequences [T, ...] from reset."""
     return ORACLES[name](*inputs)
 
 

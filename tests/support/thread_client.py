@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 class Client:
-    """What is used of a dask.distributed.Client, on threads."""
+    """The used methods of a dask.distributed.Client, on threads."""
 
     def __init__(self, threads=3):
         self.pool, self.threads = ThreadPoolExecutor(threads), threads

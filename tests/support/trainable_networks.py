@@ -14,8 +14,10 @@ S4 = {
 
 
 def float_network(sides=8, seed=3):
-    """Images channels first, normalized by the host: weights with and without a bias, a depthwise
-    convolution, a sum of branches, and a softmax behind the scores."""
+    """Return a network of images in NCHW that the host normalizes.
+
+    It has layers with and without a bias, a depthwise convolution, a residual sum and a softmax.
+    """
     rng = np.random.default_rng(seed)
     cells = 6 * (sides // 2) ** 2
     nchw = {"layout": "NCHW"}

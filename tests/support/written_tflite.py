@@ -6,7 +6,7 @@ import qemu_nn
 
 
 def drawn(network, count=3):
-    """The least and the largest integers among random ones."""
+    """Return random inputs that include the smallest and the largest integers."""
     start = network.graph.input
     limits = np.iinfo(start.dtype)
     rng = np.random.default_rng(5)

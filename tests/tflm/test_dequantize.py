@@ -1,4 +1,4 @@
-"""What every operator of .tflite files stands for, next to what its call computes."""
+"""The float meaning of every operator of .tflite files, compared with the result of its call."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a .tflite file may not hold: one sentence that names operator, tensor and reason."""
+"""Refused .tflite files: one sentence names the operator, the tensor and the reason."""
 
 import math
 import sys

@@ -1,13 +1,4 @@
-"""The micro frontend: what the library of the firmware computed = what is computed here.
-
-golden/micro_frontend.npz holds features of the sound of sound.py: `microphone` as pymicro-features
-2.0.2 made them, which is that library with the settings of microWakeWord; others by the library in
-that package's source, with the settings beside them. Where the package is installed, it is asked
-again. `tables` are settings and checksums of what the library makes of them. Other arrays are what
-tflite-micro 0.dev20261023 made of the same sound: `preprocessor` and `micro_speech` with the two
-networks of its example, a score for each row of features from the 49th on; others with the wake
-words of that name, of the features of `microphone`.
-"""
+"""The micro frontend gives the features that the firmware's library computed."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""What a .tflite file says beside its network is read, and whatever is wrong with it is told."""
+"""The metadata of .tflite files are read, and errors name their faults."""
 
 import io
 import pickle

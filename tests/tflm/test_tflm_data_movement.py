@@ -1,4 +1,4 @@
-"""What moves elements = TensorFlow Lite Micro as recorded, and numpy where nothing is recorded."""
+"""Data movement equals the recordings of TensorFlow Lite Micro, or numpy without a recording."""
 
 import itertools
 import math

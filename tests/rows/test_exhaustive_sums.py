@@ -1,13 +1,12 @@
 """Programs of .ci/prove that try every sum of drawn channels, on a few channels each."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 from hosts import needs_x86
 from modelled import needs_avx512, needs_gcc
+from paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 EXHAUST = ROOT / ".ci" / "proofs" / "exhaust"
 
 pytestmark = [
