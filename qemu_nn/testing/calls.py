@@ -31,6 +31,9 @@ from .geometry import SHAPES, shapes_of
 from .s8_calls import is_affine
 from .values import VALUES, random_name
 
+#: Products of random arguments, which tests may compute in Python.
+_MOST_PRODUCTS = 20_000
+
 EVERY_PROFILE: tuple[Profile, ...] = (*all_profiles(), NPU)
 
 
@@ -126,11 +129,12 @@ def draw_arguments(
 def random_arguments(rng: Random, function: Function) -> dict[str, Any]:
     """Return all arguments of one call, of random generators.
 
-    Where a contract refuses the shape, the function draws another one, which may break it as well.
+    If a contract refuses the shape or the call is long, the function draws another shape, which may
+    break the contract as well.
     """
     recipe = draw_recipe(rng, function)
     params = draw_params(rng, function, recipe)
-    if not is_legal(function, params):
+    if extent(function.macs, params) > _MOST_PRODUCTS or not is_legal(function, params):
         recipe = replace(recipe, shape="declared")
         params = draw_params(rng, function, recipe)
     return draw_arguments(rng, function, params, recipe)

@@ -213,6 +213,18 @@ def vector_lengths(rng: Random, function: Function, p: Drawn) -> None:
             p[name] = min(LONGEST, lanes + rng.randint(-1, 1))
 
 
+#: Names of arguments that count the lanes or the terms of functions without windows.
+_SIZES = (
+    *("rhs_w", "lhs_w", "units", "input_size", "time_batches", "hidden_size", "kept_1"),
+    *("kept_2", "reduced_0", "reduced_1", "channels", "inner1", "inner2", "output_c"),
+)
+
+
+def every_size(rng: Random, function: Function, p: Drawn) -> None:
+    """Draw one size from 1 to 70."""
+    p[rng.choice([name for name in _SIZES if name in p])] = rng.randint(1, MOST_COUNTED)
+
+
 def declared(rng: Random, function: Function, p: Drawn) -> None:
     """Leave the arguments as the function draws them."""
 
@@ -228,7 +240,7 @@ _CHANNELS: dict[str, Shape] = {
 _DENSE: dict[str, Shape] = {
     each.__name__: each for each in (every_count, half_vectors, one_vector, long_sums)
 }
-_VECTORS: dict[str, Shape] = {"vector_lengths": vector_lengths}
+_OTHERS: dict[str, Shape] = {"vector_lengths": vector_lengths, "every_size": every_size}
 
 #: All generators by name.
 SHAPES: dict[str, Shape] = {
@@ -236,7 +248,7 @@ SHAPES: dict[str, Shape] = {
     **_WINDOWS,
     **_CHANNELS,
     **_DENSE,
-    **_VECTORS,
+    **_OTHERS,
     **{f"{count}_channels": with_channels(count) for count in range(1, MOST_COUNTED + 1)},
     **{f"width_{width}": with_width(width) for width in VECTOR_WIDTHS},
 }
@@ -251,4 +263,6 @@ def shapes_of(function: Function) -> tuple[str, ...]:
         return ("declared", *_WINDOWS, *weighted, "few_channels", "few_channels")
     if function.weights is not None and names & {"num_of_rows", "output_c"}:
         return ("declared", *_DENSE)
-    return ("declared", "vector_lengths") if names & {*_LENGTHS} else ("declared",)
+    if names & {*_LENGTHS}:
+        return ("declared", "vector_lengths")
+    return ("declared", "every_size") if names & {*_SIZES} else ("declared",)

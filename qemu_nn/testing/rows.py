@@ -119,7 +119,7 @@ def layer_pairs() -> tuple[tuple[Function, kernels.Row], ...]:
 
 def everyday_draws(function: Function, row: kernels.Row) -> Iterator[tuple[int, Optional[str]]]:
     """Yield the seeds and shapes that the everyday suite draws of a function and row."""
-    yield from ((seed, None) for seed in range(120 if function.weights else 25))
+    yield from ((seed, None) for seed in range(120 if function.macs else 25))
     if (function, row) in layer_pairs():
         yield from ((count, f"{count}_channels") for count in range(1, MOST_COUNTED + 1))
         if any(name.endswith(("_w", "_im_in", "_im_in_x")) for name in function.params):
