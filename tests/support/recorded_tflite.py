@@ -9,12 +9,12 @@ from qemu_nn.ir.formats import dequantize_affine
 
 #: File that reads unwritten memory or stops the device -> words of the refusal.
 UNDEFINED = {
-    "fully_connected_16x8_bias32": "two numbers as one",
+    "fully_connected_16x8_bias32": "reads pairs of its elements",
     "maximum_broadcast_rows": "then unknown memory after it",
     "maximum_broadcast_rows_first": "then unknown memory after it",
     "minimum_broadcast_rows_first": "then unknown memory after it",
     "transpose_conv_same3_k5_int8_no_bias": "pad_h must be a multiple of stride_h",
-    "transpose_rank5_int8": "the output is what the memory held",
+    "transpose_rank5_int8": "leaves its output uninitialized",
 }
 
 #: File -> output, element, recorded value, the float32 nearest to the exact value. The recordings

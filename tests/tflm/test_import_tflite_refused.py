@@ -84,7 +84,7 @@ REFUSED = {
         1, shape=[6, 3, 2, 5]
     ),
     r"144 bytes of data; INT8 \[6, 3, 2\] needs 36": tensor(1, shape=[6, 3, 2]),
-    "its bias, .*, has 5 numbers for 6 channels": lambda net: (
+    "its bias, .*, has 5 elements; for 6 channels it must have 6": lambda net: (
         tensor(3, shape=[5])(net),
         data(3, bytes(20))(net),
     ),
@@ -104,20 +104,24 @@ REFUSED = {
     "tensor 2 .* has the zero point 128; it must be -128 to 127": quantized(2, 1, 128),
     "tensor 2 .* has the zero point 5764607523034234880": quantized(2, 1, 5 << 60),
     "the ratio of its scales is": quantized(2, 1e-38),
-    "its weights, .*, have a scale that is not positive": quantized(1, [1] * 5 + [np.nan], [0] * 6),
-    "have 5 scales for 6 channels": quantized(1, [1] * 5, [0] * 5),
-    "its weights, .*, have zero points other than 0": quantized(1, [1] * 6, [0] * 5 + [1]),
-    "have scales along axis 3; channels are on 0": tensor(1, axis=3),
+    "the scales of its weights, .*, must be positive and finite": quantized(
+        1, [1] * 5 + [np.nan], [0] * 6
+    ),
+    "have 5 scales; for 6 channels they must have 1 or 6": quantized(1, [1] * 5, [0] * 5),
+    "its weights, .*, have zero points; they must be 0": quantized(1, [1] * 6, [0] * 5 + [1]),
+    "have scales along axis 3; scales must be along axis 0": tensor(1, axis=3),
     "its option StrideH is 0": options(StrideH=0),
     "its option StrideW is -1": options(StrideW=-1),
     "its option DilationHFactor is 0": options(DilationHFactor=0),
     "its option Padding is 2; it must be a value of Padding": options(Padding=2),
     "its fused activation is TANH; it must be one of NONE": options(FusedActivationFunction="TANH"),
-    "is larger than the image of 9": options(DilationHFactor=9, Padding="VALID"),
-    "windows of 3 in steps of 2 over 9 give 5": options(StrideH=2),
+    "its window covers 19 of an image of 9": options(DilationHFactor=9, Padding="VALID"),
+    "height 9; it must have 5: windows of 3 with stride 2 over 9": options(StrideH=2),
     "must have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),
-    r"its images must have 4 axes, but 'input' is \[9, 40\]": tensor(0, shape=[9, 40]),
-    "its weights .* do not fit 3 input channels": tensor(0, shape=[1, 9, 10, 3]),
+    r"'input' is \[9, 40\]; images must have 4 axes": tensor(0, shape=[9, 40]),
+    "its weights are .* for 3 input channels; the last axis must divide 3": tensor(
+        0, shape=[1, 9, 10, 3]
+    ),
     r"the input: tensor 0 .* has no fixed size on axis 1": tensor(0, signature=[-1, -1, 10, 4]),
     r"CONV_2D \(operator 0\): it reads tensor 0 .* of FLOAT32; it must be quantized": tensor(
         0, type="FLOAT32"
@@ -194,7 +198,7 @@ def test_a_bias_of_16_bit_numbers_has_64_bits(name, tmp_path):
     inputs = net.operators[0][1]
     bias = net.tensors[inputs[2]]
     inputs[2] = net.tensor(bias["shape"], "INT32", bias["scales"], data=np.zeros(bias["shape"]))
-    refused(net, tmp_path, "its bias, .*, is INT32, but .*; make it INT64")
+    refused(net, tmp_path, "its bias, .*, is INT32; .*: make it INT64")
 
 
 def test_the_dimension_of_a_bias_does_not_matter(tmp_path):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 
 def test_rows_that_the_device_does_not_write_are_0_and_told(tmp_path):
     network = RECORDED.load("fast", tmp_path)
-    with pytest.warns(DeviceWarning, match="in rows behind the last detection is 0 here"):
+    with pytest.warns(DeviceWarning, match="rows after the last detection are 0 here"):
         session = network.session()
     x = {key: part[:1].copy() for key, part in RECORDED.inputs(network, "fast").items()}
     x["input_2"][:] = 0
@@ -91,16 +91,16 @@ def test_options_may_be_integers_and_what_is_not_known_is_not_looked_at(tmp_path
         ({"max_detections": -1}, "max_detections is -1"),
         ({"num_classes": 0}, "num_classes is 0"),
         ({"num_classes": 2**40}, "num_classes is 1099511627776"),
-        ({"num_classes": 9}, r"scores \[1, 6, 5\] and anchors .* do not fit 6 boxes of 9 classes"),
+        ({"num_classes": 9}, r"scores are \[1, 6, 5\] .* for 6 boxes of 9 classes they must be"),
         ({"max_classes_per_detection": 0}, "max_classes_per_detection is 0"),
         ({"use_regular_nms": True, "detections_per_class": 0}, "detections_per_class is 0"),
         ({"nms_iou_threshold": 0.0}, "nms_iou_threshold is 0; it must be above 0 and up to 1"),
         ({"nms_iou_threshold": 1.5}, "nms_iou_threshold is 1.5"),
-        ({"nms_score_threshold": float("nan")}, "is not a finite float32 or float64"),
-        ({"h_scale": float("inf")}, "is not a finite float32 or float64"),
-        ({"h_scale": 1e300}, "h_scale must be a finite float32"),
-        ({"w_scale": 0.0}, "w_scale must not be 0"),
-        ({"x_scale": "10"}, "is not a number or a truth value"),
+        ({"nms_score_threshold": float("nan")}, "must be a finite float32 or float64"),
+        ({"h_scale": float("inf")}, "must be a finite float32 or float64"),
+        ({"h_scale": 1e300}, "h_scale is inf; it must be a finite float32"),
+        ({"w_scale": 0.0}, "w_scale is 0; it must not be 0"),
+        ({"x_scale": "10"}, "must be a number or a boolean"),
         ({"max_classes_per_detection": 2}, "writes up to 20 rows, but the outputs have 5: beside"),
         ({"max_detections": 9}, "writes up to 6 rows, but the outputs have 5"),
         (
@@ -117,10 +117,13 @@ def test_options_without_a_meaning_are_refused(changed, match, tmp_path):
 @pytest.mark.parametrize(
     ("how", "match"),
     [
-        ({"inputs": {"boxes": (1, 6, 3)}}, r"boxes \[1, 6, 3\] must be \[1, boxes, 4 or more\]"),
+        (
+            {"inputs": {"boxes": (1, 6, 3)}},
+            r"boxes are \[1, 6, 3\]; they must be \[1, boxes, 4 or more\]",
+        ),
         ({"inputs": {"boxes": (2, 6, 4)}}, r"must be \[1, boxes, 4 or more\]"),
-        ({"inputs": {"scores": (1, 7, 5)}}, "do not fit 6 boxes of 4 classes"),
-        ({"inputs": {"anchors": (4, 6)}}, "do not fit 6 boxes of 4 classes"),
+        ({"inputs": {"scores": (1, 7, 5)}}, "for 6 boxes of 4 classes they must be"),
+        ({"inputs": {"anchors": (4, 6)}}, "for 6 boxes of 4 classes they must be"),
         ({"outputs": [(1, 5, 4), (1, 5), (1, 4), (1,)]}, r"\[1, 4\]; it must be 5 of float32"),
         ({"outputs": [(1, 5, 4), (1, 5), (1, 5)]}, "3 inputs and 3 outputs"),
         ({"type": "INT8"}, "tensor 0 .* is INT8; .* supports FLOAT32"),

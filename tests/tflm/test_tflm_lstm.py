@@ -97,7 +97,9 @@ def test_a_build_that_reads_other_arrays_is_refused(tmp_path):
 def test_a_cell_state_of_another_size_is_refused(tmp_path):
     net = LSTMS["lstm_one"]()
     net.tensors[net.operators[0][1][19]]["shape"] = [1, 4]
-    with pytest.raises(ModelError, match=r"its cell state .* has not the size of its state"):
+    with pytest.raises(
+        ModelError, match=r"its cell state .* and its hidden state .* as many elements"
+    ):
         qemu_nn.load(net.save(tmp_path))
 
 

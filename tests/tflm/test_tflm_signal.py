@@ -42,7 +42,7 @@ FRONTEND = SHARED / "models_tflite2" / "tflm_audio_preprocessor_int8.tflite"
 
 def test_what_the_device_leaves_as_its_memory_was_is_warned_of(tmp_path):
     found = RECORDED.load("signal_stacker", tmp_path)
-    with pytest.warns(DeviceWarning, match="the device leaves the first as its memory was"):
+    with pytest.warns(DeviceWarning, match="its first output is uninitialized on the device"):
         found.session()
 
 
@@ -357,20 +357,28 @@ def rewritten(name, folder, **changed):
 
 REFUSED = {
     "no_step": ("signal_framer_prefill", {"frame_step": 0}, "frame_step is 0; it must be 1 to 160"),
-    "odd_step": ("signal_framer_prefill", {"frame_step": 7}, "no multiple of its frame_step 7"),
+    "odd_step": ("signal_framer_prefill", {"frame_step": 7}, "a multiple of its frame_step, 7"),
     "short": ("signal_framer_prefill", {"frame_size": 100}, "prefill has 100 - 160 elements"),
-    "size": ("signal_framer_prefill", {"frame_size": 481}, r"output, .* is \[1, 1, 480\], not"),
+    "size": (
+        "signal_framer_prefill",
+        {"frame_size": 481},
+        r"output, .* is \[1, 1, 480\]; it must be",
+    ),
     "delay": ("signal_delay", {"delay_length": -1}, "delay_length is -1; it must be 0 to"),
     "far": ("signal_window", {"shift": 32}, "shift is 32; it must be 0 to 31"),
     "back": ("signal_window", {"shift": -1}, "shift is -1; it must be 0 to 31"),
-    "channels": ("signal_filter_bank", {"num_channels": 7}, r"is \[6\], not \[7\]"),
+    "channels": ("signal_filter_bank", {"num_channels": 7}, r"is \[6\]; it must be \[7\]"),
     "fft": (
         "signal_rfft_int16_64",
         {"fft_length": 62},
         r"its input is \[64\] and its output \[66\]",
     ),
-    "type": ("signal_rfft_int16_64", {"T": 9}, "T is 9; only INT16, INT32, FLOAT32"),
-    "other_type": ("signal_rfft_int16_64", {"T": 2}, "is INT16, not INT32"),
+    "type": (
+        "signal_rfft_int16_64",
+        {"T": 9},
+        "T is 9; it must be the number of INT16, INT32, FLOAT32",
+    ),
+    "other_type": ("signal_rfft_int16_64", {"T": 2}, "is INT16; it must be INT32"),
     "gains": ("signal_pcan", {"snr_shift": 64}, "snr_shift is 64; it must be 0 to 63"),
     "stack": ("signal_stacker", {"stacker_step": 5}, "stacker_step is 5; it must be 1 to 4"),
     "overlap": ("signal_overlap_add_int16", {"frame_step": 13}, "frame_step is 13; it must be"),

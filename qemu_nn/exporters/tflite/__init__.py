@@ -1,4 +1,4 @@
-"""TensorFlow Lite: .tflite files, as LiteRT and TensorFlow Lite Micro load them."""
+"""Writer of .tflite files that LiteRT and TensorFlow Lite Micro load."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ from .schema import file_bytes
 
 
 def written(graph: Graph, beside: Optional[Beside] = None) -> tuple[bytes, Graph]:
-    """A network as the bytes of a file, and in the calls that a reader finds there.
+    """Return the bytes of a network's file, and the network with the calls that a reader finds.
 
-    The calls make the same bytes as the network's. Raises ModelError that names what has no
-    operator; Error where the libraries `tflite` and `flatbuffers` are missing.
+    Both networks compute the same output bytes.
+
+    Raises
+    ------
+    ModelError
+        If .tflite files have no operator for a call.
+    Error
+        If the libraries `tflite` and `flatbuffers` are missing.
     """
     calls, graphs = converted(graph)
     if beside is None:

@@ -1,4 +1,4 @@
-"""A .tflite file under construction: tensors, operators, and where the network's tensors are."""
+"""A .tflite file under construction: tensors, operators, and indices of the network's tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...operators import Shape
 from .schema import Field, FileGraph, FileOperator, FileTensor
 from .versions import version
 
-#: Element type -> its name in the schema.
+#: Element type -> name in the schema.
 TYPES = {
     **{f"int{bits}": f"INT{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"UINT{bits}" for bits in (8, 32, 64)},
@@ -24,10 +24,10 @@ TYPES = {
 
 
 class File:
-    """The file so far.
+    """A graph of the file under construction.
 
-    graph: the network. copies: nodes that only repeat a tensor for operators which do so by
-    themselves, by name. handles: states -> the tensors that stand for them.
+    graph: the network. copies: broadcasts that operators of the file do themselves, by name.
+    handles: state -> index of its resource tensor.
     """
 
     def __init__(self, graph: Graph, copies: Mapping[str, Node]) -> None:
@@ -41,31 +41,31 @@ class File:
         self.handles: dict[str, int] = {}
 
     def result(self, inputs: Sequence[int], outputs: Sequence[int], name: str = "") -> FileGraph:
-        """The network as the file holds it."""
+        """Return the finished graph of the file."""
         own = name or self.graph.name
         return FileGraph(own, self.tensors, self.operators, tuple(inputs), tuple(outputs))
 
     def add(self, tensor: FileTensor) -> int:
-        """A tensor's index."""
+        """Add a tensor and return its index."""
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
     def hold(self, tensor: Tensor, shape: Shape, data: Optional[bytes] = None) -> int:
-        """Say where a tensor of the network is."""
+        """Add a tensor of the network and return its index."""
         index = self.add(replace(described(tensor, shape), data=data))
         self.place(tensor.name, index)
         return index
 
     def place(self, name: str, index: int) -> None:
-        """Say which tensor of the file is a tensor of the network."""
+        """Set the index of a tensor of the network."""
         self._places[name] = index
 
     def shape(self, name: str) -> Shape:
-        """The shape in which the file holds a tensor of the network."""
+        """Return the shape of a network tensor in the file."""
         return self.tensors[self._places[name]].shape
 
     def view(self, name: str, shape: Optional[Shape] = None) -> int:
-        """A tensor of the network in a shape: as it is, or reshaped once."""
+        """Return the index of a network tensor in a shape; add a RESHAPE once if necessary."""
         index = self._places[name]
         tensor = self.tensors[index]
         if shape is None or tensor.shape == shape:
@@ -80,14 +80,14 @@ class File:
         return self._views[name, shape]
 
     def reshape(self, index: int, name: str, shape: Shape) -> int:
-        """A tensor under another name in another shape."""
+        """Add a RESHAPE of a tensor and return the index of the result."""
         made = self.add(replace(self.tensors[index], name=name, shape=shape))
         whole = self.constant(np.array(shape, np.int32))
         self.operate("RESHAPE", (index, whole), (made,), "ReshapeOptions", NewShape=shape)
         return made
 
     def constant(self, array: np.ndarray, type: str = "", shape: Optional[Shape] = None) -> int:
-        """Numbers of an operator's own, such as its axes: equal ones are one tensor."""
+        """Return the index of a constant without scale, such as axes; equal constants share one."""
         key = (type or TYPES[str(array.dtype)], shape or array.shape, little_endian(array))
         if key not in self._constants:
             held = FileTensor(self.unique("constant"), key[1], key[0], data=key[2])
@@ -104,7 +104,7 @@ class File:
         zero: int = 0,
         type: str = "",
     ) -> int:
-        """Numbers that stand for others, with one scale or one for each element of an axis."""
+        """Add a quantized constant with one scale, or one per axis index; return its index."""
         values = tuple(map(float, scales))
         held = FileTensor(
             self.unique(name),
@@ -125,14 +125,14 @@ class File:
         kind: str = "",
         **options: Field,
     ) -> None:
-        """Add an operator; kind: the table of its options, whose fields follow."""
+        """Add an operator; `kind` is the table type of its options, `options` are the fields."""
         ends = [[self.tensors[i] for i in each if i >= 0] for each in (inputs, outputs)]
         number = version(name, ends[0], ends[1], options)
         made = FileOperator(name, number, tuple(inputs), tuple(outputs), kind, options)
         self.operators.append(made)
 
     def unique(self, name: str) -> str:
-        """A name that no other tensor has."""
+        """Return a name that no tensor has yet."""
         number, made = 1, name
         while made in self._taken:
             number, made = number + 1, f"{name}_{number}"
@@ -142,42 +142,42 @@ class File:
 
 @dataclass(frozen=True)
 class Site:
-    """A call of the network, on its way to operators."""
+    """A call of the network during its conversion to operators."""
 
     node: Node
     file: File
 
     @property
     def params(self) -> Mapping[str, int]:
-        """The call's scalar arguments."""
+        """Scalar arguments of the call."""
         return self.node.params
 
     @property
     def output(self) -> Tensor:
-        """What it makes."""
+        """The call's output tensor."""
         return self.node.output
 
     def source(self, index: int = 0) -> Tensor:
-        """What it reads."""
+        """Return an input tensor of the call."""
         return self.file.known[self.node.inputs[index]]
 
     def array(self, role: str) -> np.ndarray:
-        """Its weights or its bias."""
+        """Return the weights or the bias of the call."""
         name = self.node.weights if role == "weights" else self.node.bias
-        assert name is not None  # of functions that have such
+        assert name is not None  # all callers convert functions with this array
         return self.file.graph.arrays[name]
 
     def takes(self, index: int, shape: Optional[Shape] = None) -> int:
-        """An input in a shape."""
+        """Return the file's index of an input in a shape."""
         return self.file.view(self.node.inputs[index], shape)
 
     def shape(self, index: int = 0) -> Shape:
-        """The shape in which the file holds an input."""
+        """Return the shape of an input in the file."""
         return self.file.shape(self.node.inputs[index])
 
     @property
     def whole(self) -> Shape:
-        """The shape in which the file has what it makes, if nothing asks for another one."""
+        """The default shape of the output in the file."""
         return whole(self.output.shape)
 
     def put(
@@ -188,8 +188,10 @@ class Site:
         shape: Optional[Shape] = None,
         **options: Field,
     ) -> int:
-        """Add the operator that makes the call's output, and say which it is among all; shape: in
-        which it makes it."""
+        """Add the operator that computes the call's output in a shape; return the operator's index.
+
+        If the output is one of the network, a RESHAPE restores its default shape.
+        """
         own, made = self.output, self.whole if shape is None else shape
         direct = own.name not in self.file.graph.outputs or made == self.whole
         if direct:
@@ -203,19 +205,21 @@ class Site:
         return place
 
     def refused(self, why: object) -> ModelError:
-        """Why no operator computes this call."""
+        """Return the error for a call that no operator computes."""
         return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
 
 
 def whole(shape: Shape) -> Shape:
-    """The shape of a sample as files have it: behind the batch of 1, if it is not of four axes."""
+    """Return a sample's shape in a file: prepend a batch axis of 1, unless it has four axes."""
     return shape if len(shape) > 3 and shape[0] != 1 else (1, *shape)
 
 
 def described(tensor: Tensor, shape: Shape, name: str = "", variable: bool = False) -> FileTensor:
-    """A tensor of the network as the file describes it."""
+    """Return the file's description of a tensor of the network."""
     if math.prod(shape) != math.prod(tensor.shape):
-        raise ModelError(f"{tensor.name} is {list(tensor.shape)}, not {list(shape)}")
+        raise ModelError(
+            f"{tensor.name} is {list(tensor.shape)}; it must have the elements of {list(shape)}"
+        )
     name, type = name or tensor.name, TYPES[tensor.dtype]
     if tensor.scale is None:
         return FileTensor(name, shape, type, variable=variable)
@@ -224,5 +228,5 @@ def described(tensor: Tensor, shape: Shape, name: str = "", variable: bool = Fal
 
 
 def little_endian(array: np.ndarray) -> bytes:
-    """Numbers as a file holds them."""
+    """Return the little-endian bytes of an array."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

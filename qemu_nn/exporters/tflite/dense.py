@@ -18,7 +18,7 @@ _KIND = "FullyConnectedOptions"
 
 
 def fully_connected(site: Site, per_row: bool = False) -> None:
-    """FULLY_CONNECTED of rows: input and output have two axes."""
+    """Convert to FULLY_CONNECTED of rows: input and output have two axes."""
     params, values = site.params, site.array("bias")
     if per_row:
         values, *rows = values
@@ -30,10 +30,10 @@ def fully_connected(site: Site, per_row: bool = False) -> None:
 
 
 def as_points(site: Site) -> None:
-    """FULLY_CONNECTED of more axes, which the framework computes as a convolution."""
+    """Convert to FULLY_CONNECTED with more axes; the framework computes it as a convolution."""
     build = _build(site, "dense_rows")
     if build is None or build.function is None:
-        raise ModelError("no .tflite file can ask for this function; leave it out of `functions`")
+        raise ModelError("no .tflite file can request this function; omit it from `functions`")
     per_row = build.function.name.endswith("per_channel_s8")
     values, *rows = site.array("bias")
     pairs = list(zip(*(row.tolist() for row in rows)))

@@ -1,4 +1,4 @@
-"""Operators of each element or each row: sums, products, choices, activations, other formats."""
+"""Element-wise and row-wise operators: arithmetic, activations and requantization."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .windows import ACTIVATIONS, Maker, fused
 
 
 def pair(site: Site, operator: str, kind: str = "", **options: Field) -> None:
-    """An operator of two tensors, which repeats the smaller one by itself."""
+    """Convert to an operator of two tensors that broadcasts the smaller one."""
     inputs = [operand(site, index, site.whole) for index in range(2)]
     site.put(operator, inputs, kind, None, **options)
 
 
 def limited(site: Site, operator: str, kind: str) -> None:
-    """The same with a fused activation."""
+    """Convert to an operator of two tensors with a fused activation."""
     options = fused(site)
     if operator in ("ADD", "SUB") and site.output.dtype == "int16":
         options["PotScaleInt16"] = False  # scales need not be powers of two
@@ -37,7 +37,7 @@ def limited(site: Site, operator: str, kind: str) -> None:
 
 
 def operand(site: Site, index: int, whole: Shape) -> int:
-    """An input in the shape of the output, or in one that broadcasts to it."""
+    """Return the index of an input in the output's shape, or in one that broadcasts to it."""
     copy = site.file.copies.get(site.node.inputs[index])
     if copy is None:
         return site.takes(index, whole)
@@ -46,7 +46,9 @@ def operand(site: Site, index: int, whole: Shape) -> int:
     )
     kept = [(a, b) for a, b in zip(inner, outer) if b > 1]
     if [b for _, b in kept] != [side for side in whole if side > 1]:
-        raise ModelError(f"{copy.name} repeats a tensor in another shape than {list(whole)}")
+        raise ModelError(
+            f"{copy.name} broadcasts to {[b for _, b in kept]}; it must broadcast to {list(whole)}"
+        )
     sides = iter(a for a, _ in kept)
     small = tuple(next(sides) if side > 1 else 1 for side in whole)
     name = copy.inputs[0]
@@ -57,12 +59,12 @@ def operand(site: Site, index: int, whole: Shape) -> int:
 
 
 def each(site: Site, operator: str, kind: str = "") -> None:
-    """An operator of every element, without options of its own."""
+    """Convert to an element-wise operator without options."""
     site.put(operator, [site.takes(0, site.whole)], kind)
 
 
 def softmax(site: Site) -> None:
-    """SOFTMAX of rows."""
+    """Convert to SOFTMAX of rows."""
     source, wide = site.source().format.scale, "diff_min" not in site.params
     wanted = site.params["mult"], site.params["shift"]
 
@@ -85,17 +87,20 @@ def softmax(site: Site) -> None:
 
 
 def rectify(site: Site) -> None:
-    """RELU and RELU6 that rescale."""
+    """Convert to RELU or RELU6 with requantization."""
     wanted = {name: site.params[name] for name in ("act_min", "act_max")}
     for kind in ("RELU", "RELU6"):
         if activation_limits(*ACTIVATIONS[kind], site.output.format) == wanted:
             each(site, kind)
             return
-    raise ModelError("no operator keeps its integers")
+    raise ModelError(
+        f"it clamps to {wanted['act_min']} and {wanted['act_max']}; the limits must be those of "
+        "RELU or RELU6"
+    )
 
 
 def leaky(site: Site) -> None:
-    """LEAKY_RELU."""
+    """Convert to LEAKY_RELU."""
     formats = site.source().format.scale, site.output.format.scale
     each_way = [(site.params, np.float32)]
     each_way += [(b.params, np.float64) for b in site.node.builds if b.params]
@@ -111,7 +116,7 @@ def leaky(site: Site) -> None:
 
 
 def prelu(site: Site) -> None:
-    """PRELU."""
+    """Convert to PRELU."""
     params, slopes = site.params, site.array("weights").reshape(-1)
     whole, count = site.whole, slopes.size
     axis = next((i for i in range(len(whole)) if math.prod(whole[i:]) == count), None)

@@ -1,4 +1,4 @@
-"""Operators on real numbers and on integers without a format, and conversions between types."""
+"""Operators on floats and unscaled integers, and conversions between types."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .elementwise import each, pair
 from .schema import Field
 from .windows import Maker, images, placed
 
-#: Types of the functions of this module.
+#: Type suffixes of the functions of this module.
 _TYPES = ("f32", "s32", "s64", "s16", "s8", "b8")
 
 
 def number(site: Site, name: str) -> float:
-    """An argument that is the bits of a float32."""
+    """Return the float32 that an argument contains as bits."""
     return float(np.array(site.params[name], np.int32).view(np.float32))
 
 
@@ -28,12 +28,12 @@ def _activation(site: Site) -> dict[str, Field]:
 
 
 def activated(site: Site, name: str) -> None:
-    """A sum, difference, product or quotient, with a fused activation."""
+    """Convert a sum, difference, product or quotient with a fused activation."""
     pair(site, name.upper(), f"{name.capitalize()}Options", **_activation(site))
 
 
 def pool(site: Site, operator: str) -> None:
-    """Pooling."""
+    """Convert a pooling of floats."""
     x, made = images(site)
     sides = {"FilterHeight": site.params["filter_h"], "FilterWidth": site.params["filter_w"]}
     options = {**placed(site, dilated=False), **sides, **_activation(site)}
@@ -41,13 +41,13 @@ def pool(site: Site, operator: str) -> None:
 
 
 def leaky(site: Site) -> None:
-    """LEAKY_RELU."""
+    """Convert to LEAKY_RELU."""
     slope = number(site, "alpha_bits")
     site.put("LEAKY_RELU", [site.takes(0, site.whole)], "LeakyReluOptions", Alpha=slope)
 
 
 def rows(site: Site, operator: str, kind: str) -> None:
-    """SOFTMAX and LOG_SOFTMAX."""
+    """Convert to SOFTMAX or LOG_SOFTMAX."""
     columns = site.params["row_size"]
     shape = site.whole if site.whole[-1] == columns else (site.params["num_rows"], columns)
     beta = {"Beta": number(site, "beta_bits")} if "beta_bits" in site.params else {}
@@ -55,7 +55,7 @@ def rows(site: Site, operator: str, kind: str) -> None:
 
 
 def cast(site: Site) -> None:
-    """CAST."""
+    """Convert to CAST."""
     types: dict[str, Field] = {
         name: ("TensorType", TYPES[tensor.dtype])
         for name, tensor in (("InDataType", site.source()), ("OutDataType", site.output))
@@ -64,7 +64,7 @@ def cast(site: Site) -> None:
 
 
 def choose(site: Site) -> None:
-    """SELECT_V2."""
+    """Convert to SELECT_V2."""
     inputs = [site.takes(i, site.whole) for i in range(3)]
     site.put("SELECT_V2", inputs, "SelectV2Options")
 
@@ -90,5 +90,5 @@ _MAKERS: dict[str, Maker] = {
     **{name: cast for name in FUNCTIONS if name.startswith("tflm_cast_")},
 }  # fmt: skip
 
-#: Function -> what writes its calls.
+#: Function -> the converter of its calls.
 REAL = {name: maker for name, maker in _MAKERS.items() if name in FUNCTIONS}

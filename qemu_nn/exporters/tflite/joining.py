@@ -1,4 +1,4 @@
-"""Concatenations of several tensors, which networks compute two at a time."""
+"""Merging of concatenations of two tensors into concatenations of several tensors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from ...ir.graph import Graph
 
 
 def joined(graph: Graph) -> tuple[dict[str, tuple[str, ...]], set[str]]:
-    """The concatenations that operators stand for, with all that each of them joins, and the calls
-    that become a part of another one's operator.
+    """Return concatenations with all their inputs, and the calls that these replace.
 
-    A reader joins neighbours two by two, and again what these make: of n parts, the last call has
-    the largest power of two below n to its left.
+    A reader concatenates adjacent pairs, then pairs of the results. With n inputs, the left side of
+    the last call therefore has the largest power of two below n.
     """
     readers = Counter(name for node in graph.nodes for name in node.inputs)
     readers.update(graph.outputs)

@@ -1,4 +1,4 @@
-"""What a .tflite file says beside its network: how inputs are normalized, names of classes."""
+"""Metadata of a .tflite file: normalization of its input, and class names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from ...io import optional_deps
 from .schema import PURPOSE
 
-#: Of the schema of metadata: slots of each table and how many it has, the kind of a unit that
-#: normalizes, and the type of a file that names classes.
+#: Metadata schema: slots and slot counts of its tables, the kind of a normalization unit, and the
+#: type of an associated file of class names.
 _SUBGRAPHS, _MODEL = 3, 8
 _INPUTS, _OUTPUTS, _SUBGRAPH = 2, 3, 8
 _UNITS, _FILES, _TENSOR = 4, 6, 7
@@ -22,17 +22,20 @@ _KIND, _OPTIONS, _UNIT, _NORMALIZATION = 0, 1, 2, 1
 _MEAN, _STD, _NORMALIZES = 0, 1, 2
 _NAME, _TYPE, _FILE, _LABELS = 0, 2, 4, 2
 
-#: A table without numbers.
+#: The numbers of a table that has offsets only.
 _NONE: Mapping[int, int] = {}
 
-#: What the file of labels in the zip behind the network is called.
+#: Name of the file of class names in the zip archive after the network.
 _LABELS_FILE = "labels.txt"
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What there is to say. mean, std: of the only input, (raw - mean) / std, one number or one
-    for each channel; none: nothing. labels: of the last of so many outputs."""
+    """Metadata of a file.
+
+    outputs: number of outputs. mean, std: normalization (raw - mean) / std of the only input, one
+    number or one per channel; empty for none. labels: class names of the last output.
+    """
 
     outputs: int
     mean: tuple[float, ...] = ()
@@ -41,7 +44,7 @@ class Beside:
 
 
 def metadata_bytes(beside: Beside) -> bytes:
-    """The metadata, as a buffer of the file holds them."""
+    """Return the bytes of the buffer with the metadata."""
     builder = optional_deps.require("flatbuffers", "tflite", PURPOSE).Builder(256)
     unit = []
     if beside.mean:
@@ -64,11 +67,11 @@ def metadata_bytes(beside: Beside) -> bytes:
 
 
 def with_labels(data: bytes, labels: Sequence[str]) -> bytes:
-    """A file with a zip behind it that holds the names of the classes, line by line."""
+    """Append a zip archive with the class names, one per line, to the bytes of a file."""
     file = io.BytesIO()
     file.write(data)
     with zipfile.ZipFile(file, "a") as archive:
-        entry = zipfile.ZipInfo(_LABELS_FILE)  # of no certain time
+        entry = zipfile.ZipInfo(_LABELS_FILE)  # with a constant date, so that bytes repeat
         archive.writestr(entry, "".join(f"{label}\n" for label in labels).encode("utf-8"))
     return file.getvalue()
 
@@ -83,7 +86,7 @@ def _vector(builder: Any, tables: Sequence[int]) -> int:
 def _table(
     builder: Any, slots: int, fields: Mapping[int, int], numbers: Mapping[int, int] = _NONE
 ) -> int:
-    """A table of offsets, and of numbers of one byte, by their slots."""
+    """Add a table of offsets and one-byte numbers, by slot; return its offset."""
     builder.StartObject(slots)
     for slot, offset in fields.items():
         builder.PrependUOffsetTRelativeSlot(slot, offset, 0)

@@ -1,4 +1,4 @@
-"""What moves numbers: joining, slicing, padding, transposing, repeating; and means over axes."""
+"""Data movement: concatenation, slice, padding, transpose, broadcast; also reductions, resizing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .windows import Maker
 
 
 def _stripped(sides: Sequence[int]) -> int:
-    """How many axes of one element come first, of which one at least stays behind."""
+    """Return the number of leading axes of size 1, except the last axis."""
     return next((i for i, side in enumerate(sides[:-1]) if side != 1), len(sides) - 1)
 
 
@@ -26,8 +26,11 @@ def _numbers(site: Site, *lists: Sequence[int]) -> list[int]:
 
 
 def _fitting(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]:
-    """A shape that is `sides` but for ones ahead, and how many there are fewer: that which the file
-    holds, or the shortest."""
+    """Return `sides` without some leading axes of size 1, and the number of omitted axes.
+
+    This is the file's shape `held` if it differs only by up to `ahead` of these axes; else all
+    `ahead` axes are omitted.
+    """
     missing = len(sides) - len(held)
     if missing >= 0 and (*(1,) * missing, *held) == tuple(sides) and missing <= ahead:
         return held, missing
@@ -35,7 +38,7 @@ def _fitting(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]
 
 
 def join(site: Site) -> None:
-    """CONCATENATION of two tensors or more."""
+    """Convert to CONCATENATION of two or more tensors."""
     outer, made = site.params["outer"], site.whole
     shapes = [site.shape(index) for index in range(len(site.node.inputs))]
     axes = [
@@ -55,7 +58,7 @@ def join(site: Site) -> None:
 
 
 def cut(site: Site) -> None:
-    """SLICE, or STRIDED_SLICE where there are strides."""
+    """Convert to SLICE, or to STRIDED_SLICE if a stride is not 1."""
     sides, begin, stride, count = (
         [site.params[f"{name}_{i}"] for i in range(5)]
         for name in ("input", "begin", "stride", "output")
@@ -72,7 +75,7 @@ def cut(site: Site) -> None:
     ends = [b + n * s for b, n, s in zip(begin, count, stride)]
     mask = sum(1 << i for i, end in enumerate(ends) if end < 0)  # down to the first element
     if len(shape) > 4:
-        raise ModelError(f"it slices {len(shape)} axes by strides; operators have up to 4")
+        raise ModelError(f"it slices {len(shape)} axes by strides; it must slice up to 4")
     ends = [max(end, 0) for end in ends]
     site.put(
         "STRIDED_SLICE",
@@ -84,7 +87,7 @@ def cut(site: Site) -> None:
 
 
 def pad(site: Site) -> None:
-    """PAD, or PADV2 where the border is not the zero point."""
+    """Convert to PAD, or to PADV2 if the border is not the zero point."""
     params = site.params
     sides, before, behind = (
         [params[f"{name}_{axis}"] for axis in "nhwc"] for name in ("input", "pre", "post")
@@ -109,19 +112,19 @@ def pad(site: Site) -> None:
 
 
 def transpose(site: Site) -> None:
-    """TRANSPOSE of up to four axes of INT8."""
+    """Convert to TRANSPOSE of up to four axes of INT8."""
     rank = site.params["num_dims"]
     shape = tuple(site.params[f"input_{axis}"] for axis in "nhwc")[:rank]
     _transposed(site, shape, [site.params[f"perm_{i}"] for i in range(rank)])
 
 
-#: Orders of six axes of which blocks of pixels are made: see _blocks and _grid.
+#: Permutations of six axes that move blocks of pixels: see _blocks and _grid.
 _DEEP = [0, 1, 3, 2, 4, 5]
 _APART, _TOGETHER = [2, 4, 0, 1, 3, 5], [2, 3, 0, 4, 1, 5]
 
 
 def move(site: Site) -> None:
-    """TRANSPOSE of up to five axes, or channels to or from a block of pixels."""
+    """Convert to TRANSPOSE of up to five axes, or to an operator that moves blocks of pixels."""
     sides = [site.params[f"input_{i}"] for i in range(6)]
     order = [site.params[f"perm_{i}"] for i in range(6)]
     ahead, type = 0, site.output.dtype
@@ -134,15 +137,15 @@ def move(site: Site) -> None:
             _grid(site, sides, order)
             return
     if ahead == 0:
-        raise ModelError(f"no operator transposes {sides} into the order {order}")
+        raise ModelError(f"it transposes {sides} by {order}; no operator has this permutation")
     if type == "int8":
-        ahead = 1  # of fewer axes TensorFlow Lite Micro calls CMSIS-NN
+        ahead = 1  # with fewer axes TensorFlow Lite Micro would call CMSIS-NN
     shape, ahead = _fitting(site.shape(), sides, ahead)
     _transposed(site, shape, [axis - ahead for axis in order[ahead:]])
 
 
 def _blocks(site: Site, sides: Sequence[int]) -> bool:
-    """DEPTH_TO_SPACE or SPACE_TO_DEPTH, if these axes are made by one."""
+    """Convert to DEPTH_TO_SPACE or SPACE_TO_DEPTH; return False if the axes match neither."""
     batches, rows, second, third, fourth, depth = sides
     if third == fourth:  # batches, rows, columns, side, side, channels
         shape = (batches, rows, second, third * fourth * depth)
@@ -159,7 +162,7 @@ def _blocks(site: Site, sides: Sequence[int]) -> bool:
 
 
 def _grid(site: Site, sides: Sequence[int], order: Sequence[int]) -> None:
-    """SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND, without borders."""
+    """Convert to SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND without borders."""
     if order == _APART:
         batches, rows, high, columns, wide, depth = sides
         shape = (batches, rows * high, columns * wide, depth)
@@ -182,7 +185,7 @@ def _transposed(site: Site, shape: Shape, order: Sequence[int]) -> None:
 
 
 def repeat(site: Site) -> None:
-    """BROADCAST_TO."""
+    """Convert to BROADCAST_TO."""
     sides, made = (
         tuple(site.params[f"{name}_{axis}"] for axis in "nhwc") for name in ("input", "output")
     )
@@ -193,13 +196,13 @@ def repeat(site: Site) -> None:
 
 
 def bring(site: Site) -> None:
-    """A constant: a tensor with its numbers, and no operator."""
+    """Convert to a constant tensor without an operator."""
     array = site.array("weights")
     site.file.hold(site.output, site.whole, little_endian(array))
 
 
 def reduce(site: Site, operator: str) -> None:
-    """Reductions over axes."""
+    """Convert to a reduction over axes."""
     names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
     groups = [site.params.get(name, 1) for name in names]
     shape, made, axes, keep = next(_reductions(site.shape(), site.whole, groups))
@@ -210,7 +213,7 @@ def reduce(site: Site, operator: str) -> None:
 def _reductions(
     held: Shape, whole: Shape, groups: Sequence[int]
 ) -> Iterator[tuple[Shape, Shape, list[int], bool]]:
-    """Ways to reduce: the file's own shapes where axes of them make these groups."""
+    """Yield reductions with these groups: on axes of the file's shape, last on merged axes."""
     every = range(len(held))
     for axes in chain.from_iterable(combinations(every, n) for n in range(1, len(held) + 1)):
         if _grouped(held, axes) == list(groups):
@@ -225,7 +228,7 @@ def _reductions(
 
 
 def _grouped(shape: Shape, axes: Sequence[int]) -> list[int]:
-    """Kept and reduced axes by turns."""
+    """Return the sizes of alternately kept and reduced groups of axes."""
     groups = [1]
     for axis, side in enumerate(shape):
         if side == 1:
@@ -237,14 +240,14 @@ def _grouped(shape: Shape, axes: Sequence[int]) -> list[int]:
 
 
 def largest(site: Site, operator: str, kind: str) -> None:
-    """ARG_MAX and ARG_MIN."""
+    """Convert to ARG_MAX or ARG_MIN."""
     shape = tuple(site.params[name] for name in ("kept_0", "reduced_0", "kept_1"))
     inputs = [site.takes(0, shape), site.file.constant(np.array([1], np.int32))]
     site.put(operator, inputs, kind, shape[::2], OutputType=("TensorType", TYPES["int32"]))
 
 
 def resize(site: Site, operator: str, kind: str) -> None:
-    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
+    """Convert to RESIZE_NEAREST_NEIGHBOR or RESIZE_BILINEAR."""
     params = site.params
     declared = site.node.function
     size = params["output_h"], params["output_w"]

@@ -1,4 +1,4 @@
-"""A whole network as a .tflite file, call by call."""
+"""Conversion of a network to the graphs of a .tflite file, call by call."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .rewriting import rewritten
 from .schema import FileGraph
 from .windows import WINDOWS, Maker
 
-#: Function -> what writes its calls.
+#: Function -> the converter of its calls.
 MAKERS: dict[str, Maker] = {**REAL, **WINDOWS, **DENSE, **ELEMENTWISE, **MOVING, **RECURRENT}
 
-#: Functions whose operators repeat a smaller operand by themselves.
+#: Functions with operators that broadcast a smaller operand.
 _REPEATING = {
     name
     for name, maker in MAKERS.items()
@@ -30,7 +30,7 @@ _REPEATING = {
 
 
 def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
-    """The network in the calls that a reader of the file finds in it, and the file's graphs."""
+    """Return the network with the calls that a reader finds in the file, and the file's graphs."""
     _check(graph)
     graph = rewritten(graph)
     file = File(graph, _copies(graph))
@@ -41,7 +41,7 @@ def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
             continue
         site = Site(replace(node, inputs=joins.get(node.name, node.inputs)), file)
         if node.function.name not in MAKERS:
-            raise site.refused("no operator of .tflite files stands for it; save it as .qnz")
+            raise site.refused("no operator of .tflite files computes it; save the network as .qnz")
         try:
             MAKERS[node.function.name](site)
         except ModelError as problem:
@@ -55,7 +55,7 @@ def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
 
 
 def _copies(graph: Graph) -> dict[str, Node]:
-    """The nodes that only repeat a tensor for operators which do so by themselves."""
+    """Return the broadcasts that only operators with a broadcast of their own read, by name."""
     readers: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
     for node in graph.nodes:
         for name in node.inputs:
@@ -70,19 +70,19 @@ def _copies(graph: Graph) -> dict[str, Node]:
 
 
 def _check(graph: Graph) -> None:
-    """Refuse networks of which .tflite files know nothing."""
+    """Raise ModelError for a network that no .tflite file can describe."""
     if graph.memory is not None:
         raise ModelError(
-            f"{graph.name} describes the memory of its firmware, which no .tflite file holds; save "
-            "it as .qnz"
+            f"{graph.name} describes the memory of its firmware; .tflite files do not contain "
+            "that: save the network as .qnz"
         )
     if any(tensor.frac is not None for tensor in graph.tensors.values()):
         raise ModelError(
-            f"{graph.name} has formats of powers of two, which no .tflite file holds: quantize it "
-            "with scheme='affine', or save it as .qnz"
+            f"{graph.name} has power-of-two formats; .tflite files require scales: quantize the "
+            "network with scheme='affine', or save it as .qnz"
         )
     if graph.loops:
         raise ModelError(
-            f"{graph.name} has loops, which this version does not write to .tflite files; save it "
-            "as .qnz"
+            f"{graph.name} has loops; this version does not write loops to .tflite files: save the "
+            "network as .qnz"
         )

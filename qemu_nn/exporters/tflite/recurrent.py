@@ -1,4 +1,4 @@
-"""What lives on between runs: variables, and layers with a memory of their own."""
+"""Variables, and recurrent layers: SVDF and LSTM."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .scales import factor, found, weight_scales
 from .schema import FileGraph, FileTensor
 from .windows import Maker
 
-#: Scales between the parts of an LSTM: what sigmoid and tanh read, and what they make.
+#: Scales of the gates of an LSTM: inputs and outputs of sigmoid and tanh.
 _GATE_INPUT, _GATE_OUTPUT = 2.0**-12, 2.0**-15
 
-#: Gates in the order of the arrays -> inputs of the operator: weights, recurrent weights, bias.
+#: Gates in the order of the arrays -> indices of weights, recurrent weights and bias.
 _GATES = {
     "forget": (2, 6, 13),
     "input_gate": (1, 5, 12),
@@ -26,7 +26,7 @@ _GATES = {
     "output_gate": (4, 8, 15),
 }
 
-#: Inputs of the operator; behind the gates' the hidden and the cell state.
+#: Number of inputs of the operator; indices of the hidden and the cell state.
 _INPUTS, _HIDDEN, _CELL = 24, 18, 19
 
 
@@ -34,7 +34,7 @@ _INPUTS, _HIDDEN, _CELL = 24, 18, 19
 
 
 def handle(file: File, state: Tensor) -> int:
-    """The tensor that stands for a variable in a graph of the file."""
+    """Return the index of a variable's resource tensor; add its VAR_HANDLE once."""
     if state.name not in file.handles:
         name = file.unique(f"{state.name}/handle")
         file.handles[state.name] = file.add(FileTensor(name, (), "RESOURCE"))
@@ -49,7 +49,7 @@ def _is_state(site: Site, index: int) -> bool:
 
 
 def read(site: Site) -> None:
-    """READ_VARIABLE; of what is no state, which is copied, RESHAPE."""
+    """Convert to READ_VARIABLE; convert a copy of a tensor that is no state to RESHAPE."""
     if not _is_state(site, 0):
         shape = site.whole
         size = site.file.constant(np.array(shape, np.int32))
@@ -59,15 +59,15 @@ def read(site: Site) -> None:
 
 
 def assign(site: Site) -> None:
-    """ASSIGN_VARIABLE."""
+    """Convert to ASSIGN_VARIABLE."""
     if _is_state(site, 1):
-        raise ModelError("it copies a state, as branches do; save it as .qnz")
+        raise ModelError("it copies a state, as branches do; save the network as .qnz")
     inputs = [handle(site.file, site.source()), site.takes(1, whole(site.source().shape))]
     site.file.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
 
 
 def first_run(file: File) -> FileGraph:
-    """A graph that assigns to every variable what it holds after reset."""
+    """Return a graph that assigns its initial value to every variable."""
     graph = file.graph
     start = File(graph, {})
     for state in graph.states:
@@ -85,7 +85,7 @@ def first_run(file: File) -> FileGraph:
 
 
 def svdf(site: Site) -> None:
-    """SVDF."""
+    """Convert to SVDF."""
     params, state = site.params, site.source(1)
     rows, columns, steps = (params[name] for name in ("batches", "input_size", "time_batches"))
     filters = params["units"] * params["rank"]
@@ -110,14 +110,14 @@ def svdf(site: Site) -> None:
     product = float(np.float32(scales[1]) * np.float32(site.file.tensors[inputs[2]].scales[0]))
     inputs.append(site.file.weights(f"{site.node.name}/bias", values, values.shape, [product]))
     inputs.append(site.file.add(described(state, (rows, filters * steps), variable=True)))
-    # LiteRT takes integers with RELU alone, which no kernel computes.
+    # LiteRT accepts integers with RELU only; no kernel computes this activation.
     relu = ("ActivationFunctionType", "RELU")
     shape, options = (rows, params["units"]), {"Rank": params["rank"]}
     site.put("SVDF", inputs, "SVDFOptions", shape, FusedActivationFunction=relu, **options)
 
 
 def lstm(site: Site) -> None:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    """Convert to UNIDIRECTIONAL_SEQUENCE_LSTM."""
     params, source, output = site.params, site.source(), site.output
     rows, steps, columns, units = (
         params[name] for name in ("batch_size", "time_steps", "input_size", "hidden_size")
@@ -169,7 +169,7 @@ def lstm(site: Site) -> None:
 
 
 def _between(site: Site, output: Tensor) -> tuple[int, ...]:
-    """Empty tensors for what the gates make; the last has the format of the hidden state."""
+    """Add empty tensors for the gates' outputs; the last has the format of the hidden state."""
     names = ("input_gate", "forget", "cell", "output_gate", "hidden")
     unique = [site.file.unique(f"{site.node.name}/{name}_intermediate") for name in names]
     empty = [FileTensor(name, (0,), "FLOAT32") for name in unique[:-1]]

@@ -1,7 +1,7 @@
-"""A network in calls that operators of the format stand for: the same bytes of every output.
+"""Rewriting of a network into calls that operators of .tflite files compute, with equal outputs.
 
-What a call does beside its operator becomes calls of its own: padding that has no name, limits that
-no fused activation has, tensors that are repeated on the way.
+Work that the operator cannot express becomes separate calls: padding other than SAME and VALID,
+limits other than a fused activation's, and broadcasts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WINDOWS = frozenset(
     for type in ("s8", "s16", "s4")
 )
 
-#: Families of functions -> the wrapper that TensorFlow Lite Micro calls, to the same bits.
+#: Family of functions -> the wrapper that TensorFlow Lite Micro calls, with equal outputs.
 _WRAPPERS = {
     f"{stem}_{type}": f"{stem}_wrapper_{type}"
     for stem in ("arm_convolve", "arm_depthwise_conv")
@@ -42,19 +42,21 @@ _WRAPPERS = {
 
 
 def rewritten(graph: Graph) -> Graph:
-    """The network in such calls; ModelError that names a call which cannot become one."""
+    """Return the rewritten network; raise ModelError with the name of an unsupported call."""
     state = _Rewriting(graph)
     for node in graph.nodes:
         state.add(node)
     outputs = tuple(dict.fromkeys(state.renamed.get(name, name) for name in graph.outputs))
     if any(name in {tensor.name for tensor in graph.inputs} for name in outputs):
-        raise ModelError(f"{graph.name}: an output is its input in another shape")
+        raise ModelError(
+            f"{graph.name}: an output is a reshaped input; every output must be computed"
+        )
     return replace(graph, nodes=tuple(state.nodes), outputs=outputs, arrays=state.arrays)
 
 
 @dataclass
 class _Rewriting:
-    """The calls so far. renamed: tensors that are others in another shape."""
+    """The rewritten calls so far. renamed: reshaped tensor -> the tensor with the same elements."""
 
     graph: Graph
     nodes: list[Node] = field(default_factory=list)
@@ -66,10 +68,10 @@ class _Rewriting:
         self.tensors = self.graph.tensors
 
     def add(self, node: Node) -> None:
-        """One more call, as it is or in parts."""
+        """Add one call, unchanged or as several calls."""
         node = replace(node, inputs=tuple(self.renamed.get(n, n) for n in node.inputs))
         wrapper = _WRAPPERS.get(node.function.family)
-        if wrapper is not None and not node.builds:  # those of other operators have builds
+        if wrapper is not None and not node.builds:  # calls from further operators have builds
             node = replace(node, function=FUNCTIONS[wrapper])
         if node.function.name == _COPY:
             self.renamed[node.name] = node.inputs[0]
@@ -92,7 +94,7 @@ class _Rewriting:
         inputs: tuple[str, ...],
         shape: Shape = (),
     ) -> Node:
-        """A call that makes a part of what a node makes; like: its format."""
+        """Return a call for an intermediate tensor; `like` gives format and stem of the name."""
         name = free_name(f"{like.name}/{part}", self.tensors)
         shape = shape or like.shape
         order = like.order if len(shape) == len(like.shape) else ()
@@ -101,7 +103,7 @@ class _Rewriting:
         return Node(FUNCTIONS[function], params, inputs, output)
 
     def _spread(self, node: Node) -> Node:
-        """Both inputs of CMSIS-NN's maximum and minimum in the shape of the output."""
+        """Broadcast both inputs of CMSIS-NN's maximum and minimum to the output's shape."""
         shapes = [tuple(node.params[f"input{i}_{axis}"] for axis in "nhwc") for i in (1, 2)]
         whole = tuple(map(max, *shapes))
         inputs = list(node.inputs)
@@ -124,12 +126,12 @@ class _Rewriting:
         return replace(node, inputs=tuple(inputs), params=params)
 
     def _bordered(self, node: Node) -> Node:
-        """Windows over an image with a border, which need no padding."""
+        """Replace the padding of a call by a border that a separate call adds to the image."""
         params, function = node.params, node.function
         if "avgpool" in function.name:
             raise ModelError(
-                f"{node.name} ({function.name}): its padding has no name in .tflite files, and "
-                "averages do not count it; give the model an average without padding"
+                f"{node.name} ({function.name}): its padding is neither SAME nor VALID, and "
+                "averages do not count padding; give the model an average pooling without padding"
             )
         source = self.tensors[node.inputs[0]]
         front, behind, sides = [0], [0], {}
@@ -142,7 +144,10 @@ class _Rewriting:
             sides.update({f"input_{axis}": whole, f"pad_{axis}": 0})
         made = {**params, **sides}
         if padding(made) != "VALID":
-            raise ModelError(f"{node.name} ({function.name}): its windows end before its image")
+            raise ModelError(
+                f"{node.name} ({function.name}): its windows end before its image; they must cover "
+                "the image"
+            )
         batches, _, _, depth = function.inputs[0].shape(params)
         ends = [batches, params["input_h"], params["input_w"], depth]
         value = source.zero_point if "max_pool" not in function.name else source.format.limits[0]
@@ -161,7 +166,7 @@ class _Rewriting:
         return replace(node, params=made, inputs=(padded.name,))
 
     def _clamped(self, node: Node) -> Iterator[Node]:
-        """A call, and the larger and the smaller of what it makes and of limits."""
+        """Yield a call, and the calls that clamp its output to act_min and act_max."""
         output, params = node.output, node.params
         if activation(params, output.format) is not None:
             yield node
@@ -184,7 +189,7 @@ class _Rewriting:
             yield done if at < len(steps) else replace(done, output=output)
 
     def _limit(self, node: Node, kind: str, value: int) -> Iterator[Node]:
-        """A number, and it everywhere in the shape of a node's output."""
+        """Yield a constant, and its broadcast to the shape of a node's output."""
         output, type = node.output, node.function.type
         constant = self.call(output, kind, f"tflm_constant_{type}", {"length": 1}, (), (1,))
         self.arrays[constant.name] = np.array([value], output.dtype)
@@ -196,13 +201,13 @@ class _Rewriting:
 
 
 def _only_limits(node: Node) -> bool:
-    """Whether a call is the maximum of single elements."""
+    """True if a call is a max pooling over single elements, which only clamps."""
     ones = ("filter_h", "filter_w", "stride_h", "stride_w")
     return "max_pool" in node.function.name and all(node.params[name] == 1 for name in ones)
 
 
 def _choice(kind: str, output: Tensor) -> tuple[str, dict[str, int]]:
-    """The function that takes the larger or the smaller of two tensors, and its arguments."""
+    """Return the function for the maximum or minimum of two tensors, and its arguments."""
     if output.dtype == "int16":
         return f"tflm_{kind}_s16", {"length": math.prod(output.shape)}
     whole = (1,) * (4 - len(output.shape)) + output.shape
@@ -211,7 +216,7 @@ def _choice(kind: str, output: Tensor) -> tuple[str, dict[str, int]]:
 
 
 def repeated(shape: Shape, whole: Shape) -> dict[str, int]:
-    """The arguments of a broadcast, without axes of one element."""
+    """Return the arguments of a broadcast, without axes of size 1."""
     sides = [(a, b) for a, b in zip(shape, whole) if b > 1]
     sides = [(1, 1)] * (4 - len(sides)) + sides
     inner = {f"input_{axis}": a for axis, (a, _) in zip("nhwc", sides)}

@@ -1,7 +1,7 @@
-"""Scales of weights, found from the multipliers and shifts that a network holds.
+"""Search for the scales of weights that give a network's multipliers and shifts.
 
-Multipliers have 31 bits and the scales of a file 24, so that a network which was made of such
-scales has them back, and one which was not may have none.
+Multipliers have 31 bits and the float32 scales of a file 24. So a scale exists if the multiplier
+was computed from float32 scales, and otherwise it may not.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import numpy as np
 from ...errors import ModelError
 from ...functions.scaling import quantize_multiplier
 
-#: How many neighbours of the nearest float32 are tried on each side: what is rounded on the way.
+#: Number of float32 neighbours that the search tries on each side, to allow for rounding.
 _NEIGHBOURS = 8
 
 
 def found(near: float, gives: Callable[[float], Any], wanted: Any, what: str) -> float:
-    """The float32 nearest to a number that gives what is wanted; ModelError if none does."""
+    """Return the float32 nearest to `near` for which `gives` returns `wanted`.
+
+    Raises ModelError with the name `what` if no neighbor does.
+    """
     tried = np.float32(near)
     below = above = tried
     if np.isfinite(tried) and tried > 0:
@@ -30,20 +33,20 @@ def found(near: float, gives: Callable[[float], Any], wanted: Any, what: str) ->
                     return float(each)
             below = np.nextafter(below, np.float32(0))
             above = np.nextafter(above, np.float32(np.inf))
-    raise ModelError(f"no scale in float32 gives {what} that it computes with")
+    raise ModelError(f"it computes with {what}; no float32 scale gives this")
 
 
 def factor(multiplier: int, shift: int) -> float:
-    """What a multiplier and its shift stand for."""
+    """Return the float value of a multiplier and its shift."""
     return math.ldexp(multiplier, shift - 31)
 
 
 def weight_scales(
     pairs: Sequence[tuple[int, int]], source: float, output: float, *, product: bool = False
 ) -> list[float]:
-    """The scale of weights for each (multiplier, shift), between an input's and an output's scale.
+    """Return the weight scale for each (multiplier, shift), given the input's and output's scale.
 
-    product: whether the framework multiplies input's and weights' scale in float32.
+    product: True if the framework multiplies the scales of input and weights in float32.
     """
     known: dict[tuple[int, int], float] = {}
 
@@ -53,7 +56,7 @@ def weight_scales(
 
     for pair in pairs:
         if pair not in known:
-            near = factor(*pair) if pair[0] else math.ldexp(1.0, -40)  # less than any shift holds
+            near = factor(*pair) if pair[0] else math.ldexp(1.0, -40)  # gives multiplier 0
             what = f"the multiplier {pair[0]} and the shift {pair[1]}"
             known[pair] = found(near * output / source, given, pair, what)
     return [known[pair] for pair in pairs]

@@ -1,4 +1,4 @@
-"""The bytes of a .tflite file: its tables, by the names of the format's schema."""
+"""Serialization of a .tflite file: its tables, by the names of the schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...io import optional_deps
 from ...io.version import __version__
 
-#: Bytes at whose multiples the numbers of a buffer begin, as kernels read them in place.
+#: Alignment of a buffer's data in bytes, because kernels read the data in place.
 _ALIGNMENT = 16
 
 #: A field of an operator's options: a number, text, integers, or (enumeration, its enumerator).
@@ -22,7 +22,10 @@ PURPOSE = "writing .tflite files"
 
 @dataclass(frozen=True)
 class FileTensor:
-    """A tensor of the file; type: its name in the schema; scales, zeros: along `axis`."""
+    """A tensor of the file.
+
+    type: name in the schema. scales, zeros: empty, one for the tensor, or one per index of `axis`.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -36,9 +39,10 @@ class FileTensor:
 
 @dataclass(frozen=True)
 class FileOperator:
-    """An operator of the file; inputs that are left out are -1; kind: the table of its options.
+    """An operator of the file.
 
-    intermediates: tensors whose scales a kernel asks for, and which it does not keep.
+    inputs: indices of tensors, -1 for a missing optional input. kind: table type of the options.
+    intermediates: empty tensors; a kernel reads their scales.
     """
 
     name: str
@@ -52,7 +56,7 @@ class FileOperator:
 
 @dataclass(frozen=True)
 class FileGraph:
-    """A network of a file: tensors by index, operators in order."""
+    """A graph of a file: tensors by index, operators in order."""
 
     name: str
     tensors: Sequence[FileTensor]
@@ -62,19 +66,21 @@ class FileGraph:
 
 
 def file_bytes(graphs: Sequence[FileGraph], metadata: bytes = b"") -> bytes:
-    """The file that holds graphs, of which the first is the network, and metadata if there are
-    any: the same bytes for the same graphs."""
+    """Return the bytes of a file with graphs, the network first, and metadata if not empty.
+
+    Equal graphs give equal bytes.
+    """
     return _Writer(graphs, metadata).model()
 
 
 def check_libraries() -> None:
-    """Raise Error with what to install where a library is missing."""
+    """Raise Error with the command to install a missing library."""
     for name in ("flatbuffers", "tflite"):
         optional_deps.require(name, "tflite", PURPOSE)
 
 
 def enumerator(kind: str, name: str) -> int:
-    """The number of an enumerator of the schema."""
+    """Return the number of an enumerator of the schema."""
     module = optional_deps.require(f"tflite.{kind}", "tflite", PURPOSE)
     return int(getattr(getattr(module, kind), name))
 
@@ -92,7 +98,7 @@ class _Writer:
         self.metadata = metadata
 
     def model(self) -> bytes:
-        """The first buffer is empty: tensors without numbers name it."""
+        """Return the bytes; the first buffer is empty, for tensors without data."""
         held = [*self.constants, *([self.metadata] if self.metadata else [])]
         buffers = self.tables([self.table("Buffer", {}), *map(self.buffer, held)])
         codes = self.tables([self.code(*code) for code in self.codes])
@@ -164,7 +170,7 @@ class _Writer:
         return self.table("Operator", fields)
 
     def value(self, value: Field) -> Any:
-        """What a field of options holds: a number, or where it lies."""
+        """Return the value of an options field: a number, or the offset of a text or vector."""
         if isinstance(value, (int, float)):
             return value
         if isinstance(value, str):

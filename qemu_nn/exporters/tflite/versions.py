@@ -1,4 +1,4 @@
-"""The version of each operator that a runtime must have, by the types of its tensors."""
+"""The minimum version of each operator for a runtime, by the types of its tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from .schema import Field, FileTensor
 
-#: Operator -> the version that takes INT8, and INT16; without an entry, and of other types, 1.
+#: Operator -> the versions with INT8 and with INT16; 1 for missing operators and further types.
 _OF_TYPES: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "SOFTMAX", "LOGISTIC", "TANH"), (2, 3)),
     **dict.fromkeys(("CONCATENATION", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "RSQRT"), (2, 3)),
@@ -30,10 +30,10 @@ _OF_TYPES: Mapping[str, tuple[int, int]] = {
     "CAST": (3, 1),
 }
 
-#: The same where weights have 4 bits.
+#: Operator -> the version with 4-bit weights.
 _OF_FOUR_BITS = {"CONV_2D": 7, "DEPTHWISE_CONV_2D": 7, "FULLY_CONNECTED": 10}
 
-#: The same of more than four axes, where that is more.
+#: Operator -> the version with more than four axes, if it is higher.
 _OF_MANY_AXES = {"TRANSPOSE": 4, "SLICE": 5, "PAD": 4, "PADV2": 4}
 
 
@@ -43,7 +43,7 @@ def version(
     outputs: Sequence[FileTensor],
     options: Mapping[str, Field],
 ) -> int:
-    """The version of an operator from which on it has a meaning for these tensors and options."""
+    """Return the first version of an operator that supports these tensors and options."""
     if not inputs:
         return 1
     kind = inputs[0].type
@@ -59,12 +59,12 @@ def _of_its_own(
     outputs: Sequence[FileTensor],
     options: Mapping[str, Field],
 ) -> int:
-    """What more than the type of the first input asks for."""
+    """Return the version that an operator's options and further tensors require."""
     types = {tensor.type for tensor in (*inputs, *outputs)}
     if name in _OF_FOUR_BITS and "INT4" in types:
         return _OF_FOUR_BITS[name]
     if name == "FULLY_CONNECTED":
-        if len(inputs[1].scales) > 1:  # older ones would take the first scale for all
+        if len(inputs[1].scales) > 1:  # older versions would use the first scale for all channels
             return 12
         return 6 if len(inputs) == 2 else 5 if options["KeepNumDims"] else 1
     if name == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:

@@ -1,4 +1,4 @@
-"""Convolutions and poolings: windows over images, whose padding the file knows by two names."""
+"""Convolutions and pooling of images; the file names two kinds of padding, SAME and VALID."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .building import Site
 from .scales import weight_scales
 from .schema import Field
 
-#: Writes one call.
+#: A function that converts one call.
 Maker = Callable[[Site], None]
 
-#: Fused activation -> the real numbers that it keeps.
+#: Fused activation -> its lower and upper limit.
 ACTIVATIONS = {
     "NONE": (-np.inf, np.inf),
     "RELU": (0.0, np.inf),
@@ -30,23 +30,23 @@ _AXES = ("h", "w")
 
 
 def activation(params: Mapping[str, int], output: Format) -> Optional[str]:
-    """The fused activation that keeps act_min to act_max; None if none does."""
+    """Return the fused activation that clamps to act_min and act_max; None if none does."""
     wanted = {name: params[name] for name in ("act_min", "act_max")}
     kept = (k for k, ends in ACTIVATIONS.items() if activation_limits(*ends, output) == wanted)
     return next(kept, None)
 
 
 def fused(site: Site) -> dict[str, Field]:
-    """The option of an operator with a fused activation."""
+    """Return the option of an operator with a fused activation."""
     kind = activation(site.params, site.output.format)
     if kind is None:
         low, high = (site.params[name] for name in ("act_min", "act_max"))
-        raise ModelError(f"no fused activation keeps its integers {low} to {high}")
+        raise ModelError(f"it clamps to {low} and {high}; no fused activation has these limits")
     return {"FusedActivationFunction": ("ActivationFunctionType", kind)}
 
 
 def padding(params: Mapping[str, int]) -> Optional[str]:
-    """ "SAME" or "VALID", whichever places the windows so; None if neither does."""
+    """Return "SAME" or "VALID" if one has the call's padding and output size, else None."""
     for kind in ("VALID", "SAME"):
         if all(_placed(params, axis) == _padded(params, axis, kind) for axis in _AXES):
             return kind
@@ -58,7 +58,7 @@ def _placed(params: Mapping[str, int], axis: str) -> tuple[int, int]:
 
 
 def _padded(params: Mapping[str, int], axis: str, kind: str) -> tuple[int, int]:
-    """How many windows there are along an axis, and what lies in front of the first."""
+    """Return the number of windows along an axis, and the padding before the first."""
     size, stride, covered = params[f"input_{axis}"], params[f"stride_{axis}"], window(params, axis)
     if kind == "VALID":
         return (size - covered) // stride + 1, 0
@@ -67,16 +67,19 @@ def _padded(params: Mapping[str, int], axis: str, kind: str) -> tuple[int, int]:
 
 
 def window(params: Mapping[str, int], axis: str) -> int:
-    """Elements of an axis from the first to the last that one window meets."""
+    """Return the extent of a window along an axis, with dilation."""
     return (params[f"filter_{axis}"] - 1) * params.get(f"dilation_{axis}", 1) + 1
 
 
 def placed(site: Site, *, dilated: bool = True) -> dict[str, Field]:
-    """The options that say where windows lie."""
+    """Return the options of padding, stride and dilation."""
     kind = padding(site.params)
     if kind is None:
         pads = [site.params[f"pad_{axis}"] for axis in _AXES]
-        raise ModelError(f"its padding, {pads[0]} above and {pads[1]} to the left, has no name")
+        raise ModelError(
+            f"its padding is {pads[0]} at the top and {pads[1]} at the left; it must be SAME or "
+            "VALID"
+        )
     options: dict[str, Field] = {"Padding": ("Padding", kind)}
     for axis in _AXES:
         options[f"Stride{axis.upper()}"] = site.params[f"stride_{axis}"]
@@ -86,7 +89,7 @@ def placed(site: Site, *, dilated: bool = True) -> dict[str, Field]:
 
 
 def images(site: Site) -> tuple[int, tuple[int, ...]]:
-    """An input as images, and the shape of the images that are made of them."""
+    """Return the index of the input as images, and the shape of the output as images."""
     declared = site.node.function
     x = site.takes(0, declared.inputs[0].shape(site.params))
     return x, declared.output.shape(site.params)
@@ -96,7 +99,7 @@ def channels(
     site: Site, shape: tuple[int, ...], axis: int, type: str, pairs: Sequence[tuple[int, int]],
     *, product: bool = False,
 ) -> int:  # fmt: skip
-    """The weights, with a scale for each pair of multiplier and shift along an axis."""
+    """Add the weights with one scale per pair of multiplier and shift; return their index."""
     formats = site.source().format.scale, site.output.format.scale
     try:
         scales = weight_scales(pairs, *formats, product=product)
@@ -107,26 +110,26 @@ def channels(
 
 
 def bias(site: Site, weights: int, values: np.ndarray) -> int:
-    """The bias, in steps of the products."""
+    """Add the bias with the products' scales; return its index."""
     source = np.float32(site.source().format.scale)
     steps = source * np.array(site.file.tensors[weights].scales, np.float32)
-    kept = np.maximum(steps, np.finfo(np.float32).tiny)  # no format has the scale 0
+    kept = np.maximum(steps, np.finfo(np.float32).tiny)  # a scale must not be 0
     return site.file.weights(f"{site.node.name}/bias", values, values.shape, kept.tolist())
 
 
 def _rows(site: Site) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Bias, and multiplier and shift, of each output channel."""
+    """Return the bias, and multiplier and shift of each output channel."""
     own, multiplier, shift = site.array("bias")
     return own, list(zip(multiplier.tolist(), shift.tolist()))
 
 
 def four_bits(site: Site) -> str:
-    """The type of weights."""
+    """Return the schema's type of 4-bit weights; "" for the type of the array."""
     return "INT4" if site.node.function.type == "s4" else ""
 
 
 def convolve(site: Site) -> None:
-    """CONV_2D."""
+    """Convert to CONV_2D."""
     x, made = images(site)
     own, pairs = _rows(site)
     shape = tuple(site.params[n] for n in ("output_c", "filter_h", "filter_w", "filter_c"))
@@ -138,13 +141,13 @@ def convolve(site: Site) -> None:
 
 
 def _had_none(site: Site) -> bool:
-    """Whether other builds of TensorFlow Lite Micro take 64 bits for a bias that is not there."""
+    """True if some builds of TensorFlow Lite Micro assume 64 bits for the missing bias."""
     wide = [build for build in site.node.builds if build.difference == "convolve_16x8_wide"]
     return bool(wide) and not wide[0].params["bias_is_int32"]
 
 
 def depthwise(site: Site) -> None:
-    """DEPTHWISE_CONV_2D."""
+    """Convert to DEPTHWISE_CONV_2D."""
     x, made = images(site)
     own, pairs = _rows(site)
     shape = (1, site.params["filter_h"], site.params["filter_w"], len(own))
@@ -155,7 +158,7 @@ def depthwise(site: Site) -> None:
 
 
 def pool(site: Site, operator: str) -> None:
-    """AVERAGE_POOL_2D and MAX_POOL_2D."""
+    """Convert to AVERAGE_POOL_2D or MAX_POOL_2D."""
     x, made = images(site)
     sides = {"FilterHeight": site.params["filter_h"], "FilterWidth": site.params["filter_w"]}
     options = {**placed(site, dilated=False), **sides, **fused(site)}
@@ -163,7 +166,10 @@ def pool(site: Site, operator: str) -> None:
 
 
 def transpose_conv(site: Site) -> None:
-    """TRANSPOSE_CONV, whose windows lie over its output; its activation is that of other builds."""
+    """Convert to TRANSPOSE_CONV; its windows cover its output.
+
+    The fused activation is that of builds which apply it.
+    """
     x, made = images(site)
     params, (own, pairs) = site.params, _rows(site)
     turned = {f"{a}_{axis}": params[f"{b}_{axis}"] for a, b in _TURNED for axis in _AXES}
@@ -173,7 +179,7 @@ def transpose_conv(site: Site) -> None:
     ends = [b.params for b in site.node.builds if b.difference == "transpose_conv_activation"]
     kind = activation(ends[0] if ends else params, site.output.format)
     if kind is None:
-        raise ModelError("no fused activation keeps its integers")
+        raise ModelError("its limits act_min and act_max must be those of a fused activation")
     shape = tuple(params[n] for n in ("output_c", "filter_h", "filter_w", "input_c"))
     weights = channels(site, shape, 0, "", pairs)
     inputs = [site.file.constant(np.array(made, np.int32)), weights, x, bias(site, weights, own)]
@@ -181,7 +187,7 @@ def transpose_conv(site: Site) -> None:
     site.put("TRANSPOSE_CONV", inputs, "TransposeConvOptions", made, **options)
 
 
-#: The image that a convolution with these windows would read is what is made here.
+#: The output is the image that a convolution with these windows would read.
 _TURNED = (("input", "output"), ("output", "input"))
 
 WINDOWS: dict[str, Maker] = {

@@ -1,4 +1,4 @@
-"""Fully connected layers, and products of matrices."""
+"""Fully connected layers and matrix products."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .windows import bias, filter_scales, misread, weighted
 
 
 def fully_connected(call: Call) -> None:
-    """FULLY_CONNECTED: rows of the input times a matrix [out, in].
+    """Convert FULLY_CONNECTED: rows of the input times a matrix [out, in].
 
-    With more than two axes, and a multiple of 4 as columns of int8, the framework computes it as a
-    convolution of 1 x 1.
+    If an int8 output has more than two axes and `in` is a multiple of 4, the framework calls a
+    1 x 1 convolution.
     """
     call.counts(2, 3)
     options, x, output = call.options("FullyConnectedOptions"), call.value(), call.output()
@@ -40,7 +40,9 @@ def fully_connected(call: Call) -> None:
     scales = filter_scales(weights, 0, zeros=True)
     if len(weights.scales) > 1:
         if suffix == "s4":
-            raise ModelError("its weights of 4 bits have a scale for each channel, not one for all")
+            raise ModelError(
+                "its 4-bit weights have one scale per channel; they must have one scale in all"
+            )
         pairs = multipliers(x.scale * float(scale) / output.scale for scale in scales)
         channels = np.stack([values, *pairs])
         as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
@@ -61,7 +63,7 @@ def fully_connected(call: Call) -> None:
 def _params(
     options: Options, x: Value, output: Value, weights: FileTensor, zero: int
 ) -> dict[str, int]:
-    """Sizes, offsets and limits; zero: what stands for 0 in weights."""
+    """Return sizes, offsets and limits; `zero` is the zero point of the weights."""
     rows, columns = weights.shape
     return {
         **{"batches": x.size // columns, "input_c": columns, "output_c": rows},
@@ -71,7 +73,10 @@ def _params(
 
 
 def _pair(call: Call, scale: float, own: float, output: Value) -> dict[str, int]:
-    """Multiplier and shift of weights with one scale: products in float32, unlike convolutions."""
+    """Return multiplier and shift for weights with one scale.
+
+    The product of the scales is float32; that of a convolution is float64.
+    """
     if call.given(2):
         _check_bias(call.tensor(2), scale * own, output)
     product = float(np.float32(scale) * np.float32(own))
@@ -79,13 +84,13 @@ def _pair(call: Call, scale: float, own: float, output: Value) -> dict[str, int]
 
 
 def _as_points(call: Call, as_rows: _Called, channels: np.ndarray, ends: _Ends) -> None:
-    """A layer of 8 bits on more than two axes, which is a convolution of 1 x 1 with CMSIS-NN."""
+    """Add an int8 layer with more than two axes as a 1 x 1 convolution of CMSIS-NN."""
     params, data = as_rows[1:3]
     zero = -params["filter_offset"]
     if len(call.tensor(1).scales) == 1:
         call.warn(_STOPS)
         if zero:
-            call.warn(f"the zero point of its weights, {zero}, is not looked at")
+            call.warn(f"the zero point of its weights, {zero}, is ignored")
     call.otherwise("dense_rows", *as_rows)
     points = {name: n for name, n in _points(params).items() if name not in ("multiplier", "shift")}
     call.put("arm_convolve_1x1_s8_fast", points, ends[:1], ends[1], data, channels)
@@ -94,9 +99,9 @@ def _as_points(call: Call, as_rows: _Called, channels: np.ndarray, ends: _Ends) 
 def _of_16_bits(
     call: Call, options: Options, as_rows: _Called, channels: np.ndarray, ends: _Ends
 ) -> None:
-    """A layer of 16 bits; with a scale for each channel it is a convolution of one pixel.
+    """Add a 16-bit layer; with one scale per channel it becomes a convolution of one pixel.
 
-    Sums have 32 bits where the bias has, and in some builds where there is none.
+    Accumulators have 32 bits if the bias has 32 bits, and in some builds if there is no bias.
     """
     (x, output), (function, params, data, values) = ends, as_rows
     narrow, short, own = _NARROW, values.astype(np.int32), params
@@ -120,39 +125,41 @@ def _misread(call: Call) -> str:
 
 
 def _narrow_builds(options: Options) -> list[str]:
-    """Of 16 bits and without a bias, the builds that have sums of 32 bits."""
+    """Return the builds in which a 16-bit layer without bias has 32-bit accumulators."""
     narrow = options.integer("QuantizedBiasType") == library("TensorType").INT32
     return ["dense_16x8_narrow", *(["dense_16x8_bias_type"] if narrow else [])]
 
 
 def _sides(options: Options, weights: FileTensor, x: Value, output: Value) -> tuple[int, int]:
-    """Rows and columns of the matrix, which must fit what it reads and makes."""
+    """Return rows and columns of the weights, which must match input and output."""
     form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
     if form != "DEFAULT":
-        raise ModelError(f"its weights are stored as {form}; only DEFAULT is supported")
+        raise ModelError(f"its weights are stored as {form}; they must be stored as DEFAULT")
     if len(weights.shape) != 2 or min(weights.shape) < 1:
-        raise ModelError(f"its weights, {weights}, must be [out, in], not {list(weights.shape)}")
+        raise ModelError(
+            f"its weights, {weights}, are {list(weights.shape)}; they must be [out, in]"
+        )
     rows, columns = weights.shape
     if x.size % columns or output.size != x.size // columns * rows:
         raise ModelError(
-            f"its weights {list(weights.shape)} do not fit its input {list(x.shape)} and its "
-            f"output {list(output.shape)}"
+            f"its weights are {list(weights.shape)}, its input {list(x.shape)} and its output "
+            f"{list(output.shape)}; they must be [out, in], [..., in] and [..., out]"
         )
     return rows, columns
 
 
 def _zero_point(weights: FileTensor, suffix: str) -> int:
-    """What stands for 0 in weights; of 8 bits and with one scale it may be any number."""
+    """Return the zero point of the weights; with int8 weights of one scale it may differ from 0."""
     zero = int(weights.zeros[0]) if len(weights.zeros) == 1 else int(weights.zeros.any())
     if zero and (suffix != "s8" or len(weights.zeros) != 1 or not -128 <= zero <= 127):
-        raise ModelError(f"its weights, {weights}, have zero points other than 0")
+        raise ModelError(f"its weights, {weights}, have zero points; they must be 0")
     return zero
 
 
 def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
-    """A layer whose weights or bias are computed.
+    """Add a layer with computed weights or bias.
 
-    Of 8 bits and without a bias it is a product of two matrices, one of them transposed.
+    An int8 layer without bias is a matrix product with the transposed weights.
     """
     weights, y = call.tensor(1), call.brought(1)
     rows, columns = _sides(options, weights, x, output)
@@ -160,7 +167,7 @@ def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
     if y.dtype != "int8":
         raise ModelError(f"its weights, {weights}, are {y.dtype}; they must be int8")
     if suffix == "s16" and y.zero:
-        raise ModelError(f"its weights, {weights}, have zero points other than 0")
+        raise ModelError(f"its weights, {weights}, have the zero point {y.zero}; it must be 0")
     added = _added(call, suffix, replace(output, shape=(rows,)))
     params = {
         **_params(options, x, output, weights, y.zero),
@@ -168,8 +175,10 @@ def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
     }
     if suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0:
         if y.zero:
-            why = f"the zero point of its weights, {y.zero}, is not looked at; kernels='reference'"
-            call.refused("dense_points_zero", f"{why} has it")
+            call.refused(
+                "dense_points_zero",
+                f"the zero point of its weights, {y.zero}, is ignored; choose kernels='reference'",
+            )
         call.warn(_STOPS)
     if added is None:
         offsets = {"lhs_offset": -x.zero, "rhs_offset": -y.zero}
@@ -188,7 +197,7 @@ def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
 
 
 def _added(call: Call, suffix: str, like: Value) -> Optional[Value]:
-    """The bias as a tensor; None of 8 bits where it adds nothing. like: its shape."""
+    """Return the bias as a tensor; None if an int8 layer has no bias or zeros. like: its shape."""
     wide = replace(like, dtype="int64" if suffix == "s16" else "int32", scale=1.0, zero=0)
     if not call.given(2):
         return (
@@ -206,32 +215,36 @@ def _added(call: Call, suffix: str, like: Value) -> Optional[Value]:
     return call.brought(2, *types)
 
 
-#: Of 16 bits, with a bias and sums of 32.
+#: The function of 16-bit layers with 32-bit accumulators.
 _NARROW = "tflm_fully_connected_s16_s32"
 
-#: What CMSIS-NN's kernel takes of 16 bits.
+#: Error for 16-bit layers with one weight scale per channel.
 _ONE_SCALE = (
-    "its weights have a scale for each channel; of 16 bits TensorFlow Lite Micro with CMSIS-NN "
-    'refuses that; give them one for all, or choose kernels="reference"'
+    "its weights have one scale per channel; with 16-bit activations TensorFlow Lite Micro with "
+    'CMSIS-NN requires one scale in all: requantize them, or choose kernels="reference"'
 )
 
-#: Of 16 bits, with computed weights, where builds have sums of 32 bits.
-_NO_SHORT_SUMS = "its weights are computed and it has no bias; sums of 32 bits are not supported"
+#: Error for 16-bit layers with computed weights in builds with 32-bit accumulators.
+_NO_SHORT_SUMS = (
+    "its weights are computed and it has no bias; this build's 32-bit accumulators are not "
+    "supported: give it a bias"
+)
 
-#: Function, scalar arguments, weights and bias of a call; its input and its output.
+#: Function, scalar arguments, weights and bias of a call; input and output of a call.
 _Called = tuple[str, dict[str, int], np.ndarray, np.ndarray]
 _Ends = tuple[Value, Value]
 
 
-#: Of weights with one scale that are computed as a convolution.
+#: Warning for weights with one scale in a layer that is computed as a convolution.
 _STOPS = (
-    "the default build of TensorFlow Lite Micro stops here unless four scratch buffers were asked "
-    "for before, as it checks that a buffer's number is at least 4; a build with NDEBUG computes it"
+    "the default build of TensorFlow Lite Micro stops here unless earlier operators requested four "
+    "scratch buffers, because it asserts a buffer index of at least 4; a build with NDEBUG "
+    "computes the layer"
 )
 
 
 def _points(params: dict[str, int]) -> dict[str, int]:
-    """A layer on rows as a convolution of an image of so many pixels."""
+    """Return the arguments of a convolution over an image with one pixel per row."""
     ones = dict.fromkeys(("input", "output", "filter", "stride", "dilation"), 1)
     windows = {f"{name}_{axis}": n for axis in "hw" for name, n in {**ones, "pad": 0}.items()}
     height = {"input_h": params["batches"], "output_h": params["batches"]}
@@ -240,40 +253,45 @@ def _points(params: dict[str, int]) -> dict[str, int]:
 
 
 def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
-    """TensorFlow Lite Micro refuses a bias that is in other steps than the products."""
+    """Raise ModelError if the bias scale differs from the product of the scales.
+
+    TensorFlow Lite Micro rejects a difference above 2 % of the output's scale.
+    """
     if len(tensor.scales) == 1 and abs(product - float(tensor.scales[0])) / output.scale > 0.02:
         raise ModelError(
-            f"its bias, {tensor}, has the scale {tensor.scales[0]:g}, but its products have the "
-            f"scale {product:g}"
+            f"its bias, {tensor}, has the scale {tensor.scales[0]:g}; it must have {product:g}, "
+            "the product of the scales of input and weights"
         )
 
 
 def outer_axes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """The axes of a product before rows and columns, of two operands that broadcast."""
+    """Return the broadcast batch axes of a matrix product: all axes before rows and columns."""
     for shape in (first, second):
         if len(shape) < 2 or min(shape) < 1:
-            raise ModelError(f"its input {list(shape)} must have rows and columns")
+            raise ModelError(f"its input is {list(shape)}; it must have rows and columns")
     try:
         return tuple(np.broadcast_shapes(tuple(first[:-2]), tuple(second[:-2])))
     except ValueError:
-        raise ModelError(f"{list(first)} and {list(second)} cannot be multiplied") from None
+        raise ModelError(
+            f"its inputs are {list(first)} and {list(second)}; their batch axes must broadcast"
+        ) from None
 
 
 def folded(call: Call, x: Value, y: Value, outer: tuple[int, ...]) -> tuple[Value, Value]:
-    """Operands with up to four axes; where they have more, all but rows and columns as one."""
+    """Return operands with at most four axes; merge the batch axes if there are more."""
     if len(outer) <= 2:
         return x, y
     wide = [replace(value, shape=(*outer, *value.shape[-2:])) for value in (x, y)]
     x, y = (call.spread(value, own) for value, own in zip((x, y), wide))
     for difference in ("matmul_axes", "matmul_axes_2026"):
-        more = 'kernels="reference" with tflm="2026-10" takes more'
-        call.refused(difference, f"it takes up to 4 axes, but has {len(outer) + 2}; {more}")
+        more = 'choose kernels="reference" with tflm="2026-10"'
+        call.refused(difference, f"it has {len(outer) + 2} axes; the kernel takes up to 4: {more}")
     count = math.prod(outer)
     return replace(x, shape=(count, *x.shape[-2:])), replace(y, shape=(count, *y.shape[-2:]))
 
 
 def batch_matmul(call: Call) -> None:
-    """BATCH_MATMUL of two tensors, either of which may be a constant, and transposed."""
+    """Convert BATCH_MATMUL of two tensors; each may be a constant, and transposed."""
     call.counts(2, 2)
     options, output = call.options("BatchMatMulOptions"), call.output()
     flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
@@ -281,7 +299,10 @@ def batch_matmul(call: Call) -> None:
     x, y = _matrices(call, 0, flags["adj_x"]), _matrices(call, 1, not flags["adj_y"])
     if x.shape[-1] != y.shape[-1]:
         shapes = " and ".join(str(list(call.tensor(at).shape)) for at in (0, 1))
-        raise ModelError(f"{shapes} cannot be multiplied")
+        raise ModelError(
+            f"its inputs {shapes} have {x.shape[-1]} columns and {y.shape[-1]} rows; both numbers "
+            "must be equal"
+        )
     expect(output, (*outer, x.shape[-2], y.shape[-2]))
     suffix, limits = same_type(x, y, output), np.iinfo(output.dtype)
     product = float(np.float32(x.scale) * np.float32(y.scale))
@@ -299,7 +320,7 @@ def batch_matmul(call: Call) -> None:
 
 
 def _matrices(call: Call, index: int, swap: bool) -> Value:
-    """An operand; swap: with rows and columns swapped."""
+    """Return an operand, transposed if `swap` is true."""
     tensor = call.tensor(index)
     if not swap:
         return call.brought(index)

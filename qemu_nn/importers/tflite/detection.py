@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess: the boxes that a detector has found, and the best of them."""
+"""TFLite_Detection_PostProcess: box decoding and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .shaping import of_types
 from .slicing import sliced
 from .values import Value
 
-#: Numbers of a box, and detections of a class where the options do not say.
+#: Coordinates of a box, and the default of the option detections_per_class.
 _CORNERS, _PER_CLASS = 4, 100
 
-#: Most of anything that is counted.
+#: Maximum of every count.
 _MOST = 65535
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
@@ -27,12 +27,12 @@ def _real(options: Options, field: str) -> float:
     with np.errstate(over="ignore"):
         value = float(np.float32(options.number(field)))
     if not math.isfinite(value):
-        raise ModelError(f"its option {field} must be a finite float32")
+        raise ModelError(f"its option {field} is {value}; it must be a finite float32")
     return value
 
 
 def _reals(options: Options) -> dict[str, int]:
-    """Thresholds and scales, as bits."""
+    """Return thresholds and scales as the bits of float32."""
     overlap = _real(options, "nms_iou_threshold")
     if not 0 < overlap <= 1:
         raise ModelError(
@@ -43,21 +43,22 @@ def _reals(options: Options) -> dict[str, int]:
     for name in _SCALES:
         scale = _real(options, name)
         if not scale:
-            raise ModelError(f"its option {name} must not be 0")
+            raise ModelError(f"its option {name} is 0; it must not be 0")
         made[f"{name}_bits"] = bits(scale)
     return made
 
 
 def _sizes(options: Options, x: Value, scores: Value, anchors: Value) -> dict[str, int]:
-    """What is counted, of inputs that fit each other."""
+    """Return all counts; raise ModelError if the shapes of the inputs do not match."""
     if len(x.shape) != 3 or x.shape[0] != 1 or x.shape[2] < _CORNERS:
-        raise ModelError(f"its boxes {list(x.shape)} must be [1, boxes, 4 or more]")
+        raise ModelError(f"its boxes are {list(x.shape)}; they must be [1, boxes, 4 or more]")
     boxes, classes = x.shape[1], options.integer("num_classes", 1, _MOST)
     fits = (1, boxes, classes), (1, boxes, classes + 1)
     if scores.shape not in fits or anchors.shape != (boxes, _CORNERS):
         raise ModelError(
-            f"its scores {list(scores.shape)} and anchors {list(anchors.shape)} do not fit {boxes} "
-            f"boxes of {classes} classes"
+            f"its scores are {list(scores.shape)} and its anchors {list(anchors.shape)}; for "
+            f"{boxes} boxes of {classes} classes they must be {list(fits[0])} or {list(fits[1])}, "
+            f"and [{boxes}, {_CORNERS}]"
         )
     most, regular = options.integer("max_detections", 1, _MOST), options.flag("use_regular_nms")
     limit, per_box = most, 1
@@ -74,7 +75,7 @@ def _sizes(options: Options, x: Value, scores: Value, anchors: Value) -> dict[st
 
 
 def detect(call: Call) -> None:
-    """TFLite_Detection_PostProcess, of real numbers: boxes, their classes, scores, how many."""
+    """Convert TFLite_Detection_PostProcess of floats: boxes, their classes, scores, and count."""
     call.counts(3, 3, 4)
     options, real = call.optional(), ("FLOAT32",)
     for index in range(3):
@@ -90,7 +91,7 @@ def detect(call: Call) -> None:
                 f"be {count} of float32"
             )
     if not params["is_regular"]:
-        call.warn("what the device leaves in rows behind the last detection is 0 here")
+        call.warn("rows after the last detection are 0 here and uninitialized on the device")
     like = replace(outputs[0], shape=(sum(counts),))
     found = call.part("detections", like, "tflm_detection_f32", params, inputs)
     for at, (output, count) in enumerate(zip(outputs, counts)):

@@ -1,4 +1,4 @@
-"""Operators that compute element by element, or row by row, without a function of CMSIS-NN."""
+"""Element-wise and row-wise operators without a function in CMSIS-NN."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .building import Value
 from .call import Call, Converter, same_type
 from .scaling import multiplier
 
-#: Most tensors of ADD_N, whose sum is within 32 bits.
+#: Maximum inputs of ADD_N: their sum fits into 32 bits.
 _ADDED = 15
 
 
 def _of(call: Call, value: Value, *suffixes: str) -> str:
-    """The suffix of the type of a tensor, of those that TensorFlow Lite Micro has."""
+    """Return a tensor's type suffix, which must be one that TensorFlow Lite Micro supports."""
     return call.function({suffix: suffix for suffix in suffixes}, value)
 
 
@@ -32,30 +32,33 @@ def _zeros(x: Value, output: Value) -> dict[str, int]:
 
 
 def hard_swish(call: Call) -> None:
-    """HARD_SWISH."""
+    """Convert HARD_SWISH."""
     x, output = one(call)
     same_type(x, output)
     _of(call, x, "s8")
     scales = hard_swish_scaling(x.scale, output.scale)
     if scales["reluish_shift"] > 30:
-        raise ModelError(f"the scale of its input is too large: {x.scale:g}")
+        raise ModelError(
+            f"the scale of its input is {x.scale:g}; the kernel's shift would exceed 30: "
+            "requantize the input with a smaller scale"
+        )
     params = {"length": x.size, **_zeros(x, output), **scales}
     call.put("tflm_hard_swish_s8", params, [x], output)
 
 
 def elu(call: Call) -> None:
-    """ELU, by a table."""
+    """Convert ELU to a lookup table."""
     x, output = one(call)
     same_type(x, output)
     _of(call, x, "s8")
     table, unsure = elu_table(x.scale, x.zero, output.scale, output.zero)
     if unsure:
-        call.warn(f"{unsure} of the 256 results hang on the last bit of the C library's expf()")
+        call.warn(f"{unsure} of the 256 results depend on the last bit of the C library's expf()")
     call.put("tflm_elu_s8", {"length": x.size}, [x], output, table)
 
 
 def log_softmax(call: Call) -> None:
-    """LOG_SOFTMAX of the last axis."""
+    """Convert LOG_SOFTMAX over the last axis."""
     x, output = one(call)
     same_type(x, output)
     _of(call, x, "s8")
@@ -68,21 +71,21 @@ def log_softmax(call: Call) -> None:
 
 
 def l2_normalization(call: Call) -> None:
-    """L2_NORMALIZATION of the last axis; results have the scale 1/128, whatever the file says."""
+    """Convert L2_NORMALIZATION over the last axis; the kernel's output scale is always 1/128."""
     x, output = one(call)
     same_type(x, output)
     _of(call, x, "s8")
     kind = call.options("L2NormOptions").choice("FusedActivationFunction", "ActivationFunctionType")
     if kind != "NONE":
-        raise ModelError(f"its fused activation is {kind}; TensorFlow Lite Micro takes NONE alone")
+        raise ModelError(f"its fused activation is {kind}; TensorFlow Lite Micro requires NONE")
     if len(x.shape) > 4:
-        raise ModelError(f"its input {list(x.shape)} has more than 4 axes")
+        raise ModelError(f"its input is {list(x.shape)}; it must have up to 4 axes")
     params = {**rows_of(x), "input_zero_point": x.zero}
     call.put("tflm_l2_normalization_s8", params, [x], output)
 
 
 def absolute(call: Call) -> None:
-    """ABS; the quotient of the scales is float32."""
+    """Convert ABS; the quotient of the scales is float32."""
     x, output = one(call)
     suffix = same_type(x, output)
     _of(call, x, "s8", "s16")
@@ -92,22 +95,22 @@ def absolute(call: Call) -> None:
 
 
 def inverse_root(call: Call) -> None:
-    """RSQRT."""
+    """Convert RSQRT."""
     x, output = one(call)
     suffix = same_type(x, output)
     _of(call, x, "s8", "s16")
     factor, shift = multiplier(rsqrt_factor(x.scale, output.scale))
     if shift < -11:
         raise ModelError(
-            "the device stops at its scales: the factor of its results is below 2^-12; give it an "
-            "output of a smaller scale"
+            "its scales give a factor below 2^-12; the device stops at such a factor: give its "
+            "output a smaller scale"
         )
     params = {"length": x.size, **_zeros(x, output), "multiplier": factor, "shift": shift}
     call.put(f"tflm_rsqrt_{suffix}", params, [x], output)
 
 
 def squared_difference(call: Call) -> None:
-    """SQUARED_DIFFERENCE."""
+    """Convert SQUARED_DIFFERENCE."""
     first, second, output = operands(call)
     suffix = same_type(first, second, output)
     _of(call, output, "s8", "s16")
@@ -115,7 +118,10 @@ def squared_difference(call: Call) -> None:
         first.scale, second.scale, output.scale, {"s8": 7, "s16": 0}[suffix]
     )
     if scales["out_shift"] > 30:
-        raise ModelError("its scales do not fit each other: the output's is too small")
+        raise ModelError(
+            f"its output's scale is {output.scale:g}; the kernel's shift would exceed 30: give its "
+            "output a larger scale"
+        )
     limits = np.iinfo(output.dtype)
     params = {
         **{"input_1_offset": -first.zero, "input_2_offset": -second.zero},
@@ -126,7 +132,7 @@ def squared_difference(call: Call) -> None:
 
 
 def add_n(call: Call) -> None:
-    """ADD_N: its tensors joined into one, and that summed."""
+    """Convert ADD_N: concatenate the inputs, then sum over the new axis."""
     count = len(call.operator.inputs)
     call.counts(2, _ADDED)
     output = call.output(0, "FLOAT32")
@@ -136,7 +142,11 @@ def add_n(call: Call) -> None:
     first = values[0]
     for value in values:
         if (value.shape, value.scale, value.zero) != (output.shape, first.scale, first.zero):
-            raise ModelError("its inputs must have one shape, the output's, and one format")
+            raise ModelError(
+                f"its inputs are {first.tensor.spelled} {list(first.shape)} and "
+                f"{value.tensor.spelled} {list(value.shape)}; all must have one format and the "
+                f"output's shape {list(output.shape)}"
+            )
     whole = first
     for at, value in enumerate(values[1:], 1):
         sizes = {"outer": 1, "inner1": at * output.size, "inner2": output.size}

@@ -1,4 +1,4 @@
-"""One number many times, and what is known before a network runs: broadcasts, fills, shapes."""
+"""Broadcasts, fills, and outputs that are known before a network runs, such as shapes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .call import SUFFIXES, Call, Converter, same_format
 from .shaping import EVERY, expect, moved, of_types
 from .values import Value
 
-#: A side of an input, 1 or the output's, and that of the output.
+#: The size of an axis in the input, 1 or the output's size, and in the output.
 _Pair = tuple[int, int]
 
 
 def _grouped(x: Value, output: Value) -> list[_Pair]:
-    """The axes of a broadcast with as few groups as they have, by turns kept and repeated."""
+    """Merge the axes of a broadcast into groups that are alternately kept and repeated."""
     groups: list[_Pair] = []
     missing = len(output.shape) - len(x.shape)
     for inner, outer in zip((*[1] * missing, *x.shape), output.shape):
@@ -30,14 +30,14 @@ def _grouped(x: Value, output: Value) -> list[_Pair]:
 
 
 def _broadcast(call: Call, x: Value, output: Value) -> None:
-    """Repeat a tensor along axes of one element."""
+    """Add calls that repeat a tensor along axes of size 1."""
     missing = len(output.shape) - len(x.shape)
     if missing < 0 or any(a not in (1, b) for a, b in zip(x.shape, output.shape[missing:])):
-        raise ModelError(f"{list(x.shape)} does not broadcast to {list(output.shape)}")
+        raise ModelError(f"its input {list(x.shape)} does not broadcast to {list(output.shape)}")
     same_format(x, output)
     groups = _grouped(x, output)
     function = f"tflm_broadcast_{SUFFIXES[x.dtype]}"
-    if len(groups) > 4:  # five by turns: the first of them that repeats comes last
+    if len(groups) > 4:  # five alternating groups: a second call repeats the first of these
         first = groups.index(next(pair for pair in groups if pair[0] == 1))
         own = [(a, 1 if i == first else b) for i, (a, b) in enumerate(groups)]
         shape = tuple(b for _, b in own)
@@ -57,34 +57,34 @@ def _broadcasts(groups: list[_Pair]) -> dict[str, int]:
 
 
 def broadcast(call: Call) -> None:
-    """BROADCAST_TO."""
+    """Convert BROADCAST_TO."""
     x, output = moved(call, 2, EVERY)
     call.counts(2, 2)
     if len(output.shape) > 5:
-        raise ModelError(f"it broadcasts to {len(output.shape)} axes; up to 5 are supported")
+        raise ModelError(f"its output has {len(output.shape)} axes; up to 5 are supported")
     expect(output, call.integers(1))
     _broadcast(call, x, output)
 
 
 def fill(call: Call) -> None:
-    """FILL: a number everywhere."""
+    """Convert FILL."""
     call.counts(2, 2)
     types = of_types(call, 1, ("INT8", "INT32", "FLOAT32"))
     x, output = call.brought(1, *types), call.output(0, *types)
     if x.shape:
-        raise ModelError(f"it fills with {list(x.shape)} numbers, not with one")
+        raise ModelError(f"its value is {list(x.shape)}; it must be a scalar")
     expect(output, call.integers(0))
     _broadcast(call, x, output)
 
 
 def _known(call: Call, output: Value, numbers: np.ndarray) -> None:
-    """Add the call that brings an output which no input changes."""
+    """Add the call that copies a known output."""
     values = numbers.astype(output.dtype).reshape(-1)
     call.put(f"tflm_constant_{SUFFIXES[output.dtype]}", {"length": output.size}, [], output, values)
 
 
 def zeros(call: Call) -> None:
-    """ZEROS_LIKE: the integer 0 everywhere, whatever the zero point is."""
+    """Convert ZEROS_LIKE: every element is the integer 0, for every zero point."""
     call.counts(1, 1)
     types = of_types(call, 0, ("INT8", "INT32", "INT64", "FLOAT32"))
     output = call.output(0, *types)
@@ -93,17 +93,17 @@ def zeros(call: Call) -> None:
 
 
 def shape(call: Call) -> None:
-    """SHAPE: of its input, which is known."""
+    """Convert SHAPE to a constant, because the input's shape is known."""
     call.counts(1, 1)
     output, sides = call.output(0, "INT32"), call.tensor(0).shape
     if output.dtype != "int32":
-        raise ModelError(f"TensorFlow Lite Micro has it for INT32, not for {output.dtype}")
+        raise ModelError(f"its output is {output.dtype}; TensorFlow Lite Micro requires int32")
     expect(output, (len(sides),))
     _known(call, output, np.array(sides))
 
 
 def _numbers(call: Call, index: int) -> Optional[np.ndarray]:
-    """The numbers of an input that do not depend on the network's input; None if they may."""
+    """Return the elements of a known input; None if they may depend on the network's input."""
     tensor = call.tensor(index)
     if tensor.data is not None:
         return tensor.data
@@ -114,7 +114,7 @@ def _numbers(call: Call, index: int) -> Optional[np.ndarray]:
 
 
 def broadcast_args(call: Call) -> None:
-    """BROADCAST_ARGS: the shape that two shapes broadcast to, both known."""
+    """Convert BROADCAST_ARGS of two known shapes."""
     call.counts(2, 2)
     output = call.output(0, *of_types(call, 0, ("INT32", "INT64")))
     shapes = [_numbers(call, index) for index in range(2)]
@@ -122,12 +122,13 @@ def broadcast_args(call: Call) -> None:
     for known in shapes:
         if known is None or known.ndim > 1 or known.size > output.size:
             raise ModelError(
-                "it broadcasts shapes that are computed; only known ones are supported"
+                "its shapes are computed; both must be known before the network runs, and no "
+                "longer than its output"
             )
     whole = [[1] * (output.size - s.size) + s.ravel().tolist() for s in shapes if s is not None]
     for one, other in zip(*whole):
         if one != other and 1 not in (one, other):
-            raise ModelError(f"{whole[0]} and {whole[1]} do not broadcast")
+            raise ModelError(f"its shapes {whole[0]} and {whole[1]} do not broadcast")
         sides.append(other if one == 1 else one)
     _known(call, output, np.array(sides))
 

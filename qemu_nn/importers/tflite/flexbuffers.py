@@ -1,8 +1,8 @@
-"""The options of a custom operator: a FlexBuffers map of numbers, read without trust.
+"""Options of a custom operator: an untrusted FlexBuffers map of numbers.
 
-The last bytes of a buffer say what it holds. A map of `width` bytes per number is, before the place
-it is known by, the distance back to its keys, their width and its count; behind it that many
-numbers, and a byte for the type of each. Every distance is checked before it is followed.
+The last bytes of a buffer give the type of its root. The numbers of a map have `width` bytes.
+Before the map's position are the distance back to its keys, the width of a key and the count. After
+the position are `count` numbers and one type byte for each. Every distance is checked before use.
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ from typing import Union
 
 from ...errors import ModelError
 
-#: Types of a packed byte: kind << 2 | two bits for the width of what it leads to.
+#: Kinds in a type byte: kind << 2 | log2 of the width of the numbers at the target.
 _NULL, _INT, _UINT, _FLOAT, _MAP, _BOOL = 0, 1, 2, 3, 9, 26
 
-#: Bytes of a real number -> how it is stored.
+#: Bytes of a float -> its struct format.
 _REALS = {4: "<f", 8: "<d"}
 
-#: A number of either kind.
+#: An option's value.
 _Number = Union[int, float]
 
-#: Most options of an operator, and longest name of one.
+#: Maximum options of an operator, and characters of an option's name.
 _COUNT_LIMIT, _NAME_LIMIT = 64, 100
 
 
 class Map:
-    """Numbers by their names, in the file's order. Raises ModelError for whatever is no such map.
+    """Numbers by name, in the file's order; ModelError if the bytes are no map of numbers.
 
-    The framework reads them by their place in alphabetical order, whole numbers and truth values
-    alike; so it is a damage if they are in another.
+    The framework reads numbers and booleans by their index, so their order must be alphabetical.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -40,22 +39,24 @@ class Map:
         start, width = self._root()
         count = self._unsigned(start - width, width)
         if count > _COUNT_LIMIT:
-            raise ModelError(f"it has {count} options; at most {_COUNT_LIMIT} are read")
+            raise ModelError(f"it has {count} options; up to {_COUNT_LIMIT} are supported")
         names = self._names(start, width, count)
         values = (self._value(start, width, count, index) for index in range(count))
         self.numbers = dict(zip(names, values))
         if list(self.numbers) != sorted(self.numbers) or len(self.numbers) != count:
-            raise ModelError("its options are not in alphabetical order")
+            raise ModelError(
+                f"its options are {', '.join(names)}; they must be in alphabetical order"
+            )
 
     def number(self, field: str) -> _Number:
-        """A number by its name; 0 if it is not there, as for the framework."""
+        """Return a number by its name; 0 if it is missing, as the framework does."""
         return self.numbers.get(field, 0)
 
     def _root(self) -> tuple[int, int]:
-        """Where the map is, and the width of its numbers."""
+        """Return the position of the map, and the width of its numbers."""
         width, kind = self._data[-1], self._data[-2]
         if kind >> 2 != _MAP or width not in (1, 2, 4, 8):
-            raise ModelError("its options are not a map of names and numbers")
+            raise ModelError("its options must be a FlexBuffers map of names and numbers")
         at = len(self._data) - 2 - width
         return at - self._unsigned(at, width), 1 << (kind & 3)
 
@@ -77,7 +78,7 @@ class Map:
     def _value(self, start: int, width: int, count: int, index: int) -> _Number:
         kind = self._unsigned(start + count * width + index, 1) >> 2
         if kind not in (_NULL, _INT, _UINT, _FLOAT, _BOOL):
-            raise ModelError(f"its option number {index + 1} is not a number or a truth value")
+            raise ModelError(f"its option number {index + 1} must be a number or a boolean")
         number = self._unsigned(start + index * width, width)
         if kind == _FLOAT:
             return self._real(start + index * width, width, index)
@@ -89,7 +90,7 @@ class Map:
             struct.unpack_from(_REALS[width], self._data, at)[0] if width in _REALS else math.nan
         )
         if not math.isfinite(value):
-            raise ModelError(f"its option number {index + 1} is not a finite float32 or float64")
+            raise ModelError(f"its option number {index + 1} must be a finite float32 or float64")
         return float(value)
 
     def _unsigned(self, at: int, width: int) -> int:

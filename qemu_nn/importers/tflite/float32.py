@@ -1,4 +1,4 @@
-"""Operators on real numbers and on integers of 32 bits, between the quantized ones of a network."""
+"""Operators on floats and unscaled integers, between the quantized operators of a network."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from .scaling import multiplier
 from .shaping import expect
 from .windows import image, pooled
 
-#: Types of the file that stand for themselves.
+#: The file's types without scale and zero point.
 _WIDE = ("FLOAT32", "INT32", "INT64", "UINT32")
 
-#: What CAST takes beside the usual types.
+#: Types of CAST besides INT8, UINT8 and INT16.
 _CAST = BARE
 
-#: Functions that a device computes by its library: ours are rounded to nearest.
+#: Functions that a device computes with its C library; here results are rounded to nearest.
 _OF_A_LIBRARY = frozenset({"exp", "log", "sin", "cos", "elu", "logistic", "tanh"})
 
 _LIBRARY = (
-    "{} of float32 is computed by the library of the device, whose last bit may differ; here it is "
-    "rounded to nearest"
+    "the device's C library computes {} of float32, and its last bit may differ; here the result "
+    "is rounded to nearest"
 )
+
+_CONVERSION = "it converts {} to {}; TensorFlow Lite Micro does not support that"
 
 
 def _is_real(call: Call) -> bool:
-    """Is its first input or its output of real numbers, or of integers without a format?"""
+    """True if the first input or the first output has a type of _WIDE."""
     model, ends = call.builder.model, (*call.operator.inputs[:1], *call.operator.outputs[:1])
     return any(model.tensor(index).type in _WIDE for index in ends if index >= 0)
 
 
 def beside(converters: Mapping[str, Converter]) -> dict[str, Converter]:
-    """The operators of this module; those with quantized tensors stay with these converters."""
+    """Return converters that select between this module and `converters` by the tensors' types."""
     return {name: partial(_choose, converters.get(name), real) for name, real in REAL.items()}
 
 
@@ -50,16 +52,19 @@ def _choose(quantized: Optional[Converter], real: Converter, call: Call) -> None
 
 
 def _pair(call: Call, *types: str) -> tuple[Value, Value]:
-    """Input and output, of as many elements."""
+    """Return input and output, which must have as many elements."""
     call.counts(1, 1)
     x, output = call.value(0, *types), call.output(0, *types)
     if x.size != output.size:
-        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
+        raise ModelError(
+            f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
+            "many elements"
+        )
     return x, output
 
 
 def _of(call: Call, name: str, *values: Value) -> str:
-    """The function of a name for the type of these values."""
+    """Return the function of a name for the type that all values have."""
     function = f"tflm_{name}_{same_type(*values)}"
     if function not in FUNCTIONS:
         raise ModelError(f"it does not support {values[0].dtype}")
@@ -69,7 +74,8 @@ def _of(call: Call, name: str, *values: Value) -> str:
 def _activation(options: Options) -> int:
     kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
     if kind not in ACTIVATIONS:
-        raise ModelError(f"its fused activation is {kind}; have: {', '.join(ACTIVATIONS)}")
+        names = ", ".join(ACTIVATIONS)
+        raise ModelError(f"its fused activation is {kind}; it must be one of {names}")
     return ACTIVATIONS.index(kind)
 
 
@@ -77,26 +83,29 @@ def _activation(options: Options) -> int:
 
 
 def cast(call: Call) -> None:
-    """CAST."""
+    """Convert CAST."""
     x, output = _pair(call, *_CAST)
     function = f"tflm_cast_{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     if function not in FUNCTIONS:
-        raise ModelError(f"TensorFlow Lite Micro does not cast {x.dtype} to {output.dtype}")
+        raise ModelError(
+            f"it casts {x.dtype} to {output.dtype}; TensorFlow Lite Micro does not support that"
+        )
     if output.dtype == "bool":
         call.refused(
-            "cast_bool", 'it casts to truth values since October 2026 only: tflm="2026-10"'
+            "cast_bool",
+            'it casts to bool; that requires October 2026 or later: choose tflm="2026-10"',
         )
     call.put(function, {"length": x.size}, [x], output)
 
 
 def quantize(call: Call) -> None:
-    """QUANTIZE of real numbers, and of integers from or to 32 bits."""
+    """Convert QUANTIZE of floats, and of integers from or to 32 bits."""
     x, output = _pair(call, "FLOAT32", "INT32")
     types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     real = x.dtype == "float32"
     function = f"tflm_{'quantize' if real else 'requantize'}_{types}"
     if function not in FUNCTIONS:
-        raise ModelError(f"TensorFlow Lite Micro does not convert {x.dtype} to {output.dtype}")
+        raise ModelError(_CONVERSION.format(x.dtype, output.dtype))
     if real:
         params = {"zero_point": output.zero, "scale_bits": bits(output.scale)}
     else:
@@ -111,24 +120,26 @@ def quantize(call: Call) -> None:
 def _has_scale(call: Call, index: int) -> None:
     tensor = call.builder.model.tensor(index)
     if len(tensor.scales) != 1:
-        raise ModelError(f"{tensor} is {tensor.type} with {len(tensor.scales)} scales, not one")
+        raise ModelError(
+            f"{tensor} is {tensor.type} with {len(tensor.scales)} scales; it must have one"
+        )
 
 
 def dequantize(call: Call) -> None:
-    """DEQUANTIZE, where it does not end the network."""
+    """Convert DEQUANTIZE within the network."""
     x, output = _pair(call, *_WIDE)
     function = f"tflm_dequantize_{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
     if function not in FUNCTIONS:
-        raise ModelError(f"TensorFlow Lite Micro does not convert {x.dtype} to {output.dtype}")
+        raise ModelError(_CONVERSION.format(x.dtype, output.dtype))
     params = {"length": x.size, "zero_point": x.zero, "scale_bits": bits(x.scale)}
     call.put(function, params, [x], output)
 
 
-# ---- of each element ----
+# ---- element by element ----
 
 
 def unary(call: Call, what: str) -> None:
-    """A function of each element."""
+    """Convert a function of one operand."""
     x, output = _pair(call, *_WIDE)
     params = {"length": x.size}
     if what == "leaky_relu":
@@ -140,14 +151,14 @@ def unary(call: Call, what: str) -> None:
 
 
 def binary(call: Call, what: str) -> None:
-    """A function of two operands, with a fused activation where it has one."""
+    """Convert a function of two operands, with its fused activation if it has one."""
     first, second, output = operands(call, *_WIDE)
     function = _of(call, what, first, second, output)
     params = {"length": output.size}
     if what in ACTIVATED:
         params["activation"] = _activation(call.options(f"{what.capitalize()}Options"))
     if what == "add" and output.dtype == "int32" and params["activation"]:
-        call.warn("the fused activation is ignored, as always of int32")
+        call.warn("the fused activation is ignored, as for every int32 ADD")
         params["activation"] = 0
     if what == "prelu" and len(output.shape) > 4:
         raise ModelError(f"it has {len(output.shape)} axes; TensorFlow Lite Micro takes up to 4")
@@ -157,16 +168,16 @@ def binary(call: Call, what: str) -> None:
 
 
 def _refuse_zeros(call: Call) -> None:
-    """A constant divisor must not have any; of one that is computed, nobody knows."""
+    """Raise ModelError if a constant divisor contains zeros; warn if the divisor is computed."""
     divisor = call.tensor(1).data
     if divisor is None:
-        call.warn("where the divisor is 0, TensorFlow Lite Micro computes nothing that is defined")
+        call.warn("where the divisor is 0, the result of TensorFlow Lite Micro is undefined")
     elif not divisor.all():
-        raise ModelError("its divisor has zeros, by which TensorFlow Lite Micro does not divide")
+        raise ModelError("its divisor contains zeros; TensorFlow Lite Micro rejects them")
 
 
 def compare(call: Call, what: str) -> None:
-    """A comparison of two operands."""
+    """Convert a comparison of two operands."""
     first, second, output = operands(call, *_WIDE, "BOOL")
     if output.dtype != "bool":
         raise ModelError(f"its output is {output.dtype}; it must be bool")
@@ -177,7 +188,7 @@ def compare(call: Call, what: str) -> None:
 
 
 def softmax(call: Call, log: bool) -> None:
-    """SOFTMAX and LOG_SOFTMAX of the last axis."""
+    """Convert SOFTMAX and LOG_SOFTMAX over the last axis."""
     x, output = _pair(call, *_WIDE)
     params = rows_of(x)
     if not log:
@@ -189,7 +200,7 @@ def softmax(call: Call, log: bool) -> None:
 
 
 def pool(call: Call, kind: str) -> None:
-    """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
+    """Convert AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
     call.counts(1, 1)
     x, output, options = (
         call.value(0, *_WIDE),
@@ -201,17 +212,17 @@ def pool(call: Call, kind: str) -> None:
 
 
 def resize(call: Call) -> None:
-    """RESIZE_BILINEAR."""
+    """Convert RESIZE_BILINEAR."""
     call.counts(2, 2)
     options = call.options("ResizeBilinearOptions")
     x, output, size = call.value(0, *_WIDE), call.output(0, *_WIDE), call.integers(1)
     batches, height, width, channels = image(x)
     if len(size) != 2:
-        raise ModelError(f"its size must be height and width, not {size}")
+        raise ModelError(f"its size is {size}; it must be height and width")
     expect(output, (batches, *size, channels))
     flags = options.flag("AlignCorners"), options.flag("HalfPixelCenters")
     if all(flags):
-        raise ModelError("it has both align_corners and half_pixel_centers")
+        raise ModelError("it has align_corners and half_pixel_centers; it must have one at most")
     params = {
         **{"batches": batches, "input_h": height, "input_w": width, "channels": channels},
         **{"output_h": size[0], "output_w": size[1]},
@@ -221,15 +232,15 @@ def resize(call: Call) -> None:
 
 
 def normalize(call: Call) -> None:
-    """L2_NORMALIZATION of the last axis."""
+    """Convert L2_NORMALIZATION over the last axis."""
     x, output = _pair(call, *_WIDE)
     if _activation(call.options("L2NormOptions")):
-        raise ModelError("it has a fused activation; TensorFlow Lite Micro takes NONE alone")
+        raise ModelError("it has a fused activation; TensorFlow Lite Micro requires NONE")
     call.put(_of(call, "l2_normalization", x, output), rows_of(x), [x], output)
 
 
 def reduce(call: Call, kind: str) -> None:
-    """MEAN, SUM, REDUCE_MAX and REDUCE_MIN over any axes."""
+    """Convert MEAN, SUM, REDUCE_MAX and REDUCE_MIN over any axes."""
     call.counts(2, 2)
     x, output = call.value(0, *_WIDE), call.output(0, *_WIDE)
     function = _of(call, kind, x, output)
@@ -238,7 +249,7 @@ def reduce(call: Call, kind: str) -> None:
 
 
 def matmul(call: Call) -> None:
-    """BATCH_MATMUL."""
+    """Convert BATCH_MATMUL."""
     call.counts(2, 2)
     options, output = call.options("BatchMatMulOptions"), call.output(0, *_WIDE)
     flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
@@ -248,7 +259,10 @@ def matmul(call: Call) -> None:
     rows, depth = x.shape[:-3:-1] if flags["adj_x"] else x.shape[-2:]
     deep, columns = y.shape[:-3:-1] if flags["adj_y"] else y.shape[-2:]
     if depth != deep:
-        raise ModelError(f"{list(x.shape)} and {list(y.shape)} cannot be multiplied")
+        raise ModelError(
+            f"its inputs {list(x.shape)} and {list(y.shape)} have {depth} columns and {deep} rows; "
+            "both numbers must be equal"
+        )
     expect(output, (*outer, rows, columns))
     params = {"rows": rows, "depth": depth, "columns": columns}
     params.update({name: int(flag) for name, flag in flags.items()})
@@ -263,7 +277,7 @@ _BINARY = {
     **{name.upper(): name for name in ("squared_difference", "floor_div", "floor_mod", "prelu")},
 }
 
-#: Operator -> what adds its calls, of real numbers and of integers without a format.
+#: Operator -> its converter for floats and unscaled integers.
 REAL: dict[str, Converter] = {
     "CAST": cast,
     "QUANTIZE": quantize,

@@ -1,5 +1,4 @@
-"""Elements from and to places that a tensor holds: gathering, looking up, updating, mirroring; and
-sums so far."""
+"""Operators that read or write at indices: gather, lookup, update, mirror; and cumulative sums."""
 
 from __future__ import annotations
 
@@ -18,25 +17,28 @@ from .values import Value
 
 _GATHERED = ("INT8", "FLOAT32")
 
-#: Numbers of a place at most.
+#: Maximum coordinates of an index.
 _DEPTH = 5
 
 
 def _places(call: Call, index: int, sides: Sequence[int]) -> Value:
-    """Places along axes with these sides; those that the file holds are looked at."""
+    """Return an input of indices along axes of these sizes; check constant indices."""
     of_types(call, index, ("INT32",))
     numbers = call.tensor(index).data
     if numbers is not None and numbers.size:
         far = (numbers < 0) | (numbers >= np.array(sides))
         if far.any():
-            raise ModelError(f"its place {numbers[far].flat[0]} is outside of {list(sides)}")
+            raise ModelError(
+                f"its index {numbers[far].flat[0]} is outside of the axes {list(sides)}; it must "
+                "be at least 0 and less than the axis"
+            )
     return call.brought(index, "INT32")
 
 
 def _gather(
     call: Call, x: Value, places: Value, output: Value, sides: Sequence[int], **counts: int
 ) -> None:
-    """Add the call that takes blocks; sides: of the axes that a place's numbers count along."""
+    """Add the call that gathers blocks; `sides` are the sizes of the indexed axes."""
     same_format(x, output)
     steps = [math.prod(sides[i + 1 :]) for i in range(len(sides))] + [0] * (_DEPTH - len(sides))
     params = {"batches": 1, "outer": 1, "side": math.prod(sides), "depth": len(sides), **counts}
@@ -45,7 +47,7 @@ def _gather(
 
 
 def gather(call: Call) -> None:
-    """GATHER: elements of an axis, of which leading batches may have their own."""
+    """Convert GATHER along one axis, with separate indices for leading batch axes."""
     call.counts(2, 2)
     types = of_types(call, 0, _GATHERED)
     options, x, output = (
@@ -58,7 +60,10 @@ def gather(call: Call) -> None:
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
     batch = options.integer("BatchDims", -len(chosen), len(chosen)) % max(len(chosen), 1)
     if batch > axis or shape[:batch] != chosen[:batch]:
-        raise ModelError(f"{list(chosen)} places of {list(shape)} do not have {batch} batches")
+        raise ModelError(
+            f"its input is {list(shape)} and its indices {list(chosen)}; the first {batch} axes "
+            f"must be equal, and before axis {axis}"
+        )
     expect(output, (*shape[:axis], *chosen[batch:], *shape[axis + 1 :]))
     _gather(
         call,
@@ -74,13 +79,16 @@ def gather(call: Call) -> None:
 
 
 def gather_nd(call: Call) -> None:
-    """GATHER_ND: elements at places of several axes, or what lies behind these."""
+    """Convert GATHER_ND: gather elements, or blocks of trailing axes, by several coordinates."""
     call.counts(2, 2)
     types = of_types(call, 0, _GATHERED)
     x, output = call.brought(0, *types), call.output(0, *types)
     *lead, depth = call.tensor(1).shape or (0,)
     if not 1 <= depth <= min(len(x.shape), _DEPTH):
-        raise ModelError(f"its places have {depth} numbers, for {len(x.shape)} axes")
+        raise ModelError(
+            f"its indices have {depth} coordinates; for {len(x.shape)} axes they must have 1 to "
+            f"{min(len(x.shape), _DEPTH)}"
+        )
     expect(output, (*lead, *x.shape[depth:]))
     sides = x.shape[:depth]
     counts = {"inner": math.prod(x.shape[depth:]), "count": math.prod(lead)}
@@ -88,17 +96,23 @@ def gather_nd(call: Call) -> None:
 
 
 def look_up(call: Call) -> None:
-    """EMBEDDING_LOOKUP: rows of a table, as real numbers if the output has those."""
+    """Convert EMBEDDING_LOOKUP: rows of a table, dequantized if the output is float32."""
     call.counts(2, 2)
     types = of_types(call, 1, _GATHERED)
     x, count = call.brought(1, *types), call.tensor(0).shape
     output = call.output(0, *types, "FLOAT32")
     if len(count) != 1 or len(x.shape) < 2:
-        raise ModelError(f"it looks {list(count)} places up in {list(x.shape)}")
+        raise ModelError(
+            f"its indices are {list(count)} and its table {list(x.shape)}; they must be a list, "
+            "and a table with at least two axes"
+        )
     expect(output, (*count, *x.shape[1:]))
     real = (x.dtype, output.dtype) == ("int8", "float32")
     if output.dtype != x.dtype and not real:
-        raise ModelError(f"it makes {output.dtype} of {x.dtype}")
+        raise ModelError(
+            f"its table is {x.dtype} and its output {output.dtype}; both must have one type, "
+            "or be int8 and float32"
+        )
     if real and x.zero:
         raise ModelError(f"its table has the zero point {x.zero}; it must be 0")
     rows = replace(x, name=call.builder.part(output.name, "rows"), shape=output.shape)
@@ -111,7 +125,7 @@ def look_up(call: Call) -> None:
 
 
 def _reflected(before: int, side: int, behind: int, offset: int) -> np.ndarray:
-    """The place of an axis that each of a mirrored one shows."""
+    """Return the source index of each element along a mirrored axis."""
     front, back = np.arange(before), np.arange(behind)
     last = side - 1 - offset
     places = np.concatenate(
@@ -122,20 +136,26 @@ def _reflected(before: int, side: int, behind: int, offset: int) -> np.ndarray:
         ]
     )
     if places.max() >= side or places.min() < 0:
-        raise ModelError(f"it mirrors {before} and {behind} elements of an axis of {side}")
+        raise ModelError(
+            f"it mirrors {before} and {behind} elements of an axis of {side}; the axis must be "
+            "longer"
+        )
     return places
 
 
 def mirror_pad(call: Call) -> None:
-    """MIRROR_PAD: a border of what lies inside of it, with or without the edge."""
+    """Convert MIRROR_PAD: a border of mirrored elements, with or without the edge."""
     x, output = moved(call, 2, _GATHERED)
     tensor, borders = call.constant(1, "INT32", "INT64")
     rank = len(x.shape)
     if borders.shape != (rank, 2) or borders.min(initial=0) < 0:
-        raise ModelError(f"its paddings, {tensor}, must be two numbers for each axis")
+        raise ModelError(
+            f"its paddings, {tensor}, are {list(borders.shape)}; they must be two non-negative "
+            f"integers for each of {rank} axes"
+        )
     expect(output, [n + int(a) + int(b) for n, (a, b) in zip(x.shape, borders)])
     offset = 1 - call.options("MirrorPadOptions").integer("Mode", 0, 1)
-    own = int(np.max(np.flatnonzero(borders.any(1)), initial=-1)) + 1  # axes from here on stay
+    own = int(np.max(np.flatnonzero(borders.any(1)), initial=-1)) + 1  # later axes have no border
     places = np.zeros(1, np.int64)
     for side, (before, behind) in zip(x.shape[:own], borders.tolist()):
         places = np.add.outer(places * side, _reflected(before, side, behind, offset)).ravel()
@@ -146,7 +166,7 @@ def mirror_pad(call: Call) -> None:
 
 
 def update(call: Call) -> None:
-    """DYNAMIC_UPDATE_SLICE: a tensor with another one in it, as near to a place as it fits."""
+    """Convert DYNAMIC_UPDATE_SLICE; starts are clamped so that the update is inside."""
     call.counts(3, 3)
     types = of_types(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
     x, part, output = call.brought(0, *types), call.brought(1, *types), call.output(0, *types)
@@ -156,7 +176,10 @@ def update(call: Call) -> None:
     expect(output, x.shape)
     fits = len(part.shape) == rank and all(n <= side for n, side in zip(part.shape, x.shape))
     if not (fits and 1 <= rank <= 6):
-        raise ModelError(f"{list(part.shape)} is no part of {list(x.shape)}")
+        raise ModelError(
+            f"its update is {list(part.shape)} and its input {list(x.shape)}; the update must have "
+            "as many axes, 1 to 6, and be no larger"
+        )
     params = {"rank": rank}
     for name, shape in (("side", x.shape), ("update", part.shape)):
         whole = (*[1] * (6 - rank), *shape)
@@ -167,10 +190,12 @@ def update(call: Call) -> None:
 
 
 def _starts(call: Call, like: Value, most: np.ndarray) -> Value:
-    """The starts; those of 64 bits are clamped before their low halves are taken. most: of each."""
+    """Return the starts as int32; clamp int64 starts to `most` before taking the low halves."""
     tensor = call.tensor(2)
     if tensor.shape != like.shape:
-        raise ModelError(f"its starts, {tensor}, must be {like.size} numbers")
+        raise ModelError(
+            f"its starts, {tensor}, are {list(tensor.shape)}; they must be [{like.size}]"
+        )
     of_types(call, 2, ("INT32", "INT64"))
     starts, length = call.brought(2, "INT32", "INT64"), {"length": like.size}
     if starts.dtype == "int32":
@@ -183,7 +208,7 @@ def _starts(call: Call, like: Value, most: np.ndarray) -> Value:
 
 
 def cumsum(call: Call) -> None:
-    """CUMSUM: sums so far along an axis."""
+    """Convert CUMSUM: cumulative sums along an axis."""
     call.counts(2, 2)
     types = of_types(call, 0, _GATHERED)
     options, x, output = (
@@ -194,7 +219,9 @@ def cumsum(call: Call) -> None:
     axis = axis_of(call.integer(1), len(x.shape))
     expect(output, x.shape)
     if x.dtype != output.dtype:
-        raise ModelError(f"its input is {x.dtype}, but its output {output.dtype}")
+        raise ModelError(
+            f"its input is {x.dtype}, its output {output.dtype}; both must have one type"
+        )
     params = {
         "outer": math.prod(x.shape[:axis]),
         "side": x.shape[axis],
@@ -207,10 +234,13 @@ def cumsum(call: Call) -> None:
 
 
 def _sum_scales(x: Value, output: Value) -> dict[str, int]:
-    """Inputs are halved, in steps of 2^-20."""
+    """Return multipliers and shifts; the kernel halves inputs, then works in steps of 2^-20."""
     half, whole = multiplier(0.5), multiplier(2 * x.scale / (2.0**20 * output.scale))
     if whole[1] > 0:
-        raise ModelError(f"its scales {x.scale:g} and {output.scale:g} do not fit each other")
+        raise ModelError(
+            f"its input's scale is {x.scale:g} and its output's {output.scale:g}; the kernel's "
+            "shift would be positive: give its output a larger scale"
+        )
     return {
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
         **{"input_multiplier": half[0], "input_shift": half[1]},

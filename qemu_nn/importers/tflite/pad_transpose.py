@@ -1,4 +1,4 @@
-"""Borders and orders: padding, transposing, pixels to channels and to batches, and back."""
+"""Padding, transposition, and exchange of pixels with channels and batches."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .windows import image
 
 _AXES = "nhwc"
 
-#: CMSIS-NN has a function for int8 alone.
+#: Type suffix -> padding function; CMSIS-NN pads int8 only.
 _PAD = {"s8": "arm_pad_s8", **{type: f"tflm_pad_{type}" for type in ("s16", "s32", "f32")}}
 
-#: Elements to add in front of an axis, the axis, elements to add behind it.
+#: Elements to add before an axis, the size of the axis, elements to add after it.
 _Border = tuple[int, int, int]
 
 
 def pad(call: Call) -> None:
-    """PAD and PADV2: a border of the number that stands for 0, or of one that is given."""
+    """Convert PAD and PADV2: a border of the zero point, or of a given number."""
     call.counts(2, 3)
     types = of_types(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
     x, output = call.brought(0, *types), call.output(0, *types)
@@ -35,20 +35,23 @@ def pad(call: Call) -> None:
     tensor, numbers = call.constant(1, "INT32", "INT64")
     rank = len(x.shape)
     if numbers.shape != (rank, 2) or rank > 5 or numbers.min(initial=0) < 0:
-        raise ModelError(f"its paddings, {tensor}, must be two numbers for each of up to 5 axes")
+        raise ModelError(
+            f"its paddings, {tensor}, are {list(numbers.shape)} for {rank} axes; they must be two "
+            "non-negative integers for each of up to 5 axes"
+        )
     borders = [(int(a), n, int(b)) for n, (a, b) in zip(x.shape, numbers)]
     expect(output, list(map(sum, borders)))
     if rank == 5 and x.dtype == "int8" and borders[0] != (0, 1, 0):
         call.refused(
             "pad_five_axes",
-            "it pads five axes of INT8: the kernel with CMSIS-NN leaves the first one out, and "
-            "parts of its output unwritten; kernels='reference' has it",
+            "it pads five axes of INT8; the kernel with CMSIS-NN ignores the first axis and leaves "
+            "parts of its output uninitialized: choose kernels='reference'",
         )
     _pad(call, x, output, borders, _filling(call, output))
 
 
 def _filling(call: Call, output: Value) -> int:
-    """What a border is made of; of real numbers the bits. Formats of int8 are looked at."""
+    """Return the border's element, as bits if it is a float; check the format of int8."""
     value = np.array(output.zero if output.dtype == "int8" else 0, output.dtype)
     if call.given(2):
         own = call.builder.model.tensor(call.operator.inputs[0]).type
@@ -56,13 +59,13 @@ def _filling(call: Call, output: Value) -> int:
         if output.dtype == "int8":
             same_format(call.builder.constant(call.tensor(2), own), output)
         if numbers.size != 1:
-            raise ModelError("it needs one number to pad with")
+            raise ModelError(f"its padding value has {numbers.size} elements; it must have one")
         value = numbers.reshape(())
     return int(value.view(np.int32) if output.dtype == "float32" else value)
 
 
 def _pad(call: Call, x: Value, output: Value, borders: Sequence[_Border], value: int) -> None:
-    """Pad the innermost of five axes first."""
+    """Add padding calls; of five axes, pad the innermost first."""
     if len(borders) == 5:
         *outer, (front, inner, back) = borders
         whole = (
@@ -92,19 +95,19 @@ def _borders(borders: Sequence[_Border], value: int) -> dict[str, int]:
 
 
 def transpose(call: Call) -> None:
-    """TRANSPOSE."""
+    """Convert TRANSPOSE."""
     x, output = moved(call, 2, ("INT8", "INT16", "FLOAT32"))
     order, rank = call.integers(1), len(x.shape)
     if sorted(order) != list(range(rank)):
-        raise ModelError(f"its order {order} is not an order of {rank} axes")
+        raise ModelError(f"its permutation is {order}; it must be a permutation of {rank} axes")
     if rank > 5:
-        raise ModelError(f"TensorFlow Lite Micro transposes up to 5 axes, but it has {rank}")
+        raise ModelError(f"it has {rank} axes; TensorFlow Lite Micro transposes up to 5")
     expect(output, [x.shape[axis] for axis in order])
     if x.dtype == "int8" and rank > 4:
         call.refused(
             "transpose_five_axes",
-            f"it transposes {rank} axes of INT8: the kernel with CMSIS-NN fails without a word, "
-            "and the output is what the memory held; kernels='reference' has it",
+            f"it transposes {rank} axes of INT8; the kernel with CMSIS-NN fails silently and "
+            "leaves its output uninitialized: choose kernels='reference'",
         )
     if x.dtype != "int8" or rank > 4:
         _move(call, x, output, x.shape, order)
@@ -121,19 +124,20 @@ def transpose(call: Call) -> None:
 
 
 def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequence[int]) -> None:
-    """Make an output of the axes of an input, which is `whole`, in another order."""
+    """Add the call that permutes the axes of an input, viewed in the shape `whole`."""
     call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], output)
 
 
 def blocks(call: Call, deep: bool) -> None:
-    """DEPTH_TO_SPACE and SPACE_TO_DEPTH (deep): channels to or from a block of pixels."""
+    """Convert DEPTH_TO_SPACE, or SPACE_TO_DEPTH if `deep` is true."""
     x, output = moved(call, 1, ("INT8", "FLOAT32"))
     options = call.options("SpaceToDepthOptions" if deep else "DepthToSpaceOptions")
     side = options.integer("BlockSize", 1, 65535)
     batches, height, width, channels = image(x)
     rests = (height % side, width % side) if deep else (channels % side**2,)
     if any(rests):
-        raise ModelError(f"{list(x.shape)} is not made of blocks of {side} x {side}")
+        required = f"height and width of {side}" if deep else f"channels of {side**2}"
+        raise ModelError(f"its input is {list(x.shape)}; it must have a multiple as {required}")
     if deep:
         height, width = height // side, width // side
         expect(output, (batches, height, width, channels * side**2))
@@ -146,14 +150,17 @@ def blocks(call: Call, deep: bool) -> None:
 
 
 def _grid(call: Call, x: Value) -> tuple[tuple[int, int, int, int], tuple[int, int], list[_Border]]:
-    """An image, the sides of its blocks, and the borders that are added to it or taken from it."""
+    """Return an image's shape, the sides of its blocks, and its borders to add or to crop."""
     rank = len(x.shape)
     if rank not in (3, 4):
-        raise ModelError(f"it takes 3 or 4 axes, but its input is {list(x.shape)}")
+        raise ModelError(f"its input is {list(x.shape)}; it must have 3 or 4 axes")
     sides = call.integers(1)
     tensor, ends = call.constant(2, "INT32")
     if len(sides) != rank - 2 or min(sides) < 1 or ends.shape != (rank - 2, 2) or ends.min() < 0:
-        raise ModelError(f"its blocks {sides} and {tensor} do not fit {list(x.shape)}")
+        raise ModelError(
+            f"its blocks are {sides} and its borders, {tensor}, {list(ends.shape)}; an input "
+            f"{list(x.shape)} needs {rank - 2} positive sides and as many pairs of at least 0"
+        )
     shape = x.shape if rank == 4 else (*x.shape[:2], 1, x.shape[2])
     borders = [*ends.tolist(), [0, 0]][:2]
     around = [(before, n, behind) for n, (before, behind) in zip(shape[1:3], borders)]
@@ -162,23 +169,25 @@ def _grid(call: Call, x: Value) -> tuple[tuple[int, int, int, int], tuple[int, i
 
 
 def _without_columns(shape: Sequence[int], x: Value) -> list[int]:
-    """The shape of an image, or of one without columns, which stands for one column."""
+    """Return an image's shape, without the axis of columns if the input `x` has 3 axes."""
     return [n for i, n in enumerate(shape) if i != 2 or len(x.shape) == 4]
 
 
 def space_to_batch(call: Call) -> None:
-    """SPACE_TO_BATCH_ND: each pixel of a block to an image of its own, after a border."""
+    """Convert SPACE_TO_BATCH_ND: pad, then move each pixel of a block to a separate image."""
     call.counts(3, 3)
     x, output = moved(call, 3, ("INT8", "FLOAT32"))
     (batches, _, _, channels), (high, wide), around = _grid(call, x)
     height, width = map(sum, around)
     if height % high or width % wide:
-        raise ModelError(f"{height} x {width} pixels are not made of blocks of {high} x {wide}")
+        raise ModelError(
+            f"its padded images are {height} x {width}; they must be multiples of {high} x {wide}"
+        )
     rows, columns = height // high, width // wide
     expect(output, _without_columns((batches * high * wide, rows, columns, channels), x))
     if any(before or behind for before, _, behind in around):
         if x.zero:
-            call.warn("pads with 0, which is not its zero point: a field that nobody writes")
+            call.warn("pads with 0 instead of its zero point, because no code sets that field")
         borders = [(0, batches, 0), *around, (0, channels, 0)]
         like = replace(output, shape=(batches, height, width, channels))
         x = call.part("padded", like, call.function(_PAD, x), _borders(borders, 0), [x])
@@ -187,13 +196,13 @@ def space_to_batch(call: Call) -> None:
 
 
 def batch_to_space(call: Call) -> None:
-    """BATCH_TO_SPACE_ND: a pixel of each of several images to a block, and what is cut off."""
+    """Convert BATCH_TO_SPACE_ND: move a pixel of each image to a block, then crop."""
     call.counts(3, 3)
     x, output = moved(call, 3, ("INT8", "FLOAT32"))
     (images, rows, columns, channels), (high, wide), around = _grid(call, x)
     batches, rest = divmod(images, high * wide)
     if rest:
-        raise ModelError(f"{images} images do not make blocks of {high} x {wide}")
+        raise ModelError(f"it has {images} images; they must be a multiple of {high} x {wide}")
     (top, _, bottom), (left, _, right) = around
     sides = (rows * high - top - bottom, columns * wide - left - right)
     expect(output, _without_columns((batches, *sides, channels), x))

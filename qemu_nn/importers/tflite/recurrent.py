@@ -1,4 +1,4 @@
-"""Layers with a memory: SVDF, whose state lives between runs, and LSTM over a whole sequence."""
+"""Recurrent layers: SVDF with a state that runs keep, and LSTM over a whole sequence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .scaling import multiplier
 from .values import Value
 from .windows import bias, filter_scales
 
-#: Scales between the parts of an LSTM: what sigmoid and tanh read, and what they make.
+#: Scales of the gates of an LSTM: inputs and outputs of sigmoid and tanh.
 _GATE_INPUT, _GATE_OUTPUT = 2.0**-12, 2.0**-15
 
-#: Gates in the order of Arm's arrays -> their inputs: weights, recurrent weights, bias.
+#: Gates in the order of Arm's arrays -> indices of weights, recurrent weights and bias.
 _GATES = {
     "forget": (2, 6, 13),
     "input_gate": (1, 5, 12),
@@ -24,7 +24,7 @@ _GATES = {
     "output_gate": (4, 8, 15),
 }
 
-#: Inputs of an LSTM that are not read -> what they are.
+#: Unsupported inputs of an LSTM -> their names.
 _MISSING = {
     **dict.fromkeys((9, 10, 11), "peepholes"),
     **dict.fromkeys((16, 17), "a projection"),
@@ -35,35 +35,40 @@ _MISSING = {
 def _matrix(
     call: Call, index: int, rows: int, columns: int, *types: str
 ) -> tuple[float, np.ndarray]:
-    """Scale and numbers of weights [rows, columns] with one scale."""
+    """Return the scale and the elements of weights [rows, columns] with one scale."""
     tensor, data = call.constant(index, *types)
     if tensor.shape != (rows, columns):
-        raise ModelError(f"its weights, {tensor}, are {list(tensor.shape)}, not {[rows, columns]}")
+        raise ModelError(
+            f"its weights, {tensor}, are {list(tensor.shape)}; they must be {[rows, columns]}"
+        )
     if len(tensor.scales) != 1:
         raise ModelError(
-            f"its weights, {tensor}, have {len(tensor.scales)} scales; it must have one"
+            f"its weights, {tensor}, have {len(tensor.scales)} scales; they must have one"
         )
     return float(filter_scales(tensor, 0)[0]), data
 
 
 def svdf(call: Call) -> None:
-    """SVDF. Its fused activation is not looked at, as the device's kernels have none.
+    """Convert SVDF; ignore its fused activation, because the device's kernels have none.
 
-    The framework gives a state the limits of 16 bits, also where it has 8; and its zero point to
-    the sums of weights alone, which are Helium's.
+    The framework clamps a state of 8 bits to the limits of 16 bits. It passes the state's zero
+    point only to the precomputed weight sums that Helium uses.
     """
     call.counts(5, 5)
     x, output, state = call.value(), call.output(), call.state(4)
     options = call.options("SVDFOptions")
     features, times = call.tensor(1), call.tensor(2)
     if same_type(x, output) != "s8" or state.dtype not in ("int8", "int16"):
-        raise ModelError("its input and output must be int8, and its state int8 or int16")
+        raise ModelError(
+            f"its input is {x.dtype} and its state {state.dtype}; input and output must be int8, "
+            "and the state int8 or int16"
+        )
     if state.dtype == "int16" and state.zero:
         raise ModelError(f"its state is int16 with the zero point {state.zero}; it must be 0")
     if len(x.shape) != 2 or len(features.shape) != 2 or len(times.shape) != 2:
         raise ModelError(
-            f"its input {list(x.shape)} and its weights {list(features.shape)} and "
-            f"{list(times.shape)} must be matrices"
+            f"its input is {list(x.shape)} and its weights {list(features.shape)} and "
+            f"{list(times.shape)}; all must have 2 axes"
         )
     (batches, columns), filters, steps = x.shape, features.shape[0], times.shape[1]
     rank = options.integer("Rank", 1, filters)
@@ -74,8 +79,9 @@ def svdf(call: Call) -> None:
         or state.size != batches * filters * steps
     ):
         raise ModelError(
-            f"{filters} filters of rank {rank} over {steps} steps do not fit its output "
-            f"{list(output.shape)} and its state {list(state.shape)}"
+            f"its output is {list(output.shape)} and its state {list(state.shape)}; {filters} "
+            f"filters of rank {rank} over {steps} time steps need [{batches}, {units}] and "
+            f"{batches * filters * steps} elements"
         )
     feature_scale, feature = _matrix(call, 1, filters, columns, "INT8")
     time_scale, time = _matrix(
@@ -87,7 +93,7 @@ def svdf(call: Call) -> None:
     )
     values = bias(call, 3, "s8", units)
     if values is None:
-        raise ModelError("its bias is missing; the device's kernels need one")
+        raise ModelError("its bias is missing; the device's kernels require one")
     params = {
         **{"batches": batches, "input_size": columns, "units": units, "rank": rank},
         **{"time_batches": steps, "input_offset": x.zero, "output_offset": output.zero},
@@ -115,7 +121,7 @@ def svdf(call: Call) -> None:
 
 
 def _used(call: Call, state: Value) -> Value:
-    """A state, or in a branch of IF a copy, which becomes the state where the branch is taken."""
+    """Return a state; in a branch of IF return a copy, which _keep() assigns to the state."""
     if call.builder.where.guard is None:
         return state
     copy = replace(state, name=call.builder.part(state.name, "branch"))
@@ -141,7 +147,7 @@ def _in_float32(first: float, second: float, third: float) -> float:
 
 
 def lstm(call: Call) -> None:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM: a whole sequence in one call, which begins anew each time."""
+    """Convert UNIDIRECTIONAL_SEQUENCE_LSTM: a call computes a whole sequence from zero states."""
     call.counts(24, 24)
     options, x, output = (
         call.options("UnidirectionalSequenceLSTMOptions"),
@@ -150,24 +156,30 @@ def lstm(call: Call) -> None:
     )
     for index, name in _MISSING.items():
         if call.given(index):
-            raise ModelError(f"it has {name} (input {index}), which is not supported")
+            raise ModelError(f"it has {name} (input {index}); this is not supported")
     kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
     clip = options.number("CellClip")
     if kind != "TANH" or clip < 0 or options.number("ProjClip"):
         raise ModelError(
-            f"its activation is {kind}, its cell clip {clip}; only TANH without a projection clip "
-            "is supported"
+            f"its activation is {kind}, its cell clip {clip} and its projection clip "
+            f"{options.number('ProjClip')}; they must be TANH, at least 0 and 0"
         )
     suffix, cell = same_type(x, output), _cell_scale(call.tensor(19))
     hidden = call.described(18)
     same_format(hidden, output)
     if len(x.shape) != 3 or x.shape[:2] != output.shape[:2] or len(output.shape) != 3:
-        raise ModelError(f"its input is {list(x.shape)}, but its output is {list(output.shape)}")
+        raise ModelError(
+            f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have 3 "
+            "axes, and batches and time steps must be equal"
+        )
     major = options.flag("TimeMajor")
     (first, second, columns), units = x.shape, output.shape[2]
     steps, batches = (first, second) if major else (second, first)
     if hidden.size != batches * units:
-        raise ModelError(f"its state {list(hidden.shape)} must be {units} numbers for each batch")
+        raise ModelError(
+            f"its state is {list(hidden.shape)}; it must have {units} elements for each of "
+            f"{batches} batches"
+        )
     params = {
         **{"time_major": int(major), "batch_size": batches, "time_steps": steps},
         **{"input_size": columns, "hidden_size": units, "has_cell_state": 0, "has_hidden_state": 0},
@@ -187,7 +199,7 @@ def lstm(call: Call) -> None:
         params[f"{gate}_activation_type"] = int(gate == "cell")
         own = bias(call, added, suffix, units)
         if own is None:
-            raise ModelError(f"its bias {added} is missing")
+            raise ModelError(f"its bias, input {added}, is missing; it is required")
         for part, source, index, start in (
             ("input", x, at, own),
             ("hidden", hidden, again, np.zeros(units, own.dtype)),
@@ -202,10 +214,13 @@ def lstm(call: Call) -> None:
     arrays = (np.concatenate(weights), np.concatenate(biases))
     cells = call.described(19)
     if cells.size != hidden.size:
-        raise ModelError(f"its cell state {list(cells.shape)} has not the size of its state")
+        raise ModelError(
+            f"its cell state is {list(cells.shape)} and its hidden state {list(hidden.shape)}; "
+            "both must have as many elements"
+        )
     if call.builder.where.graphs:
-        why = "it keeps a state inside of a branch or a loop, which is not supported"
-        call.refused("lstm_state", f'{why}; choose kernels="cmsis-nn"')
+        why = "it keeps a state inside of a branch or a loop; that is not supported"
+        call.refused("lstm_state", f'{why}: choose kernels="cmsis-nn"')
     else:
         kept = {name: value for name, value in params.items() if not name.startswith("has_")}
         call.otherwise("lstm_state", f"tflm_lstm_{suffix}", kept, *arrays, states=(cells, hidden))
@@ -213,7 +228,7 @@ def lstm(call: Call) -> None:
 
 
 def _cell_scale(tensor: FileTensor) -> float:
-    """The scale of the cell state."""
+    """Return the scale of the cell state."""
     scales = tensor.scales
     if tensor.type != "INT16" or len(scales) != 1 or not 0 < scales[0] < np.inf:
         raise ModelError(f"its cell state, {tensor}, must be INT16 with one scale")

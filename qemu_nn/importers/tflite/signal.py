@@ -1,4 +1,4 @@
-"""Operators of the Signal library without a memory: windows, Fourier transforms, filter banks."""
+"""Stateless operators of the Signal library: windows, Fourier transforms, filter banks."""
 
 from __future__ import annotations
 
@@ -12,80 +12,87 @@ from .building import Value
 from .call import SUFFIXES, Call, Converter, Options
 from .checked import library
 
-#: Elements that the gains of PCAN are read of, whatever the noise is.
+#: Minimum length of PCAN's table of gains: the largest noise estimate reads element 124.
 _GAINS = 125
 
 
 def of_shape(value: Value, what: str, *shape: int) -> None:
-    """Refuse a tensor of another shape."""
+    """Raise ModelError if a tensor has a different shape."""
     if value.shape != shape:
-        raise ModelError(f"its {what}, {value.name[:60]!r}, is {list(value.shape)}, not {[*shape]}")
+        raise ModelError(
+            f"its {what}, {value.name[:60]!r}, is {list(value.shape)}; it must be {[*shape]}"
+        )
 
 
 def table(call: Call, index: int, length: Optional[int] = None) -> np.ndarray:
-    """A constant vector of 16 bits."""
+    """Return a constant vector of int16."""
     tensor, data = call.constant(index, "INT16")
     if len(tensor.shape) != 1 or not data.size or (length is not None and data.size != length):
         wanted = "a vector" if length is None else f"[{length}]"
-        raise ModelError(f"its input {index}, {tensor}, is {list(tensor.shape)}, not {wanted}")
+        raise ModelError(
+            f"its input {index}, {tensor}, is {list(tensor.shape)}; it must be {wanted}"
+        )
     return data
 
 
 def vector(call: Call, index: int, type: str) -> Value:
-    """An input that is a vector of this type."""
+    """Return an input that is a vector of this type."""
     value = typed(call, index, type)
     if len(value.shape) != 1:
-        raise ModelError(f"its input {index} is {list(value.shape)}, not a vector")
+        raise ModelError(f"its input {index} is {list(value.shape)}; it must be a vector")
     return value
 
 
 def typed(call: Call, index: int, type: str) -> Value:
-    """An input of this type alone, without a format."""
+    """Return an input, which must be of this type, without a format."""
     tensor = call.tensor(index)
     if tensor.type != type:
-        raise ModelError(f"its input {index}, {tensor}, is {tensor.type}, not {type}")
+        raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; it must be {type}")
     return call.brought(index, type)
 
 
 def made(call: Call, index: int, type: str) -> Value:
-    """An output of this type alone, without a format."""
+    """Return an output, which must be of this type, without a format."""
     tensor = call.builder.model.tensor(call.operator.outputs[index])
     if tensor.type != type:
-        raise ModelError(f"its output {index}, {tensor}, is {tensor.type}, not {type}")
+        raise ModelError(f"its output {index}, {tensor}, is {tensor.type}; it must be {type}")
     return call.output(index, type)
 
 
 def rows(value: Value) -> tuple[int, int]:
-    """The product of all axes but the last, and that."""
+    """Return the number of rows and the length of the last axis."""
     if not value.shape:
-        raise ModelError(f"{value.name[:60]!r} has no axes")
+        raise ModelError(f"{value.name[:60]!r} is a scalar; it must have at least one axis")
     return value.size // value.shape[-1], value.shape[-1]
 
 
 def real_type(options: Options, *types: str) -> str:
-    """The type of input and output, which its option T says too."""
+    """Return the type that the option T gives for input and output."""
     code = options.integer("T")
     for type in types:
         if getattr(library("TensorType"), type) == code:
             return type
-    raise ModelError(f"its option T is {code}; only {', '.join(types)} are supported")
+    raise ModelError(f"its option T is {code}; it must be the number of {', '.join(types)}")
 
 
 def window(call: Call) -> None:
-    """SignalWindow."""
+    """Convert SignalWindow."""
     call.counts(2, 2)
     shift = call.custom("shift").integer("shift", 0, 31)
     x, output = typed(call, 0, "INT16"), made(call, 0, "INT16")
     weights = table(call, 1)
     of_shape(output, "output", *x.shape)
     if x.size % weights.size:
-        raise ModelError(f"its input {list(x.shape)} is no multiple of its window, {weights.size}")
+        raise ModelError(
+            f"its input is {list(x.shape)}; its size must be a multiple of the window's size, "
+            f"{weights.size}"
+        )
     params = {"outer": x.size // weights.size, "size": weights.size, "right_shift": shift}
     call.put("tflm_signal_window_s16", params, [x], output, weights)
 
 
 def fft_auto_scale(call: Call) -> None:
-    """SignalFftAutoScale: the scaled signal, and by how many bits it is scaled."""
+    """Convert SignalFftAutoScale: the scaled signal, and the number of bits of its scaling."""
     call.counts(1, 1, 2)
     x, output, bits = vector(call, 0, "INT16"), made(call, 0, "INT16"), made(call, 1, "INT32")
     of_shape(output, "output", *x.shape)
@@ -95,12 +102,12 @@ def fft_auto_scale(call: Call) -> None:
 
 
 def rfft(call: Call) -> None:
-    """SignalRfft."""
+    """Convert SignalRfft."""
     _fft(call, "rfft")
 
 
 def irfft(call: Call) -> None:
-    """SignalIrfft."""
+    """Convert SignalIrfft."""
     _fft(call, "irfft")
 
 
@@ -121,12 +128,12 @@ def _fft(call: Call, what: str) -> None:
     if not fits or outer != others or len(x.shape) != len(output.shape):
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(output.shape)}; the spectrum of "
-            f"{length} numbers has {spectrum}, real and imaginary parts"
+            f"{length} samples must have {spectrum} real and imaginary parts"
         )
     if not _smooth(length):
         raise ModelError(
-            f"its fft_length is {length}; it must be twice a product of 2, 3 and 5, of others the "
-            "device writes through a null pointer"
+            f"its fft_length is {length}; it must be twice a product of 2, 3 and 5, because the "
+            "device otherwise writes through a null pointer"
         )
     suffix = SUFFIXES[x.dtype]
     weights = twiddles(suffix, length, what == "irfft")
@@ -142,7 +149,10 @@ def _smooth(length: int) -> bool:
 
 
 def energy(call: Call) -> None:
-    """SignalEnergy: elements outside of start_index..end_index - 1, which it leaves, are 0."""
+    """Convert SignalEnergy; elements outside of start_index..end_index - 1 are 0.
+
+    The device does not write these elements.
+    """
     call.counts(1, 1)
     options = call.custom("end_index", "start_index")
     x, output = vector(call, 0, "INT16"), made(call, 0, "UINT32")
@@ -155,7 +165,7 @@ def energy(call: Call) -> None:
 
 
 def filter_bank(call: Call) -> None:
-    """SignalFilterBank."""
+    """Convert SignalFilterBank."""
     call.counts(6, 6)
     channels = call.custom("num_channels").integer("num_channels", 1, 65535)
     x, output = vector(call, 0, "UINT32"), made(call, 0, "UINT64")
@@ -169,8 +179,8 @@ def filter_bank(call: Call) -> None:
         if outside.any():
             channel = int(outside.argmax())
             raise ModelError(
-                f"its channel {channel} reads {name} {first[channel]} to {ends[channel] - 1}, but "
-                f"there are {size}"
+                f"its channel {channel} reads {name} {first[channel]} to {ends[channel] - 1}; it "
+                f"must read 0 to {size - 1} at most"
             )
     params = {"length": x.size, "num_weights": weights.size, "num_channels": channels}
     filters = np.concatenate([weights, unweights, starts, weight_starts, widths])
@@ -178,7 +188,7 @@ def filter_bank(call: Call) -> None:
 
 
 def square_root(call: Call) -> None:
-    """SignalFilterBankSquareRoot."""
+    """Convert SignalFilterBankSquareRoot."""
     call.counts(2, 2)
     x, bits = vector(call, 0, "UINT64"), typed(call, 1, "INT32")
     output = made(call, 0, "UINT32")
@@ -188,7 +198,7 @@ def square_root(call: Call) -> None:
 
 
 def pcan(call: Call) -> None:
-    """SignalPCAN."""
+    """Convert SignalPCAN."""
     call.counts(3, 3)
     shift = call.custom("snr_shift").integer("snr_shift", 0, 63)
     x, noise, gains = vector(call, 0, "UINT32"), vector(call, 1, "UINT32"), table(call, 2)
@@ -197,14 +207,14 @@ def pcan(call: Call) -> None:
     of_shape(output, "output", *x.shape)
     if gains.size < _GAINS:
         raise ModelError(
-            f"its table of gains has {gains.size} elements; the largest noise reads {_GAINS}"
+            f"its table of gains has {gains.size} elements; it must have at least {_GAINS}"
         )
     params = {"length": x.size, "lut_length": gains.size, "snr_shift": shift}
     call.put("tflm_signal_pcan_u32", params, [x, noise], output, gains)
 
 
 def log(call: Call) -> None:
-    """SignalFilterBankLog."""
+    """Convert SignalFilterBankLog."""
     call.counts(1, 1)
     options = call.custom("input_correction_bits", "output_scale")
     x, output = vector(call, 0, "UINT32"), made(call, 0, "INT16")

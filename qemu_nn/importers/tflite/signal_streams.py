@@ -1,4 +1,4 @@
-"""Operators of the Signal library that keep something from run to run."""
+"""Operators of the Signal library that keep a state between runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from .building import Value
 from .call import SUFFIXES, Call, Converter
 from .signal import made, of_shape, real_type, rows, typed, vector
 
-_UNWRITTEN = "while its second output is false, the device leaves the first as its memory was"
+_UNWRITTEN = "while its second output is false, its first output is uninitialized on the device"
 
-#: Options of SignalFilterBankSpectralSubtraction, but for the number of channels.
+#: Options of SignalFilterBankSpectralSubtraction except the number of channels.
 _SUBTRACTION = (
     *("smoothing", "one_minus_smoothing", "alternate_smoothing", "alternate_one_minus_smoothing"),
     *("min_signal_remaining", "smoothing_bits", "spectral_subtraction_bits", "clamping"),
@@ -17,7 +17,10 @@ _SUBTRACTION = (
 
 
 def spectral_subtraction(call: Call) -> None:
-    """SignalFilterBankSpectralSubtraction: the signal, and the noise; each call keeps the noise."""
+    """Convert SignalFilterBankSpectralSubtraction: the signal, and the noise estimate.
+
+    The call for each output keeps a separate noise state.
+    """
     call.counts(1, 1, 2)
     options = call.custom("num_channels", *_SUBTRACTION)
     x = vector(call, 0, "UINT32")
@@ -38,14 +41,14 @@ def spectral_subtraction(call: Call) -> None:
 
 
 def _frames(call: Call, x: Value, output: Value, params: dict[str, int]) -> None:
-    """Add the call that makes frames of a stream."""
+    """Add the call that splits a stream into frames."""
     kept = call.memory("kept", (params["outer"], params["kept_length"]), "int16")
     count = call.memory("count", (1,), "int32")
     call.put("tflm_signal_frames_s16", params, [x, kept, count], output)
 
 
 def _valid(call: Call, params: dict[str, int]) -> None:
-    """Add the call that says whether these frames are valid."""
+    """Add the call for the output that is true if the frames are valid."""
     valid = made(call, 1, "BOOL")
     of_shape(valid, "second output")
     own = {name: params[name] for name in ("n_frames", "wait", "every")}
@@ -54,7 +57,7 @@ def _valid(call: Call, params: dict[str, int]) -> None:
 
 
 def framer(call: Call) -> None:
-    """SignalFramer."""
+    """Convert SignalFramer."""
     call.counts(1, 1, 2)
     options = call.custom("frame_size", "frame_step", "prefill")
     x, output = typed(call, 0, "INT16"), made(call, 0, "INT16")
@@ -63,10 +66,12 @@ def framer(call: Call) -> None:
     size = options.integer("frame_size", 1)
     prefill = options.flag("prefill")
     if side % step:
-        raise ModelError(f"its input has {side} elements, no multiple of its frame_step {step}")
+        raise ModelError(
+            f"its input has {side} elements; it must have a multiple of its frame_step, {step}"
+        )
     if prefill and size < step:
         raise ModelError(
-            f"its prefill has {size} - {step} elements; the device has no fewer than 0"
+            f"its prefill has {size} - {step} elements; frame_size must be at least frame_step"
         )
     of_shape(output, "output", *x.shape[:-1], side // step, size)
     memory = size if prefill else -(-size // step) * step
@@ -82,7 +87,7 @@ def framer(call: Call) -> None:
 
 
 def stacker(call: Call) -> None:
-    """SignalStacker."""
+    """Convert SignalStacker."""
     call.counts(1, 1, 2)
     names = ("stacker_left_context", "stacker_right_context")
     options = call.custom("num_channels", *names, "stacker_step")
@@ -104,7 +109,7 @@ def stacker(call: Call) -> None:
 
 
 def delay(call: Call) -> None:
-    """SignalDelay."""
+    """Convert SignalDelay."""
     call.counts(1, 1)
     length = call.custom("delay_length").integer("delay_length")
     x, output = typed(call, 0, "INT16"), made(call, 0, "INT16")
@@ -118,13 +123,13 @@ def delay(call: Call) -> None:
 
 
 def overlap_add(call: Call) -> None:
-    """SignalOverlapAdd."""
+    """Convert SignalOverlapAdd."""
     call.counts(1, 1)
     options = call.custom("T", "frame_step")
     type = real_type(options, "INT16", "FLOAT32")
     x, output = typed(call, 0, type), made(call, 0, type)
     if len(x.shape) < 2:
-        raise ModelError(f"its input is {list(x.shape)}; it must have frames and their elements")
+        raise ModelError(f"its input is {list(x.shape)}; it must be [..., frames, elements]")
     *others, frames, size = x.shape
     step = options.integer("frame_step", 1, size)
     of_shape(output, "output", *others, frames * step)

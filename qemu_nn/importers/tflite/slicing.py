@@ -1,4 +1,4 @@
-"""Slicing and resizing: parts, slices, the nearest pixels or blends of them."""
+"""Splits, slices, reversal, and nearest-neighbor and bilinear resizing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .shaping import EVERY, axis_of, bring, expect, low, moved, of_types
 from .values import Value
 from .windows import image
 
-#: Types of which TensorFlow Lite Micro makes parts.
+#: Types that TensorFlow Lite Micro splits and unpacks.
 _SPLIT = ("INT8", "INT16", "INT32", "FLOAT32")
 
 #: Begin, stride and count of one axis.
@@ -23,30 +23,35 @@ Span = tuple[int, int, int]
 
 
 def _slice(call: Call, x: Value, spans: Sequence[Span], output: Value, at: int = 0) -> None:
-    """Add the call that takes these spans of a tensor."""
+    """Add the call that copies these spans of a tensor."""
     same_format(x, output)
     if len(spans) > 5:
-        raise ModelError(f"it slices {len(spans)} axes; up to 5 are supported")
+        raise ModelError(f"its input has {len(spans)} axes; up to 5 are supported")
     call.put(f"tflm_slice_{same_type(x, output)}", sliced(x.shape, spans), [x], output, at=at)
 
 
 def sliced(shape: Sequence[int], spans: Sequence[Span]) -> dict[str, int]:
-    """The arguments of a call that takes these spans of a tensor."""
+    """Return the arguments of a call that copies these spans of a tensor."""
     params: dict[str, int] = {}
     whole = [(1, (0, 1, 1))] * (5 - len(spans)) + list(zip(shape, spans))
     for i, (side, (begin, stride, count)) in enumerate(whole):
         last = begin + (count - 1) * stride
         if count < 1 or not (0 <= begin < side and 0 <= last < side):
-            raise ModelError(f"it takes elements {begin} to {last} of an axis of {side}")
+            raise ModelError(
+                f"it reads elements {begin} to {last} of an axis of {side}; it must read at least "
+                f"one, within 0 to {side - 1}"
+            )
         params.update({f"input_{i}": side, f"begin_{i}": begin})
         params.update({f"stride_{i}": stride, f"output_{i}": count})
     return params
 
 
 def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
-    """One output for each size along an axis."""
+    """Add the call of one output for each size along an axis."""
     if sum(sizes) != x.shape[axis] or min(sizes) < 1:
-        raise ModelError(f"parts of {list(sizes)[:9]} elements do not add up to {x.shape[axis]}")
+        raise ModelError(
+            f"its sizes are {list(sizes)[:9]}; they must be positive, with the sum {x.shape[axis]}"
+        )
     begin = 0
     for at, size in enumerate(sizes):
         output = call.output(at, *EVERY)
@@ -58,32 +63,34 @@ def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
 
 
 def split(call: Call) -> None:
-    """SPLIT: parts of one size along an axis, which is the first input."""
+    """Convert SPLIT: parts of one size along the axis in the first input."""
     count = call.options("SplitOptions").integer("NumSplits", 1, 1000)
     call.counts(2, 2, count)
     x = call.brought(1, *of_types(call, 1, _SPLIT))
     axis = axis_of(call.integer(0), len(x.shape))
     size, rest = divmod(x.shape[axis], count)
     if rest:
-        raise ModelError(f"it cannot split {x.shape[axis]} into {count} parts of one size")
+        raise ModelError(
+            f"its axis has {x.shape[axis]} elements; {count} parts of one size need a multiple"
+        )
     _parts(call, x, axis, [size] * count)
 
 
 def split_v(call: Call) -> None:
-    """SPLIT_V: parts of given sizes along an axis; one may be -1, the rest."""
+    """Convert SPLIT_V: parts of given sizes along an axis; one size may be -1 for the rest."""
     count = call.options("SplitVOptions").integer("NumSplits", 1, 1000)
     call.counts(3, 3, count)
     x, sizes = call.brought(0, *of_types(call, 0, _SPLIT)), call.integers(1, 1000)
     axis = axis_of(call.integer(2), len(x.shape))
     if len(sizes) != count:
-        raise ModelError(f"it has {len(sizes)} sizes for {count} parts")
+        raise ModelError(f"it has {len(sizes)} sizes; for {count} parts it must have {count}")
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = x.shape[axis] - sum(sizes) - 1
     _parts(call, x, axis, sizes)
 
 
 def unpack(call: Call) -> None:
-    """UNPACK: one output for each place of an axis, which goes."""
+    """Convert UNPACK: one output for each index of an axis, which the outputs lack."""
     options, x = call.options("UnpackOptions"), call.brought(0, *of_types(call, 0, _SPLIT))
     rank = len(x.shape)
     axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
@@ -97,7 +104,7 @@ def unpack(call: Call) -> None:
 
 
 def slice_(call: Call) -> None:
-    """SLICE: a beginning and a size for each axis; -1 is the rest."""
+    """Convert SLICE: a begin and a size for each axis; the size -1 is the rest."""
     call.counts(3, 3)
     x, output = moved(call, 3, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
     if call.tensor(1).data is None or call.tensor(2).data is None:
@@ -106,7 +113,8 @@ def slice_(call: Call) -> None:
     begins, sizes = call.integers(1), call.integers(2)
     if len(begins) != len(x.shape) or len(sizes) != len(x.shape):
         raise ModelError(
-            f"it has {len(begins)} begins and {len(sizes)} sizes for {len(x.shape)} axes"
+            f"it has {len(begins)} begins and {len(sizes)} sizes; it must have {len(x.shape)} of "
+            "each, one per axis"
         )
     counts = [n - b if s == -1 else s for n, b, s in zip(x.shape, begins, sizes)]
     expect(output, counts)
@@ -114,9 +122,9 @@ def slice_(call: Call) -> None:
 
 
 def _part(call: Call, x: Value, output: Value) -> None:
-    """A slice that begins at computed places, or has computed sizes, which must be the output's.
+    """Add a slice with computed begins or sizes; computed sizes must equal the output's shape.
 
-    Where the device would read or write other memory, the call fails, as GATHER's does.
+    If the device would access memory outside of the tensors, the call fails, as in GATHER.
     """
     rank = len(x.shape)
     own = call.tensor(1).type
@@ -124,12 +132,15 @@ def _part(call: Call, x: Value, output: Value) -> None:
         tensor = call.tensor(index)
         if tensor.type != own or own not in ("INT32", "INT64") or tensor.shape != (rank,):
             raise ModelError(
-                f"its {name}, {tensor}, must be {[rank]} numbers where they are computed, INT32 or "
-                "INT64 as begins and sizes alike"
+                f"its {name}, {tensor}, are {tensor.type} {list(tensor.shape)}; if begins or sizes "
+                f"are computed, both must be INT32 or both INT64, {[rank]}"
             )
     inside = len(output.shape) == rank and all(a <= b for a, b in zip(output.shape, x.shape))
     if not 1 <= rank <= 5 or not inside:
-        raise ModelError(f"its output {list(output.shape)} is no part of {list(x.shape)}")
+        raise ModelError(
+            f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have the "
+            "same number of axes, 1 to 5, and the output must be no larger"
+        )
     params = {"rank": rank}
     for name, shape in (("side", x.shape), ("update", output.shape)):
         whole = (*[1] * (6 - rank), *shape)
@@ -138,7 +149,10 @@ def _part(call: Call, x: Value, output: Value) -> None:
 
 
 def _begins(call: Call, x: Value, output: Value) -> Value:
-    """The begins, or -1 where the size is neither the output's nor -1 for a rest as large."""
+    """Return the begins; -1 marks a size that does not match the output.
+
+    A size matches if it equals the output's, or if it is -1 and the rest has the output's size.
+    """
     begins, known = low(call, 1), call.tensor(2).data
     if known is not None and known.tolist() == list(output.shape):
         return begins
@@ -162,35 +176,47 @@ def _begins(call: Call, x: Value, output: Value) -> Value:
 
 
 def strided_slice(call: Call) -> None:
-    """STRIDED_SLICE, whose masks say which ends are those of the axis, and which axes go."""
+    """Convert STRIDED_SLICE; masks select ends of the axis, and axes that the output lacks."""
     call.counts(4, 4)
     options = call.options("StridedSliceOptions")
     x, output = moved(call, 4, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
     if len(x.shape) > 4:
-        raise ModelError(f"TensorFlow Lite Micro slices up to 4 axes, but it has {len(x.shape)}")
+        raise ModelError(f"it has {len(x.shape)} axes; TensorFlow Lite Micro slices up to 4")
     masks = {
         name: options.integer(f"{name}Mask")
         for name in ("Begin", "End", "ShrinkAxis", "Ellipsis", "NewAxis")
     }
     if masks["Ellipsis"] or masks["NewAxis"] or options.flag("Offset"):
-        raise ModelError("ellipses, new axes and relative ends are not supported")
+        raise ModelError("it has an ellipsis, a new axis or relative ends; it must have none")
     for at, name in ((1, "begin"), (2, "end"), (3, "strides")):
         if call.tensor(at).data is None:
-            raise ModelError(f"its {name}, {call.tensor(at)}, must be a constant, as on the device")
+            raise ModelError(
+                f"its {name}, {call.tensor(at)}, is computed; it must be a constant, as on the "
+                "device"
+            )
     lists = [call.integers(at) for at in (1, 2, 3)]
     if any(len(numbers) != len(x.shape) for numbers in lists):
-        raise ModelError(f"it has {list(map(len, lists))} ends and strides for {len(x.shape)} axes")
+        raise ModelError(
+            f"it has {len(lists[0])} begins, {len(lists[1])} ends and {len(lists[2])} strides; it "
+            f"must have {len(x.shape)} of each, one per axis"
+        )
     spans, kept = [], []
     for axis, (side, begin, end, stride) in enumerate(zip(x.shape, *lists)):
         gone = masks["ShrinkAxis"] >> axis & 1
         if stride == 0 or (gone and stride < 0):
-            raise ModelError(f"its stride along axis {axis} is {stride}")
+            raise ModelError(
+                f"its stride along axis {axis} is {stride}; it must not be 0, nor negative for an "
+                "axis in the shrink mask"
+            )
         first = None if masks["Begin"] >> axis & 1 else begin
         last = None if masks["End"] >> axis & 1 else end
         start, stop, _ = slice(first, last, stride).indices(side)
         count = 1 if gone else len(range(start, stop, stride))
         if count < 1:
-            raise ModelError(f"nothing is left of axis {axis}")
+            raise ModelError(
+                f"it selects no element of axis {axis} from {begin} to {end} by {stride}; it must "
+                "select at least one"
+            )
         spans.append((start, stride, count))
         kept += [] if gone else [count]
     expect(output, kept)
@@ -198,13 +224,13 @@ def strided_slice(call: Call) -> None:
 
 
 def reverse(call: Call) -> None:
-    """REVERSE_V2: axes that lie side by side, backwards."""
+    """Convert REVERSE_V2 of adjacent axes."""
     x, output = moved(call, 2, EVERY)
     call.counts(2, 2)
     axes, rank = call.integers(1), len(x.shape)
     axes = sorted(axis_of(axis, rank) for axis in axes)
     if not axes or axes != list(range(axes[0], axes[0] + len(axes))):
-        raise ModelError(f"it reverses the axes {axes}, which do not lie side by side")
+        raise ModelError(f"it reverses the axes {axes}; they must be adjacent")
     expect(output, x.shape)
     ends = (0, axes[0], axes[-1] + 1, rank)
     outer, middle, inner = (math.prod(x.shape[a:b]) for a, b in zip(ends, ends[1:]))
@@ -213,14 +239,14 @@ def reverse(call: Call) -> None:
 
 
 def resize(call: Call, kind: str) -> None:
-    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
+    """Convert RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     call.counts(2, 2)
     options = call.options(_RESIZING[kind])
     x, output = moved(call, 2, ("INT8", "INT16", "FLOAT32"))
     size = call.integers(1)
     batches, height, width, channels = image(x)
     if len(size) != 2:
-        raise ModelError(f"its size must be height and width, not {size}")
+        raise ModelError(f"its size is {size}; it must be height and width")
     expect(output, (batches, *size, channels))
     params = {
         **{"batches": batches, "input_h": height, "input_w": width, "channels": channels},
@@ -234,7 +260,7 @@ def resize(call: Call, kind: str) -> None:
     call.put(function, params, [x], output)
 
 
-#: How pixels are found -> the operator's options.
+#: Kind of resizing -> the operator's options.
 _RESIZING = {"nearest": "ResizeNearestNeighborOptions", "bilinear": "ResizeBilinearOptions"}
 
 SLICING: dict[str, Converter] = {

@@ -1,7 +1,7 @@
-"""CIRCULAR_BUFFER, and what a network gives out in Invokes that end at one.
+"""CIRCULAR_BUFFER, and a network's outputs in Invokes that end at one.
 
-A buffer takes a slot in each Invoke that reaches it and lets every cycles_max-th go on. So what
-stands behind buffers is computed in every period-th Invoke, their cycles_max multiplied.
+A buffer appends a slot in each Invoke that reaches it. Only every cycles_max-th of these Invokes
+continues. Calls after several buffers therefore run once per product of their cycles_max.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .invoke_period import Pace
 from .shaping import of_types
 from .values import Value
 
-#: Slots of the buffers whose files do not say cycles_max and which let every Invoke go on.
+#: Numbers of slots for which the kernel assumes cycles_max 1 if the file has none.
 _ALWAYS = (5, 13, 25)
 
-#: Cycles at most, so that their product stays a number of 32 bits.
+#: Maximum period, which fits into 32 bits.
 _MOST = 2**31 - 1
 
 
 def _cycles(call: Call, pace: Pace, shape: tuple[int, ...]) -> int:
-    """cycles_max; where the file does not say it, as the kernel guesses it by the shape."""
+    """Return cycles_max; without one in the file, return the kernel's guess by the shape."""
     said = _said(call)
     if said > 0:
         return said
@@ -41,7 +41,7 @@ def _cycles(call: Call, pace: Pace, shape: tuple[int, ...]) -> int:
 
 
 def _said(call: Call) -> int:
-    """cycles_max of the file, the first of its options; 0 if there is none."""
+    """Return cycles_max of the file, the first of the options; 0 if there is none."""
     data = call.operator.table.numbers("CustomOptions").tobytes()
     if not data:
         return 0
@@ -57,7 +57,7 @@ def _said(call: Call) -> int:
 
 
 def circular_buffer(call: Call) -> None:
-    """CIRCULAR_BUFFER: the last inputs, side by side."""
+    """Convert CIRCULAR_BUFFER: the concatenation of the last inputs."""
     call.counts(1, 1)
     x, pace = call.value(0, *of_types(call, 0, ("INT8",))), call.builder.pace
     tensor = call.builder.model.tensor(call.operator.outputs[0])
@@ -65,11 +65,14 @@ def circular_buffer(call: Call) -> None:
     same_format(x, output)
     slots = output.shape[1] if len(output.shape) == 4 else 0
     if slots < 1 or x.shape != (output.shape[0], 1, *output.shape[2:]) or output.shape[0] != 1:
-        raise ModelError(f"it makes {list(output.shape)} of {list(x.shape)}")
+        raise ModelError(
+            f"its input is {list(x.shape)} and its output {list(output.shape)}; they must be "
+            "[1, 1, width, channels] and [1, slots, width, channels]"
+        )
     if not tensor.variable:
         call.warn(
-            f"its output {tensor.name[:60]!r} is not marked as a variable: its slots stay only "
-            "where nothing else is put into their memory"
+            f"its output {tensor.name[:60]!r} is no variable: the device keeps its slots only "
+            "while no other tensor uses their memory"
         )
     depth = math.prod(output.shape[2:])
     reset = np.full(slots * depth, output.zero, np.int8) if tensor.variable else None
@@ -80,13 +83,13 @@ def circular_buffer(call: Call) -> None:
     call.put("tflm_circular_buffer_s8", params, [x, kept, calls], output)
     period *= _cycles(call, pace, output.shape)
     if period > _MOST:
-        raise ModelError(f"it lets one of {period} Invokes go on")
+        raise ModelError(f"its calls run once in {period} Invokes; up to {_MOST} are supported")
     if period > 1:
         pace.bounds.append((len(call.builder.nodes), period))
 
 
 def hold(builder: Builder, names: tuple[str, ...]) -> None:
-    """Let outputs behind buffers be what they were, in the Invokes that do not get there."""
+    """Make outputs after buffers keep their value in Invokes that end before them."""
     states = {state.name for state in builder.states}
     for at, node in enumerate(list(builder.nodes)):
         period = builder.pace.period(at)
@@ -94,15 +97,15 @@ def hold(builder: Builder, names: tuple[str, ...]) -> None:
             continue
         if states & {*node.inputs}:
             raise ModelError(
-                f"{node.name[:60]!r} keeps a state behind a CIRCULAR_BUFFER that lets one of "
-                f"{period} Invokes go on, which is not supported"
+                f"{node.name[:60]!r} keeps a state after a CIRCULAR_BUFFER, in one of {period} "
+                "Invokes; it must be before the buffer"
             )
         if node.name in names:
             _hold(builder, node.output, period)
 
 
 def _hold(builder: Builder, tensor: Tensor, period: int) -> None:
-    """Give the name of an output to what is held of it."""
+    """Add the call that keeps an output's last value, under the output's name."""
     scale, zero = tensor.scale or 1.0, tensor.zero_point or 0
     output = Value(tensor.name, (1, *tensor.shape), tensor.dtype, scale, zero)
     reached, kept = (

@@ -1,4 +1,4 @@
-"""Convolutions and pooling: windows over images [1, height, width, channels]."""
+"""Convolutions and pooling of images [batches, height, width, channels]."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from .call import Call, Converter, Options, same_format, same_type
 from .parser import FileTensor
 from .scaling import activation_range, multipliers
 
-#: The type of a bias, by that of the input.
+#: Type suffix of the input -> type of the bias.
 BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
 
 
-#: Most channels that a kernel takes.
+#: Maximum channels of a kernel.
 _CHANNEL_LIMIT = 65535
 
 
 def image(value: Value) -> tuple[int, int, int, int]:
-    """Batches, height, width and channels."""
+    """Return batches, height, width and channels."""
     if len(value.shape) != 4:
-        raise ModelError(
-            f"its images must have 4 axes, but {value.name[:60]!r} is {list(value.shape)}"
-        )
+        raise ModelError(f"{value.name[:60]!r} is {list(value.shape)}; images must have 4 axes")
     batches, height, width, channels = value.shape
     return batches, height, width, channels
 
@@ -35,7 +33,7 @@ def image(value: Value) -> tuple[int, int, int, int]:
 def _window(
     options: Options, x: Value, output: Value, sides: tuple[int, int], dilated: bool
 ) -> dict[str, int]:
-    """Sizes, strides, padding and dilation; the output must have the size that they give."""
+    """Return sizes, strides, padding and dilation; check the output's size against these."""
     padding, params = options.choice("Padding", "Padding"), {}
     for axis, letter, side in ((1, "h", sides[0]), (2, "w", sides[1])):
         size, out = x.shape[axis], output.shape[axis]
@@ -43,12 +41,15 @@ def _window(
         dilation = options.integer(f"Dilation{letter.upper()}Factor", 1) if dilated else 1
         covered = (side - 1) * dilation + 1
         if padding == "VALID" and covered > size:
-            raise ModelError(f"its window of {covered} is larger than the image of {size}")
+            raise ModelError(
+                f"its window covers {covered} of an image of {size}; with VALID padding the image "
+                "must be as large"
+            )
         expected = -(-size // stride) if padding == "SAME" else (size - covered) // stride + 1
         if out != expected:
             raise ModelError(
-                f"its output has the {'height' if letter == 'h' else 'width'} {out}; windows of "
-                f"{covered} in steps of {stride} over {size} give {expected} ({padding})"
+                f"its output has the {'height' if letter == 'h' else 'width'} {out}; it must have "
+                f"{expected}: windows of {covered} with stride {stride} over {size} ({padding})"
             )
         missing = max((out - 1) * stride + covered - size, 0)
         params.update({f"input_{letter}": size, f"filter_{letter}": side, f"output_{letter}": out})
@@ -59,31 +60,35 @@ def _window(
 
 
 def filter_scales(weights: FileTensor, axis: int, zeros: bool = False) -> np.ndarray:
-    """Scales of weights along an axis, one for each element; zeros: may zero points be there?"""
+    """Return one weight scale for each index of an axis; `zeros` allows zero points."""
     count, scales = weights.shape[axis], weights.scales
     if count > _CHANNEL_LIMIT:
         raise ModelError(
             f"its weights, {weights}, have {count} channels; up to {_CHANNEL_LIMIT} are supported"
         )
     if (weights.zeros.any() and not zeros) or len(weights.zeros) not in (0, len(scales)):
-        raise ModelError(f"its weights, {weights}, have zero points other than 0")
+        raise ModelError(f"its weights, {weights}, have zero points; they must be 0")
     if len(scales) not in (1, count):
-        raise ModelError(f"its weights, {weights}, have {len(scales)} scales for {count} channels")
+        raise ModelError(
+            f"its weights, {weights}, have {len(scales)} scales; for {count} channels they must "
+            f"have 1 or {count}"
+        )
     if len(scales) > 1 and weights.axis != axis:
         raise ModelError(
-            f"its weights, {weights}, have scales along axis {weights.axis}; channels are on {axis}"
+            f"its weights, {weights}, have scales along axis {weights.axis}; scales must be along "
+            f"axis {axis}, the channels"
         )
     if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise ModelError(f"its weights, {weights}, have a scale that is not positive and finite")
+        raise ModelError(f"the scales of its weights, {weights}, must be positive and finite")
     return np.broadcast_to(scales, count)
 
 
 def channel_rows(
     call: Call, x: Value, output: Value, weights: FileTensor, axis: int, at: int, *types: str
 ) -> np.ndarray:
-    """Bias, multiplier and shift of each output channel, as rows.
+    """Return bias, multiplier and shift of each output channel, as rows.
 
-    at: the input with the bias; types: those that it may have besides the usual one.
+    at: index of the bias. types: allowed types of the bias besides BIAS_TYPES.
     """
     scales = filter_scales(weights, axis)
     real = [x.scale * float(scale) / output.scale for scale in scales]
@@ -94,15 +99,15 @@ def channel_rows(
 
 
 def misread(tensor: FileTensor) -> str:
-    """What the framework does with a bias of 32 bits where it expects 64."""
+    """Return the error for an INT32 bias that the framework reads as INT64."""
     return (
-        f"its bias, {tensor}, is INT32, but TensorFlow Lite Micro reads it as INT64, two numbers "
-        "as one and then what lies behind them; make it INT64"
+        f"its bias, {tensor}, is INT32; TensorFlow Lite Micro reads pairs of its elements, and "
+        "memory after them, as INT64: make it INT64"
     )
 
 
 def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[np.ndarray]:
-    """The bias, if there is one, in the type that the file holds it in."""
+    """Return the bias in the file's type; None if there is none."""
     if not call.given(at):
         return None
     tensor = call.tensor(at)
@@ -110,7 +115,10 @@ def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[
         raise ModelError(misread(tensor))
     tensor, values = call.constant(at, BIAS_TYPES[suffix], *types)
     if values.size != count:
-        raise ModelError(f"its bias, {tensor}, has {values.size} numbers for {count} channels")
+        raise ModelError(
+            f"its bias, {tensor}, has {values.size} elements; for {count} channels it must have "
+            f"{count}"
+        )
     return values.reshape(-1)
 
 
@@ -119,47 +127,53 @@ def _offsets(x: Value, output: Value) -> dict[str, int]:
 
 
 def weighted(call: Call, suffix: str) -> tuple[FileTensor, np.ndarray, str]:
-    """The weights, and the suffix of the function that takes them: s4 where they have 4 bits."""
+    """Return the weights, and the suffix of their function: s4 for 4-bit weights."""
     tensor, data = call.constant(1, "INT8", "INT4")
     if tensor.type == "INT8":
         return tensor, data, suffix
     if suffix != "s8":
-        raise ModelError(f"its weights, {tensor}, have 4 bits; with {suffix} they must have 8")
+        raise ModelError(f"its weights, {tensor}, are INT4; with {suffix} they must be INT8")
     return tensor, data, "s4"
 
 
 def _unpacked(
     call: Call, function: str, params: dict[str, int], data: np.ndarray, rows: np.ndarray
 ) -> None:
-    """Say that the reference kernels make bytes of weights of 4 bits."""
+    """Record the call of the reference kernels, which unpack 4-bit weights to bytes."""
     pairs = data.reshape(-1).view(np.uint8)
     halves = np.stack([pairs << 4, pairs & 0xF0], axis=1).view(np.int8) >> 4
     whole = halves.reshape(-1)[: math.prod(call.tensor(1).shape)]
     call.otherwise("weights_unpacked", function, params, whole.reshape(call.tensor(1).shape), rows)
 
 
-#: What CMSIS-NN does with groups of 16 bits.
+#: Error for grouped 16-bit convolutions.
 _ONE_GROUP = (
-    "CMSIS-NN computes groups of 16 bits as one, which reads beside the weights; "
-    'kernels="reference" computes them'
+    "it has 16-bit groups; CMSIS-NN computes them as one group and reads past the weights: choose "
+    'kernels="reference"'
 )
 
 
 def convolve(call: Call) -> None:
-    """CONV_2D, also grouped.
+    """Convert CONV_2D with any number of groups.
 
-    Of 16 bits and without a bias it sums up as with one of 32 bits: as the framework registers it
-    by default.
+    A 16-bit convolution without bias has 32-bit accumulators, as with a 32-bit bias, because the
+    framework registers this kernel by default.
     """
     call.counts(2, 3)
     options, x, output = call.options("Conv2DOptions"), call.value(), call.output()
     weights, data, suffix = weighted(call, same_type(x, output))
     batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1:
-        raise ModelError(f"its weights, {weights}, cannot have the shape {list(weights.shape)}")
+        raise ModelError(
+            f"its weights, {weights}, are {list(weights.shape)}; they must have 4 axes of at "
+            "least 1"
+        )
     channels, height, width, own = weights.shape
     if depth % own or channels % (depth // own):
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {depth} input channels")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} for {depth} input channels; the last axis must "
+            f"divide {depth}, and the number of groups must divide {channels} output channels"
+        )
     _expect(output, batches, channels)
     short = ("INT32",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 2, *short)
@@ -186,22 +200,28 @@ def _expect(output: Value, batches: int, channels: int) -> None:
     have = image(output)
     if (have[0], have[3]) != (batches, channels):
         raise ModelError(
-            f"its output {list(output.shape)} must have {batches} images of {channels} channels"
+            f"its output is {list(output.shape)}; it must have {batches} images of {channels} "
+            "channels"
         )
 
 
 def depthwise(call: Call) -> None:
-    """DEPTHWISE_CONV_2D."""
+    """Convert DEPTHWISE_CONV_2D."""
     call.counts(2, 3)
     options, x, output = call.options("DepthwiseConv2DOptions"), call.value(), call.output()
     weights, data, suffix = weighted(call, same_type(x, output))
     batches, _, _, depth = image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[0] != 1:
-        raise ModelError(f"its weights, {weights}, cannot have the shape {list(weights.shape)}")
+        raise ModelError(
+            f"its weights, {weights}, are {list(weights.shape)}; they must be [1, height, width, "
+            "channels]"
+        )
     _, height, width, channels = weights.shape
     times = options.integer("DepthMultiplier")
     if channels != depth * times:
-        raise ModelError(f"its {channels} filters must be {times} for each of {depth} channels")
+        raise ModelError(
+            f"it has {channels} filters; it must have {times} for each of {depth} channels"
+        )
     _expect(output, batches, channels)
     rows = channel_rows(call, x, output, weights, 3, 2)
     params = {
@@ -216,7 +236,7 @@ def depthwise(call: Call) -> None:
 
 
 def pooled(options: Options, x: Value, output: Value) -> dict[str, int]:
-    """The windows of a pooling."""
+    """Return the arguments of a pooling that describe its windows."""
     batches, _, _, channels = image(x)
     _expect(output, batches, channels)
     sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
@@ -225,7 +245,7 @@ def pooled(options: Options, x: Value, output: Value) -> dict[str, int]:
 
 
 def pool(call: Call, kind: str) -> None:
-    """AVERAGE_POOL_2D and MAX_POOL_2D."""
+    """Convert AVERAGE_POOL_2D and MAX_POOL_2D."""
     call.counts(1, 1)
     options, x, output = call.options("Pool2DOptions"), call.value(), call.output()
     same_format(x, output)
@@ -233,35 +253,41 @@ def pool(call: Call, kind: str) -> None:
     if params["batches"] > 1:
         call.refused(
             "pool_first",
-            f"of {params['batches']} images only the first is computed; of the others the output "
-            'is what the memory held; kernels="reference" or a later month computes all',
+            f"this build computes only the first of {params['batches']} images and leaves the rest "
+            'of the output uninitialized: choose kernels="reference" or a later month',
         )
     call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
 
 
 def transpose_conv(call: Call) -> None:
-    """TRANSPOSE_CONV, whose first input is the shape that it makes.
+    """Convert TRANSPOSE_CONV; its first input is the output's shape.
 
-    The framework's kernel for CMSIS-NN prepares it without the fused activation, of 16 bits too.
+    The framework's kernel with CMSIS-NN ignores the fused activation, for 8 and 16 bits.
     """
     call.counts(3, 4)
     options, x, output = call.options("TransposeConvOptions"), call.value(2), call.output()
     weights, data = call.constant(1, "INT8")
     suffix, (batches, tall, wide, depth) = same_type(x, output), image(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[3] != depth:
-        raise ModelError(f"its weights, {weights}, do not fit {depth} input channels")
+        raise ModelError(
+            f"its weights, {weights}, are {list(weights.shape)}; they must be [channels, height, "
+            f"width, {depth}]"
+        )
     if tuple(call.integers(0)) != output.shape:
-        raise ModelError(f"its shape {call.integers(0)} differs from that of its output")
+        raise ModelError(
+            f"its shape is {call.integers(0)} and its output {list(output.shape)}; both must be "
+            "equal"
+        )
     channels, height, width, _ = weights.shape
     _expect(output, batches, channels)
     if suffix == "s16" and not call.given(3):
         raise ModelError(
-            "it has no bias, and with 16 bits TensorFlow Lite Micro then reads through a null "
-            "pointer; give it one of INT64, which may be zeros"
+            "it has no bias; with 16-bit activations TensorFlow Lite Micro then reads through a "
+            "null pointer: give it an INT64 bias, for example zeros"
         )
     short = ("INT16",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 3, *short)
-    # The image that a convolution with this window would make of the output is the input.
+    # The input is the image that a convolution of the output with this window would compute.
     window = _window(options, output, x, (height, width), dilated=False)
     sizes = {name: window[name] for name in window if not name.startswith(("input", "output"))}
     offsets: dict[str, int] = {}
