@@ -152,7 +152,7 @@ def test_planned_runs_are_the_same_under_every_cap():
 
 
 def test_every_fast_row_of_integers_is_the_best_one_for_a_call(monkeypatch):
-    """A fault of a row that no case runs would not be found."""
+    """Require a case for each row: nobody would find a fault of the others."""
     chosen, computing = set(), set()
     for cap in sets.caps():
         monkeypatch.setenv(kernels.CAP, cap)
