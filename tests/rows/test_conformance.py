@@ -4,7 +4,7 @@ import hashlib
 import json
 import lzma
 import math
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
@@ -378,3 +378,13 @@ def test_a_case_whose_function_refuses_its_arguments_differs_alone(monkeypatch):
     assert {one.case for one in found.places[0].differences} == refused
     assert found.places[0].functions == "CMSIS-NN"
     assert len(built) < 2 * len(cases)
+
+
+@pytest.mark.parametrize("cmsis", ["7.0.0", "9.9.9"])
+def test_a_device_with_another_network_is_a_sentence(monkeypatch, cmsis):
+    said = SimpleNamespace(network="digits", model="0" * 64, functions="CMSIS-NN")
+    said.cmsis, said.path, said.rounding = cmsis, "dsp", "double"
+    other = SimpleNamespace(network=said, meet=lambda: None)
+    monkeypatch.setattr(on_devices, "reached", lambda *_: nullcontext(other))
+    with pytest.raises(Error, match=f"'digits', which is no part of these cases for CMSIS {cmsis}"):
+        on_devices.run_on_device(SAMPLE, "serial:/dev/ttyACM0")
