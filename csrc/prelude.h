@@ -31,27 +31,27 @@ enum { LANES = 16 };
 #endif
 
 #ifdef PRELUDE_EPILOGUE
-typedef struct epilogue {
+typedef struct epilogue_params {
     int bound;
-} epilogue;
-void shift_tile(const epilogue *s, int pixels, int vectors, vec acc[16][4]);
-vec bytes_of(const epilogue *s, vec low, vec high);
-vec bounded(const epilogue *s, vec values);
-int has_low_halves(const epilogue *s);
+} epilogue_params;
+void shift_tile(const epilogue_params *s, int pixels, int vectors, vec acc[16][4]);
+vec bytes_of(const epilogue_params *s, vec low, vec high);
+vec bounded(const epilogue_params *s, vec values);
+int has_low_halves(const epilogue_params *s);
 #endif
 
 #ifdef PRELUDE_ENGINE
 typedef int8_t element, input;
-typedef struct epilogue {
+typedef struct epilogue_params {
     int bound;
-} epilogue;
-epilogue epilogue_from(const epilogue *all, int64_t v);
+} epilogue_params;
+epilogue_params epilogue_from(const epilogue_params *all, int64_t v);
 static const gemm_traits traits = {.most_vectors = 2, .split_k = 1};
 #if defined(__ARM_NEON) || defined(__AVX2__)
-void epilogue_put(const epilogue *last, element *out, int64_t next, int count, int pixels,
-                  int vectors, vec acc[16][4]);
+void epilogue_put(const epilogue_params *epilogue, element *out, int64_t next, int count,
+                  int pixels, int vectors, vec acc[16][4]);
 #else
-void epilogue_put(const epilogue *last, element *out, int32_t count, const int32_t *acc);
+void epilogue_put(const epilogue_params *epilogue, element *out, int32_t count, const int32_t *acc);
 #endif
 #if defined(__AVX512F__)
 typedef uint8_t pixel;

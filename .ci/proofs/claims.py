@@ -561,7 +561,7 @@ def s8_bytes(isa: str, count: int, kind: str) -> Callable[..., Any]:
         least, most = limits(m, -128, 127)
         offset = unknown("offset")
         m.assumed += [offset.term >= -128, offset.term <= 128]
-        s = m.make("epilogue", kind=m.enumerator(kind), exact_offset=offset)
+        s = m.make("epilogue_params", kind=m.enumerator(kind), exact_offset=offset)
         linear = kind == "EPILOGUE_LINEAR"
         if isa == "AVX2":
             for name, bound in (("most", most), ("least", least)):
@@ -627,7 +627,7 @@ claim(
 def halfwords(count: int) -> Callable[..., Any]:
     def goals(m: Machine, case: int) -> Iterator[z3.BoolRef]:
         least, most = limits(m, -32768, 32767)
-        s = m.make("epilogue")
+        s = m.make("epilogue_params")
         for name, bound in (("most", most), ("least", least)):
             s[name].value = Vector.of([z3.Extract(15, 0, bound.term)] * (2 * count))
         vectors = [integers(name, count) for name in "ab"]

@@ -10,7 +10,7 @@
 #include "../epilogue_avx2.inc"
 
 /* All vectors of columns have one epilogue, packed once for a micro-tile. */
-#define epilogue_from(last, v) ((void)(v), *(last))
+#define epilogue_from(epilogue, v) ((void)(v), *(epilogue))
 
 static const gemm_traits traits = {.most_vectors = 2, .split_k = 1};
 
