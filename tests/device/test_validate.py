@@ -69,7 +69,7 @@ def test_a_data_set_of_digits_is_the_same_layer_by_layer(digits):
     assert (found.restarts, found.functions) == (0, "stand-in")
 
 
-def test_outputs_alone(digits):
+def test_outputs_alone_are_compared_on_request(digits):
     found = qemu_nn.validate(NETWORK, IMAGES[:5], on(digits), layers=False)
     assert [(layer.layer, layer.elements) for layer in found.layers] == [("softmax", 50)]
     assert found.same
@@ -211,7 +211,7 @@ def test_several_outputs_and_types(tmp_path):
     assert qemu_nn.validate(network, on=on(links.built(tmp_path / "net", network))).same
 
 
-def test_a_tflite_file(tmp_path):
+def test_a_tflite_file_has_the_bits_of_its_export(tmp_path):
     network = qemu_nn.load(Path(qemu_nn.__file__).parent / "demo" / "digits.tflite")
     found = qemu_nn.validate(network, on=on(links.built(tmp_path / "net", network)))
     assert found.same

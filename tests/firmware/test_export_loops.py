@@ -26,7 +26,7 @@ SOME = ("nested", "remembers")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in SOME else pytest.mark.slow) for n in LOOPS]
 )
-def test_a_loop_passes(name, tmp_path):
+def test_a_loop_passes_its_self_test(name, tmp_path):
     network, folder, wanted = exported(name, tmp_path)
     status, lines = check(folder)
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines

@@ -41,7 +41,7 @@ def exported(name, tmp_path, **how):
         if n not in REFERENCE
     ],
 )
-def test_an_operator_passes(name, tmp_path):
+def test_an_operator_passes_its_self_test(name, tmp_path):
     status, lines = check(exported(name, tmp_path)[1])
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 

@@ -35,7 +35,7 @@ def convolution(channels, **device):
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m7", "cortex-m33"])
-def test_a_call_warns(core):
+def test_a_call_that_stops_the_device_warns(core):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", DeviceWarning)
         convolution(5, core=core, cmsis="5.6.0")
@@ -55,7 +55,7 @@ def test_a_call_warns(core):
         (6, {"cmsis": "5.6.0"}),
     ],
 )
-def test_other_calls_do_not(channels, device):
+def test_different_calls_do_not_warn(channels, device):
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeviceWarning)
         convolution(channels, **device)

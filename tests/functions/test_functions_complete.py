@@ -146,7 +146,7 @@ def test_oracles_name_declared_functions():
 def test_an_oracle_is_found_with_its_functions():
     found = oracles()
     for name in ("npu_max_pool_s8", "npu_average_pool_s16"):
-        assert found[name] == {"test_npu_kernels.py::test_pooling"}
+        assert found[name] == {"test_npu_kernels.py::test_pooling_equals_the_oracle"}
 
 
 def test_an_oracle_that_calls_something_else_is_told():

@@ -102,7 +102,7 @@ def test_scale_bias_power_and_prelu(run):
     np.testing.assert_array_equal(y, [[[1, -1]], [[3, -2]]])
 
 
-def test_activations(run):
+def test_activations_equal_numpy(run):
     x = np.array([[[1.0, -2]], [[3, -4]]])
     np.testing.assert_array_equal(run(x, "ReLU"), np.maximum(x, 0))
     y = run(x, "ReLU", "relu_param { negative_slope: 0.5 }")
@@ -142,7 +142,7 @@ def test_shapes_change_as_caffe_says(run):
         np.testing.assert_array_equal(run(x, kind, parameters), x.reshape(shape))
 
 
-def test_samples_never_mix(run):
+def test_samples_of_a_batch_are_independent(run):
     x = np.arange(12.0).reshape(3, 2, 2)
     with pytest.raises(ModelError, match="would mix samples"):
         run(x, "Reshape", "reshape_param { shape { dim: 3 dim: 4 } }")

@@ -122,7 +122,7 @@ def test_a_dense_layer_with_its_activation_is_two_tensors(tmp_path):
 @pytest.mark.parametrize(
     "options", [{}, {"scale": False}, {"center": False}, {"axis": [1]}, {"epsilon": 0.5}]
 )
-def test_batch_normalization(tmp_path, options):
+def test_batch_normalization_equals_its_formula(tmp_path, options):
     axis = 1 if "axis" in options else 3
     n = (2, 3, 4)[axis - 1]
     gamma, beta, mean, variance = normal(n), normal(n), normal(n), np.abs(normal(n))
@@ -191,7 +191,7 @@ def test_batch_normalization(tmp_path, options):
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_layers_without_surprises(tmp_path, layer, function):
+def test_plain_layers_equal_numpy(tmp_path, layer, function):
     x, got = evaluated(tmp_path, (4, 3, 2), layer)
     close(got, function(x))
 

@@ -115,7 +115,7 @@ def test_means_and_maxima_of_an_image(tmp_path, axes, keep):
         close(over(tmp_path, IMAGES, const("axes", axes), y), expected)
 
 
-def test_means_of_rows(tmp_path):
+def test_means_of_rows_equal_numpy(tmp_path):
     x = IMAGES[..., 0]
     for keep in (True, False):
         nodes = (const("axes", 1), node("y", "Mean", "x axes", keep_dims=keep))
@@ -173,7 +173,7 @@ def test_what_is_computed_element_by_element(tmp_path, op, inputs, expected):
     np.testing.assert_allclose(found, expected, rtol=2e-7, atol=1e-12)
 
 
-def test_attributes_of_arithmetic(tmp_path):
+def test_attributes_of_arithmetic_are_applied_or_refused(tmp_path):
     nodes = (const("m", M.T), node("y", "MatMul", "x m", transpose_b=True))
     close(over(tmp_path, X, *nodes), X @ M)
     close(over(tmp_path, X, node("y", "LeakyRelu", "x", alpha=0.25)), np.where(X > 0, X, X / 4))

@@ -52,7 +52,7 @@ def test_a_description_becomes_a_graph(tmp_path):
     assert sorted(graph.arrays) == ["fc_bias", "fc_wt"]
 
 
-def test_it_computes(tmp_path):
+def test_a_described_network_computes_its_layers(tmp_path):
     session = Session(loaded(tmp_path, *firmware.small()), profile())
     x = np.array([[1, 2, 3, 4]], np.int8)
     want = np.maximum((np.arange(12).reshape(3, 4) - 6) @ x[0] + [1, -2, 3], 0)

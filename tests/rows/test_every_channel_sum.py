@@ -23,7 +23,7 @@ MORE = [pytest.param(*case, marks=pytest.mark.slow) for case in product(RANGES, 
 
 
 @pytest.mark.parametrize(("limits", "shifts"), CASES + MORE)
-def test_convolutions(limits, shifts):
+def test_convolutions_requantize_every_sum_as_the_plain_row(limits, shifts):
     count = 80
     params = {
         **{"batches": 1, "input_c": 2, "filter_c": 2, "output_c": count, "input_offset": 3},
@@ -39,7 +39,7 @@ def test_convolutions(limits, shifts):
 
 
 @pytest.mark.parametrize("limits", RANGES[:3])
-def test_depthwise_convolutions(limits):
+def test_depthwise_convolutions_requantize_every_sum_as_the_plain_row(limits):
     count = 80
     params = {
         **{"batches": 1, "input_c": count, "ch_mult": 1, "input_offset": 3},

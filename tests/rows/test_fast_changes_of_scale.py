@@ -50,7 +50,7 @@ USUAL = ((2**30 + 12345, -1), (2**30 + 999, 0), (2**30 + 7, -19))
         ("arm_elementwise_add_s16", "s16"),
     ],
 )
-def test_sums_and_differences(name, type):
+def test_sums_and_differences_have_the_bits_of_the_plain_row(name, type):
     x, y = (np.ascontiguousarray(v) for v in of_type(type))
     for left, narrow in itertools.product((0, 15), (False, True)):
         hold(name, sums(type, x, y, *USUAL, left, narrow))
@@ -60,7 +60,7 @@ def test_sums_and_differences(name, type):
 
 
 @pytest.mark.parametrize("shift", [-31, -22, -14, -2, -1])
-def test_products(shift):
+def test_products_have_the_bits_of_the_plain_row(shift):
     x, y = (np.ascontiguousarray(v) for v in of_type("s16"))
     for mult in (0, 1, 2**30, 1518500250, HIGH):
         scale = {"out_mult": mult, "out_shift": shift, "block_size": len(x)}
@@ -89,7 +89,7 @@ def test_changes_of_scale_of_every_element(pair):
 
 
 @pytest.mark.parametrize("length", range(26))
-def test_tails(length):
+def test_tails_have_the_bits_of_the_plain_row(length):
     x = EVERY[::2000][:length].copy()
     hold("arm_elementwise_add_s16", sums("s16", x, x[::-1].copy(), *USUAL, 15))
     scale = {"multiplier": HIGH, "shift": 0, "input_zero_point": 0, "output_zero_point": 0}

@@ -59,7 +59,7 @@ SIDES = (
 
 @pytest.mark.parametrize("sides", SIDES)
 @pytest.mark.parametrize("type", ["s8", "s16"])
-def test_means(type, sides):
+def test_means_have_the_bits_of_the_plain_row(type, sides):
     names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
     for fill, zero, shift in itertools.product(
         ("min", "max", None), (-128, 0, 127), (-31, -3, 0, 13)
@@ -108,7 +108,7 @@ def test_orders_of_six_axes(type):
 
 
 @pytest.mark.parametrize("type", ["s8", "s16", "s32", "s64"])
-def test_slices(type):
+def test_slices_have_the_bits_of_the_plain_row(type):
     sides = (2, 3, 4, 9, 40)
     rng = np.random.default_rng(2)
     x = elements(type, sides)
@@ -125,7 +125,7 @@ def test_slices(type):
 
 @pytest.mark.parametrize("sides", [(2, 3, 5, 17), (1, 1, 1, 240), (4, 1, 7, 2), (1, 1, 1, 1)])
 @pytest.mark.parametrize("type", ["s8", "s16", "s32", "s64"])
-def test_broadcasts(type, sides):
+def test_broadcasts_have_the_bits_of_the_plain_row(type, sides):
     for kept in itertools.product((False, True), repeat=4):
         inner = tuple(side if keep else 1 for side, keep in zip(sides, kept))
         params = {f"input_{a}": n for a, n in zip("nhwc", inner)}
@@ -134,7 +134,7 @@ def test_broadcasts(type, sides):
 
 
 @pytest.mark.parametrize("type", ["s8", "s16", "f32"])
-def test_paddings(type):
+def test_paddings_have_the_bits_of_the_plain_row(type):
     name = "arm_pad_s8" if type == "s8" else f"tflm_pad_{type}"
     rng = np.random.default_rng(3)
     for channels in (1, 7, 16):
@@ -147,7 +147,7 @@ def test_paddings(type):
 
 @pytest.mark.parametrize("channels", [1, 7, 8, 16, 17, 40])
 @pytest.mark.parametrize("type", ["s8", "s16", "f32"])
-def test_resizing(type, channels):
+def test_resizing_has_the_bits_of_the_plain_row(type, channels):
     names = ("align_corners", "half_pixel_centers")
     for (h, w), (oh, ow), how in itertools.product(
         ((5, 3), (1, 7)), ((10, 6), (3, 1), (7, 7)), ((0, 0), (1, 0), (0, 1))
@@ -175,7 +175,7 @@ def test_smaller_and_larger_of_images_that_repeat(most, ones):
 
 @pytest.mark.parametrize("inner", [1, 2, 7, 8, 15, 16, 17, 31, 33, 100])
 @pytest.mark.parametrize("type", ["s8", "s16", "f32", "s64"])
-def test_joining(type, inner):
+def test_concatenations_have_the_bits_of_the_plain_row(type, inner):
     for other, outer in itertools.product((1, 3, 16, 40), (1, 2, 9)):
         params = {"outer": outer, "inner1": inner, "inner2": other}
         both = elements(type, (outer, inner)), elements(type, (outer, other), seed=2)

@@ -21,7 +21,7 @@ def arguments(rng, rows, columns, depth, stacks=((1, 1), (1, 1)), **changes):
 
 
 @pytest.mark.parametrize("columns", [1, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 48, 63, 64, 65, 80, 130])
-def test_every_tail(columns):
+def test_every_tail_has_the_bits_of_the_plain_row(columns):
     rng = np.random.default_rng(columns)
     for rows, depth in itertools.product((1, 2, 5, 13, 17), (1, 2, 7, 8, 9, 31, 64)):
         hold(NAME, arguments(rng, rows, columns, depth), CORES)
@@ -30,13 +30,13 @@ def test_every_tail(columns):
 @pytest.mark.parametrize(
     "stacks", [((1, 1), (2, 3)), ((2, 3), (1, 1)), ((2, 1), (1, 3)), ((2, 3),) * 2]
 )
-def test_operands_that_repeat(stacks):
+def test_repeated_operands_have_the_bits_of_the_plain_row(stacks):
     hold(NAME, arguments(np.random.default_rng(1), 5, 19, 11, stacks), CORES)
 
 
 @pytest.mark.parametrize("offsets", [(-127, -127), (128, 128), (-127, 128), (0, 0)])
 @pytest.mark.parametrize("depth", [16512, 16513, 40000])
-def test_the_largest_sums(depth, offsets):
+def test_the_largest_sums_have_the_bits_of_the_plain_row(depth, offsets):
     rng = np.random.default_rng(2)
     for x, y, shift in itertools.product((-128, 127), (-128, 127), (-20, -1, 0, 5)):
         call = arguments(rng, 2, 5, depth, shift=shift)

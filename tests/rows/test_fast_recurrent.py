@@ -33,7 +33,7 @@ SIZES = ((1, 1, 1, 1), (40, 64, 2, 8), (3, 7, 3, 5), (17, 9, 1, 16), (16, 8, 2, 
 @pytest.mark.parametrize("fill", [None, "min", "max"])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", ["arm_svdf_s8", "arm_svdf_state_s16_s8"])
-def test_svdf(name, sizes, fill):
+def test_svdf_has_the_bits_and_states_of_the_plain_row(name, sizes, fill):
     rng = np.random.default_rng(1)
     own = dict(zip(("input_size", "units", "rank", "time_batches"), sizes))
     for batches, offset, more in itertools.product((1, 3), (-128, 127), (-6, -2, 3)):
@@ -52,7 +52,7 @@ def test_sums_that_helium_doubles_are_left_to_the_plain_row(name):
 @pytest.mark.parametrize("sizes", [(1, 1), (28, 20), (7, 8), (8, 9), (3, 33)])
 @pytest.mark.parametrize("states", [(0, 0), (1, 0), (1, 1)])
 @pytest.mark.parametrize("type", ["s8", "s16"])
-def test_lstm(type, states, sizes):
+def test_lstm_has_the_bits_and_states_of_the_plain_row(type, states, sizes):
     name = f"arm_lstm_unidirectional_{type}"
     rng = np.random.default_rng(2)
     own = dict(

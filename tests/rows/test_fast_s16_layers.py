@@ -47,7 +47,7 @@ def called(name, rng, windows, **changes):
 @pytest.mark.parametrize("narrow", [0, 1])
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES)
-def test_convolutions(h, w, narrow):
+def test_convolutions_have_the_bits_of_the_plain_row(h, w, narrow):
     rng = np.random.default_rng(1)
     windows = {**window("h", *h), **window("w", *w)}
     for depth, out in ((1, 1), (3, 17), (8, 33), (5, 65)):
@@ -57,7 +57,7 @@ def test_convolutions(h, w, narrow):
 
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES)
-def test_depthwise_convolutions(h, w):
+def test_depthwise_convolutions_have_the_bits_of_the_plain_row(h, w):
     rng = np.random.default_rng(2)
     windows = {**window("h", *h), **window("w", *w)}
     for channels, more in (

@@ -14,7 +14,7 @@ from qemu_nn.targets import profile
 
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES[:4])
-def test_convolutions(h, w):
+def test_convolutions_have_the_bits_of_the_plain_row(h, w):
     rng = np.random.default_rng(8)
     windows = {**window("h", *h), **window("w", *w)}
     for (depth, out), offset in itertools.product(
@@ -27,7 +27,7 @@ def test_convolutions(h, w):
 
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES[:4])
-def test_depthwise_convolutions(h, w):
+def test_depthwise_convolutions_have_the_bits_of_the_plain_row(h, w):
     rng = np.random.default_rng(9)
     windows = {**window("h", *h), **window("w", *w)}
     for channels, more, offset in itertools.product((2, 4, 64, 80), (1, 3), (-127, 128)):

@@ -132,7 +132,7 @@ def test_constant_channels_leave_the_others_the_fastest_epilogue():
 
 @pytest.mark.parametrize("bias", [HIGH, LOW, 0])
 @pytest.mark.parametrize("offset", [-127, 0, 128])
-def test_sums_wrap_around(bias, offset):
+def test_wrapped_sums_have_the_bits_of_the_plain_row(bias, offset):
     count, depth = 19, 2**14 + 5
     for x, kernel in itertools.product((-128, 127), repeat=2):
         arguments = pairs([bias], [HIGH - 4], range(-18, 1))

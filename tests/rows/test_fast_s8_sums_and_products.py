@@ -108,5 +108,5 @@ def test_products_of_all_pairs(zeros, limits):
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 15, 16, 17, 31, 33])
-def test_tails(count):
+def test_tails_have_the_bits_of_the_plain_row(count):
     hold("arm_elementwise_add_s8", sum_of((1, 2, 2), (1, 2, 3)), count=count)

@@ -71,7 +71,7 @@ def test_scales_wherever_the_lowest_number_stands(library):
         hold(f"tflm_{library}_auto_scale_s16", own)
 
 
-def test_features_and_windows():
+def test_features_and_windows_have_the_bits_of_the_plain_row():
     every = np.arange(-32768, 32768).astype(np.int16)
     hold("tflm_frontend_features_s8", {"length": every.size, "input": every})
     x, window = (np.array(v, np.int16) for v in zip(*itertools.product(ENDS, ENDS)))
@@ -80,7 +80,7 @@ def test_features_and_windows():
         hold("tflm_signal_window_s16", {**own, "input": x[None]})
 
 
-def test_energies():
+def test_energies_have_the_bits_of_the_plain_row():
     x = np.array([*itertools.product(ENDS, ENDS)], np.int16)
     for start, end in ((0, 64), (64, 64), *((5, end) for end in range(5, 22))):
         own = {"length": 64, "start_index": start, "end_index": end}
@@ -110,7 +110,7 @@ def words(count, seed):
 
 
 @pytest.mark.parametrize("what", ["subtraction", "noise_estimate"])
-def test_noise(what):
+def test_noise_reduction_has_the_bits_of_the_plain_row(what):
     x, noise = words(61, 3), words(61, 4)[::-1].copy()
     options = (
         *(("smoothing", 409), ("one_minus_smoothing", 15975), ("alternate_smoothing", -1)),
@@ -122,7 +122,7 @@ def test_noise(what):
         hold(f"tflm_signal_{what}_u32", own)
 
 
-def test_gains():
+def test_gains_of_every_shift_have_the_bits_of_the_plain_row():
     rng = np.random.default_rng(5)
     noise, x = (a.ravel() for a in np.meshgrid(words(300, 6), words(20, 7)))
     for shift, values in itertools.product((0, 6, 33, 63), (ENDS, np.arange(-900, 900))):
@@ -131,7 +131,7 @@ def test_gains():
         hold("tflm_signal_pcan_u32", {**own, "input": x, "noise_estimate": noise})
 
 
-def test_logarithms():
+def test_logarithms_have_the_bits_of_the_plain_row():
     edges = [2**k + step for k in range(32) for step in range(-3, 4) if 0 <= 2**k + step < 2**32]
     x = np.concatenate([np.arange(5000, dtype=np.uint32), words(5001, 8), np.uint32(edges)])
     for up, scale in itertools.product((0, 3, 31), (64, 1600, -1, 2**31 - 1)):
@@ -148,7 +148,7 @@ REALS = np.array(
 
 @pytest.mark.parametrize("source", [*INTEGERS, "f32", "b8"])
 @pytest.mark.parametrize("target", [*INTEGERS, "f32"])
-def test_casts(source, target):
+def test_casts_have_the_bits_of_the_plain_row(source, target):
     if source == "f32":
         x = np.concatenate([REALS, np.nextafter(REALS, np.float32(0)), -REALS])
     elif source == "b8":

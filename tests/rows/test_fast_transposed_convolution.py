@@ -52,7 +52,7 @@ def hold(arguments, devices):
 
 @pytest.mark.parametrize("h", AXES)
 @pytest.mark.parametrize("w", AXES)
-def test_phases(h, w):
+def test_every_phase_has_the_bits_of_the_plain_row(h, w):
     rng = np.random.default_rng(1)
     device = profile("scalar", "7.0.0")
     for (depth, out), offset in itertools.product(((1, 1), (3, 17), (20, 65)), (-127, 0, 128)):

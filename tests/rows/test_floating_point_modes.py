@@ -62,7 +62,7 @@ def variants():
 
 @pytest.mark.parametrize("variant", variants())
 @pytest.mark.parametrize("threads", [1, 2])
-def test_runs(variant, threads):
+def test_a_run_keeps_its_bits_when_the_host_rounds_up(variant, threads):
     graph = built()
     x = random_inputs(graph, 40)
     want = Session(graph, DEVICE, variant).run(x)
@@ -72,7 +72,7 @@ def test_runs(variant, threads):
         np.testing.assert_array_equal(got[name], values)
 
 
-def test_streams():
+def test_a_stream_keeps_its_bits_when_the_host_rounds_up():
     graph = built()
     x = random_inputs(graph, 3)
     want = Session(graph, DEVICE).run(x)["softmax"]
@@ -82,13 +82,13 @@ def test_streams():
     np.testing.assert_array_equal([each["softmax"] for each in got], want)
 
 
-def test_calls():
+def test_a_call_keeps_its_bits_when_the_host_rounds_up():
     with rounding_up():
         hold("arm_convolve_1x1_s8_fast", unclamped_call(0), ONE_OF_EACH)
 
 
 @pytest.mark.parametrize("name", ["tflm_logistic_s8", "tflm_tanh_s8"])
-def test_tables(name):
+def test_tables_keep_their_bits_when_the_host_rounds_up(name):
     x = np.arange(-128, 128).astype(np.int8)
     params = {**table_rows.CASES[name].params, "length": 256}
     want = list(table_rows.outputs(name, params, x))

@@ -57,7 +57,7 @@ def test_a_slice_has_the_elements_at_its_strides(type):
 
 @pytest.mark.oracle("tflm_concatenation_{type}")
 @pytest.mark.parametrize("type", DTYPES)
-def test_rows_are_joined(type):
+def test_concatenated_rows_equal_numpy(type):
     first, second = numbers(type, (3, 5)), numbers(type, (3, 4))[::-1].copy()
     got = getattr(cmsis, f"tflm_concatenation_{type}")(input1=first, input2=second)
     assert got.tobytes() == np.concatenate([first, second], 1).tobytes()

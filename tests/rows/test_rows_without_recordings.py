@@ -136,7 +136,7 @@ def reordered(values):
 
 @pytest.mark.oracle("arm_q7_to_q15_reordered_no_shift")
 @given(values=st.lists(Q7, max_size=19))
-def test_who_reorders(values):
+def test_only_some_cores_reorder_when_they_widen(values):
     x = np.array(values, np.int8)
     for profile, got in answers("arm_q7_to_q15_no_shift", pSrc=x, blockSize=len(x)):
         assert got == values, profile

@@ -175,7 +175,7 @@ def test_integers_of_32_bits_wrap(name):
 @pytest.mark.parametrize(
     "name", ["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"]
 )
-def test_comparisons(name, type):
+def test_comparisons_equal_numpy(name, type):
     a, b = pairs()
     if type != "f32":
         a, b = (np.nan_to_num(x, posinf=7, neginf=-7).clip(-1e9, 1e9) for x in (a, b))
@@ -187,7 +187,7 @@ def test_comparisons(name, type):
 @pytest.mark.oracle("tflm_cast_{source}_{target}")
 @pytest.mark.parametrize("target", TYPES[:5])
 @pytest.mark.parametrize("source", TYPES)
-def test_casts(source, target):
+def test_casts_equal_numpy(source, target):
     """Of float32 beyond 32 bits the nearest integer there is, and of that the low bits."""
     if source == "f32":
         x = np.concatenate(
@@ -206,7 +206,7 @@ def test_casts(source, target):
 
 @pytest.mark.oracle("tflm_quantize_f32_{type}")
 @pytest.mark.parametrize(("type", "zero"), [("s8", -5), ("s8", 127), ("s16", 0)])
-def test_quantized_real_numbers(type, zero):
+def test_quantized_floats_equal_numpy(type, zero):
     scale, limits = F(0.037), np.iinfo(DTYPES[type])
     x = np.concatenate([reals(500), np.arange(-300, 300) * scale / 2]).astype(F)
     steps = np.nan_to_num((x / scale).astype(float), posinf=1e30, neginf=-1e30)
@@ -273,7 +273,7 @@ def test_a_softmax_of_rows():
 
 @pytest.mark.oracle("tflm_batch_matmul_f32")
 @pytest.mark.parametrize(("adj_x", "adj_y"), [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_products_of_matrices(adj_x, adj_y):
+def test_products_of_matrices_equal_numpy(adj_x, adj_y):
     rng = np.random.default_rng(7)
     lhs, rhs = (rng.normal(size=shape).astype(F) for shape in ((2, 1, 3, 4), (1, 3, 4, 5)))
     want = np.zeros((2, 3, 3, 5), F)

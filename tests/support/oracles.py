@@ -43,7 +43,7 @@ def module_of(path):
 
 
 def oracles():
-    """Return function -> the tests that name it, such as "test_npu_kernels.py::test_pooling"."""
+    """Return function -> the tests that name it, such as "test_npu_kernels.py::test_x"."""
     found = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         if "mark.oracle(" not in path.read_text(encoding="utf-8"):

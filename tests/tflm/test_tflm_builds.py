@@ -48,7 +48,7 @@ def test_each_build_computes_what_was_recorded_of_it(name, kernels, tmp_path):
             assert recorded_tflite.differences(net, stored(name, kernels), **how) == {}
 
 
-def test_the_recordings_part():
+def test_the_recordings_of_two_builds_differ():
     for name in NAMES:
         one, other = (stored(name, kernels) for kernels in KERNELS)
         assert any((one[key] != other[key]).any() for key in one if "output_" in key), name

@@ -107,7 +107,7 @@ def test_reversing_axes_side_by_side(type, tmp_path):
 
 
 @pytest.mark.parametrize("type", ["INT8", "INT16", "INT32", "FLOAT32"])
-def test_padding(type, tmp_path):
+def test_padded_tensors_equal_numpy(type, tmp_path):
     cases = [((4,), [(1, 2)]), ((2, 3, 4), [(1, 0), (0, 2), (3, 1)])]
     if type != "INT8":
         cases.append(((2, 1, 3, 2, 3), [(1, 0), (0, 2), (1, 1), (2, 0), (1, 3)]))
@@ -188,7 +188,7 @@ def test_a_border_of_0_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("type", ["INT8", "FLOAT32"])
-def test_gathering(type, tmp_path):
+def test_gathered_elements_equal_numpy(type, tmp_path):
     x = numbers(type, (2, 3, 4, 5))
     for axis, batch, places in (
         (0, 0, [1, 0, 1]),
@@ -227,7 +227,7 @@ def looking_up(folder, type):
 
 
 @pytest.mark.parametrize("type", ["INT8", "FLOAT32"])
-def test_looking_up(type, tmp_path):
+def test_looked_up_rows_are_those_of_the_table(type, tmp_path):
     table, network = looking_up(tmp_path, type)
     (got,) = run(network, [np.array([[4, 0, 2, 0]], np.int32)])
     assert np.array_equal(got[0], table[[4, 0, 2, 0]])
@@ -237,7 +237,7 @@ def test_looking_up(type, tmp_path):
 
 @pytest.mark.parametrize("type", ["INT8", "FLOAT32"])
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
-def test_mirroring(mode, type, tmp_path):
+def test_mirrored_borders_equal_numpy(mode, type, tmp_path):
     for shape, borders in (((4, 5), [(1, 3), (4, 0)]), ((2, 4, 3), [(0, 0), (2, 1), (0, 0)])):
         x = numbers(type, shape)
         want = np.pad(x, borders, mode.lower())
@@ -275,7 +275,7 @@ def test_the_shape_of_an_input_is_a_tensor_as_others(tmp_path):
     assert run(load(net.bytes(), tmp_path), [x])[1].tolist() == [[1, 24]]
 
 
-def test_shapes_that_broadcast(tmp_path):
+def test_the_broadcast_shape_is_computed(tmp_path):
     net = File()
     x = net.input((4, 1, 5), 0.5, 0)
     sides, other = net.tensor((3,), "INT32"), net.tensor((2,), "INT32", data=[7, 1])
@@ -351,7 +351,7 @@ def summed(line, params):
 @pytest.mark.oracle("tflm_cumsum_s8", "tflm_cumsum_f32")
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
-def test_sums_so_far(exclusive, reverse):
+def test_cumulative_sums_equal_those_of_integers(exclusive, reverse):
     multiplier, shift = quantize_multiplier(2 * 0.05 / (2**20 * 0.4))
     params = {"exclusive": exclusive, "reverse": reverse, "input_zero_point": -128}
     params.update(output_zero_point=-4, input_multiplier=2**30, input_shift=0)

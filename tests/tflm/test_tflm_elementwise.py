@@ -213,7 +213,7 @@ def test_16_bit_extremes_are_those_of_numpy(kind):
 
 
 @pytest.mark.oracle("tflm_prelu_s16")
-def test_16_bit_slopes():
+def test_a_16_bit_slope_rounds_twice():
     """Of 0.37: a product rounded to halves of a step, and then to steps, halves away from zero."""
     x = np.arange(-32768, 32768, 7).astype(np.int16)
     factor, shift = scaling.quantize_multiplier(0.37)

@@ -61,7 +61,7 @@ def windows(draw):
     st.sampled_from(KINDS),
     st.integers(0, 2**32),
 )
-def test_convolution(p, kind, group, depth, each, how, seed):
+def test_convolutions_equal_the_oracle(p, kind, group, depth, each, how, seed):
     rng = np.random.default_rng(seed)
     p = {k: v for k, v in p.items() if k not in ("pad_s", "pad_e")}
     p |= {"group": group, "depth": depth, "out_c": group * each}
@@ -91,7 +91,7 @@ def test_convolution(p, kind, group, depth, each, how, seed):
     st.sampled_from(KINDS),
     st.integers(0, 2**32),
 )
-def test_pooling(p, kind, what, hw_aligned, step, how, seed):
+def test_pooling_equals_the_oracle(p, kind, what, hw_aligned, step, how, seed):
     rng = np.random.default_rng(seed)
     p = {k: v for k, v in p.items() if k != "pad_e"}
     step = step if what == "average" else 0
