@@ -10,7 +10,7 @@
 /* The source of each of the four values of a group: 0 1 2 3, or 0 2 1 3 as on the DSP path. */
 enum { IN_ORDER = 0x03020100, REORDERED = 0x03010200 };
 
-/* Load 16 values, or as many as `available` bytes allow. */
+/* Widen 16 values, or as many as `available` bytes allow, and add `more`. */
 QN_INLINE void widen_16(const char *in, int64_t available, __m128i from, __m256i more, char *out) {
     __m256i words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(load_16(in, available), from));
     store_32(out, 2 * available, _mm256_add_epi16(words, more));
@@ -29,7 +29,7 @@ static void widen(const char *in, int64_t count, int32_t order, int32_t offset, 
     }
 }
 
-/* Whole groups of four are reordered, the values after the last group are not. */
+/* Widen and reorder whole groups of four. The values after the last group stay in order. */
 static void widen_groups(const char *in, int64_t count, int32_t offset, char *out) {
     int64_t whole = count / 4 * 4;
     widen(in, whole, REORDERED, offset, out);

@@ -1,7 +1,7 @@
 /* Pooling as the DSP path computes it: first each row of in[0] in place, then the rows of out.
  *
  * The first pixel of a window always counts. If the window starts before the image, this is the
- * output's own pixel in a row, and row 0 in a column, as it should be. */
+ * output's own pixel in a row. In a column it is row 0, as it should be. */
 #include "../common/arm_dsp.h"
 #include "pool.h"
 

@@ -1,5 +1,5 @@
-/* Conversions of q7 vectors to q15 on the DSP path, four values at a time, for im2col columns and
- * for the vec_buffer of fully connected layers. */
+/* Conversions of q7 vectors to q15 on the DSP path, four values at a time: for im2col columns and
+ * the vec_buffer of fully connected layers. */
 #ifndef QN_Q_WIDEN_H
 #define QN_Q_WIDEN_H
 

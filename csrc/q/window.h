@@ -5,8 +5,8 @@
 
 #include "../common/contract.h"
 
-/* A window whose tap (0, 0) is at pixel (y, x), and the taps ky0 <= ky < ky1, kx0 <= kx < kx1 that
- * it reads. All other taps count as zero; an empty interval means no taps. */
+/* A window with its tap (0, 0) at pixel (y, x), and the taps that it reads: ky0 <= ky < ky1 and
+ * kx0 <= kx < kx1. All other taps count as zero; an empty interval means no taps. */
 typedef struct q_window {
     int32_t y, x;
     int32_t ky0, ky1, kx0, kx1;

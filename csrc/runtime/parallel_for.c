@@ -82,7 +82,7 @@ static void work_on_samples(void *of, int32_t who) {
 }
 
 /* Wait until the first `after` tasks are done. Return 0 if one of them failed. */
-static int is_ready(job *j, int64_t after, qn_watch *watch) {
+static int wait_for_tasks(job *j, int64_t after, qn_watch *watch) {
     for (int looks = 1; atomic_load_explicit(&j->count, memory_order_acquire) < (size_t)after;
          looks++) {
         if (has_failed(j)) {
@@ -103,7 +103,7 @@ static void try_task(job *j, int64_t index, qn_watch *watch) {
     atomic_int *begun = &j->begun[index];
     if (atomic_load_explicit(begun, memory_order_relaxed) ||
         atomic_exchange_explicit(begun, 1, memory_order_relaxed) ||
-        !is_ready(j, task->after, watch) || qn_watch_stops(watch)) {
+        !wait_for_tasks(j, task->after, watch) || qn_watch_stops(watch)) {
         return;
     }
     const int status = task->part ? qn_run_step(task->part, call->arenas[0])
