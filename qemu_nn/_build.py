@@ -45,7 +45,7 @@ def _compile_args() -> list[str]:
 
 
 def _link_args() -> list[str]:
-    """On Linux functions lie by name: what several instruction sets share lies side by side.
+    """Return linker options; on Linux functions are sorted by name.
 
     The compression of wheels looks back 32 KiB, and finds it there.
     """
@@ -57,7 +57,7 @@ def _link_args() -> list[str]:
 
 
 def _debug() -> bool:
-    """Do the CFLAGS of this build ask for debug information?"""
+    """True if the CFLAGS of this build ask for debug information."""
     return any(flag.startswith("-g") for flag in os.environ.get("CFLAGS", "").split())
 
 

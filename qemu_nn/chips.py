@@ -25,9 +25,9 @@ class Chip:
     block : int
         KiB of the largest stretch of it without a gap between addresses, where one arena can lie.
     source : str
-        The maker's document that describes the part.
+        The vendor's document that describes the part.
     held : str
-        Whose public description of the part flash and RAM were held against.
+        Whose public description of the part flash and RAM were compared with.
     """
 
     name: str
@@ -156,7 +156,7 @@ _ROWS = {
 #: Name -> chip.
 CHIPS = {row[0]: Chip(row[0], maker, *row[1:]) for maker, rows in _ROWS.items() for row in rows}
 
-#: In front of a part's name, what orders and parts lists add: ATSAMD21, AT91SAM3X8E, MIMXRT1062.
+#: Before a part's name, what orders and parts lists add: ATSAMD21, AT91SAM3X8E, MIMXRT1062.
 _PREFIXES = ("", "at", "at91", "m")
 
 

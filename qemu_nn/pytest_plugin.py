@@ -1,4 +1,4 @@
-"""A plugin of pytest for repositories of firmware: goldens of a model, and dumps held against them.
+"""A pytest plugin for firmware repositories: goldens of a model, compared with dumps.
 
 It is active wherever the package is installed, and imports the rest of it with the first use;
 `-p no:qemu_nn` leaves it out.

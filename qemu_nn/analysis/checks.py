@@ -118,7 +118,7 @@ class Checks:
         Returns
         -------
         str
-            A line for each file, behind one with the names of the columns.
+            A line for each file, after one with the names of the columns.
         """
         return self.table().csv()
 

@@ -119,7 +119,7 @@ class Comparison:
     strange : tuple of Path
         Files in the dump folder that belong to no golden.
     nodes : bool
-        Whether these are nodes of a program, held against the device's values, and no dumps.
+        Whether these are nodes of a program, compared with the device's values, and no dumps.
     """
 
     findings: tuple[Finding, ...]

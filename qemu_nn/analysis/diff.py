@@ -105,7 +105,7 @@ class Diff:
         Returns
         -------
         str
-            A line for each change, behind one with the names of the columns.
+            A line for each change, after one with the names of the columns.
         """
         return self.table().csv()
 

@@ -64,7 +64,7 @@ class Estimate:
         Returns
         -------
         str
-            A line for each layer, behind one with the names of the columns.
+            A line for each layer, after one with the names of the columns.
         """
         return self.layers.csv()
 

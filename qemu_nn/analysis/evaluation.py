@@ -49,7 +49,7 @@ class Evaluation:
     confusion : ndarray of int, shape (classes, classes), or None
         Samples by label and class that the network chooses.
     profiles : tuple of (str, mapping of str to float)
-        Other profiles and their figures, beside the one above: "identical" is the share of samples
+        Other profiles and their figures, next to the one above: "identical" is the share of samples
         whose outputs are the same, to the bit.
     errors : ndarray of float, shape (samples,), or None
         Of an autoencoder: the mean square of the differences of every sample, in order.
@@ -210,7 +210,7 @@ class Evaluation:
 
 
 def part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
-    """Return the figures of one part by name; top: which of the top-k accuracies beside the
+    """Return the figures of one part by name; top: which of the top-k accuracies next to the
     first.
     """
     if isinstance(part, Classified):

@@ -87,7 +87,7 @@ class Fit:
         Returns
         -------
         str
-            A line for each memory, behind one with the names of the columns.
+            A line for each memory, after one with the names of the columns.
         """
         return self.table.csv()
 

@@ -33,7 +33,7 @@ class LayerFigures:
     device, None for the input. low, high: range of the real values.
 
     saturated: of `elements`, those whose exact value left the format; lost: those of them that
-    left it by more than a step, and that no activation behind the layer would have cut off.
+    left it by more than a step, and that no activation after the layer would have cut off.
     sums: least and largest accumulator. whole: errors accumulate through the network; single: the
     layer alone, on the real inputs rounded into its format. crowded: share of the values that
     are not 0 within an eighth of the largest. dead: of `channels`, those that are 0 always.
@@ -82,7 +82,7 @@ class LayerFigures:
 class WeightFigures:
     """Weights or bias of a layer. saturated of `elements` lie more than a step outside of the
     format; lost became zero, though they are large enough to matter; bits: that the largest
-    integer needs. channels: the largest magnitude of each output channel, real numbers.
+    integer needs. channels: the largest magnitude of each output channel, floats.
     """
 
     layer: str

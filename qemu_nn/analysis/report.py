@@ -64,7 +64,7 @@ class Report:
         The files of the network and of the data, where they were files.
     reference : str
         What was compared with: "float", or "dequantized" where a network of integers alone was
-        compared with the real numbers that these stand for.
+        compared with the floats that these stand for.
     """
 
     network: str
@@ -153,7 +153,7 @@ class Report:
         Returns
         -------
         str
-            A line for each layer, behind one with the names of the columns.
+            A line for each layer, after one with the names of the columns.
         """
         return self.table().csv()
 

@@ -177,7 +177,7 @@ class Validation:
         Returns
         -------
         Table
-            Verdict, elements, and what the device counted beside the estimate, where there is any.
+            Verdict, elements, and what the device counted next to the estimate, where there is any.
         """
         timed = any(layer.counted is not None for layer in self.layers)
         rows = tuple(_row(layer) for layer in self.layers)

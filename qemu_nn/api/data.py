@@ -46,7 +46,7 @@ class Reading:
     layout: of images, where their shape does not tell. labels: as read_labels() takes them; they
     count more than those of the data. preprocessing: what raw samples become, instead of what the
     network has. front_end: the chain that makes features of WAV files, or its chain.json.
-    selection: which samples. any_labels: labels may be real numbers, and of any shape.
+    selection: which samples. any_labels: labels may be floats, and of any shape.
     """
 
     layout: Optional[str] = None
@@ -96,7 +96,7 @@ def batches(
     """Return batches of real samples for a network that takes `shape`, in `layout` if they are
     images.
 
-    source: a .npy file, or a .npz with x and perhaps y; a folder of .npy files, one behind the
+    source: a .npy file, or a .npz with x and perhaps y; a folder of .npy files, one after the
     other; images, as a folder whose sub-folders, if any, are the classes, or as a table of files
     and labels; WAV files alike, where there is a front end; an array, also of Zarr or Dask, or a
     pair (x, y); or any iterable of arrays [n, *shape] or of pairs. Files are read as they are used,

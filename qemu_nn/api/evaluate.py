@@ -92,7 +92,7 @@ def evaluate(
         Other devices to compare with: targets, also as "m3,m55", profiles, or "all".
     reference : bool, FloatNetwork, NumpyLayers, str or Path, default True
         Compare with the network's float reference, with none (which is faster), or with this one.
-        A .tflite file is compared with the real numbers that its weights stand for.
+        A .tflite file is compared with the floats that its weights stand for.
     preprocessing : Preprocessing, optional
         What is done to raw samples, instead of what the network's file says.
     front_end : Chain or str or Path, optional

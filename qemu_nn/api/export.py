@@ -57,7 +57,7 @@ def export(
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
     x : ndarray of the input's integers, shape (N, *input shape), or data, optional
         Inputs of the self-test; of a recurrent network (N, T, *input shape). Or samples as
-        docs/data.md lists them, of real numbers, too. Default: two random inputs, always the same.
+        docs/data.md lists them, of floats, too. Default: two random inputs, always the same.
     one_header : bool, default False
         Write layers.h, too, which has everything as plain macros.
     force : bool, default False
@@ -93,7 +93,7 @@ def export(
     ------
     Error
         The device could not run the network, the inputs do not fit, jinja2 is missing, or the
-        folder holds something else or cannot be written; then nothing is left behind.
+        folder holds something else or cannot be written; then nothing is left after.
 
     Examples
     --------

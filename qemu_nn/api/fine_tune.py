@@ -70,7 +70,7 @@ def fine_tune(
     learn_formats : bool, default True
         Train the steps of weights and tensors, too, but that of the input.
     loss_fn : callable, optional
-        (outputs, targets) -> scalar torch tensor. Outputs: the real scores in front of a softmax,
+        (outputs, targets) -> scalar torch tensor. Outputs: the real scores before a softmax,
         (N, *output shape), or a dict of them by name; targets: labels, or without them the scores
         of the float network. Default: cross entropy, and without labels the squared error relative
         to the float scores.

@@ -122,7 +122,7 @@ def golden(
     ------
     Error
         The device could not run the network, the input or state does not fit, or the folder holds
-        something else or cannot be written; then nothing is left behind.
+        something else or cannot be written; then nothing is left after.
     """
     from .data import Reading, coded
 

@@ -168,7 +168,7 @@ class Network:
         ----------
         x : array_like
             A sample or a batch: an array, a torch tensor, lists, or what has `__array__` or DLPack;
-            of several inputs a list of these, or a dictionary by their names. Real numbers, or
+            of several inputs a list of these, or a dictionary by their names. Floats, or
             pixels, are what the float network takes, or what the network's preprocessing makes
             that of. Integers of the input's own type, as run() takes them, are codes already,
             unless a preprocessing may have raw samples of this type. Of a recurrent network
@@ -342,7 +342,7 @@ class FloatNetwork:
 
         Parameters
         ----------
-        x : ndarray of real numbers, shape (N, *input shape)
+        x : ndarray of floats, shape (N, *input shape)
             A batch, in the layout of the file.
         trace : bool, default False
             Return every tensor, not the outputs only.
@@ -435,7 +435,7 @@ def load(
 
     Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .onnx with
     quantized tensors, and network.json (or its folder), which describes firmware.
-    Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, and .prototxt with `weights` beside it.
+    Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, and .prototxt with `weights` next to it.
 
     Parameters
     ----------

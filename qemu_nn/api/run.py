@@ -79,7 +79,7 @@ def run(
     trace : bool, default False
         Compute the output of every layer, not of the network only.
     real : bool, default False
-        Give the real numbers that outputs stand for, as Network.predict() does.
+        Give the floats that outputs stand for, as Network.predict() does.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape does not tell.
     preprocessing : Preprocessing, optional
@@ -110,7 +110,7 @@ def run(
     ------
     Error
         The data do not fit the network, the device could not run it, or the output cannot be
-        written; then no file is left behind.
+        written; then no file is left after.
 
     Examples
     --------

@@ -34,7 +34,7 @@ _MOST = 60.0
 
 
 class TrainableLayer(nn.Module):
-    """`weight` and `bias` in real numbers, and `octaves`: by how much the steps of the weights
+    """`weight` and `bias` in floats, and `octaves`: by how much the steps of the weights
     have grown, as binary logarithms."""
 
     def __init__(self, node: FloatNode, own: Layer, grid: Grid, octaves: tuple[int, ...]) -> None:
@@ -105,7 +105,7 @@ class TrainableNetwork(nn.Module):
     inputs : str
         The tensor that forward() takes: the device's input.
     outputs : tuple of str
-        The tensors that it returns: those in front of a softmax at the end.
+        The tensors that it returns: those before a softmax at the end.
     """
 
     def __init__(self, network: Network, found: Recovered, learn_formats: bool = True) -> None:
@@ -236,12 +236,12 @@ class TrainableNetwork(nn.Module):
         Parameters
         ----------
         x : floating-point torch.Tensor, shape (N, *shape of the device's input)
-            Real numbers, channels last; they are rounded into the format of the input.
+            Floats, channels last; they are rounded into the format of the input.
 
         Returns
         -------
         torch.Tensor, or dict of str to torch.Tensor
-            The real numbers that the device's integers stand for, in front of a softmax at the end;
+            The floats that the device's integers stand for, before a softmax at the end;
             several outputs by name.
 
         Raises
@@ -260,7 +260,7 @@ class TrainableNetwork(nn.Module):
         Parameters
         ----------
         x : floating-point torch.Tensor, shape (N, *shape of the device's input)
-            Real numbers, as forward() takes them.
+            Floats, as forward() takes them.
 
         Returns
         -------

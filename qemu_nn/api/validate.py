@@ -73,7 +73,7 @@ def validate(
         A quantized network, or its file.
     data : ndarray of the input's integers, shape (N, *input shape), or data, optional
         Inputs; of a recurrent network (N, T, *input shape). Or samples as docs/data.md lists
-        them, of real numbers, too. Default: four random inputs, always the same.
+        them, of floats, too. Default: four random inputs, always the same.
     on : str, default "qemu:m4"
         Where the device is. "qemu:BOARD" exports the network, builds it and runs it on an emulated
         board of firmware.boards.BOARDS; "serial:PORT@BAUD", "tcp:HOST:PORT" and
@@ -110,7 +110,7 @@ def validate(
     -------
     Validation
         Verdict, layers with their first differences and likely causes, and what the device
-        counted beside the estimate; print it to read it.
+        counted next to the estimate; print it to read it.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Times, measured: networks of published geometry, rows of the kernel table, peers beside us."""
+"""Benchmarks: networks of published geometry, kernel rows, and peer runtimes."""

@@ -1,4 +1,4 @@
-"""What became slower between two runs of the benchmarks, beyond the noise of both."""
+"""Slowdowns between two benchmark runs, beyond the noise of both."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..kernels.table import ROWS
 from .contest import OURS, PLAIN
 from .peers import PEERS
 
-#: What two runs of the same code differ by, though turns of neither did: where memory lies, say.
+#: Difference between two runs of equal code, for example by memory addresses.
 FLOOR = 0.10
 
-#: What is timed in the same turns, best first: a ratio to it is what two runs have in common.
+#: References timed in alternation, best first: ratios to them compare across runs.
 _YARDSTICKS = (PLAIN, *PEERS)
 
 _COLUMNS = ("what", "yardstick", "before_us", "now_us", "change_percent", "noise_percent")
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass
 class Measured:
-    """A network or a row, and what was timed beside it."""
+    """A network or a row, and its references."""
 
     ours: Optional[Figure] = None
     beside: dict[str, Figure] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run has measured, by name; and on which host.
+    """Measurements of a run, by name, and its host.
 
     networks: their names, with batches and threads, as far as the file has them. where: the file.
     """

@@ -23,7 +23,7 @@ from .stopwatch import REST, TURNS, race
 
 OURS = "qemu_nn"
 
-#: What the plain rows of a network are called beside other runtimes.
+#: Name of the plain rows in comparisons with other runtimes.
 PLAIN = "plain rows"
 
 _COLUMNS = (
@@ -48,7 +48,7 @@ def contest(
     plain: time the rows that define the bits, too, on single samples of networks with one input.
     times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
     one that is missing or cannot compute a network is named in the notes, which are returned
-    beside the table. Raises Error where the device cannot run a network or no layer has the
+    next to the table. Raises Error where the device cannot run a network or no layer has the
     variant.
     """
     rows: list[tuple[Cell, ...]] = []

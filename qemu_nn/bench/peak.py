@@ -1,4 +1,4 @@
-"""How many multiply-accumulates this host can do with an instruction set at most."""
+"""Peak multiply-accumulates of this host, by instruction set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Peak:
         return int(lib.qn_peak(self.feature, self.bits, 1)) * _ROUNDS
 
     def run(self) -> None:
-        """Do them."""
+        """Run the multiply-accumulates."""
         lib.qn_peak(self.feature, self.bits, _ROUNDS)
 
 

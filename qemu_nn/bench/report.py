@@ -1,4 +1,4 @@
-"""What was measured, for a terminal, for a program and as a picture."""
+"""Reports of benchmarks: text, JSON and a chart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..io.processor import processor
 from ..kernels.table import FEATURES, cpu_features
 from .peers import peer_versions
 
-#: Endings of pictures that can be written.
+#: Suffixes of image files that can be written.
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -48,7 +48,7 @@ class Report:
 
 
 def host(version: str) -> dict[str, Cell]:
-    """This machine, its instruction sets as far as they are used, versions of all, and the date."""
+    """Return this machine, its instruction sets in use, all versions, and the date."""
     features = [name for name, feature in FEATURES.items() if cpu_features() & feature]
     return {
         "qemu_nn": version,
@@ -67,7 +67,7 @@ def spell_host(facts: Mapping[str, Cell]) -> str:
 
 
 def check_picture(path: Path) -> None:
-    """Before any work: can a picture be drawn there? Raises Error with what is missing."""
+    """Raise Error, before any work, if a chart cannot be written."""
     if path.suffix not in PICTURES:
         raise Error(f"the picture {path} must end in {', '.join(PICTURES)}")
     check_place(path)
@@ -75,7 +75,7 @@ def check_picture(path: Path) -> None:
 
 
 def draw(report: Report, path: Path) -> None:
-    """A bar for each row of each table: microseconds with the quartiles, on a logarithmic axis."""
+    """Draw a bar for each row of each table: microseconds with quartiles, on a log axis."""
     from matplotlib.figure import Figure
 
     lengths = [max(1, len(table.rows)) for table in report.tables.values()]
@@ -90,7 +90,7 @@ def draw(report: Report, path: Path) -> None:
 
 
 def _bars(chart: Any, name: str, records: list[dict[str, Any]]) -> None:
-    """One table; bars of the same runtime, or of the same variant, have one colour."""
+    """Draw one table; bars of one runtime, or of one variant, have one colour."""
     median = "median_us" if name == "networks" else "us"
     labels, colours = [], []
     for record in records:

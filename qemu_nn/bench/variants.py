@@ -60,7 +60,7 @@ def network_variants(
 
 @dataclass(frozen=True)
 class _Traced:
-    """What each layer computes for each input under a profile; sessions: those there are already,
+    """Output of each layer for each input under a profile; sessions: those there are already,
     which stay here."""
 
     graph: Graph
@@ -124,7 +124,7 @@ def function_variants(
 
 @dataclass(frozen=True)
 class _Called:
-    """What random calls of functions compute under a profile."""
+    """Outputs of random calls under a profile."""
 
     names: tuple[str, ...]
     calls: int

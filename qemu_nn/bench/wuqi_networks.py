@@ -18,17 +18,17 @@ Size = tuple[int, ...]
 
 
 def lenet5_npu() -> Graph:
-    """`lenet5` on the NPU at 8 bits."""
+    """Return `lenet5` for the NPU at 8 bits."""
     return _on_the_npu(lenet5())
 
 
 def mobilenet_025_96_npu() -> Graph:
-    """`mobilenet_025_96` on the NPU at 8 bits."""
+    """Return `mobilenet_025_96` for the NPU at 8 bits."""
     return _on_the_npu(mobilenet_025_96())
 
 
 def mobilenet_100_224_npu() -> Graph:
-    """`mobilenet_100_224` on the NPU at 8 bits, as far as its rectifiers go."""
+    """Return `mobilenet_100_224` for the NPU at 8 bits, up to its rectifiers."""
     return _on_the_npu(mobilenet_100_224())
 
 

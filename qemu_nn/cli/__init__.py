@@ -1,1 +1,1 @@
-"""The command line: a module for each verb."""
+"""The command line: a module for each command."""

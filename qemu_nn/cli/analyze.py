@@ -1,4 +1,4 @@
-"""The verb analyze: what quantization cost, and where."""
+"""The command analyze: quantization errors by layer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def analyze(
     """Report what quantization cost MODEL, layer by layer.
 
     A file that quantize wrote is compared with its float network. Another affine network, such as
-    a .tflite file, is compared with the real numbers that its integers stand for; its data may be
+    a .tflite file, is compared with the floats that its integers stand for; its data may be
     integers, too. Every layer is compared as part of the network and alone.
     """
     check_page(html)

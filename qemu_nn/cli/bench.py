@@ -1,4 +1,4 @@
-"""The verbs that measure and compare: bench, variants."""
+"""The commands that measure and compare: bench, variants."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def bench(
     variant: Optional[str],
     **names: str,
 ) -> None:
-    """Time networks, and LiteRT and ONNX Runtime beside them.
+    """Time networks, and LiteRT and ONNX Runtime next to them.
 
     NETWORK is the name of a network that comes with the package; without any argument all of them
     are timed. --rows times the rows of the kernel table, and the networks that are named. --against
@@ -128,7 +128,7 @@ def bench(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is timed: networks with the sizes of batches and threads; rows."""
+    """Benchmarks to run: networks with sizes of batches and threads; rows."""
 
     graphs: list[Graph]
     batches: tuple[int, ...]

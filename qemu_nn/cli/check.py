@@ -1,4 +1,4 @@
-"""The verb check: which networks a device runs, and why not."""
+"""The command check: the networks that a device can run, and reasons against the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that say which data a verb reads, and how."""
+"""Options for the data of a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import PATH
 #: Parts of a preprocessing that have an option each.
 _PARTS = ("size", "crop", "scale", "mean", "std")
 
-#: What data may be.
+#: Forms of data.
 _DATA = (
     "a .npy or .npz file; a folder of .npy files, or of images, with a folder for each class; a "
     "table of files and labels; with --front-end such of WAV files."
@@ -56,7 +56,7 @@ def data(what: str) -> Callable[[Any], Any]:
 
 
 def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options of every verb that takes data; the verb hands them to prepared()."""
+    """Return the options of every command that takes data; the command hands them to prepared()."""
     layouts = click.Choice(["NHWC", "NCHW"])
     for name, kind, metavar, text in (
         ("--seed", click.IntRange(0), "N", "Which random order."),
@@ -79,7 +79,7 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prepared(network: object, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of reading() as keywords of the API, among others that a verb has.
+    """Return the options of reading() as keywords of the API, among others that a command has.
 
     Parts of a preprocessing that are not given are those that the network has.
     """

@@ -1,4 +1,4 @@
-"""The verb diff: what two networks differ in."""
+"""The command diff: differences between two networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb evaluate: how well a network does on data."""
+"""The command evaluate: accuracy of a network on data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb that writes networks for the device: export."""
+"""The command that writes networks for the device: export."""
 
 from __future__ import annotations
 

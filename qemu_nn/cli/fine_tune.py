@@ -1,4 +1,4 @@
-"""The verb that trains quantized networks."""
+"""The command that trains quantized networks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
     check_ending(output)
     files.check_place(output)
     network = load_quantized(model)
-    if output.suffix == ".tflite":  # refused before it is trained, not behind
+    if output.suffix == ".tflite":  # refused before it is trained, not after
         as_tflite(network.graph, output, network.preprocessing)
     tuned = training.fine_tune(network, data, progress=progress, **how)
     tuned.save(output)

@@ -1,4 +1,4 @@
-"""The verbs of outputs that firmware is tested against: golden, compare."""
+"""The commands of outputs that firmware is tested against: golden, compare."""
 
 from __future__ import annotations
 

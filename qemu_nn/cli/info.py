@@ -1,4 +1,4 @@
-"""The verb that prints a network: info."""
+"""The command that prints a network: info."""
 
 from __future__ import annotations
 

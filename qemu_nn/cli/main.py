@@ -1,4 +1,4 @@
-"""The command line: a short function for each verb, which calls the package's API."""
+"""The command line: a short function for each command, which calls the package's API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .spelling import spelled
 
 FAULT, INTERRUPTED = 2, 130
 
-#: Verb -> its module, which is loaded when somebody asks for the verb: all take a second.
+#: Command -> its module, imported on first use: all modules take a second.
 VERBS = {
     "demo": "demo",
     "info": "info",
@@ -51,15 +51,15 @@ class _Fault(click.ClickException):
 
 
 class _Verbs(click.Group):
-    """A group that loads the verb it is asked for, which reports a fault of the input in a
+    """A group that loads the command it is asked for, which reports a fault of the input in a
     sentence, not with a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all verbs."""
+        """Return the names of all commands."""
         return sorted(VERBS)
 
     def get_command(self, ctx: click.Context, name: str) -> Optional[click.Command]:
-        """Return the verb of a name; None if there is none."""
+        """Return the command of a name; None if there is none."""
         if name not in VERBS:
             return None
         module = importlib.import_module(f".{VERBS[name]}", __package__)
@@ -67,7 +67,7 @@ class _Verbs(click.Group):
         return next(verb for verb in verbs if verb.name == name)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb that the arguments name."""
+        """Run the command that the arguments name."""
         try:
             with messages(ctx):
                 return super().invoke(ctx)

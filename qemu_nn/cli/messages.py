@@ -1,4 +1,4 @@
-"""What the package tells beside its results, as lines on stderr: warnings, and looks at inputs."""
+"""Messages on stderr: warnings, and checks of inputs."""
 
 from __future__ import annotations
 

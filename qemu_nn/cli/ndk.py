@@ -1,4 +1,4 @@
-"""The verbs of the NPU's kit: qemu-nn ndk quantize, run, analyze, compare, pack, check."""
+"""The commands of the NPU's kit: qemu-nn ndk quantize, run, analyze, compare, pack, check."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from .options import PATH, say, source
 def ndk() -> None:
     """Quantize, run and pack networks for the WuQi NPU.
 
-    The verbs do what the NPU's kit does. NET is a .prototxt file with an .npz file of the same
-    name beside it; quantize writes both.
+    The commands do what the NPU's kit does. NET is a .prototxt file with an .npz file of the same
+    name next to it; quantize writes both.
     """
 
 

@@ -1,4 +1,4 @@
-"""The verbs that run networks of the NPU's kit: qemu-nn ndk run, analyze, compare."""
+"""The commands that run networks of the NPU's kit: qemu-nn ndk run, analyze, compare."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def evaluate(
     form: Optional[str],
     **how: Any,
 ) -> None:
-    """Say how well NET does on data, beside its float network."""
+    """Measure the accuracy of NET on data, and of its float network."""
     layers, numbers = read(net, params)
     width = width_of(numbers, bits)
     fixed, real = (

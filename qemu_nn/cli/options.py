@@ -1,4 +1,4 @@
-"""Options that several verbs of the command line share."""
+"""Options that several commands of the command line share."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def progress(turns: Iterable) -> Iterable:
 
 
 def check_page(path: Optional[Path]) -> None:
-    """Before any work: Error for an HTML page that could not be written at the end of it."""
+    """Raise Error, before any work, if the HTML page cannot be written."""
     if path is not None:
         files.check_place(path)
         templates()

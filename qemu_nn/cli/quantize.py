@@ -1,4 +1,4 @@
-"""The verbs of float networks: import and quantize."""
+"""The commands of float networks: import and quantize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb report: the data sheet of a network on a device."""
+"""The command report: the data sheet of a network on a device."""
 
 from __future__ import annotations
 

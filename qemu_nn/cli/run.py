@@ -1,4 +1,4 @@
-"""The verb run: what a network computes of data."""
+"""The command run: outputs of a network on data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb of C applications that run packed networks: sdk."""
+"""The command of C applications that run packed networks: sdk."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-#: What Python calls otherwise than the command line.
+#: Names that differ between Python and the command line.
 _OPTIONS = {
     "x": "--input",
     "input": "--input-tensor",
@@ -30,7 +30,7 @@ def spelled(text: str, ctx: click.Context) -> str:
     """Return a sentence with `--option value` for each keyword argument: `layout=` becomes
     `--layout`, `force=True` `--force`.
 
-    Only keywords that a verb below `ctx` has as an option are changed, outside of longer words.
+    Only keywords that a command below `ctx` has as an option are changed, outside of longer words.
     """
     for phrase, here in _PHRASES.items():
         text = text.replace(phrase, here)
@@ -53,7 +53,7 @@ def _format(found: re.Match[str]) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
-    """Yield the keyword and the option of every verb: search_range, --search-range."""
+    """Yield the keyword and the option of every command: search_range, --search-range."""
     if isinstance(command, click.Group):
         ctx = click.Context(command)
         for name in command.list_commands(ctx):

@@ -1,4 +1,4 @@
-"""The verbs that list what there is: chips, kernels."""
+"""The commands that list what there is: chips, kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def chips(form: Optional[str]) -> None:
     """List the chips that --target and --fit know.
 
     Each has its core, flash, RAM and the largest block of RAM in KiB, of the largest variant of its
-    name; source is the maker's document, held whose public description was compared. Flash is 0
+    name; source is the vendor's document, held whose public description was compared. Flash is 0
     where programs lie outside of the chip.
     """
     say(getattr(chip_table(), form or "text")())

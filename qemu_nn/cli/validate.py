@@ -1,4 +1,4 @@
-"""The verb that holds a device against the emulator: validate."""
+"""The command validate: comparison of a device with the emulator."""
 
 from __future__ import annotations
 

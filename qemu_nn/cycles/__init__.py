@@ -1,1 +1,1 @@
-"""How many instructions and cycles calls of CMSIS-NN take on a device."""
+"""Instructions and cycles of CMSIS-NN calls on a device."""

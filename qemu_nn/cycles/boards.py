@@ -19,7 +19,7 @@ class Board:
     Attributes
     ----------
     name : str
-        What its maker calls it, in small letters.
+        The vendor's name, in lower case.
     chip : str
         A chip of chips.CHIPS.
     clock : float
@@ -37,7 +37,7 @@ class Board:
         switched off, 25 degrees: the least and the most, as prefetch and cache are set. Regulators
         of these chips are linear, so that the voltage hardly changes them.
     measured : str
-        Where its maker says that, and at which voltage if not at SUPPLY.
+        The vendor's source, and the voltage if not SUPPLY.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How often the loops of a call run: the closed forms that instruction counts are sums of."""
+"""Iteration counts of the loops of a call, the terms of instruction counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Params = Mapping[str, int]
 
 
 class Counts(dict[str, float]):
-    """How often each part of a call runs, by the part's name.
+    """Return the executions of each part of a call, by name.
 
     data: of a function whose path depends on its input, what the input is: "random" (uniform over
     the type), or what makes the call shortest or longest.

@@ -23,7 +23,7 @@ def window(p: Params) -> tuple[int, int, int, int]:
 
 
 def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
-    """Every output for itself: bounds, valid rows, valid taps."""
+    """Count every output by itself: bounds, valid rows, valid taps."""
     pixels, rows, valid, _ = window(p)
     c.add("lines", p["batches"] * p["output_h"])
     c.add("pixels", pixels)
@@ -89,7 +89,7 @@ def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
 
 
 def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
-    """A block of channels with Helium: four pixels at a time, four channels at a time."""
+    """Count a block of channels with Helium: four pixels at a time, four channels at a time."""
     pixels, _, _, kernel = window(p)
     down, across = axes(p)
     c.add("channel blocks", 1)
@@ -146,7 +146,7 @@ def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def _as_convolution(c: Counts, p: Params, path: str) -> None:
-    """One input channel with Helium: weights are transposed, then arm_convolve_wrapper_s8."""
+    """Count one input channel with Helium: weights are transposed, then arm_convolve_wrapper_s8."""
     channels, kernel = p["ch_mult"], p["filter_h"] * p["filter_w"]
     c.add("transposed", 1)
     c.loop("transposed rows", kernel, channels)

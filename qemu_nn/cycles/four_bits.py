@@ -121,7 +121,7 @@ def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
 
 
 def _convolve_any_s4(c: Counts, p: Params, path: str) -> None:
-    """What arm_convolve_wrapper_s4 calls for kernels of several rows."""
+    """Count arm_convolve_wrapper_s4's call for kernels of several rows."""
     if path == "mve" and p["filter_h"] * p["filter_w"] * p["input_c"] % 2 == 0:
         convolve_even_s4(c, p, path)
     else:

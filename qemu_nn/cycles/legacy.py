@@ -16,7 +16,7 @@ def _axis(p: Params, axis: str) -> Axis:
 
 
 def _plain(c: Counts, p: Params, channels: int, inner: int) -> None:
-    """The loops of cores without the DSP extension: every output for itself."""
+    """Count the loops of cores without the DSP extension: every output for itself."""
     down, across = _axis(p, "y"), _axis(p, "x")
     above, inside, below = down.sides()
     left, middle, right = across.sides()

@@ -22,7 +22,7 @@ class Axis:
 
     def at(self, out: int, tap: int) -> int:
         """Return where a position of the window lies in the input; below 0, or size and more:
-        beside.
+        next to.
         """
         return out * self.stride - self.pad + tap * self.dilation
 
@@ -34,7 +34,7 @@ class Axis:
         ]
 
     def sides(self) -> tuple[int, int, int]:
-        """Return positions of the window before, inside of and behind the input, of all outputs."""
+        """Return positions of the window before, inside of and after the input, of all outputs."""
         every = [self.at(out, tap) for out in range(self.out) for tap in range(self.kernel)]
         before, behind = sum(at < 0 for at in every), sum(at >= self.size for at in every)
         return before, len(every) - before - behind, behind
@@ -57,10 +57,10 @@ def taps(p: Params) -> tuple[list[int], list[int]]:
 def walked(
     c: Counts, times: int, down: Axis, across: Axis, prefix: str = "", unasked: int = 0
 ) -> tuple[int, int]:
-    """Count what walks over all patches, and the taps beside the input by what finds them so.
+    """Count the loop over all patches, and the taps outside of the input.
 
     prefix: what the names of lines and pixels begin with. unasked: pixels whose taps are not asked
-    whether they lie in the input. Returns how many taps lie in it and beside it.
+    whether they lie in the input. Returns how many taps lie in it and next to it.
     """
     above, rows, below = down.sides()
     left, columns, right = across.sides()
@@ -80,7 +80,7 @@ def walked(
 
 
 def vectors(c: Counts, taps_of: tuple[int, int], length: int) -> None:
-    """Count Helium's copies for taps in the input and beside it, of `length` bytes each."""
+    """Count Helium's copies for taps in the input and next to it, of `length` bytes each."""
     for name, times in zip(("copy", "pad"), taps_of):
         c.vectors(name, times, length, 16)
 
@@ -124,7 +124,7 @@ def copied(
 
 
 def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[int, int, bool]]]:
-    """For each tap: (address modulo 4, column of the lot, inside) -> how many outputs."""
+    """Return, for each tap, (address modulo 4, column of the lot, inside) -> outputs."""
     return [
         Counter(
             (axis.at(out, tap) * step % 4, out * turn % lot, 0 <= axis.at(out, tap) < axis.size)
@@ -139,7 +139,7 @@ def _places(
     columns: Counter[tuple[int, int, bool]],
     targets: list[int],
 ) -> Counter[tuple[int, int, bool]]:
-    """(Addresses modulo 4 that a tap is read from and copied to, inside) -> how many outputs."""
+    """Return (addresses modulo 4 of a tap's source and target, inside) -> outputs."""
     found: Counter[tuple[int, int, bool]] = Counter()
     for (down, high, valid), times in rows.items():
         for (across, wide, also), more in columns.items():

@@ -1,4 +1,4 @@
-"""Which functions instruction counts are known of, and how often the parts of each run."""
+"""Functions with instruction counts, and the executions of their parts."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ _GROUPS = {
     "softmax": r"arm_softmax_[su]8",
 }
 
-#: What the parts of convolutions, depthwise ones and transposed ones begin with in their group.
+#: Prefixes of the parts of convolutions, depthwise and transposed ones.
 _FAMILIES = {
     r"arm_convolve_.*s8(_fast)?": "convolve",
     r"arm_depthwise_conv_.*s8(_opt)?": "depthwise",

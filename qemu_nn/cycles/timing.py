@@ -1,4 +1,4 @@
-"""From instructions to cycles: the timings of cores, and what they were held against."""
+"""From instructions to cycles: the timings of cores, and what they were compared with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 #: Least, usual and most.
 Range = tuple[float, float, float]
 
-#: What is said of cycles that no public figure was there to hold against.
+#: Note on cycles that no public figure confirms.
 NOT_VALIDATED = "instructions are estimated from counts; cycles are not validated on this core"
 
 
@@ -17,7 +17,7 @@ class Timing:
     """Cycles that a core takes for instructions.
 
     rate: cycles of an instruction. extra: by class of instructions, what one takes beyond that.
-    source: where that is from. proven: what cycles were held against, "" if there is nothing.
+    source: where that is from. proven: what cycles were compared with, "" if there is nothing.
     """
 
     source: str
@@ -26,7 +26,7 @@ class Timing:
     proven: str = ""
 
 
-# A load takes two cycles, one behind another load or store; a branch refills a pipeline of one to
+# A load takes two cycles, one after another load or store; a branch refills a pipeline of one to
 # three stages; a division ends early.
 _LOADS: Range = (0.0, 0.5, 1.0)
 _BRANCHES: Range = (1.0, 2.0, 3.0)

@@ -76,7 +76,7 @@ def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def _upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
-    """Where arm_convolve_s8 reads every second pixel: patches are cleared, then copied."""
+    """Count arm_convolve_s8 on every second pixel: patches are cleared, then copied."""
     down, across = axes(window)
     pixels = p["batches"] * down.out * across.out
     rows, columns = (

@@ -20,10 +20,10 @@ UNKNOWN, OUTSIDE, STRANGER, NOT_NOW = 1, 2, 3, 4
 #: Memory that a request names.
 DESCRIPTION, INPUT, RESULT, OUTPUT = 0, 1, 2, 3
 
-#: What a run is doing.
+#: State of a run.
 AT_LAYER, ENDED = 1, 2
 
-#: How a run is asked for.
+#: Mode of a run.
 STOP_AT_LAYERS, FIRST = 1, 2
 
 #: The smallest buffer that a device may have, and bytes of a frame around its content.
@@ -52,7 +52,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Hello:
-    """What a device says of itself. buffer: bytes of its longest frame; description: bytes of the
+    """Description of a device. buffer: bytes of its longest frame; description: bytes of the
     text on its network; clock: Hz, 0 if unknown; counts: what its counter counts, or ""."""
 
     buffer: int
@@ -63,7 +63,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Report:
-    """Where a run has stopped. stop: counted from 1; state: AT_LAYER or ENDED; status: of a run
+    """Stop of a run. stop: counted from 1; state: AT_LAYER or ENDED; status: of a run
     that has ended, 0 or the layer that refused its arguments; count: of the device's counter since
     the stop before; size: bytes of the result; beginning: those of them that came along."""
 
@@ -86,7 +86,7 @@ def encoded(frame: Frame) -> bytes:
 def stuffed(plain: bytes) -> bytes:
     """Return bytes without a zero among them (COBS).
 
-    Each block begins with its length: up to 254 bytes that are no zeros. Behind a shorter block
+    Each block begins with its length: up to 254 bytes that are no zeros. After a shorter block
     than that there is a zero, if another block follows.
     """
     blocks = []
@@ -150,22 +150,22 @@ def _frame(piece: bytes) -> Optional[Frame]:
 
 
 def write_content(what: int, index: int, offset: int, values: bytes) -> bytes:
-    """Of WRITE: where the values go."""
+    """Return the target of WRITE."""
     return struct.pack("<BBI", what, index, offset) + values
 
 
 def read_content(what: int, index: int, offset: int, size: int) -> bytes:
-    """Of READ: which memory is wanted."""
+    """Return the memory of READ."""
     return struct.pack("<BBIH", what, index, offset, size)
 
 
 def start_content(run: int, how: int) -> bytes:
-    """Of START: the number of the run, another one than that of the run before."""
+    """Return the number of the run in START, different from the previous one."""
     return struct.pack("<HB", run, how)
 
 
 def step_content(run: int, stop: int) -> bytes:
-    """Of STEP: the stop that the run is to leave."""
+    """Return the stop at which the run in STEP continues."""
     return struct.pack("<HH", run, stop)
 
 

@@ -240,6 +240,6 @@ class Run:
 
 
 def _parts(samples: int, *sizes: int) -> Iterator[slice]:
-    """So many samples in parts, the largest of whose tensors stays in the cache."""
+    """Split samples into parts with tensors that fit in the cache."""
     step = max(_PART // (8 * max(1, *sizes)), 1)
     return (slice(start, start + step) for start in range(0, samples, step))

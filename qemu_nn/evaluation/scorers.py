@@ -76,7 +76,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Real:
-    """A float network, in numpy; derived: made of the integers of the one that it is beside."""
+    """A float network, in numpy; derived: made of the integers of the one that it is next to."""
 
     graph: FloatGraph
     derived: bool = False

@@ -174,7 +174,7 @@ def run_compiled(folder: Path, x: np.ndarray) -> np.ndarray:
 
 
 def show(what: str, value: str) -> None:
-    """A line of the result."""
+    """Print a line of the result."""
     click.echo(f"{what:<37}{value:>10}")
 
 

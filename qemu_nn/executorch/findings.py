@@ -1,4 +1,4 @@
-"""How a recorded node differs from what the device computes, and why."""
+"""Differences between a recorded node and the device, with causes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..runtime.session import other_profiles
 from ..targets import Profile, resolve
 from .program import Loaded
 
-#: What the device does that the Python reference of an operator does not, where that is known.
+#: Known differences between the device and an operator's Python reference.
 _REASONS = {
     "quantized_avg_pool2d": "the device rounds the average of integers, halves away from zero; the "
     "reference rounds its real numbers, halves to even",
@@ -39,7 +39,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Finder:
-    """What a device computes of one input, and what tells why something else was recorded.
+    """Values of a device for one input, and the evidence for a different recording.
 
     own: node -> the device's value. reference: whether the Python reference is what was recorded.
     """

@@ -25,7 +25,7 @@ from .libraries import library
 
 @dataclass(frozen=True)
 class Result:
-    """What a device computes of a program; run() returns it.
+    """Values of a device for a program; run() returns it.
 
     Attributes
     ----------

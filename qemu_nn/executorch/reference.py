@@ -1,4 +1,4 @@
-"""What ExecuTorch's own Python says of each node, given what the device has in its inputs."""
+"""Values of ExecuTorch's Python reference for each node, on the device's inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dic
     """Return the value of each node by the reference implementation of its operator, where that
     runs.
 
-    own: what the device computes of the same inputs, which the nodes behind it take.
+    own: what the device computes of the same inputs, which the nodes after it take.
     """
     torch = library("torch")
     found: dict[str, np.ndarray] = {}

@@ -1,1 +1,1 @@
-"""What leaves for the firmware engineer: C headers, goldens and what checks them on the device."""
+"""Files for firmware: C headers, goldens and self-tests."""

@@ -70,7 +70,7 @@ class Board:
 
 _MEGABYTE = 1 << 20
 
-#: Where program and variables lie on most boards.
+#: Addresses of program and variables on most boards.
 _FLASH, _RAM = Region(0, 4 * _MEGABYTE), Region(0x2000_0000, 4 * _MEGABYTE)
 
 

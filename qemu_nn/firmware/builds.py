@@ -1,4 +1,4 @@
-"""What other build systems than make need in an export: CMake, CMSIS-Toolbox, Zephyr, Arduino."""
+"""Files of an export for CMake, CMSIS-Toolbox, Zephyr and Arduino."""
 
 from __future__ import annotations
 

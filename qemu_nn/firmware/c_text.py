@@ -77,13 +77,13 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
 
 
 def includes(*arrays: np.ndarray) -> list[str]:
-    """Return the lines that arrays need in front of them: INFINITY and NAN are of math.h."""
+    """Return the lines that arrays need before them: INFINITY and NAN are of math.h."""
     real = [values for values in arrays if values.dtype.kind == "f"]
     return [] if all(np.isfinite(values).all() for values in real) else ["#include <math.h>"]
 
 
 def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
-    """`static const q7_t symbol[COUNT] = {...};`, flat."""
+    """Return `static const q7_t symbol[COUNT] = {...};`, flat."""
     rows = ",\n    ".join(lines(values))
     type = c_types(cmsis)[values.dtype.name]
     return f"static const {type} {symbol}[{values.size}] = {{\n    {rows},\n}};"
@@ -156,9 +156,9 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
 
 
 def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
-    """head, parts and tail within the line's width, broken between the parts alone.
+    """Join head, parts and tail within the line's width, broken between the parts alone.
 
-    If not even the first part fits behind the head, all parts go below it.
+    If not even the first part fits after the head, all parts go below it.
     """
     hard = [text.replace(" ", _HARD) for text in parts]
     lines = _fill(f"{head.replace(' ', _HARD)}{', '.join(hard)}{tail}", indent, " " * (indent + 4))

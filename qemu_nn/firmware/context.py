@@ -1,4 +1,4 @@
-"""What the templates of a network's C say, from the network, its memory and its names."""
+"""Context of the C templates, from the network, its memory and its names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .symbols import Constant, Layer, Symbols, array_name, described
 #: Name of a buffer -> its C identifier.
 Buffers = Mapping[str, str]
 
-#: Columns in front of a call that has structs, and of one that has none.
+#: Columns before a call that has structs, and of one that has none.
 _INNER, _OUTER = 8, 4
 
 
@@ -173,7 +173,7 @@ def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CallText:
-    """A call as C. before: another call that it needs; structs: definitions in front of it;
+    """Format a call in C. before: another call that it needs; structs: definitions before it;
     answers: does it return a status?"""
 
     before: Optional[str]
@@ -191,7 +191,7 @@ def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallTex
     """Return the call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's
     types.
 
-    An argument that is a struct is defined in front of it, under the argument's own name.
+    An argument that is a struct is defined before it, under the argument's own name.
     """
     function, types = layer.node.function, c_types(cmsis)
     values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
@@ -274,7 +274,7 @@ def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
 
 
 def copy_text(call: Call, buffers: Buffers) -> Optional[str]:
-    """Return the copy in front of a call that would overwrite what a later one reads."""
+    """Return the copy before a call that would overwrite what a later one reads."""
     if call.copy is None:
         return None
     target, source = (pointer("void", at, buffers) for at in (call.copy.target, call.copy.source))

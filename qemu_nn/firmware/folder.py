@@ -103,7 +103,7 @@ def _present(folder: Path) -> Iterator[str]:
 
 
 def _leads_astray(folder: Path, name: str) -> bool:
-    """Is it neither a file nor a link to one outside of the folder?"""
+    """True if the path is neither a file nor a link to a file outside of the folder."""
     path = folder / name
     return not path.is_file() or (path.is_symlink() and folder in path.resolve().parents)
 

@@ -53,7 +53,7 @@ Trace = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Golden:
-    """What one layer computes for one input, or what the input or a state is.
+    """Golden of one layer for one input, or the input or a state itself.
 
     tensor: the layer's, if it has one: its format. group: "", or its folder inside the input's:
     "t0" at that time step, "start" before the first. others: profile in words -> CRC-32 of what it
@@ -69,7 +69,7 @@ class Golden:
 
 @dataclass(frozen=True)
 class About:
-    """What a golden set is of. model: hash of the model; core: as the user named the device."""
+    """Origin of a golden set. model: hash of the model; core: as the user named the device."""
 
     network: str
     model: str
@@ -80,7 +80,7 @@ class About:
 
 @dataclass(frozen=True)
 class GoldenSet:
-    """What golden() wrote.
+    """Result of golden().
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class _Writer:
         self.inputs = 0
 
     def add(self, sample: Iterable[Golden]) -> None:
-        """The goldens of the next input, in program order."""
+        """Add the goldens of the next input, in program order."""
         for golden in sample:
             self._add(golden)
         self.inputs += 1
@@ -238,7 +238,7 @@ class _Writer:
     def _add_c(
         self, name: str, entry: Mapping[str, Any], values: np.ndarray, tensor: Optional[Tensor]
     ) -> None:
-        """The same golden as C reads it."""
+        """Write the golden as C reads it."""
         self._put(f"{name}.bin", values.tobytes())
         words = self._comment(entry, format_words(tensor) if tensor else None)
         text = header(symbol(name), values, words, self._about.profile.cmsis)
@@ -285,7 +285,7 @@ class _Writer:
         return len(content) + sum(file["size"] for file in self._files)
 
     def _finish_c(self) -> None:
-        """The C code that checks them."""
+        """Write the C code that checks the goldens."""
         for template in _TEMPLATES:
             source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
             self._put(template, source.encode("ascii"))
@@ -304,7 +304,7 @@ def _into(folder: Path) -> Callable[[str, bytes], None]:
 
 
 def _build(profile: Profile) -> str:
-    """Return what of TensorFlow Lite Micro's build is not the default, in words behind others."""
+    """Return what of TensorFlow Lite Micro's build is not the default, in words after others."""
     return "".join(f", {name} {value}" for name, value in profile.build.items())
 
 

@@ -75,7 +75,7 @@ class Layout:
         return frozenset(address.buffer for address in self.states.values())
 
     def stays(self, index: int) -> bool:
-        """Is the result of this call untouched by all calls behind it?"""
+        """True if no later call overwrites the result of this call."""
         made = Block(self.calls[index].output, self.calls[index].step.sizes.output)
         return not any(
             _meet(made, block) for call in self.calls[index + 1 :] for block in _written(call)
@@ -136,7 +136,7 @@ def buffers(plan: Plan) -> Mapping[str, int]:
 
 
 def _written(call: Call) -> Iterator[Block]:
-    """Yield where a call writes, and the copy in front of it."""
+    """Yield where a call writes, and the copy before it."""
     yield Block(call.output, call.step.sizes.output)
     yield from call.scratch.values()
     if call.copy:
@@ -144,7 +144,7 @@ def _written(call: Call) -> Iterator[Block]:
 
 
 def _meet(one: Block, other: Block) -> bool:
-    """Do they share bytes?"""
+    """True if both share bytes."""
     first, second = one.address, other.address
     ends = first.offset + one.nbytes, second.offset + other.nbytes
     apart = first.offset >= ends[1] or second.offset >= ends[0]
@@ -235,5 +235,5 @@ def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> L
 
 
 def _holds(memory: Memory, address: Optional[Address], size: int) -> bool:
-    """Does the buffer have so many bytes from this address on?"""
+    """True if the buffer has so many bytes from this address on."""
     return address is not None and address.offset + size <= memory.buffers[address.buffer]

@@ -14,7 +14,7 @@ from .symbols import Symbols, constants, macro_name
 
 
 def one_header(graph: Graph, symbols: Symbols) -> str:
-    """`#define CONV1_OUT_SHIFT 9`, `#define CONV1_WEIGHT {1, 2}` and so on, layer by layer.
+    """Write `#define CONV1_OUT_SHIFT 9`, `#define CONV1_WEIGHT {1, 2}` and so on, layer by layer.
 
     Arrays are flat and in the order the device reads them; formats that are known are
     `#define CONV1_DEC_BITS 5`.

@@ -111,7 +111,7 @@ def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
 
 
 def _codes(host: Host, raws: np.ndarray) -> np.ndarray:
-    """Of raw samples, channels last."""
+    """Compute from raw samples, channels last."""
     shape, layout = host.start
     steps = raws.reshape(len(raws), *shape)
     codes = host.codes(steps[:, np.newaxis] if host.graph.states else steps, layout)

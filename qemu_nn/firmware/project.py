@@ -37,7 +37,7 @@ MANIFEST = "manifest.json"
 #: The golden set's folder inside of the project's.
 GOLDENS = "goldens"
 
-#: Folders of functions that firmware needs beside CMSIS-NN, and where their headers are.
+#: Folders of functions that firmware needs next to CMSIS-NN, and where their headers are.
 _BROUGHT = ("tflm/", "local/")
 _HEADERS = {
     OWN_HEADER: f"tflm/{OWN_HEADER}",
@@ -50,7 +50,7 @@ _PREPROCESS = ("preprocess.h", "preprocess.c")
 
 @dataclass(frozen=True)
 class Firmware:
-    """What export() wrote.
+    """Result of export().
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def checked_name(name: object) -> str:
 
 
 def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, str]:
-    """Return the functions that stand in for Arm's, and those that firmware needs beside
+    """Return the functions that stand in for Arm's, and those that firmware needs next to
     CMSIS-NN.
     """
     functions = stand_in.stand_ins(calls)

@@ -115,7 +115,7 @@ def guard(header: str) -> str:
 
 
 def arms_headers(called: Iterable[str], cmsis: str) -> list[str]:
-    """Those of Arm's that a network includes which calls functions of these headers."""
+    """Arm's headers that a network includes for functions of these headers."""
     own = {OWN_HEADER, LOCAL_HEADER}
     return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
 
@@ -254,7 +254,7 @@ def _put(
     counts: Sequence[Extent],
     values: Mapping[str, str],
 ) -> list[str]:
-    """Return one call of put() for each array, each behind the one before."""
+    """Return one call of put() for each array, each after the one before."""
     width = np.dtype(whole.dtype).itemsize
     end = f"{target}.bytes"
     lines: list[str] = []

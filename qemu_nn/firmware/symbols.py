@@ -16,7 +16,7 @@ from ..ir.graph import Graph, Node, Tensor
 from .c_text import in_comment
 from .golden import format_words
 
-#: C argument -> how firmware spells its macro behind the layer's name, where that is not itself.
+#: C argument -> how firmware spells its macro after the layer's name, where that is not itself.
 _SPELLED = {
     "dim_im_in": "IM_DIM",
     "ch_im_in": "IM_CH",
@@ -30,7 +30,7 @@ _SPELLED = {
     "blockSize": "BLOCK_SIZE",
 }
 
-#: What the network is called in C.
+#: Name of the network in C.
 DEFAULT_NAME = "network"
 
 _TABLES = {number: name for name, number in ENUMERATORS.items()}
@@ -69,7 +69,7 @@ class Layer:
 
     @property
     def macros(self) -> tuple[Macro, ...]:
-        """What parameter.h defines for it."""
+        """Definitions of parameter.h for the layer."""
         return (*self.params.values(), *self.numbers)
 
     @property
@@ -86,7 +86,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Constant:
-    """What a pointer argument points to. key: the same of two layers that share it; part: what it
+    """Target of a pointer argument. key: the same of two layers that share it; part: what it
     is to its layer."""
 
     key: tuple[str, str]
@@ -165,7 +165,7 @@ def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
 def _numbers(
     taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
 ) -> tuple[Macro, ...]:
-    """Return macros of what the integers of a tensor stand for, and of those of the arrays behind
+    """Return macros of what the integers of a tensor stand for, and of those of the arrays after
     it.
     """
     values: dict[str, Optional[str]] = {}
@@ -199,12 +199,12 @@ def _value(name: str, value: int) -> str:
 
 
 def macro_name(stem: str, what: str, taken: set[str]) -> str:
-    """STEM_WHAT, or with a number behind it where that is taken; taken from now on."""
+    """Reserve STEM_WHAT, with a number if the name exists."""
     return _unique(f"{_start(stem)}_{what}".upper(), taken)
 
 
 def array_name(stem: str, what: str, taken: set[str]) -> str:
-    """stem_what, or with a number behind it where that is taken; taken from now on."""
+    """Reserve stem_what, with a number if the name exists."""
     return _unique(f"{_start(stem)}_{what}".lower(), taken)
 
 
@@ -227,12 +227,12 @@ def _start(stem: str) -> str:
 
 # ---- the arrays that the pointer arguments of its calls point to ----
 
-#: What C calls the weights of a layer.
+#: Name of a layer's weights in C.
 _WEIGHTS = ("wt", "pM", "pA", "filter", "filter_packed_s4")
 
 
 def _parts(node: Node, name: str, flat: np.ndarray) -> Iterator[tuple[str, Constant]]:
-    """C argument -> array, of those that lie in one behind each other."""
+    """Return C argument -> array, for arrays that are concatenated in one."""
     start = 0
     for part in node.function.parts:
         shape = part.shape(node.params)

@@ -65,7 +65,7 @@ class Function:
     random, which mostly meet the contract. tables: arrays that hold certain numbers only -> these.
     cases: scalar C arguments of calls as networks make them, for tests and benchmarks; batched: of
     those that are timed with many samples at once. product: the sums of a layer with weights, as an
-    operator on integers. meaning: the operators of a call in real numbers (a Meaning of
+    operator on integers. meaning: the operators of a call in floats (a Meaning of
     meaning.py). makes: scale and zero point that the output has whatever the input's are.
     """
 
@@ -106,7 +106,7 @@ class Function:
 
     @property
     def family(self) -> str:
-        """What the names of all functions that compute the same have in common."""
+        """Common part of the names of functions that compute the same."""
         return _OWN_WORDS.sub("", self.name)
 
     @property

@@ -1,4 +1,4 @@
-"""How C spells a call of the s8 and s16 API: order of the arguments, what structs hold."""
+"""C signature of the s8 and s16 API: order of the arguments and members of structs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Callable, Optional, Union
 
 from .shapes import Extent
 
-#: What stands for the status type of a release.
+#: Placeholder of a release's status type.
 STATUS = "status"
 
 SUPPORT = "arm_nnsupportfunctions.h"
@@ -32,7 +32,7 @@ class Elements:
 #: Bytes of scratch memory, from the scalar C arguments and the path of the core.
 Bytes = Callable[[Mapping[str, int], str], int]
 
-#: What a member of a struct holds.
+#: Content of a struct member.
 Member = Union[Extent, Elements]
 
 
@@ -40,7 +40,7 @@ Member = Union[Extent, Elements]
 class Struct:
     """A struct argument: its C type; member -> what it holds, a pointer by its own C name.
 
-    cast: in front of a pointer, where the member is one to variables. variable: does C take the
+    cast: before a pointer, where the member is one to variables. variable: does C take the
     address of a variable? Without members it takes NULL.
     """
 
@@ -52,12 +52,12 @@ class Struct:
 
 @dataclass(frozen=True)
 class Order:
-    """How C takes a function's arguments: their names, and those of them that are structs.
+    """C signature of a function: their names, and those of them that are structs.
 
     types: of scalars that are not int32_t, or uint16_t where this is legacy; "output" is that of
     the output's elements. returns: "output" is a pointer to these. implied: scalars of our
     declaration that are no argument of C's -> C text of them. sums: where the call asks for scratch
-    memory `ctx`, it wants sums of weights in there: what arm_vector_sum_s8() takes behind that.
+    memory `ctx`, it wants sums of weights in there: what arm_vector_sum_s8() takes after that.
     scratch_buffers: where there are several pieces of scratch memory, the argument or member of a
     struct -> bytes, as Function.buffer. in_700: the order of release 7.0.0, where that is another.
     legacy: is it of the q7 and q15 API? scratch: type of bufferA's elements. writes_inputs: are its

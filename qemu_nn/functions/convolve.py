@@ -48,7 +48,7 @@ def _keeps_oblong(height: int, width: int, channels: int, out: int, kernel: int)
 
 
 def _meet(rng: Random, function: Function, params: Drawn) -> None:
-    """The channels and windows that a function is for."""
+    """Check the channels and windows of a function."""
     fast = "fast" in function.name
     if fast:
         params["ch_im_in"] = 4 * rng.choice((1, 2, 3, 4, 16, 33))
@@ -102,7 +102,7 @@ def _names(square: bool, stem: str) -> tuple[str, str]:
 
 
 def _odd_channels(params: Mapping[str, int], profile: Profile) -> Optional[str]:
-    """5.6.0 widens a pixel at a time, to addresses that are odd halfwords behind an odd pixel; GCC
+    """Warn that 5.6.0 widens pixel by pixel, to odd halfword addresses after an odd pixel; GCC
     makes doubleword stores of that, which need words."""
     channels = params["ch_im_in"]
     if (profile.cmsis, profile.path) != ("5.6.0", "dsp") or channels < 5 or channels % 2 == 0:

@@ -1,4 +1,4 @@
-"""What calls stand for in real numbers: operators of float networks, and what these read."""
+"""Float semantics of calls: operators of float networks, and their inputs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Meant:
 
 @dataclass(frozen=True)
 class Constant(Operator):
-    """What is the same for every sample; its input says how many of these there are."""
+    """Input that is equal for every sample; its input says how many of these there are."""
 
     value: np.ndarray
 
@@ -82,7 +82,7 @@ class Constant(Operator):
 
 @dataclass(frozen=True)
 class Real(Operator):
-    """What a function of arrays makes, in the shape of the first of them."""
+    """Result of a function of arrays, in the shape of the first array."""
 
     compute: Callable[..., np.ndarray]
 

@@ -124,7 +124,7 @@ def pack_nibbles(weights: np.ndarray) -> np.ndarray:
 
 
 def unpack_nibbles(packed: np.ndarray, count: int) -> np.ndarray:
-    """So many weights of 4 bits, int8 in -8..7, from two in a byte, the first in the low half."""
+    """Unpack weights of 4 bits to int8 in -8..7, from two in a byte, the first in the low half."""
     pairs = np.asarray(packed, np.int8).ravel()
     both = np.stack([pairs << 4, pairs], axis=1).ravel()
     if not both.size - 1 <= count <= both.size:

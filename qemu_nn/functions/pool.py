@@ -91,7 +91,7 @@ def _pool_order() -> Order:
 
 
 def _meet_windows(rng: Random, function: Function, params: Drawn) -> None:
-    """Padding is less than the filter, and no window begins behind the image."""
+    """Padding is less than the filter, and no window begins after the image."""
     for axis in ("_h", "_w"):
         params[f"pad{axis}"] = min(params[f"pad{axis}"], params[f"filter{axis}"] - 1)
         reach = params[f"input{axis}"] + params[f"pad{axis}"] - 1

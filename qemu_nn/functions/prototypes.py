@@ -28,7 +28,7 @@ _STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
 
 @dataclass(frozen=True)
 class Argument:
-    """A C argument: its type, as C writes it in front of the name, and its name.
+    """A C argument: its type, as C writes it before the name, and its name.
 
     struct: what it holds, if it is the address of one.
     """
@@ -43,7 +43,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Prototype:
-    """How C declares a function. returns: its type; header: the one that declares it; implied:
+    """C declaration of a function. returns: its type; header: the one that declares it; implied:
     scalars that C is not told -> C text of them; sums: see Order."""
 
     header: str
@@ -113,7 +113,7 @@ VECTOR_SUM = Prototype(
 
 
 def is_own(function: Function) -> bool:
-    """Is it a function that CMSIS-NN has not?"""
+    """True if CMSIS-NN does not have the function."""
     return function.name.startswith(_OWN)
 
 

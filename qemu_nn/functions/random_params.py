@@ -124,7 +124,7 @@ def _argument(rng: Random, name: str) -> int:
 def sides_of_windows(rng: Random) -> tuple[int, int, int, int, int]:
     """Return size, kernel, stride, dilation and pad along an axis.
 
-    One time in six windows skip much of the image, begin far beside it, or are larger than it.
+    One time in six windows skip much of the image, begin far next to it, or are larger than it.
     """
     size, kernel, stride = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 3)
     dilation, pad = rng.choice((1, 1, 1, 2, 3)), rng.randint(0, kernel - 1)

@@ -47,7 +47,7 @@ def convolve_s8(p: Params, path: str) -> int:
 
 
 def convolve_1xn_s8(p: Params, path: str) -> int:
-    """On Helium the edges of a row."""
+    """Return the scratch bytes: on Helium, the edges of a row."""
     left, right, odd = _stretches(p)
     if path != "mve" or left + right > p["output_w"]:
         return convolve_s8(p, path)
@@ -79,7 +79,7 @@ def convolve_even_s4(p: Params, path: str) -> int:
 
 
 def convolve_1xn_s4(p: Params, path: str) -> int:
-    """None on Helium, where the row is long enough for its edges."""
+    """Return the scratch bytes: none on Helium if the row is long enough for its edges."""
     left, right, _ = _stretches(p)
     if path != "mve":
         return convolve_s4(p, path)
@@ -87,7 +87,7 @@ def convolve_1xn_s4(p: Params, path: str) -> int:
 
 
 def convolve_wrapper_s4(p: Params, path: str) -> int:
-    """That of the function that the wrapper calls."""
+    """Return the scratch bytes of the function that the wrapper calls."""
     if _is_1x1(p):
         return 0
     if path != "mve":

@@ -162,7 +162,7 @@ class _Products(Operator):
         return (inputs[0][0], inputs[1][0])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Of each sample its own."""
+        """Return the argument for each sample."""
         x, filter, bias = inputs
         return np.matmul(x, np.swapaxes(filter, -1, -2)) + bias[:, None]
 

@@ -65,7 +65,7 @@ def _memory_s8_opt(p: Params, path: str) -> int:
 
 
 def _memory_wrapper_s8(p: Params, path: str) -> int:
-    """On Helium one input channel is a convolution with a filter in another order."""
+    """Return the scratch bytes; on Helium one input channel is a convolution."""
     if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > 1:
         whole = {**p, "filter_c": 1}
         return convolve_wrapper_s8(whole, path) + taps(p) * p["ch_mult"]
@@ -76,12 +76,12 @@ def _memory_wrapper_s8(p: Params, path: str) -> int:
 
 
 def _memory_s4_opt(p: Params, path: str) -> int:
-    """As of 8 bits; cores without any extension need that of the DSP path."""
+    """Return the scratch bytes as of 8 bits; plain cores need those of the DSP path."""
     return _memory_s8_opt(p, "mve" if path == "mve" else "dsp")
 
 
 def _memory_wrapper_s4(p: Params, path: str) -> int:
-    """That of the function that the wrapper calls."""
+    """Return the scratch bytes of the function that the wrapper calls."""
     return _memory_s4_opt(p, path) if _is_opt(p) else 0
 
 
@@ -91,7 +91,7 @@ def _memory_fast_s16(p: Params, path: str) -> int:
 
 
 def _memory_wrapper_s16(p: Params, path: str) -> int:
-    """That of the function that the wrapper calls."""
+    """Return the scratch bytes of the function that the wrapper calls."""
     undilated = p["ch_mult"] == p["dilation_h"] == p["dilation_w"] == 1
     fast = undilated and p["filter_h"] * p["filter_w"] < _MANY_TAPS
     return _memory_fast_s16(p, path) if fast else 0

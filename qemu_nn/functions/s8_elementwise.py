@@ -16,7 +16,7 @@ _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")
 _INPUTS += ("input_2_offset", "input_2_mult", "input_2_shift", "left_shift")
 _OUTPUT: tuple[str, ...] = ("out_offset", "out_mult", "out_shift", "act_min", "act_max")
 
-#: What a product of one vector is, in the terms of those of several.
+#: Product of one vector, in terms of the products of several.
 _ONE = {"batch_size": 1, "batch_offset": 1}
 
 

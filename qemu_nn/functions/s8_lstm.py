@@ -149,7 +149,7 @@ def _state(name: str, dtype: str) -> Array:
 
 
 def _lstm_memory(params: Mapping[str, int], path: str) -> int:
-    """Its temp1 and temp2, and a cell state that nobody keeps."""
+    """Return the bytes of temp1 and temp2, and of a temporary cell state."""
     return (3 - params["has_cell_state"]) * 2 * params["batch_size"] * params["hidden_size"]
 
 
@@ -196,7 +196,7 @@ def _draw_of(params: tuple[str, ...], rng: Random, function: Function) -> dict[s
 
 
 def _kept(arm: Function) -> Function:
-    """That of TensorFlow Lite Micro's own kernels, whose states live on."""
+    """Return the bytes of TensorFlow Lite Micro's own kernels, which keep their states."""
     params = tuple(name for name in arm.params if name not in _HAS)
     states = (("cell_state", "int16"), ("hidden_state", DTYPES[arm.type]))
     kept = (Array(n, dtype, ("batch_size", "hidden_size"), state=True) for n, dtype in states)

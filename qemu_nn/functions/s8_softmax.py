@@ -19,7 +19,7 @@ _ROWS: tuple[str, ...] = ("num_rows", "row_size")
 #: Entries of the tables that softmax of 16 bits reads.
 _TABLE = 513
 
-#: How far beta may be from 1, as multipliers are rounded.
+#: Largest distance of beta from 1, because multipliers are rounded.
 _CLOSE = 1e-6
 
 _C = order("input num_rows row_size mult shift diff_min output", returns="void")

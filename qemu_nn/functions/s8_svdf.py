@@ -95,7 +95,7 @@ def _case(features: int, units: int, memory: int, state: Params) -> Params:
 
 
 def _sums_of(dtype: str) -> Callable[[Mapping[str, int], str], int]:
-    """Its input_ctx and output_ctx, and its ctx: the sums of rows of weights."""
+    """Return the bytes of input_ctx, output_ctx and ctx: the sums of rows of weights."""
 
     def needed(params: Mapping[str, int], path: str) -> int:
         filters = params["units"] * params["rank"]
@@ -142,7 +142,7 @@ def _draw_own(rng: Random, function: Function) -> dict[str, int]:
 
 
 def _own(arm: Function) -> Function:
-    """That of TensorFlow Lite Micro's own kernels, whose state has a zero point."""
+    """Return the bytes of TensorFlow Lite Micro's own kernels, with a zero point of the state."""
     (case,) = ({k: v for k, v in case.items() if k != "state_offset"} for case in arm.cases)
     return replace(
         arm,

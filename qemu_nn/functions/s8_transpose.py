@@ -39,7 +39,7 @@ _FEW_CHANNELS = 16
 
 
 def _is_turned(p: Params) -> bool:
-    """Is a transposed convolution one with the filter turned round?"""
+    """True if a transposed convolution equals a convolution with the filter rotated."""
     return max(p["stride_h"], p["stride_w"]) <= 2 and p["input_c"] > _FEW_CHANNELS
 
 
@@ -142,7 +142,7 @@ def _spread(params: Params) -> _Spread:
 
 
 def _meant(call: Call) -> Meant:
-    """Of the image spread out, with the filter turned round."""
+    """Return the product for the spread image and the rotated filter."""
     assert call.weights is not None
     turned = unpacked(_FILTER, call.params, call.weights)[:, ::-1, ::-1]
     return Meant((_spread(call.params), real_layer(call, Conv(turned))), (call.image,))

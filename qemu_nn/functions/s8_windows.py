@@ -13,7 +13,7 @@ from .random_params import Drawn, sides_of_windows
 from .s8_weighted import RANGE
 from .shapes import Array
 
-#: Which of Arm's functions is called, as csrc/include/qn_params_s.h counts them.
+#: Numbers of Arm's functions in csrc/include/qn_params_s.h.
 WRAPPER, ANY, POINT, POINT_FAST, ROW, OPT, SMALL, EVEN, REFERENCE = range(9)
 
 DTYPES = {"s8": "int8", "s4": "int8", "s16": "int16"}
@@ -25,7 +25,7 @@ ENDS: tuple[str, ...] = ("input_offset", "output_offset", "act_min", "act_max")
 
 FREE = "Padding below and to the right is what output_h and output_w imply."
 
-#: What a 16-bit function adds to its note, and one with weights of 4 bits.
+#: Additions to the notes of 16-bit functions, and of functions with weights of 4 bits.
 NOTES = {
     "s8": "",
     "s16": " Both offsets are ignored.",
@@ -35,7 +35,7 @@ NOTES = {
 #: Bytes of scratch memory, from the scalar C arguments and the path of the core.
 Buffer = Callable[[Mapping[str, int], str], int]
 
-#: What a struct with windows holds, and the sides of the input.
+#: Members of a struct with windows, and the sides of the input.
 DILATED: dict[str, Member] = {
     **pair("stride", "stride"),
     **pair("padding", "pad"),
@@ -51,7 +51,7 @@ def image(type: str) -> Array:
 
 
 def nothing(params: Params, path: str) -> int:
-    """No scratch memory on any core."""
+    """Return no scratch memory, for any core."""
     return 0
 
 

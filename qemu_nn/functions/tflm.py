@@ -25,7 +25,7 @@ _REQUANTIZED = (
     *("s16_s32", "s8_s32", "s32_s8", "s32_s16"),
 )
 
-#: Of what changes the format alone.
+#: Functions that change only the format.
 _SAME = same(Identity())
 
 #: As of tensors of usual scales.
@@ -172,7 +172,7 @@ def _leaky_relu(type: str) -> Function:
 
 
 def _logistic_case(op: str, type: str) -> Params:
-    """Of usual scales."""
+    """Draw arguments of usual scales."""
     if type == "s16":
         multiplier, shift = logistic_scaling_s16(0.0003, op == "tanh")
         return {"input_multiplier": multiplier, "input_left_shift": shift}

@@ -14,7 +14,7 @@ from ..targets import KERNELS, TFLM, Profile
 
 @dataclass(frozen=True)
 class Difference:
-    """What builds compute otherwise than the recorded one with CMSIS-NN. operator: of the format;
+    """Differences of builds from the recorded build with CMSIS-NN. operator: of the format;
     words: what they do; source: where that is known from; kernels: those of the builds that have
     it, empty for all; paths: those of the cores that have it, empty for all; since, before: their
     months."""

@@ -76,7 +76,7 @@ def _draw_abs(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_rsqrt(rng: Random, function: Function) -> Drawn:
-    """With the zero point that leaves no negative numbers, which stop the device."""
+    """Draw a zero point without negative numbers, because those stop the device."""
     low, high = limits(_DTYPES[function.type])
     pair = dict(zip(_SCALE, quantize_multiplier(_scale(rng, -3, 9))))
     zeros = dict(zip(_ZEROS, (low, rng.randint(low, high))))
@@ -249,7 +249,7 @@ _DIV: tuple[str, ...] = ("input_1_zero_point", "input_2_zero_point", "output_zer
 
 
 def _draw_div(rng: Random, function: Function) -> Drawn:
-    """Of numbers above 0, and with shifts at which no quotient stops the device."""
+    """Draw numbers above 0, and shifts at which no quotient stops the device."""
     p = {name: rng.randint(-200, -129) for name in _DIV[:2]}
     p.update(output_zero_point=rng.randint(-128, 127))
     pair = {"multiplier": rng.randint(2**30, 2**31 - 1), "shift": rng.randint(8, 21)}

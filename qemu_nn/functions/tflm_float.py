@@ -29,7 +29,7 @@ ACTIVATED = BINARY[:4]
 #: Fused activations, as qn_params_f.h counts them.
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 
-#: Of what int32 has.
+#: Operations on int32.
 _OF_INTEGERS = BINARY[:7]
 
 _CASE: Params = {"length": 4096}

@@ -91,7 +91,7 @@ class _Gather(Operator):
         return (batches, outer, count, inner)
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """These blocks."""
+        """Return the arguments for these blocks."""
         x, places = inputs
         chosen = (places.astype(int) * self.steps).sum(-1)
         return np.take_along_axis(x, chosen[:, :, None, :, None], axis=3)
@@ -109,7 +109,7 @@ class _Sums(Operator):
         return inputs[0]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """From the first or the last element on, with or without the element itself."""
+        """Draw a cumulative sum from either end, with or without the element itself."""
         x = inputs[0][:, :, ::-1] if self.reverse else inputs[0]
         sums = np.cumsum(x, axis=2) - (x if self.exclusive else 0)
         return sums[:, :, ::-1] if self.reverse else sums
@@ -122,11 +122,11 @@ class _Part(Operator):
     sides: Shape
 
     def shape(self, *inputs: Shape) -> Shape:
-        """That of the part."""
+        """Return the shape of the part."""
         return self.sides
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Of each sample its own part."""
+        """Return the part for each sample."""
         x, starts = inputs[0], inputs[1].astype(int)
         first = [0] * (len(self.sides) - starts.shape[1])
         chosen = ((*first, *row) for row in starts.tolist())

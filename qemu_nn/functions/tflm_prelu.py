@@ -34,7 +34,7 @@ class _Slopes(Operator):
     """The first input above zero, and below it times the second."""
 
     def shape(self, *inputs: Shape) -> Shape:
-        """That of both."""
+        """Return the shape of both."""
         return inputs[0]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

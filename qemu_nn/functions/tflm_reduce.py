@@ -22,7 +22,7 @@ IMAGE = dict(zip(AXES, (1, 49, 1, 1, 64)))
 #: One axis: that of ARG_MAX and ARG_MIN.
 _ONE = AXES[:3]
 
-#: Of the struct that means and sums have, too.
+#: Fields of the struct, common to means and sums.
 _NO_SCALES = dict.fromkeys(("input_zero_point", "output_zero_point", "multiplier", "shift"), 0)
 
 
@@ -44,7 +44,7 @@ class _Reduced(Operator):
         return tuple(side for axis, side in enumerate(shape) if axis not in self.axes)
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Of each sample by itself."""
+        """Return the reduction of each sample."""
         (x,) = inputs
         found: np.ndarray = getattr(np, self.kind)(x, axis=tuple(axis + 1 for axis in self.axes))
         return found

@@ -144,7 +144,7 @@ def _pool(kind: str, type: str) -> Function:
 
 
 def _each(name: str, type: str, params: Mapping[str, int] = {}, table: int = 0) -> Function:
-    """params: those beside the length, as in the case."""
+    """params: those next to the length, as in the case."""
     fixed = {"slope": 0, "high": 0}
     data = Array("data", _DTYPES[type], ("length",))
     return Function(

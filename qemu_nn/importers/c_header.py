@@ -168,7 +168,7 @@ class Header:
                 raise source.error(found.start, f"{name} has inner braces of uneven length")
 
     def _check_lengths(self, name: str, found: Definition, count: int) -> None:
-        """As many elements as declared; only the first length may be left out."""
+        """Check the number of elements; only the first length may be absent."""
         if not found.lengths:
             return
         size = self._product(found.lengths[1:], found)

@@ -13,7 +13,7 @@ from ..io import files
 _LIMIT = 64 * files.MEGABYTE
 _LONGEST_HEAD = 2000
 
-#: What is blanked before anything else is read, and, last, what never ends.
+#: Text to blank first, and, last, unterminated text.
 _BLANKED = re.compile(
     r'(?P<string>"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\')'
     r"|//[^\\\n]*(?:\\\r?\n?[^\\\n]*)*|/\*.*?\*/|\\\r?\n|(?P<endless>/\*|[\"'])",
@@ -30,7 +30,7 @@ _HEAD = re.compile(r"\s*((?:\w+\s+)+)(\w+)\s*((?:\[[^\[\]]*\]\s*)+)")
 
 @dataclass(frozen=True)
 class Definition:
-    """What stands between two positions of the text.
+    """Text between two positions.
 
     Of an array also: its type (qualifiers left out) and what stands between each pair of brackets.
     """
@@ -97,7 +97,7 @@ class Source:
             raise self.error(len(self.text), "an #endif is missing")
 
     def _is_guard(self, pair: list[re.Match[str]]) -> bool:
-        """Does a conditional guard against a second inclusion, or hide C linkage from C?"""
+        """True if a conditional is an include guard, or hides C linkage from C."""
         if len(pair) < 2:
             return False
         opening, following = pair
@@ -120,7 +120,7 @@ class Source:
             self.macros.setdefault(name[1], []).append(definition)
 
     def _note_arrays(self, code: str) -> None:
-        """Every statement at file scope of the form `type name[...] = ...;`."""
+        """Yield every statement at file scope of the form `type name[...] = ...;`."""
         depth, start, equals = 0, 0, -1
         for match in re.finditer(r"[{};=]", code):
             mark, position = match[0], match.start()

@@ -28,13 +28,13 @@ _SECONDS, _BYTES_PER_SECOND = 10, 8 * files.MEGABYTE
 #: Bytes of address space that reading one may take.
 _MEMORY = 4096 * files.MEGABYTE
 
-#: How much longer the whole may take, as other processes compute, too.
+#: Factor of the time limit, for a loaded host.
 _PATIENCE = 6
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What lies below a group of a file, all by its path without a slash in front.
+    """Contents of a group of a file, by path without a leading slash.
 
     texts: of groups and arrays -> attribute -> text, or a list of texts; "" is the file. arrays:
     of floats; unfit: why another is none.
@@ -81,7 +81,7 @@ def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str =
 
 
 def _answered(asked: IO[bytes], answered: IO[bytes], timeout: float) -> bool:
-    """Does hdf5_child.py answer in time, and end well?"""
+    """True if hdf5_child.py answers in time and exits with 0."""
     if not sys.executable:
         raise Error("HDF5 files are read by a second Python process, but sys.executable names none")
     try:

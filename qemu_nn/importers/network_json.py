@@ -38,7 +38,7 @@ def read(path: Path) -> ModelFile:
 def load(path: Path) -> Graph:
     """Return the network that a network.json describes, in the firmware's own memory.
 
-    Weights and biases come from weights.npz beside it, or from C headers beside it where they
+    Weights and biases come from weights.npz next to it, or from C headers next to it where they
     are named "weights.h:CONV1_WT". Raises ModelError, which names file, layer and key.
     """
     path = Path(path)
@@ -269,7 +269,7 @@ def _renamed(entry: tuple[Tensor, Address], used: set[str]) -> tuple[Tensor, Add
 
 
 class _Weights:
-    """What stands beside a network.json; each header is read once.
+    """Files next to a network.json; each header is read once.
 
     A name is an array of weights.npz; a reference, "weights.h:NAME", is a name in a header.
     """
@@ -312,7 +312,7 @@ class _Weights:
 
 
 def _is_reference(name: object) -> bool:
-    """Does a string name something in a header?"""
+    """True if a string names an entry of a header."""
     return isinstance(name, str) and ":" in name
 
 

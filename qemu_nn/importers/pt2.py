@@ -28,7 +28,7 @@ from . import onnx
 #: Most bytes of a file, and of what it unpacks to.
 _LIMIT = 512 * MEGABYTE
 
-#: Records of an archive, behind its name: those that are read, and those that nobody executes.
+#: Records of an archive, after its name: those that are read, and those that nobody executes.
 _JSON = re.compile(r"models/model\.json|data/(weights|constants)/model_\w+_config\.json")
 _KNOWN = re.compile(
     r"data/(weights/weight|constants/tensor)_\d+|data/sample_inputs/model\.pt|archive_format"

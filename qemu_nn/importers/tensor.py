@@ -38,5 +38,5 @@ class Tensor:
         return axis % rank - self.batched
 
 
-#: What a name of the file stands for: a tensor, or a constant.
+#: Value of a name of the file: a tensor, or a constant.
 Value = Union[Tensor, np.ndarray]

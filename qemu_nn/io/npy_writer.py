@@ -96,7 +96,7 @@ def _beside(path: Path) -> BinaryIO:
 
 
 def _put_together(path: Path, streams: Mapping[str, BinaryIO]) -> None:
-    """A .npz of arrays that were written."""
+    """Write a .npz file of the written arrays."""
     with files.writing(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, stream in streams.items():
             stream.seek(0)

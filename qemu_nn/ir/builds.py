@@ -30,7 +30,7 @@ def weight_bytes(graph: Graph) -> int:
 
 
 def _stored_bytes(array: np.ndarray) -> int:
-    """On the device, where of rows of 64-bit biases, multipliers and shifts the latter have 32."""
+    """Return the bytes on the device: with 64-bit biases, multipliers and shifts have 32 bits."""
     rows = array.dtype == np.int64 and array.ndim == 2 and len(array) == 3
     return array.nbytes - 8 * array.shape[1] if rows else array.nbytes
 

@@ -103,7 +103,7 @@ def q_format(dtype: str, frac: int) -> str:
 
 @dataclass(frozen=True)
 class Format:
-    """What integers q of a type stand for: scale * (q - zero_point).
+    """The real values of integers q of a type: scale * (q - zero_point).
 
     frac: fraction bits, where the scale is the power of two 2^-frac and the zero point 0.
     """

@@ -165,7 +165,7 @@ def _check_reset(graph: Graph, state: Tensor) -> None:
 
 
 def _check_states(graph: Graph) -> None:
-    """Without a described memory, the states of the calls are exactly those of the network."""
+    """Check that, without a described memory, the calls' states are the network's states."""
     written, made = {}, graph.made
     for at, node in enumerate(graph.nodes):
         for array, name in zip(node.function.read(node.params), node.inputs):
@@ -279,7 +279,7 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
 
 
 def _check_build(graph: Graph, node: Node, build: Build) -> None:
-    """A call that a node may become reads and writes what the node does."""
+    """Check that a node's replacement reads and writes the tensors of the node."""
     if build.difference not in DIFFERENCES:
         raise ModelError(f"layer {node.name!r}: no build differs in {build.difference!r}")
     function, params = build.function, build.params

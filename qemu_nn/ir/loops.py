@@ -17,7 +17,7 @@ class Loop:
     """Calls first..test-1 compute a condition, test..last-1 are the body. Both run again and again
     until the condition, a tensor of one bool, is false; then the calls from `last` on run.
 
-    Calls of the body write to tensors that calls in front of the loop have made: its variables. Of
+    Calls of the body write to tensors that calls before the loop have made: its variables. Of
     loops in loops the outer one is listed first.
     """
 
@@ -27,11 +27,11 @@ class Loop:
     condition: str
 
     def holds(self, call: int) -> bool:
-        """Does a call, by its index, belong to the loop?"""
+        """True if the call with this index belongs to the loop."""
         return self.first <= call < self.last
 
 
-#: What happens in a network, in order: ("call", index of the call), or ("begin", "test" or "end",
+#: Event of a network, in order: ("call", index of the call), or ("begin", "test" or "end",
 #: index of the loop).
 Event = tuple[str, int]
 
@@ -39,7 +39,7 @@ Event = tuple[str, int]
 def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
     """Return all calls of a network and the ends of its loops, in the order of their code.
 
-    Raises ModelError where loops are not one inside of the other or one behind the other.
+    Raises ModelError where loops are not one inside of the other or one after the other.
     """
     events: list[Event] = []
     begun: list[int] = []  # those that have not ended, the innermost last
@@ -63,7 +63,7 @@ def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
 def _passed(
     call: int, loops: Sequence[Loop], begun: list[int], tested: set[int]
 ) -> Iterator[Event]:
-    """Conditions and ends of loops that come in front of a call."""
+    """Conditions and ends of loops that come before a call."""
     while begun:
         number = begun[-1]
         if number not in tested and loops[number].test == call:
@@ -114,12 +114,12 @@ def check_loops(
 
 
 def _inside(inner: Loop, outer: Loop) -> bool:
-    """Is a loop, which crosses no other, in another one or that one itself?"""
+    """True if a loop is inside another one, or equals it; loops do not cross."""
     return outer.first <= inner.first and inner.last <= outer.last
 
 
 def writes(loops: Sequence[Loop], made: int, call: int) -> bool:
-    """May a call write to a tensor that another call has made: is that a variable of its loop?"""
+    """True if a call may write to another call's tensor, because it is a variable of its loop."""
     return made >= 0 and any(made < loop.first and loop.holds(call) for loop in loops)
 
 
@@ -127,7 +127,7 @@ def needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
     """Return the last call before which a tensor must be intact that one call makes and another
     reads.
 
-    A loop reads in each turn what has been made in front of it.
+    A loop reads in each turn what has been made before it.
     """
     turns = (loop.last for loop in loops if loop.holds(read) and not loop.holds(made))
     return max((read, *turns))

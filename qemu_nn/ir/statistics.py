@@ -44,7 +44,7 @@ class Statistics:
         self._empty = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without empty bins, which most are: statistics travel between processes."""
+        """Return the state without empty bins: statistics travel between processes."""
         filled = np.flatnonzero(self.counts)
         return {**vars(self), "counts": (filled, self.counts[filled])}
 

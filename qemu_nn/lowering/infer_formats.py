@@ -1,7 +1,7 @@
 """Inference of formats that a file does not contain, from multipliers and offsets.
 
 An ExecuTorch program holds ratios of scales alone. Where they leave one open, a layer's output has
-that of its input, which changes no difference to real numbers but its unit.
+that of its input, which changes no difference to floats but its unit.
 """
 
 from __future__ import annotations

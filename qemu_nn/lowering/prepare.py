@@ -15,7 +15,7 @@ _HOST = (Affine, Transpose)
 
 
 def device_part(graph: FloatGraph) -> FloatGraph:
-    """Return the network behind the tensor that the device is given: the host normalizes the
+    """Return the network after the tensor that the device is given: the host normalizes the
     input.
     """
     start, nodes = graph.input, list(graph.nodes)

@@ -1,6 +1,6 @@
 """The NPU kit's own interface: scripts from its manual run with `import qemu_nn.ndk as ndk`.
 
-Those that say `import ndk` or `from ndk.layers import ...` run behind `qemu_nn.ndk.install()`.
+Those that say `import ndk` or `from ndk.layers import ...` run after `qemu_nn.ndk.install()`.
 """
 
 from . import (

@@ -16,7 +16,7 @@ from ..errors import Error
 _NAME = "ndk"
 _HOME = __package__
 
-#: Where the manual has modules that lie elsewhere here.
+#: Modules of the manual with a different location here.
 _ELSEWHERE = {"ndk.examples": "qemu_nn.examples"}
 
 

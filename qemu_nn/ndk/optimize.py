@@ -1,4 +1,4 @@
-"""Networks with fewer layers: scales and biases in the layers with weights beside them."""
+"""Networks with fewer layers: scales and biases in the layers with weights next to them."""
 
 from ..wuqi.optimize import add_pre_norm, merge_biases, merge_layers
 

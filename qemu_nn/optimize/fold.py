@@ -14,11 +14,11 @@ Weighted = Union[Conv, Dense]
 
 
 def fold(graph: FloatGraph) -> FloatGraph:
-    """Return the same network with every Affine folded into the layer before or behind it, where
+    """Return the same network with every Affine folded into the layer before or after it, where
     exact.
 
     It folds into the layer before it where nothing else reads that layer, which takes its name;
-    else into the layer behind it where that one pads nothing, or the offset is zero.
+    else into the layer after it where that one pads nothing, or the offset is zero.
     """
     while True:
         changed = next(filter(None, (_folded(graph, node) for node in graph.nodes)), None)

@@ -117,7 +117,7 @@ def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
 
 def merge_pads(graph: FloatGraph) -> FloatGraph:
     """Return the same network with padding by zeros merged into the convolutions and averages
-    behind it.
+    after it.
 
     A Pad stays only where a reader cannot pad by itself.
     """

@@ -27,7 +27,7 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class Plan:
-    """Which steps to take, in their order, until when by time.monotonic(), within which budget; how
+    """Steps to take in order, a deadline by time.monotonic(), a budget; how
     to search."""
 
     steps: tuple[str, ...]

@@ -1,7 +1,7 @@
 """The project's own model file (.qnz): a graph as JSON, and its arrays, in one zip.
 
 graph.json holds everything but the arrays; the array that is n-th in its list "arrays" is the
-entry arrays/<n>.npy. A float network stands beside it, or alone: see float_network.py. The same
+entry arrays/<n>.npy. A float network stands next to it, or alone: see float_network.py. The same
 network always gives the same bytes.
 """
 

@@ -20,7 +20,7 @@ def convolved(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
     A pooling keeps the format of its input, which is as wide as the largest value; the average of
     many values is small in it, and loses most of its bits. A convolution shifts or rescales. It
     divides all sums by one number: windows that end at the border, where fewer cells count, come
-    out smaller, and the weights of a fully connected layer behind them make up for it. fixed: nodes
+    out smaller, and the weights of a fully connected layer after them make up for it. fixed: nodes
     that stay as they are.
     """
     for node in graph.nodes:

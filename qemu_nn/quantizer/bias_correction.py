@@ -32,7 +32,7 @@ def corrected(
     channel is as near to the real one as it gets.
 
     real: the values that tensors should have. measure: runs the integer network. The error is that
-    behind the activation, which only clamps, as what it cuts off does not matter. A channel whose
+    after the activation, which only clamps, as what it cuts off does not matter. A channel whose
     error does not fall keeps its bias.
     """
     node = graph.node(name)

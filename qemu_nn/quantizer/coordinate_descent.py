@@ -63,7 +63,7 @@ class Cut:
     """The calls of a network at one of its layers.
 
     part: the layer, first, with the activations that only clamp it, and make the tensor `last`.
-    codes: its inputs. whole: all calls. behind: those that depend on it, up to the scores; beside:
+    codes: its inputs. whole: all calls. after: those that depend on it, up to the scores; next to:
     what else they read.
     """
 
@@ -187,7 +187,7 @@ def descended(
 
     All is computed by the device's calls: the layer's with moved integers, for all its output
     channels at a time, as none changes another's; then, for each channel that changed, the calls
-    behind it. What the whole network computes decides in the end.
+    after it. What the whole network computes decides in the end.
     """
     at, layer = cut_at(graph, name, goal), graph.node(name).operator
     assert isinstance(layer, (Conv, Dense))

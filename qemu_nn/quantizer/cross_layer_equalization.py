@@ -50,7 +50,7 @@ class ChannelGroup:
     """Tensors whose channels can be scaled together, because between them nothing but layers adds.
 
     channels: how many; the last axis of a tensor holds them once or several times. writers,
-    readers: the convolutions and fully connected layers before and behind.
+    readers: the convolutions and fully connected layers before and after.
     """
 
     channels: int

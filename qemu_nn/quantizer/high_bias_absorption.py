@@ -53,7 +53,7 @@ def absorbed(
     fixed: Collection[str] = (),
 ) -> tuple[FloatGraph, list[str]]:
     """Return the network with biases that bring the values of channels nearer to zero, where the
-    layers behind make up for it, and the layers of these channels.
+    layers after make up for it, and the layers of these channels.
 
     relu(x - c) is relu(x) - c where x is at least c. So a channel that never falls below c > 0 gets
     a bias that is smaller by c, and the next layers get what they made of c; where no activation

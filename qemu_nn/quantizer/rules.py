@@ -121,7 +121,7 @@ def format_groups(
 
 
 def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
-    """Return the values of a tensor, lowest and highest, that the activations behind it let
+    """Return the values of a tensor, lowest and highest, that the activations after it let
     through.
     """
     low, high = -math.inf, math.inf

@@ -23,7 +23,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Offsets:
-    """Of one call's buffers in the arena. row: the one that must run, if not the planner's choice.
+    """Addresses of a call's buffers in the arena. row: the row to run, if not the planner's choice.
 
     spare: of a copy of the first input, which the call would destroy, None if it needs none.
     """
@@ -88,7 +88,7 @@ def planned_addresses(
     alignment: int = ALIGNMENT,
     constants: Collection[str] = (),
 ) -> Addresses:
-    """Return addresses for a network that brings none; scratch_bytes: what a step needs beside
+    """Return addresses for a network that brings none; scratch_bytes: what a step needs next to
     tensors.
     """
     starts = (*graph.inputs, *graph.states)

@@ -55,7 +55,7 @@ class Tree(Generic[Result]):
     _nodes: dict[tuple[int, int], Result] = field(default_factory=dict)
 
     def add(self, number: int, value: Result) -> None:
-        """The result of one more block."""
+        """Add the result of one more block."""
         level = 0
         while (level, number ^ 1) in self._nodes:
             other = self._nodes.pop((level, number ^ 1))
@@ -219,7 +219,7 @@ def _on_cluster(held: Any, blocks: Iterable, client: Any) -> Numbered:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without dask's advice to send large things otherwise: these are needed where they go."""
+    """Suppress dask's advice on large objects: these are needed where they go."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         yield

@@ -27,7 +27,7 @@ _PARALLEL = 20.0
 #: Microseconds after which C looks at the clock, to ask Python now and then whether to go on.
 _LOOK = 1000.0
 
-#: Of a row that fails while it runs, which is where the device stops, too.
+#: Error of a row that fails while it runs, at the point of the device's fault.
 _FAILED = (
     "a layer failed, as it does on the device: RSQRT below 0, GATHER or SLICE outside its input, "
     "TFLite_Detection_PostProcess of a box without an area or of scores that are no numbers, or "
@@ -268,7 +268,7 @@ class Turn:
 
 
 def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[Any], int]:
-    """Return tensors that come one behind the other, each to its address; and the bytes of all."""
+    """Return tensors that come one after the other, each to its address; and the bytes of all."""
     loads, offset = [], 0
     for address, tensor in zip(addresses, tensors):
         loads.append((offset, address, tensor.nbytes))

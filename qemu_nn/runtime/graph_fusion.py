@@ -29,7 +29,7 @@ _WHOLE = ("pre_n", "pre_c", "post_n", "post_c")
 class Folded:
     """The part of a network that remains to run.
 
-    graph: its calls are those of the steps; what is made once comes as inputs behind its own.
+    graph: its calls are those of the steps; what is made once comes as inputs after its own.
     constants: these, by name.
     """
 

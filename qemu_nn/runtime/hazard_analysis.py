@@ -101,7 +101,7 @@ def observe(
 
 
 def _touch(ruined_by: np.ndarray, as_scratch: np.ndarray, index: int, access: Access) -> None:
-    """The contents of memory after a call."""
+    """Apply a call to the contents of memory."""
     ruined = [(access.scratch, True)] if access.scratch else []
     if access.destroys:
         ruined.append((Span(access.inputs[0].start, access.destroys), False))

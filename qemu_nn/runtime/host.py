@@ -25,7 +25,7 @@ from .samples import as_numbers, expect_finite, shaped
 Codes = Union[np.ndarray, dict[str, np.ndarray]]
 Arrays = Mapping[str, np.ndarray]
 
-#: Operators behind the last call that the host applies: the device does not see the first two, and
+#: Operators after the last call that the host applies: the device does not see the first two, and
 #: a softmax may have been left out.
 _BEHIND = (Reshape, Identity, Softmax)
 
@@ -305,7 +305,7 @@ class Host:
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
     def _device_input(self, real: np.ndarray) -> np.ndarray:
-        """Return what the float network makes of real samples in front of the device's input."""
+        """Return what the float network makes of real samples before the device's input."""
         assert self.reference is not None
         expect_finite(real, "the input")
         x = real if real.dtype == np.float64 else real.astype(np.float32)
@@ -349,7 +349,7 @@ class Host:
     def _way(
         self, reference: FloatGraph, name: str, real: Arrays
     ) -> tuple[str, tuple[Operator, ...]]:
-        """Return the tensor that the device computes of an output, and the operators behind it."""
+        """Return the tensor that the device computes of an output, and the operators after it."""
         makers = {node.name: node for node in reference.nodes}
         operators: tuple[Operator, ...] = ()
         while name not in real and isinstance(makers[name].operator, _BEHIND):
@@ -405,7 +405,7 @@ def _layout(tensor: Tensor) -> Optional[str]:
 def resized(
     preprocessing: Preprocessing, x: np.ndarray, shape: Shape, layout: Optional[str]
 ) -> np.ndarray:
-    """Pictures of uint8 in the size that the network takes; anything else as it is."""
+    """Images of uint8 in the size that the network takes; anything else as it is."""
     if x.dtype != np.uint8 or x.ndim not in (3, 4) or len(shape) != 3:
         return x
     first = (layout or preprocessing.layout) == "NCHW"

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputWarning
 from ..ir.tensors import Tensor
 
-#: Where the line of a look goes; the command line prints it.
+#: Receiver of the line of an input check; the command line prints it.
 LOGGER = logging.getLogger("qemu_nn.inputs")
 
 #: Types with codes that can be counted.

@@ -71,7 +71,7 @@ def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
 
 
 def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray) -> Error:
-    """Of an array in another shape than [*axes, *shape]."""
+    """Make the error for an array of another shape than [*axes, *shape]."""
     want = ", ".join([*axes, *map(str, shape)])
     has = list(array.shape)
     hint = ""
@@ -86,7 +86,7 @@ def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.
 
 
 def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
-    """Return all inputs as C takes them, one behind the other: uint8 [*axes, bytes]."""
+    """Return all inputs as C takes them, one after the other: uint8 [*axes, bytes]."""
     parts = [x[tensor.name] for tensor in graph.inputs]
     lead = parts[0].shape[: len(axes)]
     if len(lead) < len(axes):
@@ -98,7 +98,7 @@ def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np
 
 
 def _misfit(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> Error:
-    """Of inputs that have other types or shapes than the network's."""
+    """Make the error for inputs of other types or shapes than the network's."""
     what = {
         tensor.name: "the input" if len(graph.inputs) == 1 else f"the input {tensor.name!r}"
         for tensor in graph.inputs
@@ -127,7 +127,7 @@ def packed_reset(graph: Graph) -> np.ndarray:
 def packed_state(
     graph: Graph, state: Union[np.ndarray, Mapping[str, np.ndarray]], lead: tuple[int, ...]
 ) -> np.ndarray:
-    """Return all states as C takes them, one behind the other: uint8 [*lead, bytes]."""
+    """Return all states as C takes them, one after the other: uint8 [*lead, bytes]."""
     tensors = graph.states
     if not tensors:
         if isinstance(state, Mapping) and not state:
@@ -150,7 +150,7 @@ def packed_state(
 
 
 def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
-    """Return the bytes of arrays, one behind the other behind the axes that they share."""
+    """Return the bytes of arrays, one after the other after the axes that they share."""
     lead = parts[0].shape[:axes]
     if math.prod(lead) == 1:  # which most live data are
         joined = bytearray().join([np.ascontiguousarray(part).data for part in parts])

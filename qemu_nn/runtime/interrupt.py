@@ -34,7 +34,7 @@ def _keep(_type: object, raised: BaseException, _traceback: object) -> None:
 
 @ffi.def_extern(error=1, onerror=_keep)
 def qn_python_stops() -> int:
-    """Is the run of this thread to stop? What a signal handler raises here says yes, too."""
+    """True if the run of this thread must stop, or a signal handler raises here."""
     return int(_thread.left is not None and _thread.left.is_set())
 
 

@@ -91,7 +91,7 @@ def _places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.n
 
 
 class _Ordered:
-    """What layers with weights [out, ...] share: these are packed once for each floating type."""
+    """Common parts of layers with weights [out, ...], packed once for each floating type."""
 
     weights: np.ndarray
 

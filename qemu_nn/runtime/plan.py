@@ -37,7 +37,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Constant:
-    """What no step makes: a tensor that is there before any of them runs."""
+    """Tensor that no step makes, because it exists before the first step."""
 
     name: str
     address: int

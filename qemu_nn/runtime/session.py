@@ -75,7 +75,7 @@ class Session:
         No kernel has this variant, or the device could not run a layer.
     """
 
-    # What each run asks for is not in the dictionary.
+    # Values that each run reads are not in the dictionary.
     __slots__ = ("__dict__", "__weakref__", "_again")
 
     def __init__(
@@ -367,7 +367,7 @@ def _one_after_the_other(parts: Sequence[tuple[int, Run]]) -> Run:
 
 
 def _never(_: Inputs) -> None:
-    """What runs nothing."""
+    """Return a session that runs nothing."""
 
 
 def batched(graph: Graph, count: int) -> Optional[Graph]:

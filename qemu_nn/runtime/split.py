@@ -71,7 +71,7 @@ def cut(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
 
 
 def worthwhile(costs: float) -> bool:
-    """Does a network gain from being cut, of which calls of so many microseconds are?"""
+    """True if a network gains from splitting calls of so many microseconds."""
     return costs >= _NETWORK
 
 

@@ -15,7 +15,7 @@ class Step:
     """One call: the row that runs, its C parameters, and byte offsets into the arena.
 
     spare: offset of a copy of the first input where the call would destroy one that is needed.
-    relu: the rectifier that follows, where the row applies it as well. folds: calls in front of it
+    relu: the rectifier that follows, where the row applies it as well. folds: calls before it
     that are part of it. why: this row runs.
     sign_flipped: flags of C for an image or an output with flipped sign bits.
     cost: microseconds, about. parts: what several threads compute of it at a time, each part with

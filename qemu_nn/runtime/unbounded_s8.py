@@ -13,7 +13,7 @@ from .exact_matmul import Products
 
 
 def is_affine(graph: Graph) -> bool:
-    """Do its tensors have scales and zero points, or those of them that have a format?"""
+    """True if all tensors with a format have a scale and a zero point."""
     tensors = (*graph.inputs, *(node.output for node in graph.nodes))
     return any(tensor.scale is not None for tensor in tensors)
 

@@ -24,7 +24,7 @@ class Batch(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What one run at a time writes to: an arena for each thread.
+    """Memory of one run at a time: an arena for each thread.
 
     at, outputs_at: the addresses of call and outputs. memory: of the call, kept alive.
     """

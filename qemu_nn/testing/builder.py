@@ -20,7 +20,7 @@ _SIGNAL = 40.0
 #: Elements that arm_relu_q7 can count.
 _LONGEST = 65535
 
-#: What an op makes of the root mean square of its input; other ops leave it.
+#: Effect of an op on the root mean square; other ops preserve it.
 _CHANGE = {"relu": math.sqrt(0.5), "maxpool": math.sqrt(2.0), "avepool": 0.5}
 
 
@@ -123,7 +123,7 @@ class Builder:
         return {"weights": f"{name}_weights", "bias": f"{name}_bias"}
 
     def image(self, name: str, function: str, kernel: int, out: int, **params: int) -> None:
-        """A square window over the last image, to an image of `out` x `out`."""
+        """Append a square window over the last image, to an image of `out` x `out`."""
         dim, _, channels = self._last.shape
         params.update(dim_im_in=dim, ch_im_in=channels, dim_kernel=kernel, dim_im_out=out)
         self.call(name, function, params)
@@ -138,7 +138,7 @@ class Builder:
         out: tuple[int, int],
         **params: int,
     ) -> None:
-        """A window over the last image; pairs are (y, x)."""
+        """Append a window over the last image; pairs are (y, x)."""
         height, width, channels = self._last.shape
         pairs = {"dim_im_in": (height, width), "dim_kernel": kernel, "padding": padding}
         pairs.update(stride=(stride, stride), dim_im_out=out)
@@ -156,7 +156,7 @@ class Builder:
         self.call(name, f"arm_relu_{kind}", {"size": math.prod(shape)}, shape)
 
     def dense(self, name: str, function: str, rows: int) -> None:
-        """A fully connected layer on all of the last tensor."""
+        """Append a fully connected layer on all of the last tensor."""
         self.call(name, function, {"dim_vec": math.prod(self._last.shape), "num_of_rows": rows})
 
     def softmax(self) -> None:

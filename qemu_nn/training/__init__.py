@@ -1,1 +1,1 @@
-"""What training on PyTorch shares, of networks of CMSIS-NN and of the NPU."""
+"""Common parts of training on PyTorch, for CMSIS-NN and the NPU."""

@@ -63,7 +63,7 @@ def _spelled(value: Any) -> str:
 
 
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> None:
-    """One step down; Error where the loss or its gradient is not finite."""
+    """Take a gradient step; Error if the loss or its gradient is not finite."""
     if not torch.isfinite(loss):
         raise Error(f"the loss is {loss.item()} at {where}; use a smaller learning rate")
     optimizer.zero_grad()
@@ -91,7 +91,7 @@ def event_writer(log_dir: Path) -> Any:
 
 @contextmanager
 def seeded(seed: Optional[int]) -> Iterator[None]:
-    """Random numbers of this seed; PyTorch's go on behind it as if nothing had been drawn."""
+    """Draw random numbers from a seed without changing PyTorch's own state."""
     with torch.random.fork_rng(devices=[]):
         if seed is not None:
             torch.manual_seed(seed)

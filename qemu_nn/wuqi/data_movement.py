@@ -12,7 +12,7 @@ from .lowering import Lowering
 
 
 def _select_channels(low: Lowering, inputs: Sequence[str], top: str, order: Sequence[int]) -> None:
-    """The tensor `top` of these channels of one or two tensors, counted as if joined."""
+    """Add the tensor `top` of these channels of one or two tensors, counted as if joined."""
     _, height, width = low.shapes[inputs[0]]
     counts = [low.shapes[name][0] for name in inputs]
     if any(low.shapes[name][1:] != (height, width) for name in inputs):
@@ -70,7 +70,7 @@ def _join(low: Lowering, layer: Layer, last: str, groups: int) -> None:
 
 
 def add_several(low: Lowering, layer: Layer, shift: int) -> None:
-    """The sum of more than two tensors, exact before its one shift.
+    """Add the sum of more than two tensors, exact before its one shift.
 
     Their parts of a channel are joined, and a convolution of one pixel with weights of 1 adds them.
     """

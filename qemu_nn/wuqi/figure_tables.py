@@ -15,7 +15,7 @@ from .figures import Target
 
 PathLike = Union[str, Path, None]
 
-#: What keeps a ratio to a share of nothing finite.
+#: Constant that keeps a ratio to a zero share finite.
 _NO_SHARE = float(np.finfo(np.float64).eps)
 
 #: Figures of one network in the order of stats.csv.

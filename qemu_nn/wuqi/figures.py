@@ -13,7 +13,7 @@ _NO_ERROR = 1e-10
 
 @dataclass
 class Histogram:
-    """How many values lie nearest to each of `bins` centres from low to high."""
+    """Return the number of values nearest to each of `bins` centres from low to high."""
 
     low: float
     high: float

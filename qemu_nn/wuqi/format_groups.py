@@ -88,7 +88,7 @@ def _fix(group: FormatGroup, frac: int, layer: Layer) -> None:
 
 
 def _bound(group: FormatGroup, total: FormatGroup, widest: int, layer: Layer) -> None:
-    """A sum is shifted to the right, by so many bits at most."""
+    """Check that a sum shifts right by at most so many bits."""
     least, most = (total.least, total.most) if total.fixed is None else (total.fixed, total.fixed)
     group.least, group.most = max(group.least, least), min(group.most, most + widest)
     if group.fixed is not None and not group.least <= group.fixed <= group.most:

@@ -117,7 +117,7 @@ class _Converter:
             self._add(kind, node, sources[0] if len(sources) == 1 else sources, **own)
 
     def _keep(self, node: FloatNode, source: str) -> None:
-        """A reshape that flattens an image, or makes one of a vector: the same feature."""
+        """Add a reshape that flattens an image, or makes one of a vector: the same feature."""
         image, to = self.images[source], self.graph.shapes[node.name]
         if len(to) == 3 and to != image and sorted(to)[:2] != [1, 1]:
             raise ModelError(f"the NPU cannot reshape an image {list(image)} to {list(to)}")
@@ -242,7 +242,7 @@ class _Converter:
         self._add("Scale", node, self.stands[node.inputs[0]])
 
     def _slice(self, node: FloatNode, cut: Slice) -> None:
-        """All slices of one tensor are one layer; parts that no layer reads get names, too."""
+        """Merge all slices of one tensor into a layer; name parts that no layer reads, too."""
         source = self.stands[node.inputs[0]]
         if node.name in self.stands:
             return

@@ -52,7 +52,7 @@ def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
 
 @dataclass(frozen=True)
 class Gathering:
-    """How targets are filled. kinds: the float network (False), the chip's (True), or both.
+    """Plan of filling targets. kinds: the float network (False), the chip's (True), or both.
 
     The bins of a target lie between -max_abs_val and max_abs_val; if that is None, between the
     ends of its values, of features in the first 1000 samples.

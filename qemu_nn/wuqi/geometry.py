@@ -34,7 +34,7 @@ def fitted_pads(
 
 
 def global_factors(kernel: tuple[int, int]) -> Iterator[int]:
-    """Yield sides of the poolings in front of a global one, until it fits the hardware."""
+    """Yield sides of the poolings before a global one, until it fits the hardware."""
     height, width = kernel
     while max(height, width) > _KERNEL:
         factor = next((f for f in range(_STRIDE, 1, -1) if height % f == width % f == 0), None)

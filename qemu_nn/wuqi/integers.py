@@ -1,4 +1,4 @@
-"""How wide the chip's integers are, and real numbers of a feature as such integers."""
+"""Widths of the NPU's integers, and floats of a feature as integers."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ModelQuantizer:
             for name in layer.tops:
                 self._decided(name)
 
-    # What the tensors hold
+    # Contents of the tensors
 
     def _float(self) -> NumpyLayers:
         return build_numpy_layers(self.layers, self.params, quant=False)
@@ -149,7 +149,7 @@ class ModelQuantizer:
         self.log.append(f"{name}: {self.groups[name].frac} fraction bits")
 
     def _input(self, layer: Layer) -> None:
-        """The input: unsigned where no value is below 0 and its readers can."""
+        """Add the input: unsigned if no value is negative and its readers allow it."""
         name = layer.tops[0]
         readers = [layer for layer in self.layers if name in layer.bottoms]
         able = self.bits == 8 and all(reader.type in _UNSIGNED for reader in readers)
@@ -165,7 +165,7 @@ class ModelQuantizer:
         self._set(self.groups[name], self._wanted(self.groups[name]))
 
     def _other(self, layer: Layer) -> None:
-        """A layer without weights, whose sum or product the hardware can shift."""
+        """Add a layer without weights, with a sum or product that the hardware can shift."""
         for name in layer.tops:
             group = self.groups[name]
             if group.frac is not None:

@@ -1,4 +1,4 @@
-"""Runs networks, float or as the chip does, and reads weights as real numbers."""
+"""Run networks, in floats or as the NPU does, and read weights as floats."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class NumpyLayers(Sequence[QuantLayer]):
         Parameters
         ----------
         x : array_like, shape (N, C, H, W) or (N, H, W, C), or a single sample
-            Real numbers, which are rounded down into the input's format, or its own integers.
+            Floats, which are rounded down into the input's format, or its own integers.
         layout : {"NHWC", "NCHW"}, optional
             The layout of images; default: "NCHW", or the one that the shape tells.
 
@@ -124,7 +124,7 @@ def build_numpy_layers(
     param_dict : mapping of str to object
         Its parameters, float or fixed-point.
     quant : bool, default True
-        Compute as the chip does, bit for bit; else in real numbers.
+        Compute as the chip does, bit for bit; else in floats.
     bitwidth : {8, 16}, default 8
         The width of weights and features.
     hw_aligned : bool, default False
@@ -188,11 +188,11 @@ def run_layers(
     quant_weight_only: bool = False,
     quant_feature_only: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Run a batch, and return feature tensors as real numbers.
+    """Run a batch, and return feature tensors as floats.
 
     Parameters
     ----------
-    input_data_batch : ndarray of real numbers, shape (N, C, H, W)
+    input_data_batch : ndarray of floats, shape (N, C, H, W)
         The batch; in fixed point it is rounded down into the input's format first.
     layer_list : sequence of Layer
         The network.
@@ -201,7 +201,7 @@ def run_layers(
     param_dict : mapping of str to object, optional
         Parameters; not needed with numpy_layers.
     quant : bool, default False
-        Compute as the chip does, bit for bit; else in real numbers.
+        Compute as the chip does, bit for bit; else in floats.
     bitwidth : {8, 16}, default 8
         The width of weights and features.
     hw_aligned : bool, default False
@@ -281,7 +281,7 @@ def _in_blocks(net: NumpyLayers, x: np.ndarray, names: Sequence[str]) -> dict[st
 
 
 def _shapes(net: NumpyLayers) -> Iterable[tuple[int, ...]]:
-    """Of all tensors of a sample."""
+    """Return all tensors of a sample."""
     if net.graph is not None:
         return net.graph.shapes.values()
     assert net.session is not None
@@ -331,7 +331,7 @@ def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
 def get_layer_weight_bias(
     target_tensor_list: Sequence[str], param_dict: Params, quant: bool = False, bitwidth: int = 8
 ) -> dict[str, np.ndarray]:
-    """Read weights and biases as real numbers.
+    """Read weights and biases as floats.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Networks with fewer layers: scales and biases in the layers with weights beside them."""
+"""Networks with fewer layers: scales and biases in the layers with weights next to them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .shapes import feature_shapes, shaped
 _SCALES = ("BatchNorm", "Scale", "Bias")
 _SUMS = ("Convolution", "InnerProduct")
 
-#: What a layer multiplies its input channels by, and adds to them.
+#: Factors and offsets of a layer's input channels.
 Factors = tuple[np.ndarray, np.ndarray]
 
 
@@ -27,10 +27,10 @@ def merge_layers(
     param_dict: Mapping[str, Any],
     fname_log: Union[str, Path, None] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Merge each BatchNorm, Scale and Bias into the layer before or behind it, where that is exact.
+    """Merge each BatchNorm, Scale and Bias into the layer before or after it, where that is exact.
 
     It merges into the Convolution or InnerProduct before it where nothing else reads that layer;
-    else into the one behind it where the offset is zero or there is no padding. The layer with
+    else into the one after it where the offset is zero or there is no padding. The layer with
     weights keeps its name, and the last tensor its own. The arguments stay as they are.
 
     Parameters
@@ -112,7 +112,7 @@ def add_pre_norm(
     weight: np.ndarray,
     bias: np.ndarray,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Put a Scale layer in front of a network: weight * x + bias of each input channel.
+    """Put a Scale layer before a network: weight * x + bias of each input channel.
 
     The result takes the inputs before normalization; merge_layers() folds it where that is exact.
 

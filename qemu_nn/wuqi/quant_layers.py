@@ -18,9 +18,9 @@ class QuantLayer:
     layer : Layer
         The layer.
     weight, bias : ndarray or None
-        Integers, with the fractions below, or real numbers; None where the layer has none.
+        Integers, with the fractions below, or floats; None where the layer has none.
     frac_weight, frac_bias : int or ndarray of int, or None
-        Fraction bits, one or one for each output channel; None for real numbers.
+        Fraction bits, one or one for each output channel; None for floats.
     """
 
     layer: Layer
@@ -50,7 +50,7 @@ def quant_layer(layer: Layer, params: Mapping[str, Any], integer_weights: bool) 
     params : mapping of str to object
         The parameters of the network.
     integer_weights : bool
-        Take the chip's integers; else the real numbers.
+        Take the chip's integers; else the floats.
 
     Returns
     -------

@@ -204,7 +204,7 @@ def analyze_tensor_distribution(
     max_abs_val: Optional[float] = None,
     log_on: bool = False,
 ) -> dict[str, Union[float, np.ndarray]]:
-    """Compute range, mean, variance and histogram of tensors, as real numbers.
+    """Compute range, mean, variance and histogram of tensors, as floats.
 
     Parameters
     ----------

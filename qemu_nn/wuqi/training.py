@@ -40,7 +40,7 @@ def quantize_model_with_training(
     """Train float weights until the network is good in fixed point; needs PyTorch.
 
     Fractions are chosen first. Then the layers are quantized group by group: each group and all
-    behind it are trained, and the group is frozen. Limits of the hardware that the result breaks
+    after it are trained, and the group is frozen. Limits of the hardware that the result breaks
     are printed.
 
     Parameters
@@ -131,7 +131,7 @@ def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
 
 
 def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, np.ndarray]:
-    """Return weights whose outputs vary about as much as their inputs, behind rectifiers; biases of
+    """Return weights whose outputs vary about as much as their inputs, after rectifiers; biases of
     0.
     """
     shapes, rng, params = feature_shapes(layer_list), np.random.default_rng(seed), {}

@@ -122,7 +122,7 @@ def _parameters(
 
 
 def _weight_shape(layer: Layer, shapes: Mapping[str, Shape]) -> tuple[int, ...]:
-    """[out, channels, height, width] of the weights of a Convolution or InnerProduct."""
+    """Return [out, channels, height, width] of a Convolution's or InnerProduct's weights."""
     own, (channels, height, width) = layer.attributes(), shapes[layer.bottoms[0]]
     if layer.type == "InnerProduct":
         return (own["num_output"], channels, height, width)

@@ -30,7 +30,7 @@ def save_quantized_feature_to_header(
     ----------
     filename : str or Path
         The header to write.
-    feature : ndarray of real numbers, shape (N, C, H, W)
+    feature : ndarray of floats, shape (N, C, H, W)
         The tensor; its integers are floor(x * 2^frac), saturated.
     bit_width : {8, 16}
         Bits of an integer.

@@ -1,4 +1,4 @@
-"""Weights and biases: their real numbers, and the integers they become."""
+"""Weights and biases: their floats, and the integers they become."""
 
 from __future__ import annotations
 

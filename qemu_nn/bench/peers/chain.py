@@ -33,13 +33,13 @@ _WINDOWED = ("convolve", "depthwise", "maxpool", "avepool")
 #: Scale of input and weights: Q0.7.
 UNIT = 2.0**-7
 
-#: What the first layer reads.
+#: Input of the first layer.
 INPUT = "input"
 
 
 @dataclass(frozen=True)
 class Window:
-    """How a layer walks over its image; pairs are (y, x). after: padding at each end."""
+    """Window of a layer; pairs are (y, x). after: padding at each end."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int]
@@ -180,7 +180,7 @@ def s8_layers(graph: Graph) -> list[Layer]:
 
 
 def _s8_window(node: Node, pad: Optional[Node]) -> Window:
-    """With the padding that the call before has added."""
+    """Include the padding that the previous call added."""
     p = dict(node.params)
     before = pad.params if pad else {}
     for axis in "hw":
@@ -193,7 +193,7 @@ def _s8_window(node: Node, pad: Optional[Node]) -> Window:
 
 
 def _weighted(graph: Graph, node: Node, layer: Layer) -> Layer:
-    """With weights, bias and the scales of weights that the multipliers stand for."""
+    """Add weights, bias and the scales of weights after the multipliers."""
     declared = node.function.weights
     assert declared is not None
     bias = graph.arrays[node.bias or ""]

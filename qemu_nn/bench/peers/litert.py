@@ -105,7 +105,7 @@ class _Model:
         return len(self._tensors) - 1
 
     def _append(self, layer: Layer) -> None:
-        """One operator, its weights and its output."""
+        """Add one operator, its weights and its output."""
         inputs = [self._indices[name] for name in layer.sources]
         if layer.weights is not None and layer.bias is not None:
             channels = len(layer.bias)

@@ -95,7 +95,7 @@ class _Model:
         return self._node("DequantizeLinear", parts, f"{name}.real", **axis)
 
     def _append(self, layer: Layer) -> None:
-        """Dequantize, compute in real numbers, quantize."""
+        """Dequantize, compute in floats, quantize."""
         sources = []
         for name in layer.sources:
             scale, zero = self._scales_of[name]

@@ -49,7 +49,7 @@ def bias(layer: Layer) -> Operator:
 
 
 def power(layer: Layer) -> Operator:
-    """(shift + scale * x) ** power, of which only the straight line is supported."""
+    """Convert (shift + scale * x) ** power; only power 1 is supported."""
     fields = layer.parameters("power_param")
     if fields.power != 1:
         raise ModelError(f"the power {fields.power:g} is not supported; have: 1")

@@ -26,7 +26,7 @@ class Layer:
 
     @property
     def shape(self) -> Shape:
-        """Of one sample of its first input."""
+        """Return the shape of one sample of the first input."""
         return self.shapes[0]
 
     def parameters(self, name: str) -> Any:

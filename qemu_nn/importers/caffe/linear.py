@@ -84,7 +84,7 @@ def _cut(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
 
 
 def _pair(fields: Any, name: str, default: Optional[int] = None) -> Pair:
-    """(vertical, horizontal): given once, twice, or as _h and _w."""
+    """Return (vertical, horizontal): given once, twice, or as _h and _w."""
     values, stem = list(getattr(fields, name)), name.replace("_size", "")
     both = (f"{stem}_h", f"{stem}_w")
     if name != "dilation" and any(map(fields.HasField, both)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protobuf import Schema
 
-#: What is saved with weights has messages of its own, nested as bytes.
+#: Saved weights have messages of their own, nested as bytes.
 CAFFE = Schema(
     "Caffe",
     "caffe",

@@ -43,7 +43,7 @@ def flatten(layer: Layer) -> Operator:
 
 
 def reshape(layer: Layer) -> Operator:
-    """0 keeps a size, -1 is what remains; the batch counts as one, and must stay so."""
+    """Convert Reshape: 0 keeps a size, -1 is the remainder; the batch must stay one."""
     fields, whole = layer.parameters("reshape_param"), (1, *layer.shape)
     dims = list(fields.shape.dim)
     first = fields.axis if fields.axis >= 0 else fields.axis + len(whole) + 1

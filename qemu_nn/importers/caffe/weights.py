@@ -1,4 +1,4 @@
-"""What Caffe learned: the arrays of each layer, from .caffemodel and .caffemodel.h5."""
+"""Weights of each layer, from .caffemodel and .caffemodel.h5."""
 
 from __future__ import annotations
 

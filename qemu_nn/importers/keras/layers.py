@@ -185,7 +185,7 @@ def _pad(layer: Layer, build: Builder, inputs: list[str]) -> str:
 
 
 def _merge(kind: str, average: bool = False) -> Converter:
-    """Any number of inputs, two by two."""
+    """Convert any number of inputs, two by two."""
 
     def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
         if len(inputs) < 2:

@@ -1,4 +1,4 @@
-"""How the layers of a model are connected: sequential, functional, models within models."""
+"""Connections of the layers of a model: sequential, functional, nested models."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _entry(value: Any, where: str) -> dict[str, Any]:
 
 
 def _ref(value: Any) -> bool:
-    """Is it [layer, call, index of the output, ...]?"""
+    """True if the value is [layer, call, index of the output, ...]."""
     return (
         isinstance(value, list)
         and len(value) >= 3
@@ -210,7 +210,7 @@ def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[st
 
 
 def _histories(value: Any, found: list[Any], depth: int) -> None:
-    """Every __keras_tensor__ in the arguments of a call."""
+    """Yield every __keras_tensor__ in the arguments of a call."""
     if isinstance(value, list) and depth < 8:
         for item in value:
             _histories(item, found, depth + 1)

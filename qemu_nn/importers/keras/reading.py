@@ -23,7 +23,7 @@ _ATTRIBUTES = r"model_config|weight_names\d*"
 
 @dataclass(frozen=True)
 class Stored:
-    """What a model file holds. config: of the model."""
+    """Contents of a model file. config: of the model."""
 
     path: Path
     config: dict[str, Any]

@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 
 
 def _pads(layer: Layer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
-    """As TensorFlow pads: "same" puts the odd cell after the image, "causal" all before it."""
+    """Pad as TensorFlow: "same" puts the odd cell after the image, "causal" all before it."""
     padding = str(layer.options.get("padding", "valid")).lower()
     if padding == "same":
         return same_pads(size, kernel, stride, dilation)
@@ -47,7 +47,7 @@ def _conv2d(layer: Layer, build: Builder, inputs: list[str]) -> str:
 
 
 def _depthwise_weights(kernel: np.ndarray) -> np.ndarray:
-    """[y, x, channel, multiplier] as [channel * multiplier, y, x, 1]."""
+    """Reorder [y, x, channel, multiplier] to [channel * multiplier, y, x, 1]."""
     tall, wide, channels, multiplier = kernel.shape
     return kernel.transpose(2, 3, 0, 1).reshape(channels * multiplier, tall, wide, 1)
 
@@ -94,7 +94,7 @@ def _placed(layer: Layer, build: Builder, name: str, source: str, conv: Conv) ->
 
 
 def _conv1d(layer: Layer, build: Builder, inputs: list[str]) -> str:
-    """On an image one column wide."""
+    """Convert a layer on an image one column wide."""
     (kernel,), bias = _bias(layer, 3)
     weights = np.ascontiguousarray(kernel.transpose(2, 0, 1)[:, :, None, :])
     layout = layer.layout()
@@ -108,7 +108,7 @@ def _conv1d(layer: Layer, build: Builder, inputs: list[str]) -> str:
 
 
 def _column(layer: Layer, build: Builder, source: str, layout: str) -> str:
-    """[steps, channels] as an image one column wide."""
+    """Reshape [steps, channels] to an image one column wide."""
     shape = build.shapes[source]
     if len(shape) != 2:
         raise layer.error(f"its input must be [steps, channels], not {list(shape)}")

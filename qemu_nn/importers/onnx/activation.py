@@ -23,12 +23,12 @@ from ...operators import (
 from ..tensor import Tensor
 from .call import Call, Converter
 
-#: What stands for "no limit" in files that write their limits out.
+#: Values for "no limit" in files with explicit limits.
 _UNLIMITED = float(np.finfo(np.float32).max)
 
 
 def simple(call: Call, operator: Operator) -> None:
-    """A function without attributes."""
+    """Convert a function without attributes."""
     call.put(operator, call.tensor())
 
 

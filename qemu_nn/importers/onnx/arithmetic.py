@@ -47,7 +47,7 @@ def _finite(array: np.ndarray) -> np.ndarray:
 
 
 def matmul(call: Call) -> None:
-    """The last axis times a constant matrix [in, out]."""
+    """Multiply the last axis by a constant matrix [in, out]."""
     x, weights = call.tensor(), call.floats(1)
     if weights.ndim != 2:
         raise ModelError(f"its second input {list(weights.shape)} must be a matrix [in, out]")
@@ -55,7 +55,7 @@ def matmul(call: Call) -> None:
 
 
 def batch_normalization(call: Call) -> None:
-    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel."""
+    """Convert (x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel."""
     x = call.tensor()
     if call.integer("training_mode", 0) or not call.integer("spatial", 1):
         raise ModelError("it must use stored statistics of whole channels")

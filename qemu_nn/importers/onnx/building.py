@@ -67,7 +67,7 @@ class Builder:
         return tensor
 
     def fold(self, node: Node, array: np.ndarray) -> None:
-        """What a node of constants makes."""
+        """Result of a node of constants."""
         self.spend(array.size)
         self.values[node.outputs[0]] = array
 

@@ -112,7 +112,7 @@ def _model(path: Path, proto: Any) -> Model:
 
 
 def _check_names(path: Path, model: Model, constants: list[str]) -> None:
-    """Names are text of a sane length, and each tensor is made once."""
+    """Check that names are text of limited length, and that each tensor is made once."""
     made = [name for node in model.nodes for name in node.outputs if name]
     made += [*constants, *model.inputs]
     read = [name for node in model.nodes for name in (node.op, node.name, *node.inputs)]

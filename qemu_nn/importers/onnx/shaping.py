@@ -115,7 +115,7 @@ def dropout(call: Call) -> None:
 
 
 def cast(call: Call) -> None:
-    """Cast between real numbers."""
+    """Convert a Cast between floats."""
     to = call.integer("to", 0)
     if to not in FLOAT_TYPES:
         raise ModelError(f"it converts a tensor to {type_name(to)}; only floats are supported")

@@ -1,4 +1,4 @@
-"""Arrays out of an .onnx file and out of the files beside it that hold its large tensors."""
+"""Arrays out of an .onnx file and out of the files next to it that hold its large tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ModelError
 from ...io.files import MEGABYTE, read_bytes
 
-#: Most bytes of a model file, and of each file beside it.
+#: Most bytes of a model file, and of each file next to it.
 FILE_LIMIT = 512 * MEGABYTE
 
 #: Number of an element type -> its numpy type, and the field that holds it where raw_data does not.
@@ -53,7 +53,7 @@ def type_name(number: int) -> str:
 
 
 class Tensors:
-    """Decodes tensors; the files beside the model are read once and shared by all of them.
+    """Decodes tensors; the files next to the model are read once and shared by all of them.
 
     What a file claims (shapes, names, offsets, lengths) is checked against the bytes of the
     file before it is used; arrays are views of these bytes wherever possible.
@@ -91,7 +91,7 @@ class Tensors:
         return np.array(numbers).astype(dtype).reshape(shape)
 
     def _external(self, entries: Any, dtype: np.dtype, count: int) -> np.ndarray:
-        """Return elements of a file beside the model."""
+        """Return elements of a file next to the model."""
         places = {entry.key: str(entry.value) for entry in entries}
         path = self._beside(places.get("location", ""))
         offset = _number(places, "offset") or 0

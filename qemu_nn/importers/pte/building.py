@@ -24,7 +24,7 @@ _LEFT = (
 
 @dataclass(frozen=True)
 class Value:
-    """What a call has made, or the program's input: the name of the graph's tensor that holds it,
+    """Result of a call, or the program's input: the name of the graph's tensor that holds it,
     its type, its shape as it lies in memory, and which logical axes those are if not in order."""
 
     name: str

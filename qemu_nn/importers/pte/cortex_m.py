@@ -24,7 +24,7 @@ _TYPES = {1: "int8", 2: "int16"}
 
 _RANGE = {"act_min": -128, "act_max": 127}
 
-#: What arm_elementwise_add_s8 shifts both operands by.
+#: Shift of both operands of arm_elementwise_add_s8.
 _LEFT_SHIFT = 20
 
 #: A scale that no float32 has, or that is not above 0.
@@ -231,7 +231,7 @@ def transpose(call: Call) -> None:
 
 
 def pad(call: Call) -> None:
-    """pad: in front of and behind four axes as they lie in memory."""
+    """pad: before and after four axes as they lie in memory."""
     call.expect(6)
     tensor = call.tensor(0, "int8")
     sizes = [tensor.sizes[axis] for axis in LAST] if tensor.channels_last else tensor.sizes

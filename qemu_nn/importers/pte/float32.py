@@ -62,7 +62,7 @@ def _single(call: Call, count: int) -> tuple[Value, FileTensor]:
 
 
 def unary(call: Call, function: str) -> None:
-    """A function of each float32."""
+    """Convert a function of each float32."""
     x, output = _single(call, 3)
     call.put(function, {"length": x.size}, [x], output)
 
@@ -142,7 +142,7 @@ def mean(call: Call) -> None:
 
 
 def softmax(call: Call, log: bool = False) -> None:
-    """_softmax and _log_softmax, of float32 along the last axis."""
+    """Convert _softmax and _log_softmax, of float32 along the last axis."""
     call.expect(5)
     source, output = call.tensor(0, "float32"), call.tensor(3, "float32")
     call.same_order(source, output)

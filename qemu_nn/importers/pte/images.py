@@ -61,7 +61,7 @@ def max_pool(call: Call) -> None:
 
 
 def _gapped(call: Call, x: Value, p: dict[str, int], output: FileTensor) -> None:
-    """The largest number under windows with gaps: of each of their cells all that it meets."""
+    """Convert maximum pooling with gaps: of each of their cells all that it meets."""
     if x.dtype != "int8" or p["filter_h"] * p["filter_w"] > CELL_LIMIT:
         raise ModelError(
             f"its windows have gaps, which is supported for int8 and up to {CELL_LIMIT} cells alone"
@@ -99,7 +99,7 @@ def _gapped(call: Call, x: Value, p: dict[str, int], output: FileTensor) -> None
 
 
 def adaptive_pool(call: Call) -> None:
-    """_adaptive_avg_pool2d, of float32."""
+    """Convert _adaptive_avg_pool2d, of float32."""
     call.expect(4)
     source, output = call.tensor(0, "float32"), call.tensor(2, "float32")
     call.in_order(source, output)
@@ -116,7 +116,7 @@ def adaptive_pool(call: Call) -> None:
 
 
 def _ratios(call: Call, source: FileTensor, output: FileTensor, at: int) -> list[float]:
-    """Of each axis, the size that was asked for as multiple of the input's."""
+    """Return the size of each axis as a multiple of the input's."""
     factors, sizes = call.argument(at), call.argument(1)
     if isinstance(factors, list) and len(factors) == 2 and sizes is None:
         ratios = [float(factor) for factor in factors]

@@ -23,7 +23,7 @@ _ONE = {"multiplier": 2**30, "shift": 1}
 
 
 def view(call: Call, count: int) -> None:
-    """The same bytes in another shape, which need no call."""
+    """Convert a view of the same bytes, without a call."""
     call.expect(count)
     x, output = call.value(0), call.tensor(count - 2)
     if (x.dtype, x.size) != (output.dtype, math.prod(output.sizes)):
@@ -48,7 +48,7 @@ def same_place(call: Call) -> None:
 def _moved(
     call: Call, x: Value, whole: Sequence[int], order: Sequence[int], to: FileTensor
 ) -> None:
-    """The axes of what lies in memory in another order."""
+    """Convert a permutation of axes in memory."""
     if len(whole) > MOVES:
         raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")
     if same_bytes(whole, order, range(len(whole))):
@@ -58,7 +58,7 @@ def _moved(
 
 
 def clone(call: Call, count: int) -> None:
-    """_clone_dim_order, _to_dim_order_copy: the same numbers in another order in memory."""
+    """Convert _clone_dim_order, _to_dim_order_copy: the same numbers in another order in memory."""
     call.expect(count)
     source, output = call.tensor(0), call.tensor(count - 2)
     if (source.dtype, source.sizes) != (output.dtype, output.sizes):
@@ -117,7 +117,7 @@ def cat(call: Call) -> None:
 def _sliced(
     call: Call, begins: Sequence[int], steps: Sequence[int], to: FileTensor, name: str
 ) -> None:
-    """Some elements of each axis of the first argument, `to` saying how many."""
+    """Take elements of each axis of the first argument, as `to` says."""
     source = call.tensor(0, *_MOVED)
     call.same_order(source, to)
     counts = to.sizes if len(to.sizes) == len(source.sizes) else tuple(map(int, _counts(call, to)))
@@ -197,7 +197,7 @@ def expand(call: Call) -> None:
 
 
 def clamp(call: Call) -> None:
-    """clamp: of int8 by integers, of float32 by real numbers."""
+    """Convert clamp: of int8 by integers, of float32 by floats."""
     call.expect(5)
     x, output = call.value(0, "int8", "float32"), call.tensor(3, "int8", "float32")
     call.same_order(call.tensor(0), output)

@@ -30,7 +30,7 @@ _DTYPES = {
     **{11: "bool", 28: "uint32", 29: "uint64"},
 }
 
-#: What a file begins with that has segments, 8 bytes in; its least length.
+#: Signature of a file with segments at byte 8; the smallest length.
 _EXTENDED, _LEAST = b"eh00", 24
 
 
@@ -65,7 +65,7 @@ class FileTensor:
 
     @property
     def channels_last(self) -> bool:
-        """Whether the device takes it for an image whose channels lie last: it is one, or both
+        """True if the device treats the tensor as an image with channels last: it is one, or both
         orders are the same bytes."""
         if len(self.sizes) != 4:
             return False

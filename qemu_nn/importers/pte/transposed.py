@@ -106,7 +106,7 @@ def _spread(call: Call, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
 
 
 def _fit(call: Call, stream: Value) -> None:
-    """The output of the rows that were written, one image after the other."""
+    """Yield the output of the written rows, one image after the other."""
     output = call.tensor(15)
     size, missing = output.nbytes, output.nbytes - stream.size
     if missing < 0:

@@ -17,7 +17,7 @@ _UNLIMITED = float(np.finfo(np.float32).max)
 
 
 def simple(call: Call, x: Tensor, operator: Operator) -> None:
-    """A function without attributes."""
+    """Convert a function without attributes."""
     call.put(operator, x)
 
 

@@ -134,7 +134,7 @@ def _channels(call: Call, x: Tensor, array: np.ndarray) -> np.ndarray:
 
 
 def _affine(call: Call, x: Tensor, scale: np.ndarray = _ONE, offset: np.ndarray = _ZERO) -> None:
-    """An Affine; its arrays may have the batch axis too, with one element."""
+    """Append an Affine; its arrays may have a batch axis of one element."""
     arrays = []
     for array in (scale, offset):
         while array.ndim > len(x.sample) and array.shape[0] == 1:

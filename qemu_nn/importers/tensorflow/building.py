@@ -83,7 +83,7 @@ class Call:
         return self.put(operator, x, part=part, batched=batched)
 
 
-#: What a node reads, a letter each (x: a tensor, c: a constant, v: either; +: at least one, of
+#: Inputs of a node, a letter each (x: a tensor, c: a constant, v: either; +: at least one, of
 #: either), and what adds the operators that it comes to, the last one under the node's name.
 Converter = tuple[str, Callable[..., object]]
 

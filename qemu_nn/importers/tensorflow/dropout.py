@@ -8,7 +8,7 @@ from typing import Optional
 
 from .reading import Node
 
-#: What a mask is made of random numbers with, and in how many nodes at most.
+#: Operators that make a dropout mask from random numbers, and the most nodes of one.
 _MAKES_MASKS = ("Floor", "Cast", "GreaterEqual", "Add", "AddV2", "Sub", "Mul")
 _MOST_NODES = 16
 

@@ -1,4 +1,4 @@
-"""Which nodes an output is computed from, in which order, and where the network can be cut."""
+"""Nodes of an output in order, and the tensors at which the network can be cut."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ...operators import Shape
 from .building import integer, integers
 from .reading import Node
 
-#: What numpy takes between brackets for one axis; None makes a new one.
+#: Index of one axis in numpy; None makes a new axis.
 Index = Union[int, slice, None]
 
 

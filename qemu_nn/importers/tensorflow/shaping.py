@@ -20,7 +20,7 @@ def identity(call: Call, x: Tensor) -> None:
 
 
 def cast(call: Call, x: Tensor) -> None:
-    """Cast between real numbers."""
+    """Convert a Cast between floats."""
     to = call.node.type("DstT")
     if to not in FLOAT_TYPES:
         raise ModelError(f"it converts a tensor to {type_name(to)}; only floats are supported")
@@ -83,7 +83,7 @@ def split_v(call: Call, x: Tensor, sizes: np.ndarray, axis: np.ndarray) -> None:
 
 
 def _split(call: Call, x: Tensor, axis: np.ndarray, sizes: list[int]) -> None:
-    """A slice for each output."""
+    """Append a slice for each output."""
     at, start = x.axis(integer(axis)), 0
     for port, size in enumerate(sizes):
         name = f"{call.node.name}:{port}" if port else call.node.name
@@ -102,7 +102,7 @@ def slice_(call: Call, x: Tensor, begin: np.ndarray, size: np.ndarray) -> None:
 
 
 def _cut(call: Call, x: Tensor, index: tuple[indices.Index, ...]) -> None:
-    """A Slice for each axis that is cut, and a Reshape where axes come or go."""
+    """Append a Slice for each cut axis, and a Reshape if axes are added or removed."""
     shape, axis = list[int](), 0
     full = x.shape
     for entry in index:

@@ -1,4 +1,4 @@
-"""Where a network begins: its input, what to do where there is none, the input's shape."""
+"""Start of a network: its input, the choice without one, and the input's shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays out of a graph file, held against the bytes that there are before anything is made."""
+"""Arrays out of a graph file, compared with the bytes that there are before anything is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the kit keeps what runs networks."""
+"""Modules of the kit that run networks."""
 
 from . import numpy_net, quant_layers
 

@@ -1,4 +1,4 @@
-"""What lists of built layers hold."""
+"""Elements of lists of built layers."""
 
 from ...wuqi.quant_layers import QuantLayer, quant_layer
 

@@ -1,6 +1,6 @@
 """Quantization nodes: the chip's values forward, a straight-through gradient backward.
 
-Numbers are real numbers on their grids, q * step with step a power of two. In double precision
+Numbers are floats on their grids, q * step with step a power of two. In double precision
 all of it is exact: a sum of products of 16-bit integers stays below 2^53 for 2^22 products and a
 bias shifted by 31 bits (2^46), and dividing by a step only moves the binary point.
 """
@@ -59,9 +59,9 @@ def lookup(x: Tensor, kind: str, bits: int) -> Tensor:
 
 
 def log_softmax(x: Tensor, bits: int) -> Tensor:
-    """LogSoftmax by pairs of channels as the chip has it; the gradient is the function's own.
+    """Apply LogSoftmax by pairs of channels as the NPU does; the gradient is the function's own.
 
-    The node behind it saturates the result.
+    The node after it saturates the result.
     """
     half, table = 2 ** (bits - 1), torch.from_numpy(of_distances(bits)).long().to(x.device)
     codes = _codes(x, "LogSoftmax", bits)

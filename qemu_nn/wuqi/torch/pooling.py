@@ -17,7 +17,7 @@ def padded(x: Tensor, layer: Layer, value: float = 0.0) -> Tensor:
 
 
 def maximum(x: Tensor, layer: Layer, lowest: float) -> Tensor:
-    """Return the largest cell of each window; cells beside the image are the lowest value."""
+    """Return the largest cell of each window; cells next to the image are the lowest value."""
     own = layer.attributes()
     return F.max_pool2d(
         padded(x, layer, lowest), own["kernel_size"], own["stride"], 0, own["dilation"]

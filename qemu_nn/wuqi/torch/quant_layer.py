@@ -175,7 +175,7 @@ class QuantizedNet(nn.Module):
         Parameters
         ----------
         x : floating-point torch.Tensor, shape (N, C, H, W)
-            Real numbers on the grid of the input tensor; they are not rounded.
+            Floats on the grid of the input tensor; they are not rounded.
 
         Returns
         -------

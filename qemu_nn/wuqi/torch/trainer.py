@@ -38,7 +38,7 @@ class Trainer:
     writer: Any = field(default=None)
 
     def run(self, groups: Sequence[Sequence[Layer]]) -> None:
-        """Quantize group by group; each time train that group and all behind it."""
+        """Quantize group by group; each time train that group and all after it."""
         lift(self.net)
         self.net.quantized = set()
         self.net.train()
@@ -107,7 +107,7 @@ def lift(net: QuantizedNet) -> None:
 
 
 def _scores(outputs: Any) -> Optional[Tensor]:
-    """[N, C] of the only output, if it is one vector for each sample."""
+    """Return [N, C] of the only output, if it is one vector for each sample."""
     if isinstance(outputs, Tensor) and outputs.shape[2:] == (1, 1):
         return outputs[:, :, 0, 0]
     return None

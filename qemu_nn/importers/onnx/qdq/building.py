@@ -59,7 +59,7 @@ class Builder:
         check_spent(self._spent)
 
     def note(self, what: str, name: str) -> None:
-        """Keep what the user should know of a tensor, beside others of which it is true."""
+        """Keep what the user should know of a tensor, next to others of which it is true."""
         names = self.notes.setdefault(what, [])
         if name not in names:
             names.append(name)
@@ -140,7 +140,7 @@ class Builder:
         self._ended.add(new)
         return new
 
-    # What several operators need
+    # Needs of several operators
 
     def ordered(self, value: Int, order: Sequence[int]) -> Int:
         """Return the same numbers with their axes in another order in memory."""

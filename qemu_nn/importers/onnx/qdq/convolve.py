@@ -38,7 +38,7 @@ def convolve(site: Site) -> Pending:
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         params, rows = weights.last_step(site, x.format, form, name, ends)
         taken, windows = x, places
-        if x.kind == "s16" and x.format.zero_point:  # which has to be beside the image, too
+        if x.kind == "s16" and x.format.zero_point:  # which has to be next to the image, too
             taken, windows = bordered(site.builder, x, places)
         function, taken, filters, more = _filters(site, taken, weights.data, name)
         params = {**params, **windows, **more, "batches": 1, "output_c": count}

@@ -1,4 +1,4 @@
-"""What layers with weights share, of 8 and of 16 bits: weights, and the last step of a sum."""
+"""Common parts of layers with weights, of 8 and of 16 bits: weights and epilogue."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def made_of(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> We
 
 
 def _parts(data: np.ndarray) -> int:
-    """In how many parts weights fit int8."""
+    """Number of parts in which weights fit int8."""
     low, high = (int(data.min()), int(data.max())) if data.size else (0, 0)
     parts = max(-(-high // 127), -(low // 128), 1)
     if parts > _PARTS:
@@ -122,7 +122,7 @@ def fitting(site: Site, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
 def centred(builder: Builder, x: Int, filters: np.ndarray) -> tuple[Int, np.ndarray]:
     """Return an image and filters [out, h, w, in] whose sums need no zero point.
 
-    Channels that hold the zero point stand behind the image's own; their weights take away what it
+    Channels that hold the zero point stand after the image's own; their weights take away what it
     adds to each product.
     """
     least = -filters.sum(-1)
@@ -133,7 +133,7 @@ def centred(builder: Builder, x: Int, filters: np.ndarray) -> tuple[Int, np.ndar
 
 
 def bordered(builder: Builder, x: Int, places: Mapping[str, int]) -> tuple[Int, dict[str, int]]:
-    """Return the image with what lies beside it as numbers, and windows that need nothing from
+    """Return the image with what lies next to it as numbers, and windows that need nothing from
     there.
     """
     made, before, after = dict(places), [], []

@@ -67,7 +67,7 @@ def _stepped(site: Site, steps: Steps, x: Int) -> Int:
 
 
 def clamp(site: Site, limits: Callable[[Call], tuple[float, float]]) -> Pending:
-    """Relu and Clip: fused into the call in front of them, or a table."""
+    """Convert Relu and Clip: fused into the call before them, or a table."""
     low, high = limits(site.call)
     if not low <= high:
         raise ModelError(f"its limits {low} and {high} leave no values between them")

@@ -50,7 +50,7 @@ _DYNAMIC = {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"}
 #: Most names of tensors in one note.
 _NAMED = 6
 
-#: What is true of every such network.
+#: Note on every quantized network.
 _NOTE = (
     "its integers are those of CMSIS-NN's arithmetic, which rounds in other places than ONNX "
     "Runtime: given the same inputs, a layer may be one step away from it"

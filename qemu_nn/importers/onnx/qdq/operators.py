@@ -7,7 +7,7 @@ from dataclasses import replace
 from ....errors import ModelError
 from ..reading import Model, Node
 
-#: Operator on integers -> the one on real numbers, and where its inputs are: pairs of a tensor, its
+#: Operator on integers -> the one on floats, and where its inputs are: pairs of a tensor, its
 #: scale and zero point; then the scale and zero point of the output, and a bias.
 _FORMS: dict[str, tuple[str, tuple[tuple[int, int, int], ...], tuple[int, int], int]] = {
     "QLinearConv": ("Conv", ((0, 1, 2), (3, 4, 5)), (6, 7), 8),

@@ -1,4 +1,4 @@
-"""Where the windows of convolutions and pools lie."""
+"""Padding of the windows of convolutions and pools."""
 
 from __future__ import annotations
 

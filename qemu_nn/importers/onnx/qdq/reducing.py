@@ -24,7 +24,7 @@ def arg(site: Site, what: str) -> Int:
     if axis < 0 or call.integer("select_last_index", 0):
         raise ModelError("it searches the batch, or for the last of equal numbers")
     x = site.builder.ordered(x, range(len(x.shape)))
-    if x.kind == "s16":  # which real numbers are in the same order as
+    if x.kind == "s16":  # which floats are in the same order as
         params, made = scaled(x.size, x.format), Int(f"{x.name}/real", x.shape, x.order, REAL)
         x = site.builder.call("tflm_dequantize_s16_f32", params, [x], made)
     middle = (1,) if call.integer("keepdims", 1) else ()

@@ -1,4 +1,4 @@
-"""What moves the integers of quantized files and does not compute."""
+"""Operators of quantized files that move integers."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def slice_(site: Site) -> Pending:
 
 
 def _cut(site: Site, x: Int, spans: Sequence[tuple[int, int, int]]) -> Pending:
-    """Of each axis, so many elements from a place on, in steps."""
+    """Convert Slice: elements of each axis from a start, in steps."""
     shape = tuple(count for _, _, count in spans)
     if min(shape) < 1:
         raise ModelError(f"it leaves nothing of {[1, *x.shape]}")

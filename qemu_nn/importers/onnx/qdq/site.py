@@ -15,7 +15,7 @@ from ..call import Call
 from .building import Builder
 from .symbols import LAST, Fixed, Int, Pending, Real
 
-#: How far, of itself, a bias's scale may be from that of the products.
+#: Largest relative distance of a bias's scale from the products' scale.
 _CLOSE = 1e-5
 
 
@@ -93,7 +93,7 @@ Converter = Callable[[Site], Union[Pending, Int, tuple[Pending, ...]]]
 def moved(
     site: Site, x: Int, shape: Shape, put: Callable[[Int, str], Int], order: Sequence[int]
 ) -> Pending:
-    """Of a node that moves numbers: put makes them in x's own format, under a name."""
+    """Convert a node that moves numbers: put() makes them in x's format, under a name."""
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         made = put(x, name if x.format == form else f"{name}/moved")

@@ -1,4 +1,4 @@
-"""What a name of a quantized file stands for: integers, a quantized constant, or real numbers."""
+"""Values of names of a quantized file: integers, quantized constants, or floats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ....ir.formats import Format
 from ....operators import Shape
 from ...arguments import SUFFIXES
 
-#: How the axes of an image [C, H, W] lie in memory: channels last.
+#: Order of the axes of an image [C, H, W] in memory: channels last.
 LAST = (1, 2, 0)
 
 
@@ -38,7 +38,7 @@ class Int:
 
     @property
     def kind(self) -> str:
-        """How functions of its type are called: s8, s16."""
+        """Suffix of functions of its type: s8, s16."""
         return SUFFIXES[self.format.dtype]
 
     @property
@@ -49,7 +49,7 @@ class Int:
 
 @dataclass(frozen=True)
 class Real:
-    """What integers stand for."""
+    """Real values of integers."""
 
     integers: Int
 
@@ -69,7 +69,7 @@ class Fixed:
 
     @property
     def real(self) -> np.ndarray:
-        """The real numbers, float64."""
+        """Return the values as float64."""
         found: np.ndarray = (self.data - self._along(self.zero)) * self._along(self.scale)
         return found
 
@@ -94,7 +94,7 @@ Emit = Callable[[Format, str, tuple[float, float]], Int]
 
 @dataclass(frozen=True)
 class Pending:
-    """Real numbers of a layer that no QuantizeLinear has read yet.
+    """Floats of a layer that no QuantizeLinear has read yet.
 
     clamps: whether its call clamps. matrix: a product that may still get a bias.
     """
@@ -106,7 +106,7 @@ class Pending:
     matrix: Union[Callable[[np.ndarray], Emit], None] = field(default=None)
 
 
-#: What a name of the file stands for.
+#: Value of a name of the file.
 Value = Union[Int, Real, Fixed, Pending, np.ndarray]
 
 
