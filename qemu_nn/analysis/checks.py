@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Optional
 from .table import Cell, Table
 
 if TYPE_CHECKING:
-    from ..importers.tflite.support_report import Examined
+    from ..importers.tflite.support_report import SupportReport
 
 _COLUMNS = ("file", "operators", "runs", "arena_bytes", "weight_bytes", "reason", "warnings")
 
@@ -138,7 +138,7 @@ class Checks:
 class OperatorTable:
     """The operators of a .tflite file that cannot be loaded."""
 
-    def __init__(self, examined: Examined) -> None:
+    def __init__(self, examined: SupportReport) -> None:
         self._examined = examined
 
     def table(self) -> Table:

@@ -11,8 +11,7 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.checks import Checks, ModelCheck, OperatorTable
 from ..analysis.table import Cell
 from ..errors import DeviceWarning, Error
-from ..importers.tflite import Examined
-from ..importers.tflite import examined as examine
+from ..importers.tflite import SupportReport, examine
 from ..io import files
 from ..io.arguments import as_callable, as_path
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, profile
@@ -136,7 +135,7 @@ def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:
 def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ...]]:
     """Return a network, how many operators it has, and why it cannot be loaded."""
     if file.suffix.lower() == ".tflite":
-        found: Examined = examine(file)
+        found: SupportReport = examine(file)
         network = None if found.graph is None else Network(found.graph)
         return network, len(found.findings), found.reasons
     network = load_quantized(file)

@@ -33,9 +33,9 @@ def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] =
     that names what such files do not hold; Error where the libraries `tflite` and `flatbuffers` are
     missing.
     """
-    data, calls = exporter.written(graph, _beside(graph, preprocessing))
+    data, calls = exporter.write(graph, _beside(graph, preprocessing))
     try:
-        found = _difference(calls, importer.parsed(path, data))
+        found = _difference(calls, importer.read_network(path, data))
     except ModelError as error:
         found = str(error)
     if found is not None:
@@ -43,15 +43,17 @@ def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] =
     return data
 
 
-def _beside(graph: Graph, preprocessing: Optional[Preprocessing]) -> Optional[exporter.Beside]:
+def _beside(
+    graph: Graph, preprocessing: Optional[Preprocessing]
+) -> Optional[exporter.FileMetadata]:
     """Return the metadata of the file; None if there are none."""
     steps = None if preprocessing is None else _normalization(graph, preprocessing)
-    labels = tuple(map(importer.label, graph.classes))
+    labels = tuple(map(importer.clean_label, graph.classes))
     if labels != graph.classes:  # a line of a file holds no such name
         labels = ()
     if steps is None:
-        return exporter.Beside(len(graph.outputs), labels=labels) if labels else None
-    return exporter.Beside(len(graph.outputs), steps.mean, steps.std, labels)
+        return exporter.FileMetadata(len(graph.outputs), labels=labels) if labels else None
+    return exporter.FileMetadata(len(graph.outputs), steps.mean, steps.std, labels)
 
 
 def _normalization(graph: Graph, preprocessing: Preprocessing) -> Optional[Preprocessing]:

@@ -17,10 +17,10 @@ from tflite_files import File
 import qemu_nn
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.importers.tflite import examined
+from qemu_nn.importers.tflite import examine
 from qemu_nn.importers.tflite.network import CONVERTERS
 from qemu_nn.importers.tflite.parser import read
-from qemu_nn.importers.tflite.tflm_rejections import TAKEN, refused
+from qemu_nn.importers.tflite.tflm_rejections import SUPPORTED, find_rejection
 
 REFUSED = GOLDEN / "tflm_refused.tsv"
 DIGITS = Path(qemu_nn.__file__).parent / "demo" / "digits.qnz"
@@ -58,7 +58,7 @@ def net(tmp_path):
 
 
 def test_every_operator_is_examined_and_readers_go_on_with_what_the_file_says(net):
-    found = examined(net)
+    found = examine(net)
     names = ["CONV_2D", "TILE", "RELU", "TILE", "RELU", "Ethos"]
     assert [each.operator for each in found.findings] == names
     assert [each.index for each in found.findings] == [0, 1, 2, 3, 4, 5]
@@ -68,7 +68,7 @@ def test_every_operator_is_examined_and_readers_go_on_with_what_the_file_says(ne
 
 
 def test_equal_reasons_are_said_once(net):
-    reasons = examined(net).reasons
+    reasons = examine(net).reasons
     assert len(reasons) == 3
     assert reasons[0].startswith("TILE (operator 1 and 1 more): the operator is not supported. ")
     assert "TensorFlow Lite Micro also rejects it: Didn't find op for" in reasons[0]
@@ -79,7 +79,7 @@ def test_equal_reasons_are_said_once(net):
 @pytest.mark.parametrize("name", ["convolve_same", "reshape_of_an_open_batch", "softmax_s8"])
 def test_a_file_that_runs_has_the_network_that_load_reads(name, tmp_path):
     path = CASES[name]().save(tmp_path)
-    found, loaded = examined(path), qemu_nn.load(path).graph
+    found, loaded = examine(path), qemu_nn.load(path).graph
     assert found.reasons == ()
     assert not found.failed
     assert found.graph.nodes == loaded.nodes
@@ -97,7 +97,7 @@ def test_a_file_that_runs_has_the_network_that_load_reads(name, tmp_path):
 def test_faults_of_the_whole_file_are_reasons(change, fault, tmp_path):
     net = CASES["convolve_same"]()
     change(net)
-    found = examined(net.save(tmp_path))
+    found = examine(net.save(tmp_path))
     assert fault in found.reasons[0]
     assert found.graph is None
 
@@ -106,7 +106,7 @@ def test_a_damaged_file_is_an_error(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(b"\x08\0\0\0TFL3" + bytes(99))
     with pytest.raises(ModelError, match="damaged"):
-        examined(path)
+        examine(path)
 
 
 def test_what_is_too_large_is_not_looked_at_for_ever(tmp_path):
@@ -116,7 +116,7 @@ def test_what_is_too_large_is_not_looked_at_for_ever(tmp_path):
         y = net.middle(2**15)
         net.operator("FULLY_CONNECTED", [x, w, -1], [y], "FullyConnectedOptions")
     net.outputs.append(y)
-    found = examined(net.save(tmp_path))
+    found = examine(net.save(tmp_path))
     assert "its constants take more than 256 MiB" in found.reasons[0]
     assert "not looked at, because the network is already too large" in found.reasons[1]
     assert sum(each.looked_at for each in found.findings) == 32  # 31 run, one is too large
@@ -133,7 +133,7 @@ def test_damaged_files_are_examined_as_they_are_loaded(name, tmp_path):
             except ModelError:
                 loaded = None
             try:
-                found = examined(path)
+                found = examine(path)
             except ModelError:
                 assert loaded is None
                 continue
@@ -166,7 +166,7 @@ def one(name, operator):
 def test_what_the_framework_refused_is_known_in_its_words(line, tmp_path):
     name, operator, words = line.split("\t")
     model = read(one(name, operator).save(tmp_path))
-    said = refused(model, model.operators[0])
+    said = find_rejection(model, model.operators[0])
     assert said
     if "_int16_no_bias" in name:  # a crash has no words
         assert "crashes" in said
@@ -192,8 +192,8 @@ def test_types_that_the_framework_refuses(operator, kinds, words, tmp_path):
     inputs = [net.input((1, 4), 0.5, 3, kind) for kind in kinds]
     net.operator(operator, inputs, [net.output((1, 4), type=kinds[0])])
     model = read(net.save(tmp_path))
-    assert refused(model, model.operators[0]).startswith(words)
-    assert bool(refused(model, model.operators[0])) == bool(words)
+    assert find_rejection(model, model.operators[0]).startswith(words)
+    assert bool(find_rejection(model, model.operators[0])) == bool(words)
 
 
 def test_sums_of_several_formats_are_refused(tmp_path):
@@ -201,11 +201,11 @@ def test_sums_of_several_formats_are_refused(tmp_path):
     inputs = [net.input((1, 4), scale) for scale in (0.5, 0.25)]
     net.operator("ADD_N", inputs, [net.output((1, 4))])
     model = read(net.save(tmp_path))
-    assert "params.scale ==" in refused(model, model.operators[0])
+    assert "params.scale ==" in find_rejection(model, model.operators[0])
 
 
 def test_what_is_read_here_the_framework_has():
-    assert set(CONVERTERS) <= TAKEN
+    assert set(CONVERTERS) <= SUPPORTED
 
 
 # ---- info ----
@@ -306,7 +306,7 @@ def test_warnings_of_the_device_stand_beside_what_runs(tmp_path, monkeypatch):
     first = graph.nodes[0]
     changed = (type(first)(**{**vars(first), "effect": "nobody expects it"}), *graph.nodes[1:])
     odd = type(graph)(**{**vars(graph), "nodes": changed})
-    found = examined(path)
+    found = examine(path)
     monkeypatch.setattr(
         "qemu_nn.api.check.examine", lambda _: type(found)(**{**vars(found), "graph": odd})
     )

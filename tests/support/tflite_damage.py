@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from qemu_nn.importers.tflite.checked import Table
+from qemu_nn.importers.tflite.checked import TfliteTable
 
 #: Words that mean trouble: counts, offsets, indices, and the floats that are no scales.
 _WORDS = (
@@ -22,7 +22,7 @@ def structure(data):
     """Return the offsets of a file's words that are no weights."""
     inside = np.ones(len(data), bool)
     start = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
-    root = Table.root("Model", data)
+    root = TfliteTable.root("Model", data)
     for index in range(root.count("Buffers")):
         content = root.member("Buffers", "Buffer", index).numbers("Data")
         at = content.__array_interface__["data"][0] - start

@@ -13,7 +13,7 @@ from tflite_states import STATES
 import qemu_nn
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.importers.tflite.checked import Table
+from qemu_nn.importers.tflite.checked import TfliteTable
 
 
 def outcome(data, path):
@@ -61,7 +61,7 @@ def test_no_beginning_of_a_file_is_read(tmp_path):
 )
 def test_a_vector_is_not_longer_than_the_file(kind, path, slot, tmp_path):
     data = bytearray(CASES["convolve_same"]().bytes())
-    table = Table.root("Model", bytes(data))
+    table = TfliteTable.root("Model", bytes(data))
     for field in path:
         table = table.member(field, field[:-1].replace("Subgraph", "SubGraph"), 0)
     tab = table._reader._tab

@@ -14,7 +14,7 @@ from tflite_files import File
 
 import qemu_nn
 from qemu_nn import Error, Preprocessing
-from qemu_nn.importers.tflite.metadata import metadata
+from qemu_nn.importers.tflite.metadata import read_metadata
 
 LABELS = b"cat\ndog\na\x1b[31mfox\n"
 
@@ -165,7 +165,7 @@ def test_damaged_metadata_never_stop_a_network(tmp_path):
         bad = bytearray(said)
         for at in rng.integers(0, len(bad), 3):
             bad[at] = rng.integers(0, 256)
-        found = metadata(save(tmp_path / "net.tflite", bytes(bad)), bytes(bad), graph)
+        found = read_metadata(save(tmp_path / "net.tflite", bytes(bad)), bytes(bad), graph)
         assert len(found.notes) <= 1
         assert len(found.labels) in (0, 3)
 

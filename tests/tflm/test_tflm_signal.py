@@ -21,9 +21,9 @@ from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 from qemu_nn.functions.tflm_signal_tables import cosine_sine, twiddles
 from qemu_nn.importers.tflite import network
-from qemu_nn.importers.tflite.building import BARE, Builder
-from qemu_nn.importers.tflite.call import Call
-from qemu_nn.importers.tflite.flexbuffers import Map
+from qemu_nn.importers.tflite.building import BARE, TfliteBuilder
+from qemu_nn.importers.tflite.call import TfliteCall
+from qemu_nn.importers.tflite.flexbuffers import OptionMap
 from qemu_nn.importers.tflite.parser import read
 from qemu_nn.ir.graph import Graph
 
@@ -59,12 +59,12 @@ def test_the_recordings_are_the_shared_ones():
 
 def of_one_operator(model, operator):
     """The network that one operator of a file is."""
-    builder = Builder(model)
+    builder = TfliteBuilder(model)
     constant = {index for index in operator.inputs if model.tensor(index).data is not None}
     inputs = [index for index in operator.inputs if index not in constant]
     for index in inputs:
-        builder.make(index, builder.declared(index, *BARE))
-    network.CONVERTERS[operator.name](Call(operator, builder))
+        builder.set_value(index, builder.declare(index, *BARE))
+    network.CONVERTERS[operator.name](TfliteCall(operator, builder))
     return inputs, Graph(
         name="one",
         inputs=tuple(builder.value(index).tensor for index in inputs),
@@ -319,8 +319,8 @@ def options(**numbers):
 
 
 def test_options_are_read_with_their_signs():
-    assert Map(options(a=-5, step=70000)).numbers == {"a": -5, "step": 70000}
-    assert Map(options()).numbers == {}
+    assert OptionMap(options(a=-5, step=70000)).numbers == {"a": -5, "step": 70000}
+    assert OptionMap(options()).numbers == {}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -331,7 +331,7 @@ def test_damaged_options_are_errors(seed):
         for at in rng.integers(0, max(len(data), 1), 3 if data else 0):
             data[at] = rng.choice([0, 1, 127, 255, rng.integers(256)])
         try:
-            found = Map(bytes(data)).numbers
+            found = OptionMap(bytes(data)).numbers
         except ModelError:
             continue
         assert len(found) <= 64
@@ -343,7 +343,7 @@ def rewritten(name, folder, **changed):
     operator = read(RECORDED.write(name, folder)).operators[0]
     old = operator.table.numbers("CustomOptions").tobytes()
     new = bytearray(old)
-    names = sorted(Map(old).numbers)
+    names = sorted(OptionMap(old).numbers)
     width = 1 << (old[-2] & 3)
     start = len(old) - 2 - old[-1] - old[-2 - old[-1]]
     for option, value in changed.items():

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Optional
 
 from ...ir.graph import Graph
-from .metadata import Beside as Beside
-from .metadata import metadata_bytes, with_labels
-from .network import converted
+from .metadata import FileMetadata as FileMetadata
+from .metadata import append_labels, metadata_bytes
+from .network import convert
 from .schema import check_libraries as check_libraries
 from .schema import file_bytes
 
 
-def written(graph: Graph, beside: Optional[Beside] = None) -> tuple[bytes, Graph]:
+def write(graph: Graph, beside: Optional[FileMetadata] = None) -> tuple[bytes, Graph]:
     """Return the bytes of a network's file, and the network with the calls that a reader finds.
 
     Both networks compute the same output bytes.
@@ -24,8 +24,8 @@ def written(graph: Graph, beside: Optional[Beside] = None) -> tuple[bytes, Graph
     Error
         If the libraries `tflite` and `flatbuffers` are missing.
     """
-    calls, graphs = converted(graph)
+    calls, graphs = convert(graph)
     if beside is None:
         return file_bytes(graphs), calls
     data = file_bytes(graphs, metadata_bytes(beside))
-    return (with_labels(data, beside.labels) if beside.labels else data), calls
+    return (append_labels(data, beside.labels) if beside.labels else data), calls

@@ -12,8 +12,8 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.graph import Graph, Node, Tensor
 from ...operators import Shape
-from .schema import Field, FileGraph, FileOperator, FileTensor
-from .versions import version
+from .schema import FileGraph, FileOperator, FileTensor, OptionValue
+from .versions import find_version
 
 #: Element type -> name in the schema.
 TYPES = {
@@ -23,7 +23,7 @@ TYPES = {
 }
 
 
-class File:
+class TfliteGraphBuilder:
     """A graph of the file under construction.
 
     graph: the network. copies: broadcasts that operators of the file do themselves, by name.
@@ -40,7 +40,7 @@ class File:
         self._taken = set(self.known)
         self.handles: dict[str, int] = {}
 
-    def result(self, inputs: Sequence[int], outputs: Sequence[int], name: str = "") -> FileGraph:
+    def finish(self, inputs: Sequence[int], outputs: Sequence[int], name: str = "") -> FileGraph:
         """Return the finished graph of the file."""
         own = name or self.graph.name
         return FileGraph(own, self.tensors, self.operators, tuple(inputs), tuple(outputs))
@@ -50,13 +50,13 @@ class File:
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
-    def hold(self, tensor: Tensor, shape: Shape, data: Optional[bytes] = None) -> int:
+    def add_network_tensor(self, tensor: Tensor, shape: Shape, data: Optional[bytes] = None) -> int:
         """Add a tensor of the network and return its index."""
-        index = self.add(replace(described(tensor, shape), data=data))
-        self.place(tensor.name, index)
+        index = self.add(replace(describe(tensor, shape), data=data))
+        self.set_index(tensor.name, index)
         return index
 
-    def place(self, name: str, index: int) -> None:
+    def set_index(self, name: str, index: int) -> None:
         """Set the index of a tensor of the network."""
         self._places[name] = index
 
@@ -73,9 +73,11 @@ class File:
         if (name, shape) not in self._views:
             spelled = "x".join(map(str, shape))
             if tensor.data is not None:
-                made = self.add(replace(tensor, name=self.unique(f"{name}/{spelled}"), shape=shape))
+                made = self.add(
+                    replace(tensor, name=self.make_name(f"{name}/{spelled}"), shape=shape)
+                )
             else:
-                made = self.reshape(index, self.unique(f"{name}/{spelled}"), shape)
+                made = self.reshape(index, self.make_name(f"{name}/{spelled}"), shape)
             self._views[name, shape] = made
         return self._views[name, shape]
 
@@ -83,14 +85,14 @@ class File:
         """Add a RESHAPE of a tensor and return the index of the result."""
         made = self.add(replace(self.tensors[index], name=name, shape=shape))
         whole = self.constant(np.array(shape, np.int32))
-        self.operate("RESHAPE", (index, whole), (made,), "ReshapeOptions", NewShape=shape)
+        self.add_operator("RESHAPE", (index, whole), (made,), "ReshapeOptions", NewShape=shape)
         return made
 
     def constant(self, array: np.ndarray, type: str = "", shape: Optional[Shape] = None) -> int:
         """Return the index of a constant without scale, such as axes; equal constants share one."""
         key = (type or TYPES[str(array.dtype)], shape or array.shape, little_endian(array))
         if key not in self._constants:
-            held = FileTensor(self.unique("constant"), key[1], key[0], data=key[2])
+            held = FileTensor(self.make_name("constant"), key[1], key[0], data=key[2])
             self._constants[key] = self.add(held)
         return self._constants[key]
 
@@ -107,7 +109,7 @@ class File:
         """Add a quantized constant with one scale, or one per axis index; return its index."""
         values = tuple(map(float, scales))
         held = FileTensor(
-            self.unique(name),
+            self.make_name(name),
             shape,
             type or TYPES[str(array.dtype)],
             values,
@@ -117,21 +119,21 @@ class File:
         )
         return self.add(held)
 
-    def operate(
+    def add_operator(
         self,
         name: str,
         inputs: Sequence[int],
         outputs: Sequence[int],
         kind: str = "",
-        **options: Field,
+        **options: OptionValue,
     ) -> None:
         """Add an operator; `kind` is the table type of its options, `options` are the fields."""
         ends = [[self.tensors[i] for i in each if i >= 0] for each in (inputs, outputs)]
-        number = version(name, ends[0], ends[1], options)
+        number = find_version(name, ends[0], ends[1], options)
         made = FileOperator(name, number, tuple(inputs), tuple(outputs), kind, options)
         self.operators.append(made)
 
-    def unique(self, name: str) -> str:
+    def make_name(self, name: str) -> str:
         """Return a name that no tensor has yet."""
         number, made = 1, name
         while made in self._taken:
@@ -141,11 +143,11 @@ class File:
 
 
 @dataclass(frozen=True)
-class Site:
+class TfliteSite:
     """A call of the network during its conversion to operators."""
 
     node: Node
-    file: File
+    file: TfliteGraphBuilder
 
     @property
     def params(self) -> Mapping[str, int]:
@@ -167,7 +169,7 @@ class Site:
         assert name is not None  # all callers convert functions with this array
         return self.file.graph.arrays[name]
 
-    def takes(self, index: int, shape: Optional[Shape] = None) -> int:
+    def view_input(self, index: int, shape: Optional[Shape] = None) -> int:
         """Return the file's index of an input in a shape."""
         return self.file.view(self.node.inputs[index], shape)
 
@@ -186,7 +188,7 @@ class Site:
         inputs: Sequence[int],
         kind: str = "",
         shape: Optional[Shape] = None,
-        **options: Field,
+        **options: OptionValue,
     ) -> int:
         """Add the operator that computes the call's output in a shape; return the operator's index.
 
@@ -195,16 +197,16 @@ class Site:
         own, made = self.output, self.whole if shape is None else shape
         direct = own.name not in self.file.graph.outputs or made == self.whole
         if direct:
-            first = self.file.hold(own, made)
+            first = self.file.add_network_tensor(own, made)
         else:
-            first = self.file.add(described(own, made, self.file.unique(f"{own.name}/made")))
+            first = self.file.add(describe(own, made, self.file.make_name(f"{own.name}/made")))
         place = len(self.file.operators)
-        self.file.operate(operator, inputs, (first,), kind, **options)
+        self.file.add_operator(operator, inputs, (first,), kind, **options)
         if not direct:
-            self.file.place(own.name, self.file.reshape(first, own.name, self.whole))
+            self.file.set_index(own.name, self.file.reshape(first, own.name, self.whole))
         return place
 
-    def refused(self, why: object) -> ModelError:
+    def make_error(self, why: object) -> ModelError:
         """Return the error for a call that no operator computes."""
         return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
 
@@ -214,7 +216,7 @@ def whole(shape: Shape) -> Shape:
     return shape if len(shape) > 3 and shape[0] != 1 else (1, *shape)
 
 
-def described(tensor: Tensor, shape: Shape, name: str = "", variable: bool = False) -> FileTensor:
+def describe(tensor: Tensor, shape: Shape, name: str = "", variable: bool = False) -> FileTensor:
     """Return the file's description of a tensor of the network."""
     if math.prod(shape) != math.prod(tensor.shape):
         raise ModelError(

@@ -10,14 +10,14 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.graph import Build
 from ...operators import Shape
-from .building import Site
-from .schema import Field
-from .windows import Maker, bias, channels, four_bits, fused
+from .building import TfliteSite
+from .schema import OptionValue
+from .windows import CallConverter, add_bias, add_weights, fused_options, weight_type
 
 _KIND = "FullyConnectedOptions"
 
 
-def fully_connected(site: Site, per_row: bool = False) -> None:
+def fully_connected(site: TfliteSite, per_row: bool = False) -> None:
     """Convert to FULLY_CONNECTED of rows: input and output have two axes."""
     params, values = site.params, site.array("bias")
     if per_row:
@@ -29,9 +29,9 @@ def fully_connected(site: Site, per_row: bool = False) -> None:
     _write(site, values, pairs, (x, (x[0], params["output_c"])), per_row)
 
 
-def as_points(site: Site) -> None:
+def fully_connected_pointwise(site: TfliteSite) -> None:
     """Convert to FULLY_CONNECTED with more axes; the framework computes it as a convolution."""
-    build = _build(site, "dense_rows")
+    build = _find_build(site, "dense_rows")
     if build is None or build.function is None:
         raise ModelError("no .tflite file can request this function; omit it from `functions`")
     per_row = build.function.name.endswith("per_channel_s8")
@@ -45,7 +45,7 @@ def as_points(site: Site) -> None:
 
 
 def _write(
-    site: Site,
+    site: TfliteSite,
     values: np.ndarray,
     pairs: list[tuple[int, int]],
     shapes: tuple[Shape, Shape],
@@ -53,21 +53,21 @@ def _write(
 ) -> None:
     source, made = shapes
     matrix = (site.params["output_c"], site.params["input_c"])
-    weights = channels(site, matrix, 0, four_bits(site), pairs, product=not per_row)
-    inputs = [site.takes(0, source), weights]
-    if _build(site, "dense_16x8_narrow") is None:
-        inputs.append(bias(site, weights, values))
-    options: dict[str, Field] = {**fused(site), "KeepNumDims": len(source) > 2}
+    weights = add_weights(site, matrix, 0, weight_type(site), pairs, product=not per_row)
+    inputs = [site.view_input(0, source), weights]
+    if _find_build(site, "dense_16x8_narrow") is None:
+        inputs.append(add_bias(site, weights, values))
+    options: dict[str, OptionValue] = {**fused_options(site), "KeepNumDims": len(source) > 2}
     site.put("FULLY_CONNECTED", inputs, _KIND, made, **options)
 
 
-def _build(site: Site, difference: str) -> Optional[Build]:
+def _find_build(site: TfliteSite, difference: str) -> Optional[Build]:
     return next((each for each in site.node.builds if each.difference == difference), None)
 
 
-DENSE: dict[str, Maker] = {
+DENSE: dict[str, CallConverter] = {
     **{f"arm_fully_connected_{type}": fully_connected for type in ("s8", "s16", "s4")},
     "tflm_fully_connected_s16_s32": fully_connected,
     "arm_fully_connected_per_channel_s8": partial(fully_connected, per_row=True),
-    "arm_convolve_1x1_s8_fast": as_points,
+    "arm_convolve_1x1_s8_fast": fully_connected_pointwise,
 }

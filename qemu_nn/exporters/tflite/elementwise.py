@@ -16,31 +16,31 @@ from ...functions.scaling import (
 )
 from ...ir.formats import activation_limits
 from ...operators import Shape
-from .building import Site
-from .scales import factor, found
-from .schema import Field
-from .windows import ACTIVATIONS, Maker, fused
+from .building import TfliteSite
+from .scales import find_scale, multiplier_value
+from .schema import OptionValue
+from .windows import ACTIVATIONS, CallConverter, fused_options
 
 
-def pair(site: Site, operator: str, kind: str = "", **options: Field) -> None:
+def convert_pair(site: TfliteSite, operator: str, kind: str = "", **options: OptionValue) -> None:
     """Convert to an operator of two tensors that broadcasts the smaller one."""
-    inputs = [operand(site, index, site.whole) for index in range(2)]
+    inputs = [view_operand(site, index, site.whole) for index in range(2)]
     site.put(operator, inputs, kind, None, **options)
 
 
-def limited(site: Site, operator: str, kind: str) -> None:
+def convert_activated(site: TfliteSite, operator: str, kind: str) -> None:
     """Convert to an operator of two tensors with a fused activation."""
-    options = fused(site)
+    options = fused_options(site)
     if operator in ("ADD", "SUB") and site.output.dtype == "int16":
         options["PotScaleInt16"] = False  # scales need not be powers of two
-    pair(site, operator, kind, **options)
+    convert_pair(site, operator, kind, **options)
 
 
-def operand(site: Site, index: int, whole: Shape) -> int:
+def view_operand(site: TfliteSite, index: int, whole: Shape) -> int:
     """Return the index of an input in the output's shape, or in one that broadcasts to it."""
     copy = site.file.copies.get(site.node.inputs[index])
     if copy is None:
-        return site.takes(index, whole)
+        return site.view_input(index, whole)
     outer, inner = (
         [copy.params[f"{end}_{axis}"] for axis in "nhwc"] for end in ("output", "input")
     )
@@ -58,12 +58,12 @@ def operand(site: Site, index: int, whole: Shape) -> int:
     return site.file.view(name, small)
 
 
-def each(site: Site, operator: str, kind: str = "") -> None:
+def convert_unary(site: TfliteSite, operator: str, kind: str = "") -> None:
     """Convert to an element-wise operator without options."""
-    site.put(operator, [site.takes(0, site.whole)], kind)
+    site.put(operator, [site.view_input(0, site.whole)], kind)
 
 
-def softmax(site: Site) -> None:
+def softmax(site: TfliteSite) -> None:
     """Convert to SOFTMAX of rows."""
     source, wide = site.source().format.scale, "diff_min" not in site.params
     wanted = site.params["mult"], site.params["shift"]
@@ -79,19 +79,19 @@ def softmax(site: Site) -> None:
     near = 1.0
     if given(1.0) != wanted:
         unit = 65535 / 10 if wide else 2.0**26
-        near = factor(*wanted) / unit / source
-    beta = found(near, given, wanted, "the softmax")
+        near = multiplier_value(*wanted) / unit / source
+    beta = find_scale(near, given, wanted, "the softmax")
     rows = site.params["num_rows"], site.params["row_size"]
     shape = site.whole if site.whole[-1] == rows[1] else rows
-    site.put("SOFTMAX", [site.takes(0, shape)], "SoftmaxOptions", shape, Beta=beta)
+    site.put("SOFTMAX", [site.view_input(0, shape)], "SoftmaxOptions", shape, Beta=beta)
 
 
-def rectify(site: Site) -> None:
+def rectify(site: TfliteSite) -> None:
     """Convert to RELU or RELU6 with requantization."""
     wanted = {name: site.params[name] for name in ("act_min", "act_max")}
     for kind in ("RELU", "RELU6"):
         if activation_limits(*ACTIVATIONS[kind], site.output.format) == wanted:
-            each(site, kind)
+            convert_unary(site, kind)
             return
     raise ModelError(
         f"it clamps to {wanted['act_min']} and {wanted['act_max']}; the limits must be those of "
@@ -99,7 +99,7 @@ def rectify(site: Site) -> None:
     )
 
 
-def leaky(site: Site) -> None:
+def leaky(site: TfliteSite) -> None:
     """Convert to LEAKY_RELU."""
     formats = site.source().format.scale, site.output.format.scale
     each_way = [(site.params, np.float32)]
@@ -110,12 +110,12 @@ def leaky(site: Site) -> None:
     def given(slope: float) -> list[tuple[int, int]]:
         return [leaky_relu_scaling(*formats, sign * slope, real)[1] for _, real in each_way]
 
-    near = sign * factor(*wanted[0]) * formats[1] / formats[0]
-    alpha = sign * found(near, given, wanted, "the slope") if wanted[0][0] else 0.0
-    site.put("LEAKY_RELU", [site.takes(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
+    near = sign * multiplier_value(*wanted[0]) * formats[1] / formats[0]
+    alpha = sign * find_scale(near, given, wanted, "the slope") if wanted[0][0] else 0.0
+    site.put("LEAKY_RELU", [site.view_input(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
 
 
-def prelu(site: Site) -> None:
+def prelu(site: TfliteSite) -> None:
     """Convert to PRELU."""
     params, slopes = site.params, site.array("weights").reshape(-1)
     whole, count = site.whole, slopes.size
@@ -125,16 +125,16 @@ def prelu(site: Site) -> None:
     source, output = site.source().format.scale, site.output.format.scale
     wanted = params["alpha_multiplier"], params["alpha_shift"]
     given = lambda scale: quantize_multiplier(source * scale / output)  # noqa: E731
-    near = (factor(*wanted) if wanted[0] else 2.0**-40) * output / source
-    scale = found(near, given, wanted, "the slopes")
+    near = (multiplier_value(*wanted) if wanted[0] else 2.0**-40) * output / source
+    scale = find_scale(near, given, wanted, "the slopes")
     shape = whole[max(axis, 1) :] or (1,)
     alpha = site.file.weights(
         f"{site.node.name}/slopes", slopes, shape, [scale], zero=params["alpha_zero_point"]
     )
-    site.put("PRELU", [site.takes(0, whole), alpha], shape=whole)
+    site.put("PRELU", [site.view_input(0, whole), alpha], shape=whole)
 
 
-ELEMENTWISE: dict[str, Maker] = {}
+ELEMENTWISE: dict[str, CallConverter] = {}
 for _type in ("s8", "s16"):
     for _name, _operator, _kind in (
         (f"arm_elementwise_add_{_type}", "ADD", "AddOptions"),
@@ -142,12 +142,14 @@ for _type in ("s8", "s16"):
         (f"arm_elementwise_mul_{_type}", "MUL", "MulOptions"),
         (f"tflm_div_{_type}", "DIV", "DivOptions"),
     ):
-        ELEMENTWISE[_name] = partial(limited, operator=_operator, kind=_kind)
-    ELEMENTWISE[f"tflm_squared_difference_{_type}"] = partial(pair, operator="SQUARED_DIFFERENCE")
+        ELEMENTWISE[_name] = partial(convert_activated, operator=_operator, kind=_kind)
+    ELEMENTWISE[f"tflm_squared_difference_{_type}"] = partial(
+        convert_pair, operator="SQUARED_DIFFERENCE"
+    )
     ELEMENTWISE[f"arm_softmax_{_type}"] = softmax
     ELEMENTWISE[f"tflm_relu_{_type}"] = rectify
     ELEMENTWISE[f"tflm_leaky_relu_{_type}"] = leaky
     ELEMENTWISE[f"tflm_prelu_{_type}"] = prelu
     for _name in ("logistic", "tanh", "abs", "rsqrt", "hard_swish", "elu"):
-        ELEMENTWISE[f"tflm_{_name}_{_type}"] = partial(each, operator=_name.upper())
+        ELEMENTWISE[f"tflm_{_name}_{_type}"] = partial(convert_unary, operator=_name.upper())
 ELEMENTWISE["arm_softmax_s8_s16"] = softmax

@@ -7,7 +7,7 @@ from collections import Counter
 from ...ir.graph import Graph
 
 
-def joined(graph: Graph) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+def join_concatenations(graph: Graph) -> tuple[dict[str, tuple[str, ...]], set[str]]:
     """Return concatenations with all their inputs, and the calls that these replace.
 
     A reader concatenates adjacent pairs, then pairs of the results. With n inputs, the left side of

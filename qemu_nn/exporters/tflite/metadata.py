@@ -30,7 +30,7 @@ _LABELS_FILE = "labels.txt"
 
 
 @dataclass(frozen=True)
-class Beside:
+class FileMetadata:
     """Metadata of a file.
 
     outputs: number of outputs. mean, std: normalization (raw - mean) / std of the only input, one
@@ -43,7 +43,7 @@ class Beside:
     labels: tuple[str, ...] = ()
 
 
-def metadata_bytes(beside: Beside) -> bytes:
+def metadata_bytes(beside: FileMetadata) -> bytes:
     """Return the bytes of the buffer with the metadata."""
     builder = optional_deps.require("flatbuffers", "tflite", PURPOSE).Builder(256)
     unit = []
@@ -66,7 +66,7 @@ def metadata_bytes(beside: Beside) -> bytes:
     return bytes(builder.Output())
 
 
-def with_labels(data: bytes, labels: Sequence[str]) -> bytes:
+def append_labels(data: bytes, labels: Sequence[str]) -> bytes:
     """Append a zip archive with the class names, one per line, to the bytes of a file."""
     file = io.BytesIO()
     file.write(data)

@@ -11,21 +11,21 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Shape
-from .building import TYPES, Site, little_endian
-from .elementwise import pair
-from .windows import Maker
+from .building import TYPES, TfliteSite, little_endian
+from .elementwise import convert_pair
+from .windows import CallConverter
 
 
-def _stripped(sides: Sequence[int]) -> int:
+def _count_leading_ones(sides: Sequence[int]) -> int:
     """Return the number of leading axes of size 1, except the last axis."""
     return next((i for i, side in enumerate(sides[:-1]) if side != 1), len(sides) - 1)
 
 
-def _numbers(site: Site, *lists: Sequence[int]) -> list[int]:
+def _add_constants(site: TfliteSite, *lists: Sequence[int]) -> list[int]:
     return [site.file.constant(np.array(numbers, np.int32)) for numbers in lists]
 
 
-def _fitting(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]:
+def _fit_shape(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]:
     """Return `sides` without some leading axes of size 1, and the number of omitted axes.
 
     This is the file's shape `held` if it differs only by up to `ahead` of these axes; else all
@@ -37,7 +37,7 @@ def _fitting(held: Shape, sides: Sequence[int], ahead: int) -> tuple[Shape, int]
     return tuple(sides[ahead:]), ahead
 
 
-def join(site: Site) -> None:
+def concatenate(site: TfliteSite) -> None:
     """Convert to CONCATENATION of two or more tensors."""
     outer, made = site.params["outer"], site.whole
     shapes = [site.shape(index) for index in range(len(site.node.inputs))]
@@ -53,11 +53,11 @@ def join(site: Site) -> None:
     else:
         shapes, axis = [(outer, math.prod(shape) // outer) for shape in shapes], 1
         made = (outer, sum(inner for _, inner in shapes))
-    inputs = [site.takes(i, shape) for i, shape in enumerate(shapes)]
+    inputs = [site.view_input(i, shape) for i, shape in enumerate(shapes)]
     site.put("CONCATENATION", inputs, "ConcatenationOptions", made, Axis=axis)
 
 
-def cut(site: Site) -> None:
+def slice_(site: TfliteSite) -> None:
     """Convert to SLICE, or to STRIDED_SLICE if a stride is not 1."""
     sides, begin, stride, count = (
         [site.params[f"{name}_{i}"] for i in range(5)]
@@ -65,12 +65,12 @@ def cut(site: Site) -> None:
     )
     spans = list(zip(sides, begin, stride, count))
     ahead = next((i for i, span in enumerate(spans[:-1]) if span != (1, 0, 1, 1)), 4)
-    shape, ahead = _fitting(site.shape(), sides, ahead)
+    shape, ahead = _fit_shape(site.shape(), sides, ahead)
     begin, stride, count = begin[ahead:], stride[ahead:], count[ahead:]
     made = tuple(count)
-    x = site.takes(0, shape)
+    x = site.view_input(0, shape)
     if all(step == 1 for step in stride):
-        site.put("SLICE", [x, *_numbers(site, begin, count)], "SliceOptions", made)
+        site.put("SLICE", [x, *_add_constants(site, begin, count)], "SliceOptions", made)
         return
     ends = [b + n * s for b, n, s in zip(begin, count, stride)]
     mask = sum(1 << i for i, end in enumerate(ends) if end < 0)  # down to the first element
@@ -79,14 +79,14 @@ def cut(site: Site) -> None:
     ends = [max(end, 0) for end in ends]
     site.put(
         "STRIDED_SLICE",
-        [x, *_numbers(site, begin, ends, stride)],
+        [x, *_add_constants(site, begin, ends, stride)],
         "StridedSliceOptions",
         made,
         EndMask=mask,
     )
 
 
-def pad(site: Site) -> None:
+def pad(site: TfliteSite) -> None:
     """Convert to PAD, or to PADV2 if the border is not the zero point."""
     params = site.params
     sides, before, behind = (
@@ -94,9 +94,9 @@ def pad(site: Site) -> None:
     )
     borders = list(zip(sides, before, behind))
     ahead = next((i for i, border in enumerate(borders[:-1]) if border != (1, 0, 0)), 3)
-    shape, ahead = _fitting(site.shape(), sides, ahead)
+    shape, ahead = _fit_shape(site.shape(), sides, ahead)
     own = [(a, b) for _, a, b in borders[ahead:]]
-    inputs = [site.takes(0, shape), site.file.constant(np.array(own, np.int32))]
+    inputs = [site.view_input(0, shape), site.file.constant(np.array(own, np.int32))]
     made = tuple(a + side + b for side, (a, b) in zip(shape, own))
     tensor = site.output
     value = np.array([params["pad_value"]], np.int32)
@@ -111,19 +111,19 @@ def pad(site: Site) -> None:
     site.put("PADV2", inputs, "PadV2Options", made)
 
 
-def transpose(site: Site) -> None:
+def transpose(site: TfliteSite) -> None:
     """Convert to TRANSPOSE of up to four axes of INT8."""
     rank = site.params["num_dims"]
     shape = tuple(site.params[f"input_{axis}"] for axis in "nhwc")[:rank]
-    _transposed(site, shape, [site.params[f"perm_{i}"] for i in range(rank)])
+    _put_transpose(site, shape, [site.params[f"perm_{i}"] for i in range(rank)])
 
 
-#: Permutations of six axes that move blocks of pixels: see _blocks and _grid.
+#: Permutations of six axes that move blocks of pixels: see _put_blocks and _put_batches.
 _DEEP = [0, 1, 3, 2, 4, 5]
 _APART, _TOGETHER = [2, 4, 0, 1, 3, 5], [2, 3, 0, 4, 1, 5]
 
 
-def move(site: Site) -> None:
+def transpose_any(site: TfliteSite) -> None:
     """Convert to TRANSPOSE of up to five axes, or to an operator that moves blocks of pixels."""
     sides = [site.params[f"input_{i}"] for i in range(6)]
     order = [site.params[f"perm_{i}"] for i in range(6)]
@@ -131,20 +131,20 @@ def move(site: Site) -> None:
     while ahead < 5 and sides[ahead] == 1 and order[ahead] == ahead:
         ahead += 1
     if type != "int16":
-        if order == _DEEP and _blocks(site, sides):
+        if order == _DEEP and _put_blocks(site, sides):
             return
         if order in (_APART, _TOGETHER):
-            _grid(site, sides, order)
+            _put_batches(site, sides, order)
             return
     if ahead == 0:
         raise ModelError(f"it transposes {sides} by {order}; no operator has this permutation")
     if type == "int8":
         ahead = 1  # with fewer axes TensorFlow Lite Micro would call CMSIS-NN
-    shape, ahead = _fitting(site.shape(), sides, ahead)
-    _transposed(site, shape, [axis - ahead for axis in order[ahead:]])
+    shape, ahead = _fit_shape(site.shape(), sides, ahead)
+    _put_transpose(site, shape, [axis - ahead for axis in order[ahead:]])
 
 
-def _blocks(site: Site, sides: Sequence[int]) -> bool:
+def _put_blocks(site: TfliteSite, sides: Sequence[int]) -> bool:
     """Convert to DEPTH_TO_SPACE or SPACE_TO_DEPTH; return False if the axes match neither."""
     batches, rows, second, third, fourth, depth = sides
     if third == fourth:  # batches, rows, columns, side, side, channels
@@ -157,11 +157,11 @@ def _blocks(site: Site, sides: Sequence[int]) -> bool:
         name, kind = "SPACE_TO_DEPTH", "SpaceToDepthOptions"
     else:
         return False
-    site.put(name, [site.takes(0, shape)], kind, made, BlockSize=fourth)
+    site.put(name, [site.view_input(0, shape)], kind, made, BlockSize=fourth)
     return True
 
 
-def _grid(site: Site, sides: Sequence[int], order: Sequence[int]) -> None:
+def _put_batches(site: TfliteSite, sides: Sequence[int], order: Sequence[int]) -> None:
     """Convert to SPACE_TO_BATCH_ND or BATCH_TO_SPACE_ND without borders."""
     if order == _APART:
         batches, rows, high, columns, wide, depth = sides
@@ -173,40 +173,40 @@ def _grid(site: Site, sides: Sequence[int], order: Sequence[int]) -> None:
         shape = (batches * high * wide, rows, columns, depth)
         made = (batches, rows * high, columns * wide, depth)
         name, kind = "BATCH_TO_SPACE_ND", "BatchToSpaceNDOptions"
-    inputs = [site.takes(0, shape), *_numbers(site, (high, wide))]
+    inputs = [site.view_input(0, shape), *_add_constants(site, (high, wide))]
     inputs.append(site.file.constant(np.zeros((2, 2), np.int32)))
     site.put(name, inputs, kind, made)
 
 
-def _transposed(site: Site, shape: Shape, order: Sequence[int]) -> None:
+def _put_transpose(site: TfliteSite, shape: Shape, order: Sequence[int]) -> None:
     made = tuple(shape[axis] for axis in order)
-    inputs = [site.takes(0, shape), *_numbers(site, order)]
+    inputs = [site.view_input(0, shape), *_add_constants(site, order)]
     site.put("TRANSPOSE", inputs, "TransposeOptions", made)
 
 
-def repeat(site: Site) -> None:
+def broadcast(site: TfliteSite) -> None:
     """Convert to BROADCAST_TO."""
     sides, made = (
         tuple(site.params[f"{name}_{axis}"] for axis in "nhwc") for name in ("input", "output")
     )
-    ahead = _stripped(made)
+    ahead = _count_leading_ones(made)
     shape, made = sides[ahead:], made[ahead:]
-    inputs = [site.takes(0, shape), *_numbers(site, made)]
+    inputs = [site.view_input(0, shape), *_add_constants(site, made)]
     site.put("BROADCAST_TO", inputs, "BroadcastToOptions", made)
 
 
-def bring(site: Site) -> None:
+def constant(site: TfliteSite) -> None:
     """Convert to a constant tensor without an operator."""
     array = site.array("weights")
-    site.file.hold(site.output, site.whole, little_endian(array))
+    site.file.add_network_tensor(site.output, site.whole, little_endian(array))
 
 
-def reduce(site: Site, operator: str) -> None:
+def reduce(site: TfliteSite, operator: str) -> None:
     """Convert to a reduction over axes."""
     names = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
     groups = [site.params.get(name, 1) for name in names]
     shape, made, axes, keep = next(_reductions(site.shape(), site.whole, groups))
-    inputs = [site.takes(0, shape), *_numbers(site, axes)]
+    inputs = [site.view_input(0, shape), *_add_constants(site, axes)]
     site.put(operator, inputs, "ReducerOptions", made, KeepDims=keep)
 
 
@@ -216,7 +216,7 @@ def _reductions(
     """Yield reductions with these groups: on axes of the file's shape, last on merged axes."""
     every = range(len(held))
     for axes in chain.from_iterable(combinations(every, n) for n in range(1, len(held) + 1)):
-        if _grouped(held, axes) == list(groups):
+        if _group_axes(held, axes) == list(groups):
             for keep in (False, True):
                 made = tuple(
                     1 if i in axes else n for i, n in enumerate(held) if keep or i not in axes
@@ -227,7 +227,7 @@ def _reductions(
     yield shape, shape[::2], [1, 3], False
 
 
-def _grouped(shape: Shape, axes: Sequence[int]) -> list[int]:
+def _group_axes(shape: Shape, axes: Sequence[int]) -> list[int]:
     """Return the sizes of alternately kept and reduced groups of axes."""
     groups = [1]
     for axis, side in enumerate(shape):
@@ -239,19 +239,19 @@ def _grouped(shape: Shape, axes: Sequence[int]) -> list[int]:
     return groups + [1] * (5 - len(groups))
 
 
-def largest(site: Site, operator: str, kind: str) -> None:
+def arg(site: TfliteSite, operator: str, kind: str) -> None:
     """Convert to ARG_MAX or ARG_MIN."""
     shape = tuple(site.params[name] for name in ("kept_0", "reduced_0", "kept_1"))
-    inputs = [site.takes(0, shape), site.file.constant(np.array([1], np.int32))]
+    inputs = [site.view_input(0, shape), site.file.constant(np.array([1], np.int32))]
     site.put(operator, inputs, kind, shape[::2], OutputType=("TensorType", TYPES["int32"]))
 
 
-def resize(site: Site, operator: str, kind: str) -> None:
+def resize(site: TfliteSite, operator: str, kind: str) -> None:
     """Convert to RESIZE_NEAREST_NEIGHBOR or RESIZE_BILINEAR."""
     params = site.params
     declared = site.node.function
     size = params["output_h"], params["output_w"]
-    inputs = [site.takes(0, declared.inputs[0].shape(params)), *_numbers(site, size)]
+    inputs = [site.view_input(0, declared.inputs[0].shape(params)), *_add_constants(site, size)]
     flags = {
         "AlignCorners": params["align_corners"],
         "HalfPixelCenters": params["half_pixel_centers"],
@@ -261,24 +261,25 @@ def resize(site: Site, operator: str, kind: str) -> None:
 
 _ALL = ("s8", "s16", "u8", "s32", "s64", "f32", "b8", "u32", "u64")
 
-MOVING: dict[str, Maker] = {
-    **{f"tflm_concatenation_{type}": join for type in _ALL},
-    **{f"tflm_slice_{type}": cut for type in _ALL},
+MOVING: dict[str, CallConverter] = {
+    **{f"tflm_concatenation_{type}": concatenate for type in _ALL},
+    **{f"tflm_slice_{type}": slice_ for type in _ALL},
     **{f"tflm_pad_{type}": pad for type in _ALL},
-    **{f"tflm_transpose_{type}": move for type in _ALL},
-    **{f"tflm_broadcast_{type}": repeat for type in _ALL},
-    **{f"tflm_constant_{type}": bring for type in _ALL},
+    **{f"tflm_transpose_{type}": transpose_any for type in _ALL},
+    **{f"tflm_broadcast_{type}": broadcast for type in _ALL},
+    **{f"tflm_constant_{type}": constant for type in _ALL},
     "arm_pad_s8": pad,
     "arm_transpose_s8": transpose,
-    **{f"arm_{name}_s8": partial(pair, operator=name.upper(), kind="MaximumMinimumOptions")
+    **{f"arm_{name}_s8": partial(convert_pair, operator=name.upper(), kind="MaximumMinimumOptions")
        for name in ("maximum", "minimum")},
-    **{f"tflm_{name}_{type}": partial(pair, operator=name.upper(), kind="MaximumMinimumOptions")
+    **{f"tflm_{name}_{type}":
+       partial(convert_pair, operator=name.upper(), kind="MaximumMinimumOptions")
        for name in ("maximum", "minimum") for type in ("s16", "s32")},
     **{f"tflm_{name}_{type}": partial(reduce, operator=name.upper())
        for name in ("mean", "sum", "reduce_max", "reduce_min") for type in _ALL},
     "tflm_reduce_all_b8": partial(reduce, operator="REDUCE_ALL"),
-    "tflm_arg_max_s8": partial(largest, operator="ARG_MAX", kind="ArgMaxOptions"),
-    "tflm_arg_min_s8": partial(largest, operator="ARG_MIN", kind="ArgMinOptions"),
+    "tflm_arg_max_s8": partial(arg, operator="ARG_MAX", kind="ArgMaxOptions"),
+    "tflm_arg_min_s8": partial(arg, operator="ARG_MIN", kind="ArgMinOptions"),
     **{f"tflm_resize_nearest_{type}":
        partial(resize, operator="RESIZE_NEAREST_NEIGHBOR", kind="ResizeNearestNeighborOptions")
        for type in _ALL},

@@ -7,54 +7,64 @@ from functools import partial
 
 from ...errors import ModelError
 from ...ir.graph import Graph, Node
-from .building import File, Site, whole
+from .building import TfliteGraphBuilder, TfliteSite, whole
 from .dense import DENSE
-from .elementwise import ELEMENTWISE, limited, pair
-from .float32 import REAL, activated
-from .joining import joined
+from .elementwise import ELEMENTWISE, convert_activated, convert_pair
+from .float32 import REAL, convert_arithmetic
+from .joining import join_concatenations
 from .moving import MOVING
-from .recurrent import RECURRENT, first_run
-from .rewriting import rewritten
+from .recurrent import RECURRENT, build_first_run
+from .rewriting import rewrite
 from .schema import FileGraph
-from .windows import WINDOWS, Maker
+from .windows import WINDOWS, CallConverter
 
 #: Function -> the converter of its calls.
-MAKERS: dict[str, Maker] = {**REAL, **WINDOWS, **DENSE, **ELEMENTWISE, **MOVING, **RECURRENT}
+CONVERTERS: dict[str, CallConverter] = {
+    **REAL,
+    **WINDOWS,
+    **DENSE,
+    **ELEMENTWISE,
+    **MOVING,
+    **RECURRENT,
+}
 
 #: Functions with operators that broadcast a smaller operand.
 _REPEATING = {
     name
-    for name, maker in MAKERS.items()
-    if isinstance(maker, partial) and maker.func in (pair, limited, activated)
+    for name, maker in CONVERTERS.items()
+    if isinstance(maker, partial)
+    and maker.func in (convert_pair, convert_activated, convert_arithmetic)
 }
 
 
-def converted(graph: Graph) -> tuple[Graph, list[FileGraph]]:
+def convert(graph: Graph) -> tuple[Graph, list[FileGraph]]:
     """Return the network with the calls that a reader finds in the file, and the file's graphs."""
     _check(graph)
-    graph = rewritten(graph)
-    file = File(graph, _copies(graph))
-    joins, inside = joined(graph)
-    inputs = [file.hold(tensor, whole(tensor.shape)) for tensor in graph.inputs]
+    graph = rewrite(graph)
+    file = TfliteGraphBuilder(graph, _find_copies(graph))
+    joins, inside = join_concatenations(graph)
+    inputs = [file.add_network_tensor(tensor, whole(tensor.shape)) for tensor in graph.inputs]
     for node in graph.nodes:
         if node.name in file.copies or node.name in inside:
             continue
-        site = Site(replace(node, inputs=joins.get(node.name, node.inputs)), file)
-        if node.function.name not in MAKERS:
-            raise site.refused("no operator of .tflite files computes it; save the network as .qnz")
+        site = TfliteSite(replace(node, inputs=joins.get(node.name, node.inputs)), file)
+        if node.function.name not in CONVERTERS:
+            raise site.make_error(
+                "no operator of .tflite files computes it; save the network as .qnz"
+            )
         try:
-            MAKERS[node.function.name](site)
+            CONVERTERS[node.function.name](site)
         except ModelError as problem:
-            raise site.refused(problem) from None
+            raise site.make_error(problem) from None
     outputs = [file.view(name, whole(file.known[name].shape)) for name in graph.outputs]
     if not file.handles:
-        return graph, [file.result(inputs, outputs)]
-    file.operate("CALL_ONCE", (), (), "CallOnceOptions", InitSubgraphIndex=1)
+        return graph, [file.finish(inputs, outputs)]
+    file.add_operator("CALL_ONCE", (), (), "CallOnceOptions", InitSubgraphIndex=1)
     file.operators.insert(0, file.operators.pop())
-    return graph, [file.result(inputs, outputs), first_run(file)]
+    return graph, [file.finish(inputs, outputs), build_first_run(file)]
 
 
-def _copies(graph: Graph) -> dict[str, Node]:
+def _find_copies(graph: Graph) -> dict[str, Node]:
     """Return the broadcasts that only operators with a broadcast of their own read, by name."""
     readers: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
     for node in graph.nodes:

@@ -10,10 +10,10 @@ import numpy as np
 from ...errors import ModelError
 from ...functions.scaling import quantize_multiplier
 from ...ir.graph import Tensor
-from .building import File, Site, described, little_endian, whole
-from .scales import factor, found, weight_scales
+from .building import TfliteGraphBuilder, TfliteSite, describe, little_endian, whole
+from .scales import find_scale, find_weight_scales, multiplier_value
 from .schema import FileGraph, FileTensor
-from .windows import Maker
+from .windows import CallConverter
 
 #: Scales of the gates of an LSTM: inputs and outputs of sigmoid and tanh.
 _GATE_INPUT, _GATE_OUTPUT = 2.0**-12, 2.0**-15
@@ -33,65 +33,67 @@ _INPUTS, _HIDDEN, _CELL = 24, 18, 19
 # ---- variables ----
 
 
-def handle(file: File, state: Tensor) -> int:
+def add_handle(file: TfliteGraphBuilder, state: Tensor) -> int:
     """Return the index of a variable's resource tensor; add its VAR_HANDLE once."""
     if state.name not in file.handles:
-        name = file.unique(f"{state.name}/handle")
+        name = file.make_name(f"{state.name}/handle")
         file.handles[state.name] = file.add(FileTensor(name, (), "RESOURCE"))
         shared = state.name[: -len("/state")] if state.name.endswith("/state") else state.name
         made = (file.handles[state.name],)
-        file.operate("VAR_HANDLE", (), made, "VarHandleOptions", Container="", SharedName=shared)
+        file.add_operator(
+            "VAR_HANDLE", (), made, "VarHandleOptions", Container="", SharedName=shared
+        )
     return file.handles[state.name]
 
 
-def _is_state(site: Site, index: int) -> bool:
+def _is_state(site: TfliteSite, index: int) -> bool:
     return any(site.node.inputs[index] == state.name for state in site.file.graph.states)
 
 
-def read(site: Site) -> None:
+def read(site: TfliteSite) -> None:
     """Convert to READ_VARIABLE; convert a copy of a tensor that is no state to RESHAPE."""
     if not _is_state(site, 0):
         shape = site.whole
         size = site.file.constant(np.array(shape, np.int32))
-        site.put("RESHAPE", [site.takes(0), size], "ReshapeOptions", NewShape=shape)
+        site.put("RESHAPE", [site.view_input(0), size], "ReshapeOptions", NewShape=shape)
         return
-    site.put("READ_VARIABLE", [handle(site.file, site.source())], "ReadVariableOptions")
+    site.put("READ_VARIABLE", [add_handle(site.file, site.source())], "ReadVariableOptions")
 
 
-def assign(site: Site) -> None:
+def assign(site: TfliteSite) -> None:
     """Convert to ASSIGN_VARIABLE."""
     if _is_state(site, 1):
         raise ModelError("it copies a state, as branches do; save the network as .qnz")
-    inputs = [handle(site.file, site.source()), site.takes(1, whole(site.source().shape))]
-    site.file.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
+    inputs = [add_handle(site.file, site.source()), site.view_input(1, whole(site.source().shape))]
+    site.file.add_operator("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
 
 
-def first_run(file: File) -> FileGraph:
+def build_first_run(file: TfliteGraphBuilder) -> FileGraph:
     """Return a graph that assigns its initial value to every variable."""
     graph = file.graph
-    start = File(graph, {})
+    start = TfliteGraphBuilder(graph, {})
     for state in graph.states:
         if state.name in file.handles:
             zeros = np.zeros(state.shape, state.dtype)
             array = graph.arrays.get(state.name, zeros)
-            held = described(state, whole(state.shape), f"{state.name}/first")
+            held = describe(state, whole(state.shape), f"{state.name}/first")
             value = start.add(replace(held, data=little_endian(array)))
-            inputs = (handle(start, state), value)
-            start.operate("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
-    return start.result((), (), "first_run")
+            inputs = (add_handle(start, state), value)
+            start.add_operator("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
+    return start.finish((), (), "first_run")
 
 
 # ---- layers ----
 
 
-def svdf(site: Site) -> None:
+def svdf(site: TfliteSite) -> None:
     """Convert to SVDF."""
     params, state = site.params, site.source(1)
     rows, columns, steps = (params[name] for name in ("batches", "input_size", "time_batches"))
     filters = params["units"] * params["rank"]
     scales = site.source().format.scale, state.format.scale, site.output.format.scale
     feature, time = np.split(site.array("weights").reshape(-1), [filters * columns])
-    inputs = [site.takes(0, (rows, columns))]
+    inputs = [site.view_input(0, (rows, columns))]
     for name, array, depth, at in (
         ("in", feature.astype(np.int8), columns, 0),
         ("out", time, steps, 1),
@@ -102,21 +104,21 @@ def svdf(site: Site) -> None:
             product = np.float32(scales[at]) * np.float32(scale)
             return quantize_multiplier(float(product / np.float32(scales[at + 1])))
 
-        near = factor(*wanted) * scales[at + 1] / scales[at]
-        own = found(near, given, wanted, "the weights")
+        near = multiplier_value(*wanted) * scales[at + 1] / scales[at]
+        own = find_scale(near, given, wanted, "the weights")
         label = f"{site.node.name}/weights_{name}"
         inputs.append(site.file.weights(label, array, (filters, depth), [own]))
     values = site.array("bias")
     product = float(np.float32(scales[1]) * np.float32(site.file.tensors[inputs[2]].scales[0]))
     inputs.append(site.file.weights(f"{site.node.name}/bias", values, values.shape, [product]))
-    inputs.append(site.file.add(described(state, (rows, filters * steps), variable=True)))
+    inputs.append(site.file.add(describe(state, (rows, filters * steps), variable=True)))
     # LiteRT accepts integers with RELU only; no kernel computes this activation.
     relu = ("ActivationFunctionType", "RELU")
     shape, options = (rows, params["units"]), {"Rank": params["rank"]}
     site.put("SVDF", inputs, "SVDFOptions", shape, FusedActivationFunction=relu, **options)
 
 
-def lstm(site: Site) -> None:
+def lstm(site: TfliteSite) -> None:
     """Convert to UNIDIRECTIONAL_SEQUENCE_LSTM."""
     params, source, output = site.params, site.source(), site.output
     rows, steps, columns, units = (
@@ -124,7 +126,7 @@ def lstm(site: Site) -> None:
     )
     ends = (steps, rows) if params["time_major"] else (rows, steps)
     inputs = dict.fromkeys(range(_INPUTS), -1)
-    inputs[0] = site.takes(0, (*ends, columns))
+    inputs[0] = site.view_input(0, (*ends, columns))
     formats = {"input": source.format, "hidden": output.format}
     weights = site.array("weights").reshape(-1)
     biases = site.array("bias").reshape(-1, units)
@@ -133,7 +135,7 @@ def lstm(site: Site) -> None:
             name = f"{gate}_{part}"
             array, weights = np.split(weights, [units * depth])
             pair = params[f"{name}_multiplier"], params[f"{name}_shift"]
-            scale = weight_scales([pair], formats[part].scale, _GATE_INPUT, product=True)
+            scale = find_weight_scales([pair], formats[part].scale, _GATE_INPUT, product=True)
             shape, label = (units, depth), f"{site.node.name}/{name}"
             inputs[index] = site.file.weights(label, array, shape, scale)
             if part == "input":
@@ -151,9 +153,9 @@ def lstm(site: Site) -> None:
         _CELL: Tensor("cell", state, "int16", None, cell),
     }
     for index, tensor in kept.items():
-        name = site.file.unique(f"{site.node.name}/{tensor.name}")
-        inputs[index] = site.file.add(described(tensor, state, name, variable=True))
-    between = _between(site, output)
+        name = site.file.make_name(f"{site.node.name}/{tensor.name}")
+        inputs[index] = site.file.add(describe(tensor, state, name, variable=True))
+    between = _add_intermediates(site, output)
     clip = (params["cell_clip"] + 0.5) * cell if params["cell_clip"] else 0.0
     place = site.put(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
@@ -168,12 +170,12 @@ def lstm(site: Site) -> None:
     operators[place] = replace(operators[place], intermediates=between)
 
 
-def _between(site: Site, output: Tensor) -> tuple[int, ...]:
+def _add_intermediates(site: TfliteSite, output: Tensor) -> tuple[int, ...]:
     """Add empty tensors for the gates' outputs; the last has the format of the hidden state."""
     names = ("input_gate", "forget", "cell", "output_gate", "hidden")
-    unique = [site.file.unique(f"{site.node.name}/{name}_intermediate") for name in names]
+    unique = [site.file.make_name(f"{site.node.name}/{name}_intermediate") for name in names]
     empty = [FileTensor(name, (0,), "FLOAT32") for name in unique[:-1]]
-    last = replace(described(output, output.shape, unique[-1]), shape=(0,))
+    last = replace(describe(output, output.shape, unique[-1]), shape=(0,))
     return tuple(map(site.file.add, (*empty, last)))
 
 
@@ -181,12 +183,12 @@ def _cell_scale(params: Mapping[str, int]) -> float:
     wanted = params["input_to_cell_multiplier"], params["input_to_cell_shift"]
     product = _GATE_OUTPUT * _GATE_OUTPUT
     given = lambda cell: quantize_multiplier(product / cell)  # noqa: E731
-    return found(product / factor(*wanted), given, wanted, "the cell state")
+    return find_scale(product / multiplier_value(*wanted), given, wanted, "the cell state")
 
 
 _ALL = ("s8", "s16", "u8", "s32", "s64", "f32", "b8", "u32", "u64")
 
-RECURRENT: dict[str, Maker] = {
+RECURRENT: dict[str, CallConverter] = {
     **{f"tflm_read_variable_{type}": read for type in _ALL},
     **{f"tflm_assign_variable_{type}": assign for type in _ALL},
     **dict.fromkeys(("arm_svdf_s8", "arm_svdf_state_s16_s8"), svdf),

@@ -17,7 +17,7 @@ from ...functions import FUNCTIONS
 from ...ir.graph import Graph, Node, Tensor
 from ...ir.tensors import free_name
 from ...operators import Shape
-from .windows import activation, padding, window
+from .windows import find_activation, find_padding, window_extent
 
 _COPY = "arm_reshape_s8"
 
@@ -41,7 +41,7 @@ _WRAPPERS = {
 }
 
 
-def rewritten(graph: Graph) -> Graph:
+def rewrite(graph: Graph) -> Graph:
     """Return the rewritten network; raise ModelError with the name of an unsupported call."""
     state = _Rewriting(graph)
     for node in graph.nodes:
@@ -77,11 +77,11 @@ class _Rewriting:
             self.renamed[node.name] = node.inputs[0]
             return
         if node.function.name in ("arm_maximum_s8", "arm_minimum_s8"):
-            node = self._spread(node)
-        elif node.function.name in _WINDOWS and padding(node.params) is None:
-            node = self._bordered(node)
+            node = self._broadcast_inputs(node)
+        elif node.function.name in _WINDOWS and find_padding(node.params) is None:
+            node = self._add_border(node)
         if "act_min" in node.params and node.output.scale is not None:
-            self.nodes += self._clamped(node)
+            self.nodes += self._clamp(node)
         else:
             self.nodes.append(node)
 
@@ -102,7 +102,7 @@ class _Rewriting:
         self.tensors[name] = output
         return Node(FUNCTIONS[function], params, inputs, output)
 
-    def _spread(self, node: Node) -> Node:
+    def _broadcast_inputs(self, node: Node) -> Node:
         """Broadcast both inputs of CMSIS-NN's maximum and minimum to the output's shape."""
         shapes = [tuple(node.params[f"input{i}_{axis}"] for axis in "nhwc") for i in (1, 2)]
         whole = tuple(map(max, *shapes))
@@ -114,7 +114,7 @@ class _Rewriting:
                     replace(source, name=node.name),
                     f"whole{index + 1}",
                     f"tflm_broadcast_{node.function.type}",
-                    repeated(shape, whole),
+                    broadcast_params(shape, whole),
                     (source.name,),
                     whole,
                 )
@@ -125,7 +125,7 @@ class _Rewriting:
         params = {f"input{i}_{axis}": n for i in (1, 2) for axis, n in zip("nhwc", whole)}
         return replace(node, inputs=tuple(inputs), params=params)
 
-    def _bordered(self, node: Node) -> Node:
+    def _add_border(self, node: Node) -> Node:
         """Replace the padding of a call by a border that a separate call adds to the image."""
         params, function = node.params, node.function
         if "avgpool" in function.name:
@@ -137,13 +137,13 @@ class _Rewriting:
         front, behind, sides = [0], [0], {}
         for axis in "hw":
             last = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"]
-            needed = last + window(params, axis)
+            needed = last + window_extent(params, axis)
             front.append(params[f"pad_{axis}"])
             behind.append(max(needed - params[f"input_{axis}"] - front[-1], 0))
             whole = front[-1] + params[f"input_{axis}"] + behind[-1]
             sides.update({f"input_{axis}": whole, f"pad_{axis}": 0})
         made = {**params, **sides}
-        if padding(made) != "VALID":
+        if find_padding(made) != "VALID":
             raise ModelError(
                 f"{node.name} ({function.name}): its windows end before its image; they must cover "
                 "the image"
@@ -165,10 +165,10 @@ class _Rewriting:
         self.nodes.append(padded)
         return replace(node, params=made, inputs=(padded.name,))
 
-    def _clamped(self, node: Node) -> Iterator[Node]:
+    def _clamp(self, node: Node) -> Iterator[Node]:
         """Yield a call, and the calls that clamp its output to act_min and act_max."""
         output, params = node.output, node.params
-        if activation(params, output.format) is not None:
+        if find_activation(params, output.format) is not None:
             yield node
             return
         least, most = output.format.limits
@@ -184,7 +184,7 @@ class _Rewriting:
             for limit in self._limit(node, kind, value):
                 yield limit
             inputs = (last, limit.name)
-            done = self.call(output, f"{kind}/kept", *_choice(kind, output), inputs)
+            done = self.call(output, f"{kind}/kept", *_choose_function(kind, output), inputs)
             last = done.name
             yield done if at < len(steps) else replace(done, output=output)
 
@@ -195,7 +195,7 @@ class _Rewriting:
         self.arrays[constant.name] = np.array([value], output.dtype)
         yield replace(constant, weights=constant.name)
         if math.prod(output.shape) > 1:
-            copies = repeated((1,) * len(output.shape), output.shape)
+            copies = broadcast_params((1,) * len(output.shape), output.shape)
             function = f"tflm_broadcast_{type}"
             yield self.call(output, f"{kind}/whole", function, copies, (constant.name,))
 
@@ -206,7 +206,7 @@ def _only_limits(node: Node) -> bool:
     return "max_pool" in node.function.name and all(node.params[name] == 1 for name in ones)
 
 
-def _choice(kind: str, output: Tensor) -> tuple[str, dict[str, int]]:
+def _choose_function(kind: str, output: Tensor) -> tuple[str, dict[str, int]]:
     """Return the function for the maximum or minimum of two tensors, and its arguments."""
     if output.dtype == "int16":
         return f"tflm_{kind}_s16", {"length": math.prod(output.shape)}
@@ -215,7 +215,7 @@ def _choice(kind: str, output: Tensor) -> tuple[str, dict[str, int]]:
     return f"arm_{kind}_s8", sides
 
 
-def repeated(shape: Shape, whole: Shape) -> dict[str, int]:
+def broadcast_params(shape: Shape, whole: Shape) -> dict[str, int]:
     """Return the arguments of a broadcast, without axes of size 1."""
     sides = [(a, b) for a, b in zip(shape, whole) if b > 1]
     sides = [(1, 1)] * (4 - len(sides)) + sides

@@ -19,7 +19,7 @@ from ...functions.scaling import quantize_multiplier
 _NEIGHBOURS = 8
 
 
-def found(near: float, gives: Callable[[float], Any], wanted: Any, what: str) -> float:
+def find_scale(near: float, gives: Callable[[float], Any], wanted: Any, what: str) -> float:
     """Return the float32 nearest to `near` for which `gives` returns `wanted`.
 
     Raises ModelError with the name `what` if no neighbor does.
@@ -36,12 +36,12 @@ def found(near: float, gives: Callable[[float], Any], wanted: Any, what: str) ->
     raise ModelError(f"it computes with {what}; no float32 scale gives this")
 
 
-def factor(multiplier: int, shift: int) -> float:
+def multiplier_value(multiplier: int, shift: int) -> float:
     """Return the float value of a multiplier and its shift."""
     return math.ldexp(multiplier, shift - 31)
 
 
-def weight_scales(
+def find_weight_scales(
     pairs: Sequence[tuple[int, int]], source: float, output: float, *, product: bool = False
 ) -> list[float]:
     """Return the weight scale for each (multiplier, shift), given the input's and output's scale.
@@ -56,7 +56,9 @@ def weight_scales(
 
     for pair in pairs:
         if pair not in known:
-            near = factor(*pair) if pair[0] else math.ldexp(1.0, -40)  # gives multiplier 0
+            near = (
+                multiplier_value(*pair) if pair[0] else math.ldexp(1.0, -40)
+            )  # gives multiplier 0
             what = f"the multiplier {pair[0]} and the shift {pair[1]}"
-            known[pair] = found(near * output / source, given, pair, what)
+            known[pair] = find_scale(near * output / source, given, pair, what)
     return [known[pair] for pair in pairs]

@@ -15,7 +15,7 @@ from ...io.version import __version__
 _ALIGNMENT = 16
 
 #: A field of an operator's options: a number, text, integers, or (enumeration, its enumerator).
-Field = Union[int, float, str, Sequence[int], tuple[str, str]]
+OptionValue = Union[int, float, str, Sequence[int], tuple[str, str]]
 
 PURPOSE = "writing .tflite files"
 
@@ -50,7 +50,7 @@ class FileOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     kind: str = ""
-    options: Mapping[str, Field] = field(default_factory=dict)
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
     intermediates: tuple[int, ...] = ()
 
 
@@ -79,7 +79,7 @@ def check_libraries() -> None:
         optional_deps.require(name, "tflite", PURPOSE)
 
 
-def enumerator(kind: str, name: str) -> int:
+def find_enumerator(kind: str, name: str) -> int:
     """Return the number of an enumerator of the schema."""
     module = optional_deps.require(f"tflite.{kind}", "tflite", PURPOSE)
     return int(getattr(getattr(module, kind), name))
@@ -123,8 +123,8 @@ class _Writer:
         return self.table("Buffer", {"Data": self.builder.EndVector()})
 
     def code(self, name: str, version: int) -> int:
-        number = enumerator("BuiltinOperator", name)
-        old = min(number, enumerator("BuiltinOperator", "PLACEHOLDER_FOR_GREATER_OP_CODES"))
+        number = find_enumerator("BuiltinOperator", name)
+        old = min(number, find_enumerator("BuiltinOperator", "PLACEHOLDER_FOR_GREATER_OP_CODES"))
         fields = {"DeprecatedBuiltinCode": old, "Version": version, "BuiltinCode": number}
         return self.table("OperatorCode", fields)
 
@@ -141,7 +141,7 @@ class _Writer:
     def tensor(self, tensor: FileTensor) -> int:
         fields = {
             "Shape": self.numbers(tensor.shape, np.int32),
-            "Type": enumerator("TensorType", tensor.type),
+            "Type": find_enumerator("TensorType", tensor.type),
             "Buffer": self.places.get(id(tensor), 0),
             "Name": self.builder.CreateString(tensor.name),
             "IsVariable": tensor.variable,
@@ -163,20 +163,20 @@ class _Writer:
         }
         if operator.kind:
             own = {name: self.value(value) for name, value in operator.options.items()}
-            fields["BuiltinOptionsType"] = enumerator("BuiltinOptions", operator.kind)
+            fields["BuiltinOptionsType"] = find_enumerator("BuiltinOptions", operator.kind)
             fields["BuiltinOptions"] = self.table(operator.kind, own)
         if operator.intermediates:
             fields["Intermediates"] = self.numbers(operator.intermediates, np.int32)
         return self.table("Operator", fields)
 
-    def value(self, value: Field) -> Any:
+    def value(self, value: OptionValue) -> Any:
         """Return the value of an options field: a number, or the offset of a text or vector."""
         if isinstance(value, (int, float)):
             return value
         if isinstance(value, str):
             return self.builder.CreateString(value)
         if isinstance(value, tuple) and value and isinstance(value[0], str):
-            return enumerator(*value)
+            return find_enumerator(*value)
         return self.numbers(value, np.int32)
 
     def numbers(self, values: Any, dtype: type) -> int:

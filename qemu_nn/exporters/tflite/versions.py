@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from .schema import Field, FileTensor
+from .schema import FileTensor, OptionValue
 
 #: Operator -> the versions with INT8 and with INT16; 1 for missing operators and further types.
 _OF_TYPES: Mapping[str, tuple[int, int]] = {
@@ -37,11 +37,11 @@ _OF_FOUR_BITS = {"CONV_2D": 7, "DEPTHWISE_CONV_2D": 7, "FULLY_CONNECTED": 10}
 _OF_MANY_AXES = {"TRANSPOSE": 4, "SLICE": 5, "PAD": 4, "PADV2": 4}
 
 
-def version(
+def find_version(
     name: str,
     inputs: Sequence[FileTensor],
     outputs: Sequence[FileTensor],
-    options: Mapping[str, Field],
+    options: Mapping[str, OptionValue],
 ) -> int:
     """Return the first version of an operator that supports these tensors and options."""
     if not inputs:
@@ -50,14 +50,14 @@ def version(
     many = _OF_MANY_AXES.get(name, 1) if len(inputs[0].shape) > 4 else 1
     own = {"INT8": 0, "INT16": 1}.get(kind)
     plain = 1 if own is None or name not in _OF_TYPES else _OF_TYPES[name][own]
-    return max(many, plain, _of_its_own(name, inputs, outputs, options))
+    return max(many, plain, _find_own_version(name, inputs, outputs, options))
 
 
-def _of_its_own(
+def _find_own_version(
     name: str,
     inputs: Sequence[FileTensor],
     outputs: Sequence[FileTensor],
-    options: Mapping[str, Field],
+    options: Mapping[str, OptionValue],
 ) -> int:
     """Return the version that an operator's options and further tensors require."""
     types = {tensor.type for tensor in (*inputs, *outputs)}

@@ -11,12 +11,12 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.formats import Format, activation_limits
-from .building import Site
-from .scales import weight_scales
-from .schema import Field
+from .building import TfliteSite
+from .scales import find_weight_scales
+from .schema import OptionValue
 
 #: A function that converts one call.
-Maker = Callable[[Site], None]
+CallConverter = Callable[[TfliteSite], None]
 
 #: Fused activation -> its lower and upper limit.
 ACTIVATIONS = {
@@ -29,58 +29,64 @@ ACTIVATIONS = {
 _AXES = ("h", "w")
 
 
-def activation(params: Mapping[str, int], output: Format) -> Optional[str]:
+def find_activation(params: Mapping[str, int], output: Format) -> Optional[str]:
     """Return the fused activation that clamps to act_min and act_max; None if none does."""
     wanted = {name: params[name] for name in ("act_min", "act_max")}
     kept = (k for k, ends in ACTIVATIONS.items() if activation_limits(*ends, output) == wanted)
     return next(kept, None)
 
 
-def fused(site: Site) -> dict[str, Field]:
+def fused_options(site: TfliteSite) -> dict[str, OptionValue]:
     """Return the option of an operator with a fused activation."""
-    kind = activation(site.params, site.output.format)
+    kind = find_activation(site.params, site.output.format)
     if kind is None:
         low, high = (site.params[name] for name in ("act_min", "act_max"))
         raise ModelError(f"it clamps to {low} and {high}; no fused activation has these limits")
     return {"FusedActivationFunction": ("ActivationFunctionType", kind)}
 
 
-def padding(params: Mapping[str, int]) -> Optional[str]:
+def find_padding(params: Mapping[str, int]) -> Optional[str]:
     """Return "SAME" or "VALID" if one has the call's padding and output size, else None."""
     for kind in ("VALID", "SAME"):
-        if all(_placed(params, axis) == _padded(params, axis, kind) for axis in _AXES):
+        if all(
+            _given_windows(params, axis) == _named_windows(params, axis, kind) for axis in _AXES
+        ):
             return kind
     return None
 
 
-def _placed(params: Mapping[str, int], axis: str) -> tuple[int, int]:
+def _given_windows(params: Mapping[str, int], axis: str) -> tuple[int, int]:
     return params[f"output_{axis}"], params[f"pad_{axis}"]
 
 
-def _padded(params: Mapping[str, int], axis: str, kind: str) -> tuple[int, int]:
+def _named_windows(params: Mapping[str, int], axis: str, kind: str) -> tuple[int, int]:
     """Return the number of windows along an axis, and the padding before the first."""
-    size, stride, covered = params[f"input_{axis}"], params[f"stride_{axis}"], window(params, axis)
+    size, stride, covered = (
+        params[f"input_{axis}"],
+        params[f"stride_{axis}"],
+        window_extent(params, axis),
+    )
     if kind == "VALID":
         return (size - covered) // stride + 1, 0
     out = -(-size // stride)
     return out, max((out - 1) * stride + covered - size, 0) // 2
 
 
-def window(params: Mapping[str, int], axis: str) -> int:
+def window_extent(params: Mapping[str, int], axis: str) -> int:
     """Return the extent of a window along an axis, with dilation."""
     return (params[f"filter_{axis}"] - 1) * params.get(f"dilation_{axis}", 1) + 1
 
 
-def placed(site: Site, *, dilated: bool = True) -> dict[str, Field]:
+def window_options(site: TfliteSite, *, dilated: bool = True) -> dict[str, OptionValue]:
     """Return the options of padding, stride and dilation."""
-    kind = padding(site.params)
+    kind = find_padding(site.params)
     if kind is None:
         pads = [site.params[f"pad_{axis}"] for axis in _AXES]
         raise ModelError(
             f"its padding is {pads[0]} at the top and {pads[1]} at the left; it must be SAME or "
             "VALID"
         )
-    options: dict[str, Field] = {"Padding": ("Padding", kind)}
+    options: dict[str, OptionValue] = {"Padding": ("Padding", kind)}
     for axis in _AXES:
         options[f"Stride{axis.upper()}"] = site.params[f"stride_{axis}"]
         if dilated:
@@ -88,28 +94,33 @@ def placed(site: Site, *, dilated: bool = True) -> dict[str, Field]:
     return options
 
 
-def images(site: Site) -> tuple[int, tuple[int, ...]]:
+def view_images(site: TfliteSite) -> tuple[int, tuple[int, ...]]:
     """Return the index of the input as images, and the shape of the output as images."""
     declared = site.node.function
-    x = site.takes(0, declared.inputs[0].shape(site.params))
+    x = site.view_input(0, declared.inputs[0].shape(site.params))
     return x, declared.output.shape(site.params)
 
 
-def channels(
-    site: Site, shape: tuple[int, ...], axis: int, type: str, pairs: Sequence[tuple[int, int]],
-    *, product: bool = False,
-) -> int:  # fmt: skip
+def add_weights(
+    site: TfliteSite,
+    shape: tuple[int, ...],
+    axis: int,
+    type: str,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    product: bool = False,
+) -> int:
     """Add the weights with one scale per pair of multiplier and shift; return their index."""
     formats = site.source().format.scale, site.output.format.scale
     try:
-        scales = weight_scales(pairs, *formats, product=product)
+        scales = find_weight_scales(pairs, *formats, product=product)
     except ModelError as error:
         raise ModelError(f"its weights: {error}") from None
     array, zero = site.array("weights"), -site.params.get("filter_offset", 0)
     return site.file.weights(f"{site.node.name}/weights", array, shape, scales, axis, zero, type)
 
 
-def bias(site: Site, weights: int, values: np.ndarray) -> int:
+def add_bias(site: TfliteSite, weights: int, values: np.ndarray) -> int:
     """Add the bias with the products' scales; return its index."""
     source = np.float32(site.source().format.scale)
     steps = source * np.array(site.file.tensors[weights].scales, np.float32)
@@ -117,72 +128,83 @@ def bias(site: Site, weights: int, values: np.ndarray) -> int:
     return site.file.weights(f"{site.node.name}/bias", values, values.shape, kept.tolist())
 
 
-def _rows(site: Site) -> tuple[np.ndarray, list[tuple[int, int]]]:
+def _channel_params(site: TfliteSite) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """Return the bias, and multiplier and shift of each output channel."""
     own, multiplier, shift = site.array("bias")
     return own, list(zip(multiplier.tolist(), shift.tolist()))
 
 
-def four_bits(site: Site) -> str:
+def weight_type(site: TfliteSite) -> str:
     """Return the schema's type of 4-bit weights; "" for the type of the array."""
     return "INT4" if site.node.function.type == "s4" else ""
 
 
-def convolve(site: Site) -> None:
+def convolve(site: TfliteSite) -> None:
     """Convert to CONV_2D."""
-    x, made = images(site)
-    own, pairs = _rows(site)
+    x, made = view_images(site)
+    own, pairs = _channel_params(site)
     shape = tuple(site.params[n] for n in ("output_c", "filter_h", "filter_w", "filter_c"))
-    inputs = [x, channels(site, shape, 0, four_bits(site), pairs)]
+    inputs = [x, add_weights(site, shape, 0, weight_type(site), pairs)]
     narrow = bool(site.params.get("bias_is_int32"))
-    if not (narrow and _had_none(site)):
-        inputs.append(bias(site, inputs[1], own.astype(np.int32) if narrow else own))
-    site.put("CONV_2D", inputs, "Conv2DOptions", made, **placed(site), **fused(site))
+    if not (narrow and _lacked_bias(site)):
+        inputs.append(add_bias(site, inputs[1], own.astype(np.int32) if narrow else own))
+    site.put(
+        "CONV_2D", inputs, "Conv2DOptions", made, **window_options(site), **fused_options(site)
+    )
 
 
-def _had_none(site: Site) -> bool:
+def _lacked_bias(site: TfliteSite) -> bool:
     """True if some builds of TensorFlow Lite Micro assume 64 bits for the missing bias."""
     wide = [build for build in site.node.builds if build.difference == "convolve_16x8_wide"]
     return bool(wide) and not wide[0].params["bias_is_int32"]
 
 
-def depthwise(site: Site) -> None:
+def depthwise(site: TfliteSite) -> None:
     """Convert to DEPTHWISE_CONV_2D."""
-    x, made = images(site)
-    own, pairs = _rows(site)
+    x, made = view_images(site)
+    own, pairs = _channel_params(site)
     shape = (1, site.params["filter_h"], site.params["filter_w"], len(own))
-    inputs = [x, channels(site, shape, 3, four_bits(site), pairs)]
-    inputs.append(bias(site, inputs[1], own))
-    options = {"DepthMultiplier": site.params["ch_mult"], **placed(site), **fused(site)}
+    inputs = [x, add_weights(site, shape, 3, weight_type(site), pairs)]
+    inputs.append(add_bias(site, inputs[1], own))
+    options = {
+        "DepthMultiplier": site.params["ch_mult"],
+        **window_options(site),
+        **fused_options(site),
+    }
     site.put("DEPTHWISE_CONV_2D", inputs, "DepthwiseConv2DOptions", made, **options)
 
 
-def pool(site: Site, operator: str) -> None:
+def pool(site: TfliteSite, operator: str) -> None:
     """Convert to AVERAGE_POOL_2D or MAX_POOL_2D."""
-    x, made = images(site)
+    x, made = view_images(site)
     sides = {"FilterHeight": site.params["filter_h"], "FilterWidth": site.params["filter_w"]}
-    options = {**placed(site, dilated=False), **sides, **fused(site)}
+    options = {**window_options(site, dilated=False), **sides, **fused_options(site)}
     site.put(operator, [x], "Pool2DOptions", made, **options)
 
 
-def transpose_conv(site: Site) -> None:
+def transpose_conv(site: TfliteSite) -> None:
     """Convert to TRANSPOSE_CONV; its windows cover its output.
 
     The fused activation is that of builds which apply it.
     """
-    x, made = images(site)
-    params, (own, pairs) = site.params, _rows(site)
+    x, made = view_images(site)
+    params, (own, pairs) = site.params, _channel_params(site)
     turned = {f"{a}_{axis}": params[f"{b}_{axis}"] for a, b in _TURNED for axis in _AXES}
-    options = placed(
+    options = window_options(
         replace(site, node=replace(site.node, params={**params, **turned})), dilated=False
     )
     ends = [b.params for b in site.node.builds if b.difference == "transpose_conv_activation"]
-    kind = activation(ends[0] if ends else params, site.output.format)
+    kind = find_activation(ends[0] if ends else params, site.output.format)
     if kind is None:
         raise ModelError("its limits act_min and act_max must be those of a fused activation")
     shape = tuple(params[n] for n in ("output_c", "filter_h", "filter_w", "input_c"))
-    weights = channels(site, shape, 0, "", pairs)
-    inputs = [site.file.constant(np.array(made, np.int32)), weights, x, bias(site, weights, own)]
+    weights = add_weights(site, shape, 0, "", pairs)
+    inputs = [
+        site.file.constant(np.array(made, np.int32)),
+        weights,
+        x,
+        add_bias(site, weights, own),
+    ]
     options["FusedActivationFunction"] = ("ActivationFunctionType", kind)
     site.put("TRANSPOSE_CONV", inputs, "TransposeConvOptions", made, **options)
 
@@ -190,7 +212,7 @@ def transpose_conv(site: Site) -> None:
 #: The output is the image that a convolution with these windows would read.
 _TURNED = (("input", "output"), ("output", "input"))
 
-WINDOWS: dict[str, Maker] = {
+WINDOWS: dict[str, CallConverter] = {
     **{f"arm_convolve_wrapper_{type}": convolve for type in ("s8", "s16", "s4")},
     **{f"arm_depthwise_conv_wrapper_{type}": depthwise for type in ("s8", "s16", "s4")},
     **dict.fromkeys(("arm_transpose_conv_wrapper_s8", "tflm_transpose_conv_s16"), transpose_conv),

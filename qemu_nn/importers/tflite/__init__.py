@@ -9,12 +9,12 @@ from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
 from .metadata import Metadata as Metadata
-from .metadata import label as label
-from .metadata import metadata as metadata
+from .metadata import clean_label as clean_label
+from .metadata import read_metadata as read_metadata
 from .network import convert
 from .parser import FILE_LIMIT, parse
-from .support_report import Examined as Examined
-from .support_report import examined as examined
+from .support_report import SupportReport as SupportReport
+from .support_report import examine as examine
 
 
 def read(path: Path) -> ModelFile:
@@ -33,13 +33,13 @@ def read(path: Path) -> ModelFile:
         If the libraries `tflite` and `flatbuffers` are missing.
     """
     data = read_bytes(path, FILE_LIMIT)
-    graph = parsed(path, data)
-    said = metadata(path, data, graph)
+    graph = read_network(path, data)
+    said = read_metadata(path, data, graph)
     if said.labels:
         graph = replace(graph, classes=said.labels)
     return ModelFile(graph, None, said.preprocessing, said.notes)
 
 
-def parsed(path: Path, data: bytes) -> Graph:
+def read_network(path: Path, data: bytes) -> Graph:
     """Return the network in the bytes of a file; see read()."""
     return convert(parse(path, data))

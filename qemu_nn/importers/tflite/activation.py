@@ -18,16 +18,16 @@ from ...functions.scaling import (
     softmax_scaling_s16,
 )
 from ...functions.softmax_tables import exp_lut, one_by_one_lut
-from .broadcast import broadcasts, one, rows_of
-from .building import Value
-from .call import SUFFIXES, Call, Converter, same_format, same_type
+from .broadcast import check_broadcast, count_rows, read_unary
+from .building import TfliteValue
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
 from .scaling import activation_range, multiplier
 
 #: Relative tolerance for the scale of a 16-bit SOFTMAX output, which its kernel ignores.
-_NEAR = float(np.float32(0.001))
+_SCALE_TOLERANCE = float(np.float32(0.001))
 
 
-def _fixed(output: Value, function: str, near: float = 0.0) -> None:
+def _check_fixed_format(output: TfliteValue, function: str, near: float = 0.0) -> None:
     """Raise ModelError if the output's format differs from the function's fixed format."""
     form = FUNCTIONS[function].makes
     assert form is not None  # all callers name a function with a fixed format
@@ -38,18 +38,18 @@ def _fixed(output: Value, function: str, near: float = 0.0) -> None:
         )
 
 
-def softmax(call: Call) -> None:
+def softmax(call: TfliteCall) -> None:
     """Convert SOFTMAX over the last axis."""
-    x, output = one(call)
-    beta = call.options("SoftmaxOptions").number("Beta")
+    x, output = read_unary(call)
+    beta = call.read_options("SoftmaxOptions").number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     function = f"arm_softmax_{kind}"
     if function not in FUNCTIONS:
         raise ModelError(f"it does not support an input {x.dtype} with an output {output.dtype}")
-    _fixed(output, function, _NEAR if output.dtype == "int16" else 0.0)
+    _check_fixed_format(output, function, _SCALE_TOLERANCE if output.dtype == "int16" else 0.0)
     if not beta > 0:
         raise ModelError(f"its beta is {beta}; it must be positive")
-    rows = rows_of(x)
+    rows = count_rows(x)
     if kind == "s16":
         mult, shift = softmax_scaling_s16(beta, x.scale)
         tables = exp_lut(), one_by_one_lut()
@@ -60,14 +60,14 @@ def softmax(call: Call) -> None:
     call.put(function, params, [x], output)
 
 
-def curve(call: Call, kind: str) -> None:
+def lookup(call: TfliteCall, kind: str) -> None:
     """Convert LOGISTIC and TANH."""
-    x, output = one(call)
-    suffix = same_type(x, output)
+    x, output = read_unary(call)
+    suffix = check_same_type(x, output)
     function = f"tflm_{kind}_{suffix}"
     if function not in FUNCTIONS:
         raise ModelError(f"it does not support {x.dtype}")
-    _fixed(output, function)
+    _check_fixed_format(output, function)
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
     if suffix == "s8":
         params = {"input_zero_point": x.zero, **dict(zip(names, logistic_scaling(x.scale)))}
@@ -76,43 +76,47 @@ def curve(call: Call, kind: str) -> None:
     call.put(function, {"length": x.size, **params}, [x], output)
 
 
-def requantize(call: Call) -> None:
+def requantize(call: TfliteCall) -> None:
     """Convert QUANTIZE between two integer formats."""
-    x, output = one(call)
+    x, output = read_unary(call)
     types = f"{SUFFIXES[x.dtype]}_{SUFFIXES[output.dtype]}"
-    call.put(f"tflm_requantize_{types}", _rescaling(x, output), [x], output)
+    call.put(f"tflm_requantize_{types}", _rescale_params(x, output), [x], output)
 
 
-def _rescaling(x: Value, output: Value) -> dict[str, int]:
+def _rescale_params(x: TfliteValue, output: TfliteValue) -> dict[str, int]:
     factor, shift = multiplier(x.scale / output.scale)
     zeros = {"input_zero_point": x.zero, "output_zero_point": output.zero}
     return {"length": x.size, **zeros, "multiplier": factor, "shift": shift}
 
 
-def relu(call: Call, kind: str) -> None:
+def relu(call: TfliteCall, kind: str) -> None:
     """Convert RELU and RELU6 that are separate operators."""
-    x, output = one(call)
-    suffix = same_type(x, output)
+    x, output = read_unary(call)
+    suffix = check_same_type(x, output)
     if kind == "RELU6":  # its kernel only clamps, so it cannot change the scale
-        same_format(x, output)
+        check_same_format(x, output)
     low, high = activation_range(kind, output.scale, output.zero, output.dtype)
-    params = {**_rescaling(x, output), "act_min": low, "act_max": high}
+    params = {**_rescale_params(x, output), "act_min": low, "act_max": high}
     call.put(f"tflm_relu_{suffix}", params, [x], output)
 
 
-def leaky_relu(call: Call) -> None:
+def leaky_relu(call: TfliteCall) -> None:
     """Convert LEAKY_RELU."""
-    x, output = one(call)
-    alpha = call.options("LeakyReluOptions").number("Alpha")
-    function = f"tflm_leaky_relu_{same_type(x, output)}"
+    x, output = read_unary(call)
+    alpha = call.read_options("LeakyReluOptions").number("Alpha")
+    function = f"tflm_leaky_relu_{check_same_type(x, output)}"
     if alpha < 0:
         why = "before April 2026 TensorFlow Lite Micro supports no negative slopes"
-        call.refused("leaky_negative", f"its slope is {alpha:g}; {why}")
-    call.otherwise("leaky_ratios_2026", function, _leaky(x, output, alpha, np.float64))
-    call.put(function, _leaky(x, output, alpha, np.float32), [x], output)
+        call.reject("leaky_negative", f"its slope is {alpha:g}; {why}")
+    call.record_build(
+        "leaky_ratios_2026", function, _leaky_relu_params(x, output, alpha, np.float64)
+    )
+    call.put(function, _leaky_relu_params(x, output, alpha, np.float32), [x], output)
 
 
-def _leaky(x: Value, output: Value, alpha: float, real: type[np.floating]) -> dict[str, int]:
+def _leaky_relu_params(
+    x: TfliteValue, output: TfliteValue, alpha: float, real: type[np.floating]
+) -> dict[str, int]:
     params = {"length": x.size, "input_zero_point": x.zero, "output_zero_point": output.zero}
     with np.errstate(all="ignore"):
         pairs = leaky_relu_scaling(x.scale, output.scale, alpha, real)
@@ -121,16 +125,16 @@ def _leaky(x: Value, output: Value, alpha: float, real: type[np.floating]) -> di
     return params
 
 
-def prelu(call: Call) -> None:
+def prelu(call: TfliteCall) -> None:
     """Convert PRELU with int8 slopes, a constant or a computed tensor that broadcasts."""
-    call.counts(2, 2)
-    output, slopes = call.output(), call.described(1)
-    broadcasts(call, 2, output)
+    call.check_counts(2, 2)
+    output, slopes = call.output(), call.describe(1)
+    check_broadcast(call, 2, output)
     if slopes.dtype != "int8":
         raise ModelError(f"its slopes are {slopes.dtype}; they must be int8")
     function = call.function({each: f"tflm_prelu_{each}" for each in ("s8", "s16")}, output)
-    x, held = call.brought(0), _slopes(call, output)
-    same_type(x, output)
+    x, held = call.bring(0), _constant_slopes(call, output)
+    check_same_type(x, output)
     inner = output.size if held is None else held.size
     params = {"outer": output.size // inner, "inner": inner}
     params.update(input_zero_point=x.zero, output_zero_point=output.zero)
@@ -146,7 +150,7 @@ def prelu(call: Call) -> None:
     call.put(function, params, inputs, output, held)
 
 
-def _slopes(call: Call, output: Value) -> Optional[np.ndarray]:
+def _constant_slopes(call: TfliteCall, output: TfliteValue) -> Optional[np.ndarray]:
     """Return constant slopes broadcast over the trailing axes that they span, else None."""
     tensor = call.tensor(1)
     if tensor.data is None or call.builder.has(tensor.index):
@@ -161,8 +165,8 @@ def _leading_ones(shape: Sequence[int]) -> int:
 
 ACTIVATIONS: dict[str, Converter] = {
     "SOFTMAX": softmax,
-    "LOGISTIC": partial(curve, kind="logistic"),
-    "TANH": partial(curve, kind="tanh"),
+    "LOGISTIC": partial(lookup, kind="logistic"),
+    "TANH": partial(lookup, kind="tanh"),
     "RELU": partial(relu, kind="RELU"),
     "RELU6": partial(relu, kind="RELU6"),
     "LEAKY_RELU": leaky_relu,

@@ -7,16 +7,18 @@ import math
 import numpy as np
 
 from ...errors import ModelError
-from .building import Value
-from .call import Call
+from .building import TfliteValue
+from .call import TfliteCall
 
 
-def one(call: Call, read: tuple[str, ...] = (), made: tuple[str, ...] = ()) -> tuple[Value, Value]:
+def read_unary(
+    call: TfliteCall, read: tuple[str, ...] = (), made: tuple[str, ...] = ()
+) -> tuple[TfliteValue, TfliteValue]:
     """Return the only input, and an output of as many elements.
 
     read, made: allowed types of input and output besides INT8, UINT8 and INT16.
     """
-    call.counts(1, 1)
+    call.check_counts(1, 1)
     x, output = call.value(0, *read), call.output(0, *made)
     if x.size != output.size:
         raise ModelError(
@@ -26,7 +28,7 @@ def one(call: Call, read: tuple[str, ...] = (), made: tuple[str, ...] = ()) -> t
     return x, output
 
 
-def broadcasts(call: Call, count: int, output: Value) -> None:
+def check_broadcast(call: TfliteCall, count: int, output: TfliteValue) -> None:
     """Raise ModelError if the first `count` inputs do not broadcast to the output."""
     shapes = [call.tensor(i).shape for i in range(count)]
     try:
@@ -40,19 +42,19 @@ def broadcasts(call: Call, count: int, output: Value) -> None:
         )
 
 
-def rows_of(x: Value) -> dict[str, int]:
+def count_rows(x: TfliteValue) -> dict[str, int]:
     """Return the number and the length of the rows along the last axis, as arguments."""
     if not x.shape:
         raise ModelError(f"its input {x.name[:60]!r} is a scalar; it must have at least one axis")
     return {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
 
 
-def operands(call: Call, *more: str) -> tuple[Value, Value, Value]:
+def read_operands(call: TfliteCall, *more: str) -> tuple[TfliteValue, TfliteValue, TfliteValue]:
     """Return both inputs in the shape of the output, and the output.
 
     more: allowed types of all three besides INT8, UINT8 and INT16.
     """
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     output = call.output(0, *more)
-    broadcasts(call, 2, output)
+    check_broadcast(call, 2, output)
     return call.operand(0, output, *more), call.operand(1, output, *more), output

@@ -14,28 +14,28 @@ from ...errors import ModelError
 from ...functions import FUNCTIONS, Function
 from ...ir.graph import Build, Loop, Node, Tensor
 from ..arguments import ARRAY_LIMIT, CALL_LIMIT, SUFFIXES, check_spent
-from .invoke_period import Pace
-from .parser import FileTensor, Model
+from .invoke_period import InvokePeriods
+from .parser import TfliteModel, TfliteTensor
 from .values import BARE as BARE
 from .values import PLAIN as PLAIN
-from .values import Inside, Variables
-from .values import Value as Value
+from .values import GraphContext, Variables
+from .values import TfliteValue as TfliteValue
 
 #: Maximum number of operators in graphs that operators call, counted once per call.
 _INSIDE_LIMIT = 20_000
 
 
-class Builder:
+class TfliteBuilder:
     """Values by the file's tensor indices, and the calls that compute these values."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: TfliteModel) -> None:
         self.model = model
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.states: list[Tensor] = []
-        self.pace = Pace()
-        self._values: dict[int, Value] = {}
-        self._aliases: dict[int, Value] = {}
+        self.pace = InvokePeriods()
+        self._values: dict[int, TfliteValue] = {}
+        self._aliases: dict[int, TfliteValue] = {}
         self._names: dict[int, str] = {}
         self._taken: dict[str, int] = {}
         self._spent = [0]
@@ -43,11 +43,13 @@ class Builder:
         self._builds: list[tuple[Build, list[Optional[np.ndarray]]]] = []
         self.variables = Variables()
         self.loops: list[Loop] = []
-        self.where = Inside()
+        self.where = GraphContext()
         self._inside = [0]
-        self._kept: dict[tuple[int, int], Value] = {}
+        self._kept: dict[tuple[int, int], TfliteValue] = {}
 
-    def inside(self, model: Model, where: Optional[Inside] = None) -> Builder:
+    def enter_graph(
+        self, model: TfliteModel, where: Optional[GraphContext] = None
+    ) -> TfliteBuilder:
         """Return a builder of the same network for another graph of the file."""
         self._inside[0] += 1 + len(model.operators)
         if self._inside[0] > _INSIDE_LIMIT:
@@ -58,7 +60,7 @@ class Builder:
         inner.variables = self.variables.of_another_graph()
         return inner
 
-    def value(self, index: int) -> Value:
+    def value(self, index: int) -> TfliteValue:
         """Return the value of a tensor that an earlier operator computes, or of an input."""
         if index not in self._values:
             raise ModelError(
@@ -70,7 +72,7 @@ class Builder:
         """True if a tensor has a value."""
         return index in self._values
 
-    def declared(self, index: int, *more: str) -> Value:
+    def declare(self, index: int, *more: str) -> TfliteValue:
         """Return an output tensor with the file's format, for the operator that computes it.
 
         more: allowed types besides INT8, UINT8 and INT16.
@@ -82,13 +84,17 @@ class Builder:
             raise ModelError(f"its output, {tensor}, is already {role}")
         if min(tensor.shape, default=1) < 1:
             raise ModelError(f"its output, {tensor}, has the empty shape {list(tensor.shape)}")
-        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
+        return TfliteValue(
+            self._name(tensor), tensor.shape, tensor.dtype, *_check_format(tensor, *more)
+        )
 
-    def constant(self, tensor: FileTensor, *more: str) -> Value:
-        """Return a constant as a value; `more` are allowed types as in declared()."""
-        return Value(self._name(tensor), tensor.shape, tensor.dtype, *_format(tensor, *more))
+    def constant(self, tensor: TfliteTensor, *more: str) -> TfliteValue:
+        """Return a constant as a value; `more` are allowed types as in declare()."""
+        return TfliteValue(
+            self._name(tensor), tensor.shape, tensor.dtype, *_check_format(tensor, *more)
+        )
 
-    def state(self, tensor: FileTensor) -> Value:
+    def state(self, tensor: TfliteTensor) -> TfliteValue:
         """Return the state of a variable tensor: calls read and write it, and runs keep it.
 
         A graph with several callers has one state for all of them.
@@ -113,12 +119,12 @@ class Builder:
             if found:
                 raise ModelError(f"it keeps a state inside of {name}; that is not supported")
 
-    def keep(self, value: Value, reset: Optional[np.ndarray] = None) -> None:
+    def keep(self, value: TfliteValue, reset: Optional[np.ndarray] = None) -> None:
         """Add a state that runs keep; `reset` is its initial value, else zeros."""
         self.states.append(value.tensor)
         self.reset(value, reset)
 
-    def reset(self, value: Value, reset: Optional[np.ndarray]) -> None:
+    def reset(self, value: TfliteValue, reset: Optional[np.ndarray]) -> None:
         """Set the initial value of a state, if it is not all zeros."""
         tensor = value.tensor
         if reset is not None and reset.any():
@@ -129,22 +135,22 @@ class Builder:
         """Record an unexpected effect of the next call on a device with CMSIS-NN."""
         self._effects.append(effect)
 
-    def otherwise(
+    def record_build(
         self, build: Build, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> None:
         """Record the replacement of the next call in other builds."""
         self._builds.append((build, [weights, bias]))
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """True at the maximum size of a network."""
         return self._spent[0] > ARRAY_LIMIT or len(self.nodes) == CALL_LIMIT
 
-    def make(self, index: int, value: Value) -> None:
+    def set_value(self, index: int, value: TfliteValue) -> None:
         """Set the value of a tensor."""
         self._values[index] = value
 
-    def alias(self, index: int, output: Value, x: Value) -> None:
+    def alias(self, index: int, output: TfliteValue, x: TfliteValue) -> None:
         """Make a tensor an alias of `x` with the shape and format of `output`."""
         self._values[index] = replace(output, name=x.name)
         self._aliases[index] = output
@@ -160,18 +166,18 @@ class Builder:
         ends = dict.fromkeys(indices)
         plain = {self.value(i).name for i in ends if self.has(i) and i not in self._aliases}
         for index in ends:
-            value, output = self._ending(index), self._aliases.get(index)
+            value, output = self._bring_output(index), self._aliases.get(index)
             name = new.get(value.name, value.name)
             taken = name in names or (output is not None and value.name in plain)
             if taken or all(node.name != name for node in self.nodes):
-                name = self._copied(replace(value, name=name), output)
+                name = self._copy(replace(value, name=name), output)
             elif output is not None:
                 self.rename(name, output)
                 new[value.name] = name = output.name
             names.append(name)
         return tuple(names)
 
-    def _ending(self, index: int) -> Value:
+    def _bring_output(self, index: int) -> TfliteValue:
         """Return the value of a network output; a constant becomes the output of a call."""
         tensor = self.model.tensor(index)
         if self.has(index) or tensor.data is None:
@@ -181,14 +187,14 @@ class Builder:
         self.call(function, {"length": value.size}, [], value, tensor.data.reshape(-1))
         return value
 
-    def _copied(self, value: Value, output: Optional[Value]) -> str:
+    def _copy(self, value: TfliteValue, output: Optional[TfliteValue]) -> str:
         """Add a call that copies a tensor, in the shape of an output; return the copy's name."""
-        made = output or replace(value, name=self.part(value.name, "copy"))
+        made = output or replace(value, name=self.make_name(value.name, "copy"))
         function = f"tflm_read_variable_{SUFFIXES[value.dtype]}"
         self.call(function, {"length": value.size}, [value], made)
         return made.name
 
-    def rename(self, name: str, output: Value) -> None:
+    def rename(self, name: str, output: TfliteValue) -> None:
         """Replace the output of a call, and the inputs of all calls that read that output."""
         new = {name: output.name}
         for at, node in enumerate(self.nodes):
@@ -198,11 +204,11 @@ class Builder:
         for at, loop in enumerate(self.loops):
             self.loops[at] = replace(loop, condition=new.get(loop.condition, loop.condition))
 
-    def part(self, name: str, part: str) -> str:
+    def make_name(self, name: str, part: str) -> str:
         """Return a new name for an intermediate tensor of an operator."""
         return self._unique(f"{name}/{part}")
 
-    def declared_function(self, name: str) -> Function:
+    def find_function(self, name: str) -> Function:
         """Return a function by its name; raise ModelError if no function has the name."""
         if name not in FUNCTIONS:
             raise ModelError(f"its types are not supported: no function is called {name}")
@@ -212,22 +218,22 @@ class Builder:
         self,
         function: str,
         params: Mapping[str, int],
-        inputs: Sequence[Value],
-        output: Value,
+        inputs: Sequence[TfliteValue],
+        output: TfliteValue,
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
     ) -> None:
         """Add a call of a function that writes `output`."""
-        declared = self.declared_function(function)
+        declared = self.find_function(function)
         names = tuple(value.name for value in inputs)
         if len(self.nodes) == CALL_LIMIT:
             raise ModelError(f"the network needs more than {CALL_LIMIT} calls")
-        arrays = self._named(output.name, weights, bias)
+        arrays = self._add_arrays(output.name, weights, bias)
         known = {id(weights): arrays[0], id(bias): arrays[1]}
         builds = []
         for build, own in self._builds:
             fresh = [None if id(array) in known else array for array in own]
-            made = self._named(f"{output.name}/{build.difference}", *fresh)
+            made = self._add_arrays(f"{output.name}/{build.difference}", *fresh)
             own_names = [known.get(id(array), name) for array, name in zip(own, made)]
             builds.append(replace(build, weights=own_names[0], bias=own_names[1]))
         self.nodes.append(
@@ -245,7 +251,7 @@ class Builder:
         self._effects.clear()
         self._builds.clear()
 
-    def _named(
+    def _add_arrays(
         self, stem: str, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> list[Optional[str]]:
         """Add a call's arrays and return their names."""
@@ -261,7 +267,7 @@ class Builder:
         self._spent[0] += size
         check_spent(self._spent[0])
 
-    def _name(self, tensor: FileTensor) -> str:
+    def _name(self, tensor: TfliteTensor) -> str:
         if tensor.index not in self._names:
             self._names[tensor.index] = self._unique(tensor.name or f"tensor{tensor.index}")
         return self._names[tensor.index]
@@ -276,7 +282,7 @@ class Builder:
         return unique
 
 
-def _format(tensor: FileTensor, *more: str) -> tuple[float, int]:
+def _check_format(tensor: TfliteTensor, *more: str) -> tuple[float, int]:
     """Return the one scale and the one zero point of a tensor.
 
     more: allowed types besides INT8, UINT8 and INT16; these types need no scale.

@@ -12,26 +12,26 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.graph import Build
 from ..arguments import SUFFIXES as SUFFIXES
-from .building import PLAIN, Builder, Value
+from .building import PLAIN, TfliteBuilder, TfliteValue
 from .checked import library
-from .flexbuffers import Map
-from .parser import FileTensor, Operator
+from .flexbuffers import OptionMap
+from .parser import TfliteOperator, TfliteTensor
 from .scaling import activation_range
 
 
 @dataclass(frozen=True)
-class Call:
+class TfliteCall:
     """An operator, and the network under construction.
 
     Every method raises ModelError if the file is inconsistent.
     """
 
-    operator: Operator
-    builder: Builder
+    operator: TfliteOperator
+    builder: TfliteBuilder
 
     # Options
 
-    def options(self, kind: str) -> Options:
+    def read_options(self, kind: str) -> Options:
         """Return the operator's options from its table of type `kind`."""
         table, given = self.operator.table, self.operator.table.number("BuiltinOptionsType")
         if given != getattr(library("BuiltinOptions"), kind):
@@ -41,7 +41,7 @@ class Call:
             raise ModelError(f"it lacks its options ({kind})")
         return Options(found)
 
-    def custom(self, *names: str) -> Options:
+    def read_custom_options(self, *names: str) -> Options:
         """Return the options of a custom operator, which must have exactly these names."""
         found = self._map(f"it lacks its options ({', '.join(names)})")
         if sorted(found.numbers) != sorted(names):
@@ -49,19 +49,19 @@ class Call:
             raise ModelError(f"its options are {have}; they must be {', '.join(sorted(names))}")
         return Options(found)
 
-    def optional(self) -> Options:
+    def read_optional_options(self) -> Options:
         """Return the options of a custom operator; missing options are 0."""
         return Options(self._map("it lacks its options"))
 
-    def _map(self, missing: str) -> Map:
+    def _map(self, missing: str) -> OptionMap:
         data = self.operator.table.numbers("CustomOptions")
         if not data.size:
             raise ModelError(missing)
-        return Map(data.astype("uint8").tobytes())
+        return OptionMap(data.astype("uint8").tobytes())
 
     # Tensors
 
-    def counts(self, least: int, most: int, outputs: int = 1) -> None:
+    def check_counts(self, least: int, most: int, outputs: int = 1) -> None:
         """Raise ModelError without `least` to `most` inputs and exactly `outputs` outputs."""
         inputs, made = len(self.operator.inputs), len(self.operator.outputs)
         if not least <= inputs <= most or made != outputs:
@@ -70,7 +70,7 @@ class Call:
                 f"{least if least == most else f'{least} to {most}'} and {outputs}"
             )
 
-    def value(self, index: int = 0, *more: str) -> Value:
+    def value(self, index: int = 0, *more: str) -> TfliteValue:
         """Return a computed input; `more` are allowed types besides INT8, UINT8 and INT16."""
         value, tensor = self.builder.value(self._input(index)), self.tensor(index)
         if tensor.type == "FLOAT32" and tensor.type not in more:
@@ -84,26 +84,26 @@ class Call:
             raise ModelError(f"it reads {tensor} without a scale; it must be quantized")
         return value
 
-    def tensor(self, index: int) -> FileTensor:
+    def tensor(self, index: int) -> TfliteTensor:
         """Return the file's description of an input."""
         return self.builder.model.tensor(self._input(index))
 
-    def state(self, index: int) -> Value:
+    def state(self, index: int) -> TfliteValue:
         """Return an input that is a state: the operator keeps it between runs."""
         return self.builder.state(self.tensor(index))
 
-    def memory(
+    def add_state(
         self,
         part: str,
         shape: tuple[int, ...],
         dtype: str,
         reset: Optional[np.ndarray] = None,
-    ) -> Value:
+    ) -> TfliteValue:
         """Add a state that is no tensor of the file; `reset` is its initial value, else zeros."""
         self.builder.refuse_guarded()
         output = self.builder.model.tensor(self.operator.outputs[0])
-        name = self.builder.part(output.name or f"operator{self.operator.index}", part)
-        value = Value(name, shape, dtype, 1.0, 0)
+        name = self.builder.make_name(output.name or f"operator{self.operator.index}", part)
+        value = TfliteValue(name, shape, dtype, 1.0, 0)
         self.builder.keep(value, reset)
         return value
 
@@ -111,44 +111,46 @@ class Call:
         """Record an unexpected effect of the next call on a device with CMSIS-NN."""
         self.builder.warn(f"{self.operator.name}: {effect}")
 
-    def otherwise(
+    def record_build(
         self,
         difference: str,
         function: str,
         params: Mapping[str, int],
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
-        states: Sequence[Value] = (),
+        states: Sequence[TfliteValue] = (),
     ) -> None:
         """Record the replacement of the next call in builds with a difference (tflm_builds.py).
 
         states: states that only these builds keep; their initial value is their zero point.
         """
-        declared = self.builder.declared_function(function)
+        declared = self.builder.find_function(function)
         for state in states:
             self.builder.reset(state, np.full(state.size, state.zero, state.dtype))
         kept = tuple(state.tensor for state in states)
         build = Build(difference, declared, declared.parse_params(params), states=kept)
-        self.builder.otherwise(build, weights, bias)
+        self.builder.record_build(build, weights, bias)
 
-    def refused(self, difference: str, why: str) -> None:
+    def reject(self, difference: str, why: str) -> None:
         """Record the reason why builds with a difference cannot run the next call."""
-        self.builder.otherwise(Build(difference, refused=f"{self.operator}: {why}"), None, None)
+        self.builder.record_build(Build(difference, refused=f"{self.operator}: {why}"), None, None)
 
-    def described(self, index: int) -> Value:
+    def describe(self, index: int) -> TfliteValue:
         """Return an input with the file's format, constant or computed."""
         return self.builder.constant(self.tensor(index))
 
-    def given(self, index: int) -> bool:
+    def has_input(self, index: int) -> bool:
         """True if the operator has this optional input."""
         inputs = self.operator.inputs
         return index < len(inputs) and inputs[index] >= 0
 
-    def constant(self, index: int, *types: str) -> tuple[FileTensor, np.ndarray]:
+    def constant(self, index: int, *types: str) -> tuple[TfliteTensor, np.ndarray]:
         """Return an input that is a constant of one of these types, and its elements."""
         tensor = self.tensor(index)
         if tensor.type not in types:
-            raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; it {_have(types)}")
+            raise ModelError(
+                f"its input {index}, {tensor}, is {tensor.type}; it {_require_types(types)}"
+            )
         if tensor.data is not None:
             return tensor, tensor.data
         if math.prod(tensor.shape):
@@ -172,29 +174,29 @@ class Call:
             raise ModelError(f"its input {index} is empty; it must be one integer")
         return numbers[0]
 
-    def operand(self, index: int, output: Value, *more: str) -> Value:
+    def operand(self, index: int, output: TfliteValue, *more: str) -> TfliteValue:
         """Return an input, computed or constant, broadcast to the shape of the output."""
-        return self.spread(self.brought(index, *more), output)
+        return self.spread(self.bring(index, *more), output)
 
-    def spread(self, value: Value, output: Value) -> Value:
+    def spread(self, value: TfliteValue, output: TfliteValue) -> TfliteValue:
         """Return a tensor, broadcast to the shape of the output."""
         if value.size == output.size:
             return value
         inner = (1,) * (len(output.shape) - len(value.shape)) + value.shape
         sides = [(a, b) for a, b in zip(inner, output.shape) if b > 1]
         if len(sides) > 4:
-            sides = _joined(sides)
+            sides = _merge_axes(sides)
         while len(sides) > 4:  # broadcast the last three axes, with the axes before as one
             before, last = sides[:-3], sides[-3:]
             rows = math.prod(side for side, _ in before)
             value = self._broadcast(value, [(rows, rows), *last])
             inner_most = math.prod(side for _, side in last)
-            sides = _joined([*before, (inner_most, inner_most)])
+            sides = _merge_axes([*before, (inner_most, inner_most)])
         return self._broadcast(value, sides, output.shape)
 
     def _broadcast(
-        self, value: Value, sides: list[tuple[int, int]], shape: tuple[int, ...] = ()
-    ) -> Value:
+        self, value: TfliteValue, sides: list[tuple[int, int]], shape: tuple[int, ...] = ()
+    ) -> TfliteValue:
         """Add a call that repeats up to four axes.
 
         sides: for each axis its sizes before and after. shape: shape of the result, if it is not
@@ -205,9 +207,9 @@ class Call:
         params.update({f"output_{axis}": side for axis, (_, side) in zip("nhwc", sides)})
         made = replace(value, shape=shape or tuple(side for _, side in sides))
         function = f"tflm_broadcast_{SUFFIXES[value.dtype]}"
-        return self.part("broadcast", made, function, params, [value])
+        return self.add_part("broadcast", made, function, params, [value])
 
-    def brought(self, index: int, *more: str) -> Value:
+    def bring(self, index: int, *more: str) -> TfliteValue:
         """Return an input; a constant becomes the output of a call that copies it.
 
         more: allowed types besides INT8, UINT8 and INT16.
@@ -219,15 +221,15 @@ class Call:
         params = {"length": value.size}
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
         self.builder.call(function, params, [], value, tensor.data.reshape(-1))
-        self.builder.make(tensor.index, value)
+        self.builder.set_value(tensor.index, value)
         return value
 
-    def output(self, index: int = 0, *more: str) -> Value:
+    def output(self, index: int = 0, *more: str) -> TfliteValue:
         """Return an output with the file's format; `more` are allowed types as in value()."""
-        return self.builder.declared(self.operator.outputs[index], *more)
+        return self.builder.declare(self.operator.outputs[index], *more)
 
     def _input(self, index: int) -> int:
-        if not self.given(index):
+        if not self.has_input(index):
             raise ModelError(f"its input {index} is missing; it is required")
         return self.operator.inputs[index]
 
@@ -237,37 +239,37 @@ class Call:
         self,
         function: str,
         params: Mapping[str, int],
-        inputs: Sequence[Value],
-        output: Value,
+        inputs: Sequence[TfliteValue],
+        output: TfliteValue,
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
         at: int = 0,
     ) -> None:
         """Add the call that writes output `at` of the operator."""
         self.builder.call(function, params, inputs, output, weights, bias)
-        self.builder.make(self.operator.outputs[at], output)
+        self.builder.set_value(self.operator.outputs[at], output)
 
-    def function(self, names: Mapping[str, str], value: Value) -> str:
+    def function(self, names: Mapping[str, str], value: TfliteValue) -> str:
         """Return the function for the type of a tensor; `names` maps type suffixes to functions."""
         suffix = SUFFIXES[value.dtype]
         if suffix not in names:
             raise ModelError(f"it does not support {value.dtype}")
         return names[suffix]
 
-    def part(
+    def add_part(
         self,
         part: str,
-        like: Value,
+        like: TfliteValue,
         function: str,
         params: Mapping[str, int],
-        inputs: Sequence[Value],
+        inputs: Sequence[TfliteValue],
         weights: Optional[np.ndarray] = None,
-    ) -> Value:
+    ) -> TfliteValue:
         """Add a call for an intermediate tensor and return the tensor.
 
         part: suffix of the tensor's name. like: format, shape and stem of the name.
         """
-        made = replace(like, name=self.builder.part(like.name, part))
+        made = replace(like, name=self.builder.make_name(like.name, part))
         self.builder.call(function, params, inputs, made, weights)
         return made
 
@@ -308,14 +310,14 @@ class Options:
             raise ModelError(f"its option {field} is {value}; it must be a value of {kind}")
         return names[value]
 
-    def activation(self, output: Value) -> dict[str, int]:
+    def activation(self, output: TfliteValue) -> dict[str, int]:
         """Return act_min and act_max of the fused activation in the output's format."""
         kind = self.choice("FusedActivationFunction", "ActivationFunctionType")
         low, high = activation_range(kind, output.scale, output.zero, output.dtype)
         return {"act_min": low, "act_max": high}
 
 
-def same_type(*values: Value) -> str:
+def check_same_type(*values: TfliteValue) -> str:
     """Return the function suffix of the one type that all values have."""
     if len({value.dtype for value in values}) != 1:
         names = ", ".join(f"{value.name[:60]!r} {value.dtype}" for value in values)
@@ -328,14 +330,14 @@ def same_type(*values: Value) -> str:
     return SUFFIXES[values[0].dtype]
 
 
-def same_format(first: Value, second: Value) -> None:
+def check_same_format(first: TfliteValue, second: TfliteValue) -> None:
     """Raise ModelError if two tensors differ in type, scale or zero point."""
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
         a, b = first.tensor.spelled, second.tensor.spelled
         raise ModelError(f"its input is {a} and its output {b}; both must have one format")
 
 
-def _joined(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_axes(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge adjacent axes that are both repeated or both not repeated."""
     joined: list[tuple[int, int]] = []
     for a, b in sides:
@@ -346,9 +348,9 @@ def _joined(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _have(types: Sequence[str]) -> str:
+def _require_types(types: Sequence[str]) -> str:
     return f"must be {' or '.join(types)}"
 
 
 #: A function that adds the calls of one operator.
-Converter = Callable[[Call], Any]
+Converter = Callable[[TfliteCall], Any]

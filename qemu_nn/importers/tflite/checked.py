@@ -23,7 +23,7 @@ def library(name: str) -> Any:
     return getattr(optional_deps.require(f"tflite.{name}", "tflite", _PURPOSE), name)
 
 
-class Table:
+class TfliteTable:
     """A table of the file, with the library's names for its fields. data: the file's bytes.
 
     Methods raise ModelError for an offset outside of the file. Missing fields have the schema's
@@ -36,7 +36,7 @@ class Table:
         self._kind, self.data = kind, data
 
     @classmethod
-    def root(cls, kind: str, data: bytes) -> Table:
+    def root(cls, kind: str, data: bytes) -> TfliteTable:
         """Return the root table of a file."""
         if len(data) < 8:
             raise damaged(kind)
@@ -58,7 +58,7 @@ class Table:
         found: np.ndarray = getattr(self._reader, f"{field}AsNumpy")()
         return found
 
-    def table(self, field: str, kind: str) -> Table | None:
+    def table(self, field: str, kind: str) -> TfliteTable | None:
         """Return the table of a field; None if it is missing."""
         found = getattr(self._reader, field)()
         return None if found is None else self._at(found, kind)
@@ -68,10 +68,10 @@ class Table:
         found: int = getattr(self._reader, f"{field}Length")()
         return found
 
-    def member(self, field: str, kind: str, index: int) -> Table:
+    def member(self, field: str, kind: str, index: int) -> TfliteTable:
         """Return one table of a vector; `index` must be less than its count."""
         return self._at(getattr(self._reader, field)(index), kind)
 
-    def _at(self, found: Any, kind: str) -> Table:
+    def _at(self, found: Any, kind: str) -> TfliteTable:
         tab = getattr(found, "_tab", found)  # the library returns a union as a bare reader
-        return Table(kind, self.data, tab.Pos)
+        return TfliteTable(kind, self.data, tab.Pos)

@@ -7,14 +7,14 @@ from functools import partial
 from ...errors import ModelError
 from ...functions.scaling import compare_scaling
 from ...functions.tflm_boolean import COMPARISONS
-from .broadcast import broadcasts, one
-from .building import Value
-from .call import SUFFIXES, Call, Converter
+from .broadcast import check_broadcast, read_unary
+from .building import TfliteValue
+from .call import SUFFIXES, Converter, TfliteCall
 
 
-def compare(call: Call, kind: str) -> None:
+def compare(call: TfliteCall, kind: str) -> None:
     """Convert EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of int8 or bool."""
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     output = _truth(call)
     first, second = _broadcast(call, output)
     if first.dtype != second.dtype:
@@ -33,9 +33,9 @@ def compare(call: Call, kind: str) -> None:
     call.put(f"tflm_{kind}_{SUFFIXES[first.dtype]}", params, [first, second], output)
 
 
-def logical(call: Call, kind: str) -> None:
+def logical(call: TfliteCall, kind: str) -> None:
     """Convert LOGICAL_AND and LOGICAL_OR."""
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     output = _truth(call)
     inputs = _broadcast(call, output)
     if any(value.dtype != "bool" for value in inputs):
@@ -44,19 +44,19 @@ def logical(call: Call, kind: str) -> None:
     call.put(f"tflm_{kind}_b8", {"length": output.size}, inputs, output)
 
 
-def logical_not(call: Call) -> None:
+def logical_not(call: TfliteCall) -> None:
     """Convert LOGICAL_NOT."""
-    x, output = one(call, ("BOOL",), ("BOOL",))
+    x, output = read_unary(call, ("BOOL",), ("BOOL",))
     if (x.dtype, output.dtype) != ("bool", "bool"):
         raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
     call.put("tflm_logical_not_b8", {"length": x.size}, [x], output)
 
 
-def select(call: Call) -> None:
+def select(call: TfliteCall) -> None:
     """Convert SELECT_V2, which copies elements of any format."""
-    call.counts(3, 3)
+    call.check_counts(3, 3)
     output = call.output(0, "FLOAT32")
-    broadcasts(call, 3, output)
+    check_broadcast(call, 3, output)
     condition = call.operand(0, output, "BOOL")
     values = [call.operand(i, output, "FLOAT32") for i in (1, 2)]
     if condition.dtype != "bool":
@@ -69,15 +69,15 @@ def select(call: Call) -> None:
     call.put(function, {"length": output.size}, [condition, *values], output)
 
 
-def _truth(call: Call) -> Value:
+def _truth(call: TfliteCall) -> TfliteValue:
     output = call.output(0, "BOOL")
     if output.dtype != "bool":
         raise ModelError(f"its output is {output.dtype}; it must be bool")
-    broadcasts(call, 2, output)
+    check_broadcast(call, 2, output)
     return output
 
 
-def _broadcast(call: Call, output: Value) -> list[Value]:
+def _broadcast(call: TfliteCall, output: TfliteValue) -> list[TfliteValue]:
     return [call.operand(i, output, "BOOL") for i in (0, 1)]
 
 

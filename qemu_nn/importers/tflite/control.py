@@ -10,30 +10,32 @@ import numpy as np
 from ...errors import Error, ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Loop
-from .building import BARE, PLAIN, Builder, Value
-from .call import SUFFIXES, Call, Converter
-from .values import Guard, Inside
+from .building import BARE, PLAIN, TfliteBuilder, TfliteValue
+from .call import SUFFIXES, Converter, TfliteCall
+from .values import GraphContext, Guard
 
 #: A function that adds the calls of another graph: takes its number and inputs, returns outputs.
-Inlined = Callable[[Call, int, list[Value], Inside], list[Value]]
+Inlined = Callable[[TfliteCall, int, list[TfliteValue], GraphContext], list[TfliteValue]]
 
 
-def variable(call: Call) -> None:
+def variable(call: TfliteCall) -> None:
     """Convert VAR_HANDLE: record the variable's name for its resource tensor."""
-    call.counts(0, 0)
-    options = call.options("VarHandleOptions")
+    call.check_counts(0, 0)
+    options = call.read_options("VarHandleOptions")
     name = f"{options.text('Container')}/{options.text('SharedName')}"
     call.builder.variables.handles[call.operator.outputs[0]] = name
 
 
-def _state(call: Call, name: str, like: Value) -> Value:
+def _state(call: TfliteCall, name: str, like: TfliteValue) -> TfliteValue:
     """Return the state of a variable; `like` is a tensor that the file reads or assigns.
 
     The initial value is that of CALL_ONCE, else the zero point in every byte.
     """
     variables = call.builder.variables
     if name not in variables.states:
-        state = replace(like, name=call.builder.part(name.strip("/")[:60] or "variable", "state"))
+        state = replace(
+            like, name=call.builder.make_name(name.strip("/")[:60] or "variable", "state")
+        )
         first = np.full(like.size * np.dtype(like.dtype).itemsize, like.zero & 255, np.uint8)
         reset = variables.resets.get(name, first.view(like.dtype))
         if (reset.dtype, reset.size) != (like.dtype, like.size):
@@ -52,35 +54,37 @@ def _state(call: Call, name: str, like: Value) -> Value:
     return state
 
 
-def _handle(call: Call) -> str:
+def _variable_name(call: TfliteCall) -> str:
     inputs = call.operator.inputs
     return call.builder.variables.name(inputs[0] if inputs else None)
 
 
-def read_variable(call: Call) -> None:
+def read_variable(call: TfliteCall) -> None:
     """Convert READ_VARIABLE."""
-    call.counts(1, 1)
+    call.check_counts(1, 1)
     output = call.output(0, *PLAIN)
-    state = _state(call, _handle(call), output)
+    state = _state(call, _variable_name(call), output)
     function = f"tflm_read_variable_{SUFFIXES[output.dtype]}"
     call.put(function, {"length": output.size}, [state], output)
 
 
-def assign_variable(call: Call) -> None:
+def assign_variable(call: TfliteCall) -> None:
     """Convert ASSIGN_VARIABLE; in a branch that is not taken, the variable keeps its value."""
-    call.counts(2, 2, outputs=0)
-    value, name = call.brought(1, *PLAIN), _handle(call)
+    call.check_counts(2, 2, outputs=0)
+    value, name = call.bring(1, *PLAIN), _variable_name(call)
     state = _state(call, name, value)
     call.builder.variables.assigned.add(name)
     suffix, params = SUFFIXES[value.dtype], {"length": value.size}
     guard = call.builder.where.guard
     if guard is not None:
         ends = [value, state] if guard.holds else [state, value]
-        value = call.part("kept", value, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
-    call.part("assigned", value, f"tflm_assign_variable_{suffix}", params, [state, value])
+        value = call.add_part(
+            "kept", value, f"tflm_choose_{suffix}", params, [guard.condition, *ends]
+        )
+    call.add_part("assigned", value, f"tflm_assign_variable_{suffix}", params, [state, value])
 
 
-def fix_unassigned(builder: Builder) -> None:
+def fix_unassigned(builder: TfliteBuilder) -> None:
     """Replace variables that are read and never assigned by constants."""
     variables = builder.variables
     for name in [name for name in variables.states if name not in variables.assigned]:
@@ -100,24 +104,24 @@ def fix_unassigned(builder: Builder) -> None:
                 builder.nodes[at] = replace(constant, weights=state.name)
 
 
-def call_once(call: Call) -> None:
+def call_once(call: TfliteCall) -> None:
     """Convert CALL_ONCE: a graph that assigns constants to variables before the first run."""
-    call.counts(0, 0, outputs=0)
+    call.check_counts(0, 0, outputs=0)
     if call.builder.where.graphs:
         raise ModelError("it is in a graph that an operator calls; it must be in the first graph")
     if call.builder.variables.states:
         raise ModelError("it follows operators that use variables; it must precede these")
-    number = call.options("CallOnceOptions").integer("InitSubgraphIndex")
+    number = call.read_options("CallOnceOptions").integer("InitSubgraphIndex")
     model = call.builder.model.subgraph(number)
-    builder = call.builder.inside(model)
+    builder = call.builder.enter_graph(model)
     for operator in model.operators:
         inner = replace(call, operator=operator, builder=builder)
         try:
             if operator.name == "VAR_HANDLE":
                 variable(inner)
             elif operator.name == "ASSIGN_VARIABLE":
-                inner.counts(2, 2, outputs=0)
-                name, (tensor, data) = _handle(inner), inner.constant(1, *BARE)
+                inner.check_counts(2, 2, outputs=0)
+                name, (tensor, data) = _variable_name(inner), inner.constant(1, *BARE)
                 builder.variables.resets[name] = data.reshape(tensor.shape)
             else:
                 raise ModelError(
@@ -128,12 +132,12 @@ def call_once(call: Call) -> None:
             raise ModelError(f"graph {number}: {operator}: {error}") from None
 
 
-def branches(call: Call, inlined: Inlined) -> None:
+def branches(call: TfliteCall, inlined: Inlined) -> None:
     """Convert IF: compute both branches and select the outputs of one."""
     condition = call.value(0, "BOOL")
     _check_condition(condition)
-    options = call.options("IfOptions")
-    given = [call.brought(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
+    options = call.read_options("IfOptions")
+    given = [call.bring(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
     made, outputs = [], len(call.operator.outputs)
     for field, holds in (("ThenSubgraphIndex", True), ("ElseSubgraphIndex", False)):
         where = replace(call.builder.where, guard=_guard(call, Guard(condition, holds)))
@@ -152,37 +156,37 @@ def branches(call: Call, inlined: Inlined) -> None:
         call.put(function, {"length": output.size}, inputs, output, at=at)
 
 
-def _check_condition(condition: Value) -> None:
+def _check_condition(condition: TfliteValue) -> None:
     if condition.dtype != "bool" or condition.size != 1:
         raise ModelError(
             f"its condition is {condition.dtype} {list(condition.shape)}; it must be one bool"
         )
 
 
-def _guard(call: Call, own: Guard) -> Guard:
+def _guard(call: TfliteCall, own: Guard) -> Guard:
     """Return the conjunction of a condition and the condition of the enclosing branch."""
     outer = call.builder.where.guard
     if outer is None:
         return own
-    both = [_truth(call, outer), _truth(call, own)]
-    return Guard(call.part("taken", both[1], "tflm_logical_and_b8", {"length": 1}, both), True)
+    both = [_negate_unless_held(call, outer), _negate_unless_held(call, own)]
+    return Guard(call.add_part("taken", both[1], "tflm_logical_and_b8", {"length": 1}, both), True)
 
 
-def _truth(call: Call, guard: Guard) -> Value:
+def _negate_unless_held(call: TfliteCall, guard: Guard) -> TfliteValue:
     """Return a tensor that is true if the branch of a guard is taken."""
     if guard.holds:
         return guard.condition
     condition = [guard.condition]
-    return call.part("not", guard.condition, "tflm_logical_not_b8", {"length": 1}, condition)
+    return call.add_part("not", guard.condition, "tflm_logical_not_b8", {"length": 1}, condition)
 
 
-def loop(call: Call, inlined: Inlined) -> None:
+def loop(call: TfliteCall, inlined: Inlined) -> None:
     """Convert WHILE.
 
     Copies of the inputs become loop variables. The body assigns these variables while the condition
     is true. The outputs are copies of the variables.
     """
-    options, builder = call.options("WhileOptions"), call.builder
+    options, builder = call.read_options("WhileOptions"), call.builder
     numbers = [options.integer(f"{name}SubgraphIndex") for name in ("Cond", "Body")]
     body = builder.model.subgraph(numbers[1])
     count = len(call.operator.inputs)
@@ -195,11 +199,9 @@ def loop(call: Call, inlined: Inlined) -> None:
         raise ModelError(
             "it follows a CIRCULAR_BUFFER that ends some Invokes; it must precede the buffer"
         )
-    given = [call.brought(index, *PLAIN) for index in range(count)]
+    given = [call.bring(index, *PLAIN) for index in range(count)]
     passed = [first == last for first, last in zip(body.inputs, body.outputs)]
-    kept = [
-        value if same else _copied(call, "variable", value) for value, same in zip(given, passed)
-    ]
+    kept = [value if same else _copy(call, "variable", value) for value, same in zip(given, passed)]
     at, first = len(builder.loops), len(builder.nodes)
     builder.loops.append(Loop(first, first, first, ""))  # before the loops in its body
     where = replace(builder.where, loops=True)
@@ -218,12 +220,12 @@ def loop(call: Call, inlined: Inlined) -> None:
         call.put(function, {"length": output.size}, [value], output, at=index)
 
 
-def _copied(call: Call, part: str, value: Value) -> Value:
+def _copy(call: TfliteCall, part: str, value: TfliteValue) -> TfliteValue:
     function = f"tflm_read_variable_{SUFFIXES[value.dtype]}"
-    return call.part(part, value, function, {"length": value.size}, [value])
+    return call.add_part(part, value, function, {"length": value.size}, [value])
 
 
-def _check_same(index: int, variable: Value, value: Value) -> None:
+def _check_same(index: int, variable: TfliteValue, value: TfliteValue) -> None:
     if (variable.dtype, variable.size) != (value.dtype, value.size):
         raise ModelError(
             f"its input {index} is {variable.dtype} {list(variable.shape)} and its new value "
@@ -231,19 +233,19 @@ def _check_same(index: int, variable: Value, value: Value) -> None:
         )
 
 
-def _assign_all(call: Call, variables: list[Value], made: list[Value]) -> None:
+def _assign_all(call: TfliteCall, variables: list[TfliteValue], made: list[TfliteValue]) -> None:
     """Assign the outputs of a loop's body to the loop's variables, all at once."""
     pairs = [pair for pair in zip(variables, made) if pair[0].name != pair[1].name]
     changed = {variable.name for variable, _ in pairs}
     for index, pair in enumerate(zip(variables, made)):
         _check_same(index, *pair)
     pairs = [
-        (variable, _copied(call, "moved", value) if value.name in changed else value)
+        (variable, _copy(call, "moved", value) if value.name in changed else value)
         for variable, value in pairs
     ]
     for variable, value in pairs:
         function = f"tflm_assign_variable_{SUFFIXES[value.dtype]}"
-        call.part("assigned", value, function, {"length": value.size}, [variable, value])
+        call.add_part("assigned", value, function, {"length": value.size}, [variable, value])
 
 
 CONTROL: dict[str, Converter] = {

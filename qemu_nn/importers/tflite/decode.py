@@ -14,8 +14,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ..arguments import check_spent
-from .call import Call, Converter
-from .parser import FileTensor
+from .call import Converter, TfliteCall
+from .parser import TfliteTensor
 
 #: Bytes of the header; positions in it of the kind's version and of the kind's two arguments.
 _HEAD, _VERSION, _FIRST, _SECOND = 16, 4, 5, 6
@@ -25,11 +25,11 @@ _HEAD, _VERSION, _FIRST, _SECOND = 16, 4, 5, 6
 _HUFFMAN = {16: ("<u2", 11), 32: ("<u4", 27)}
 
 
-def decode(call: Call) -> None:
+def decode(call: TfliteCall) -> None:
     """Convert DECODE: its outputs become constants of the file for all later operators."""
     operator, model = call.operator, call.builder.model
     pairs = len(operator.outputs)
-    call.counts(2 * pairs, 2 * pairs, max(pairs, 1))
+    call.check_counts(2 * pairs, 2 * pairs, max(pairs, 1))
     for at, index in enumerate(operator.outputs):
         _, encoded = call.constant(2 * at, "UINT8", "INT8")
         tensor, how = call.constant(2 * at + 1, "UINT8", "INT8")
@@ -42,16 +42,16 @@ def decode(call: Call) -> None:
         head = how.reshape(-1).view(np.uint8)
         if len(head) < _HEAD or head[1] != 1 or head[_VERSION] != 1:
             raise ModelError(f"{tensor} must be the header of an encoding of version 1")
-        if head[0] not in _KINDS:
+        if head[0] not in _DECODERS:
             raise ModelError(
                 f"{tensor} has the kind {head[0]}; it must be 0 (LUT), 1 (Huffman) or 2 (pruning)"
             )
         check_spent(math.prod(made.shape) * np.dtype(made.dtype).itemsize)
-        numbers = _KINDS[int(head[0])](made, encoded.reshape(-1).view(np.uint8), head)
-        model.hold(index, numbers.astype(made.dtype, copy=False).reshape(made.shape))
+        numbers = _DECODERS[int(head[0])](made, encoded.reshape(-1).view(np.uint8), head)
+        model.set_data(index, numbers.astype(made.dtype, copy=False).reshape(made.shape))
 
 
-def _short(made: FileTensor) -> ModelError:
+def _too_short(made: TfliteTensor) -> ModelError:
     return ModelError(f"its encoded data end before the last element of its output, {made}")
 
 
@@ -60,7 +60,7 @@ def _table(head: np.ndarray, dtype: str) -> np.ndarray:
     return head[_HEAD : _HEAD + (len(head) - _HEAD) // size * size].view(dtype)
 
 
-def _channels(made: FileTensor) -> tuple[int, bool]:
+def _channels(made: TfliteTensor) -> tuple[int, bool]:
     """Return the number of scales, and True if these belong to the last axis."""
     count = max(len(made.scales), 1)
     last = count > 1 and made.axis == len(made.shape) - 1
@@ -72,28 +72,28 @@ def _channels(made: FileTensor) -> tuple[int, bool]:
     return count, last
 
 
-def _of_channel(made: FileTensor) -> np.ndarray:
+def _assign_channels(made: TfliteTensor) -> np.ndarray:
     """Return the channel of each element."""
     (count, last), size = _channels(made), math.prod(made.shape)
     each = np.arange(size)
     return each % count if last else each // (size // count)
 
 
-def _looked_up(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
+def _decode_lut(made: TfliteTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Decode indices of 1 to 7 bits by the lookup table of each channel."""
     width, stride, size = int(head[_FIRST]) & 7, int(head[_SECOND]), math.prod(made.shape)
     bits = np.unpackbits(encoded, count=min(width * size, 8 * len(encoded)))
     if not width or len(bits) < width * size:
-        raise _short(made)
+        raise _too_short(made)
     places = bits.reshape(size, width) @ (1 << np.arange(width)[::-1])
-    places = places + _of_channel(made) * stride
+    places = places + _assign_channels(made) * stride
     table = _table(head, np.dtype(made.dtype).newbyteorder("<").str)
     if places.max(initial=-1) >= len(table):
         raise ModelError(f"its output, {made}, has an index outside of its table")
     return table[places]
 
 
-def _pruned(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
+def _decode_pruned(made: TfliteTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Decode one bit per element: 1 takes the next element of a table, 0 the zero point."""
     size = math.prod(made.shape)
     count, _ = _channels(made)
@@ -106,15 +106,15 @@ def _pruned(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarr
     bits = np.unpackbits(encoded, count=min(size, 8 * len(encoded))).astype(bool)
     table = _table(head, np.dtype(made.dtype).newbyteorder("<").str)
     if len(bits) < size or bits.sum() > len(table):
-        raise _short(made)
+        raise _too_short(made)
     whole = np.zeros(size, made.dtype)
     if zeros.any():
-        whole[:] = zeros[_of_channel(made)]
+        whole[:] = zeros[_assign_channels(made)]
     whole[bits] = table[: bits.sum()]
     return whole
 
 
-def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
+def _decode_huffman(made: TfliteTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Decode Huffman symbols: some bits select a table entry, a symbol or a further table."""
     bits = 32 if head[_FIRST] & 1 else 16
     if made.type not in ("INT8", "INT16")[: bits // 16]:
@@ -141,19 +141,19 @@ def _huffman(made: FileTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndar
                 break
             place, used = place + (entry & low), count + 1
         else:
-            raise _short(made)
+            raise _too_short(made)
         at -= max(used - count, 0)  # a symbol may have fewer bits than the lookup read
         if not start < at <= end:  # a symbol of zero bits would never end
-            raise _short(made)
+            raise _too_short(made)
         symbols.append(entry & 0xFFFF)
     return np.array(symbols, np.uint16).astype(made.dtype)
 
 
 #: Kind of an encoding -> its decoder.
-_KINDS: dict[int, Callable[[FileTensor, np.ndarray, np.ndarray], np.ndarray]] = {
-    0: _looked_up,
-    1: _huffman,
-    2: _pruned,
+_DECODERS: dict[int, Callable[[TfliteTensor, np.ndarray, np.ndarray], np.ndarray]] = {
+    0: _decode_lut,
+    1: _decode_huffman,
+    2: _decode_pruned,
 }
 
 DECODING: dict[str, Converter] = {"TFLM_DECODE": decode}

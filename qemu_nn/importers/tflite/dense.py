@@ -11,30 +11,30 @@ import numpy as np
 
 from ...errors import ModelError
 from ..arguments import moves, sides
-from .building import Value
-from .call import SUFFIXES, Call, Converter, Options, same_type
+from .building import TfliteValue
+from .call import SUFFIXES, Converter, Options, TfliteCall, check_same_type
 from .checked import library
-from .parser import FileTensor
+from .parser import TfliteTensor
 from .scaling import multiplier, multipliers
-from .shaping import bring, expect
-from .windows import bias, filter_scales, misread, weighted
+from .shaping import bring, check_shape
+from .windows import explain_bias32, filter_scales, read_bias, read_weights
 
 
-def fully_connected(call: Call) -> None:
+def fully_connected(call: TfliteCall) -> None:
     """Convert FULLY_CONNECTED: rows of the input times a matrix [out, in].
 
     If an int8 output has more than two axes and `in` is a multiple of 4, the framework calls a
     1 x 1 convolution.
     """
-    call.counts(2, 3)
-    options, x, output = call.options("FullyConnectedOptions"), call.value(), call.output()
-    if any(call.given(at) and call.tensor(at).data is None for at in (1, 2)):
-        _computed(call, options, x, output)
+    call.check_counts(2, 3)
+    options, x, output = call.read_options("FullyConnectedOptions"), call.value(), call.output()
+    if any(call.has_input(at) and call.tensor(at).data is None for at in (1, 2)):
+        _put_computed(call, options, x, output)
         return
-    weights, data, suffix = weighted(call, same_type(x, output))
-    rows, depth = _sides(options, weights, x, output)
+    weights, data, suffix = read_weights(call, check_same_type(x, output))
+    rows, depth = _check_shapes(options, weights, x, output)
     params = _params(options, x, output, weights, _zero_point(weights, suffix))
-    values = bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
+    values = read_bias(call, 2, SUFFIXES[x.dtype], rows, "INT32")
     if values is None:
         values = np.zeros(rows, np.int32 if x.dtype == "int8" else np.int64)
     scales = filter_scales(weights, 0, zeros=True)
@@ -47,21 +47,21 @@ def fully_connected(call: Call) -> None:
         channels = np.stack([values, *pairs])
         as_rows: _Called = ("arm_fully_connected_per_channel_s8", params, data, channels)
     else:
-        pair = _pair(call, x.scale, float(scales[0]), output)
+        pair = _scale_multiplier(call, x.scale, float(scales[0]), output)
         as_rows = (f"arm_fully_connected_{suffix}", {**params, **pair}, data, values)
         columns = np.array([[number] for number in pair.values()], np.int32)
         channels = np.stack([values, *np.repeat(columns, rows, axis=1)])
     if suffix == "s16":
-        _of_16_bits(call, options, as_rows, channels, (x, output))
+        _put_16_bit(call, options, as_rows, channels, (x, output))
     elif suffix == "s8" and len(output.shape) > 2 and depth % 4 == 0:
-        _as_points(call, as_rows, channels, (x, output))
+        _put_pointwise(call, as_rows, channels, (x, output))
     else:
         function, own, *arrays = as_rows
         call.put(function, own, [x], output, arrays[0], arrays[1])
 
 
 def _params(
-    options: Options, x: Value, output: Value, weights: FileTensor, zero: int
+    options: Options, x: TfliteValue, output: TfliteValue, weights: TfliteTensor, zero: int
 ) -> dict[str, int]:
     """Return sizes, offsets and limits; `zero` is the zero point of the weights."""
     rows, columns = weights.shape
@@ -72,18 +72,20 @@ def _params(
     }
 
 
-def _pair(call: Call, scale: float, own: float, output: Value) -> dict[str, int]:
+def _scale_multiplier(
+    call: TfliteCall, scale: float, own: float, output: TfliteValue
+) -> dict[str, int]:
     """Return multiplier and shift for weights with one scale.
 
     The product of the scales is float32; that of a convolution is float64.
     """
-    if call.given(2):
+    if call.has_input(2):
         _check_bias(call.tensor(2), scale * own, output)
     product = float(np.float32(scale) * np.float32(own))
     return dict(zip(("multiplier", "shift"), multiplier(product / output.scale)))
 
 
-def _as_points(call: Call, as_rows: _Called, channels: np.ndarray, ends: _Ends) -> None:
+def _put_pointwise(call: TfliteCall, as_rows: _Called, channels: np.ndarray, ends: _Ends) -> None:
     """Add an int8 layer with more than two axes as a 1 x 1 convolution of CMSIS-NN."""
     params, data = as_rows[1:3]
     zero = -params["filter_offset"]
@@ -91,13 +93,17 @@ def _as_points(call: Call, as_rows: _Called, channels: np.ndarray, ends: _Ends) 
         call.warn(_STOPS)
         if zero:
             call.warn(f"the zero point of its weights, {zero}, is ignored")
-    call.otherwise("dense_rows", *as_rows)
-    points = {name: n for name, n in _points(params).items() if name not in ("multiplier", "shift")}
+    call.record_build("dense_rows", *as_rows)
+    points = {
+        name: n
+        for name, n in _pointwise_params(params).items()
+        if name not in ("multiplier", "shift")
+    }
     call.put("arm_convolve_1x1_s8_fast", points, ends[:1], ends[1], data, channels)
 
 
-def _of_16_bits(
-    call: Call, options: Options, as_rows: _Called, channels: np.ndarray, ends: _Ends
+def _put_16_bit(
+    call: TfliteCall, options: Options, as_rows: _Called, channels: np.ndarray, ends: _Ends
 ) -> None:
     """Add a 16-bit layer; with one scale per channel it becomes a convolution of one pixel.
 
@@ -109,19 +115,19 @@ def _of_16_bits(
     if len(call.tensor(1).scales) > 1:
         function = narrow = "tflm_convolve_s16"
         values = short = channels.astype(np.int64)
-        own, short_own = ({**_points(params), "bias_is_int32": flag} for flag in (0, 1))
-        call.refused("dense_16x8_channels", _ONE_SCALE)
-    if not call.given(2):
+        own, short_own = ({**_pointwise_params(params), "bias_is_int32": flag} for flag in (0, 1))
+        call.reject("dense_16x8_channels", _ONE_SCALE)
+    if not call.has_input(2):
         for difference in _narrow_builds(options):
-            call.otherwise(difference, narrow, short_own, data, short)
+            call.record_build(difference, narrow, short_own, data, short)
     elif call.tensor(2).type == "INT32":
-        call.refused("dense_16x8_bias32", _misread(call))
+        call.reject("dense_16x8_bias32", _explain_bias32(call))
         function, own, values = narrow, short_own, short
     call.put(function, own, [x], output, data, values)
 
 
-def _misread(call: Call) -> str:
-    return f'{misread(call.tensor(2))}, or choose kernels="reference"'
+def _explain_bias32(call: TfliteCall) -> str:
+    return f'{explain_bias32(call.tensor(2))}, or choose kernels="reference"'
 
 
 def _narrow_builds(options: Options) -> list[str]:
@@ -130,7 +136,9 @@ def _narrow_builds(options: Options) -> list[str]:
     return ["dense_16x8_narrow", *(["dense_16x8_bias_type"] if narrow else [])]
 
 
-def _sides(options: Options, weights: FileTensor, x: Value, output: Value) -> tuple[int, int]:
+def _check_shapes(
+    options: Options, weights: TfliteTensor, x: TfliteValue, output: TfliteValue
+) -> tuple[int, int]:
     """Return rows and columns of the weights, which must match input and output."""
     form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
     if form != "DEFAULT":
@@ -148,7 +156,7 @@ def _sides(options: Options, weights: FileTensor, x: Value, output: Value) -> tu
     return rows, columns
 
 
-def _zero_point(weights: FileTensor, suffix: str) -> int:
+def _zero_point(weights: TfliteTensor, suffix: str) -> int:
     """Return the zero point of the weights; with int8 weights of one scale it may differ from 0."""
     zero = int(weights.zeros[0]) if len(weights.zeros) == 1 else int(weights.zeros.any())
     if zero and (suffix != "s8" or len(weights.zeros) != 1 or not -128 <= zero <= 127):
@@ -156,26 +164,26 @@ def _zero_point(weights: FileTensor, suffix: str) -> int:
     return zero
 
 
-def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
+def _put_computed(call: TfliteCall, options: Options, x: TfliteValue, output: TfliteValue) -> None:
     """Add a layer with computed weights or bias.
 
     An int8 layer without bias is a matrix product with the transposed weights.
     """
-    weights, y = call.tensor(1), call.brought(1)
-    rows, columns = _sides(options, weights, x, output)
-    suffix = same_type(x, output)
+    weights, y = call.tensor(1), call.bring(1)
+    rows, columns = _check_shapes(options, weights, x, output)
+    suffix = check_same_type(x, output)
     if y.dtype != "int8":
         raise ModelError(f"its weights, {weights}, are {y.dtype}; they must be int8")
     if suffix == "s16" and y.zero:
         raise ModelError(f"its weights, {weights}, have the zero point {y.zero}; it must be 0")
-    added = _added(call, suffix, replace(output, shape=(rows,)))
+    added = _bring_bias(call, suffix, replace(output, shape=(rows,)))
     params = {
         **_params(options, x, output, weights, y.zero),
-        **_pair(call, x.scale, y.scale, output),
+        **_scale_multiplier(call, x.scale, y.scale, output),
     }
     if suffix == "s8" and len(output.shape) > 2 and columns % 4 == 0:
         if y.zero:
-            call.refused(
+            call.reject(
                 "dense_points_zero",
                 f"the zero point of its weights, {y.zero}, is ignored; choose kernels='reference'",
             )
@@ -188,18 +196,18 @@ def _computed(call: Call, options: Options, x: Value, output: Value) -> None:
         call.put("arm_batch_matmul_s8", own, [x, y], output)
         return
     if added.dtype == "int32" and suffix == "s16":
-        call.refused("dense_16x8_bias32", _misread(call))
+        call.reject("dense_16x8_bias32", _explain_bias32(call))
         suffix = "s16_s32"
-    elif suffix == "s16" and not call.given(2):
+    elif suffix == "s16" and not call.has_input(2):
         for difference in _narrow_builds(options):
-            call.refused(difference, _NO_SHORT_SUMS)
+            call.reject(difference, _NO_SHORT_SUMS)
     call.put(f"tflm_fully_connected_tensor_{suffix}", params, [x, y, added], output)
 
 
-def _added(call: Call, suffix: str, like: Value) -> Optional[Value]:
+def _bring_bias(call: TfliteCall, suffix: str, like: TfliteValue) -> Optional[TfliteValue]:
     """Return the bias as a tensor; None if an int8 layer has no bias or zeros. like: its shape."""
     wide = replace(like, dtype="int64" if suffix == "s16" else "int32", scale=1.0, zero=0)
-    if not call.given(2):
+    if not call.has_input(2):
         return (
             bring(call, "bias", wide, np.zeros(wide.size, wide.dtype)) if suffix == "s16" else None
         )
@@ -212,7 +220,7 @@ def _added(call: Call, suffix: str, like: Value) -> Optional[Value]:
         )
     if suffix == "s8" and tensor.data is not None and not tensor.data.any():
         return None
-    return call.brought(2, *types)
+    return call.bring(2, *types)
 
 
 #: The function of 16-bit layers with 32-bit accumulators.
@@ -232,7 +240,7 @@ _NO_SHORT_SUMS = (
 
 #: Function, scalar arguments, weights and bias of a call; input and output of a call.
 _Called = tuple[str, dict[str, int], np.ndarray, np.ndarray]
-_Ends = tuple[Value, Value]
+_Ends = tuple[TfliteValue, TfliteValue]
 
 
 #: Warning for weights with one scale in a layer that is computed as a convolution.
@@ -243,7 +251,7 @@ _STOPS = (
 )
 
 
-def _points(params: dict[str, int]) -> dict[str, int]:
+def _pointwise_params(params: dict[str, int]) -> dict[str, int]:
     """Return the arguments of a convolution over an image with one pixel per row."""
     ones = dict.fromkeys(("input", "output", "filter", "stride", "dilation"), 1)
     windows = {f"{name}_{axis}": n for axis in "hw" for name, n in {**ones, "pad": 0}.items()}
@@ -252,7 +260,7 @@ def _points(params: dict[str, int]) -> dict[str, int]:
     return {**kept, **windows, **height, "batches": 1, "filter_c": params["input_c"]}
 
 
-def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
+def _check_bias(tensor: TfliteTensor, product: float, output: TfliteValue) -> None:
     """Raise ModelError if the bias scale differs from the product of the scales.
 
     TensorFlow Lite Micro rejects a difference above 2 % of the output's scale.
@@ -264,7 +272,7 @@ def _check_bias(tensor: FileTensor, product: float, output: Value) -> None:
         )
 
 
-def outer_axes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+def broadcast_batch_axes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
     """Return the broadcast batch axes of a matrix product: all axes before rows and columns."""
     for shape in (first, second):
         if len(shape) < 2 or min(shape) < 1:
@@ -277,7 +285,9 @@ def outer_axes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
         ) from None
 
 
-def folded(call: Call, x: Value, y: Value, outer: tuple[int, ...]) -> tuple[Value, Value]:
+def merge_batch_axes(
+    call: TfliteCall, x: TfliteValue, y: TfliteValue, outer: tuple[int, ...]
+) -> tuple[TfliteValue, TfliteValue]:
     """Return operands with at most four axes; merge the batch axes if there are more."""
     if len(outer) <= 2:
         return x, y
@@ -285,29 +295,29 @@ def folded(call: Call, x: Value, y: Value, outer: tuple[int, ...]) -> tuple[Valu
     x, y = (call.spread(value, own) for value, own in zip((x, y), wide))
     for difference in ("matmul_axes", "matmul_axes_2026"):
         more = 'choose kernels="reference" with tflm="2026-10"'
-        call.refused(difference, f"it has {len(outer) + 2} axes; the kernel takes up to 4: {more}")
+        call.reject(difference, f"it has {len(outer) + 2} axes; the kernel takes up to 4: {more}")
     count = math.prod(outer)
     return replace(x, shape=(count, *x.shape[-2:])), replace(y, shape=(count, *y.shape[-2:]))
 
 
-def batch_matmul(call: Call) -> None:
+def batch_matmul(call: TfliteCall) -> None:
     """Convert BATCH_MATMUL of two tensors; each may be a constant, and transposed."""
-    call.counts(2, 2)
-    options, output = call.options("BatchMatMulOptions"), call.output()
+    call.check_counts(2, 2)
+    options, output = call.read_options("BatchMatMulOptions"), call.output()
     flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
-    outer = outer_axes(call.tensor(0).shape, call.tensor(1).shape)
-    x, y = _matrices(call, 0, flags["adj_x"]), _matrices(call, 1, not flags["adj_y"])
+    outer = broadcast_batch_axes(call.tensor(0).shape, call.tensor(1).shape)
+    x, y = _read_matrix(call, 0, flags["adj_x"]), _read_matrix(call, 1, not flags["adj_y"])
     if x.shape[-1] != y.shape[-1]:
         shapes = " and ".join(str(list(call.tensor(at).shape)) for at in (0, 1))
         raise ModelError(
             f"its inputs {shapes} have {x.shape[-1]} columns and {y.shape[-1]} rows; both numbers "
             "must be equal"
         )
-    expect(output, (*outer, x.shape[-2], y.shape[-2]))
-    suffix, limits = same_type(x, y, output), np.iinfo(output.dtype)
+    check_shape(output, (*outer, x.shape[-2], y.shape[-2]))
+    suffix, limits = check_same_type(x, y, output), np.iinfo(output.dtype)
     product = float(np.float32(x.scale) * np.float32(y.scale))
     factor, shift = multiplier(product / output.scale)
-    x, y = folded(call, x, y, outer)
+    x, y = merge_batch_axes(call, x, y, outer)
     params = {
         **sides("lhs", x.shape),
         **sides("rhs", y.shape),
@@ -319,21 +329,25 @@ def batch_matmul(call: Call) -> None:
     call.put(f"arm_batch_matmul_{suffix}", params, [x, y], output)
 
 
-def _matrices(call: Call, index: int, swap: bool) -> Value:
+def _read_matrix(call: TfliteCall, index: int, swap: bool) -> TfliteValue:
     """Return an operand, transposed if `swap` is true."""
     tensor = call.tensor(index)
     if not swap:
-        return call.brought(index)
+        return call.bring(index)
     *outer, rows, columns = tensor.shape
     if tensor.data is not None:
-        value = call.described(index)
+        value = call.describe(index)
         like, data = replace(value, shape=(*outer, columns, rows)), tensor.data.swapaxes(-1, -2)
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
-        return call.part("swapped", like, function, {"length": value.size}, [], data.reshape(-1))
+        return call.add_part(
+            "swapped", like, function, {"length": value.size}, [], data.reshape(-1)
+        )
     value = call.value(index)
     params = moves((math.prod(outer), rows, columns), (0, 2, 1))
     like = replace(value, shape=(*outer, columns, rows))
-    return call.part("swapped", like, f"tflm_transpose_{SUFFIXES[value.dtype]}", params, [value])
+    return call.add_part(
+        "swapped", like, f"tflm_transpose_{SUFFIXES[value.dtype]}", params, [value]
+    )
 
 
 DENSE: dict[str, Converter] = {"FULLY_CONNECTED": fully_connected, "BATCH_MATMUL": batch_matmul}

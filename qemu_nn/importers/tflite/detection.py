@@ -9,10 +9,10 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.tflm_float import bits
-from .call import Call, Converter, Options
-from .shaping import of_types
-from .slicing import sliced
-from .values import Value
+from .call import Converter, Options, TfliteCall
+from .shaping import check_type
+from .slicing import slice_params
+from .values import TfliteValue
 
 #: Coordinates of a box, and the default of the option detections_per_class.
 _CORNERS, _PER_CLASS = 4, 100
@@ -23,7 +23,7 @@ _MOST = 65535
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 
 
-def _real(options: Options, field: str) -> float:
+def _float_option(options: Options, field: str) -> float:
     with np.errstate(over="ignore"):
         value = float(np.float32(options.number(field)))
     if not math.isfinite(value):
@@ -31,24 +31,26 @@ def _real(options: Options, field: str) -> float:
     return value
 
 
-def _reals(options: Options) -> dict[str, int]:
+def _float_params(options: Options) -> dict[str, int]:
     """Return thresholds and scales as the bits of float32."""
-    overlap = _real(options, "nms_iou_threshold")
+    overlap = _float_option(options, "nms_iou_threshold")
     if not 0 < overlap <= 1:
         raise ModelError(
             f"its option nms_iou_threshold is {overlap:g}; it must be above 0 and up to 1"
         )
-    made = {"score_threshold_bits": bits(_real(options, "nms_score_threshold"))}
+    made = {"score_threshold_bits": bits(_float_option(options, "nms_score_threshold"))}
     made["iou_threshold_bits"] = bits(overlap)
     for name in _SCALES:
-        scale = _real(options, name)
+        scale = _float_option(options, name)
         if not scale:
             raise ModelError(f"its option {name} is 0; it must not be 0")
         made[f"{name}_bits"] = bits(scale)
     return made
 
 
-def _sizes(options: Options, x: Value, scores: Value, anchors: Value) -> dict[str, int]:
+def _count_params(
+    options: Options, x: TfliteValue, scores: TfliteValue, anchors: TfliteValue
+) -> dict[str, int]:
     """Return all counts; raise ModelError if the shapes of the inputs do not match."""
     if len(x.shape) != 3 or x.shape[0] != 1 or x.shape[2] < _CORNERS:
         raise ModelError(f"its boxes are {list(x.shape)}; they must be [1, boxes, 4 or more]")
@@ -74,15 +76,19 @@ def _sizes(options: Options, x: Value, scores: Value, anchors: Value) -> dict[st
     }
 
 
-def detect(call: Call) -> None:
+def detect(call: TfliteCall) -> None:
     """Convert TFLite_Detection_PostProcess of floats: boxes, their classes, scores, and count."""
-    call.counts(3, 3, 4)
-    options, real = call.optional(), ("FLOAT32",)
+    call.check_counts(3, 3, 4)
+    options, real = call.read_optional_options(), ("FLOAT32",)
     for index in range(3):
-        of_types(call, index, real)
-    inputs = [call.brought(index, *real) for index in range(3)]
+        check_type(call, index, real)
+    inputs = [call.bring(index, *real) for index in range(3)]
     outputs = [call.output(at, *real) for at in range(4)]
-    params = {**_sizes(options, *inputs), **_reals(options), "capacity": outputs[1].size}
+    params = {
+        **_count_params(options, *inputs),
+        **_float_params(options),
+        "capacity": outputs[1].size,
+    }
     counts = [_CORNERS * outputs[1].size, *[outputs[1].size] * 2, 1]
     for output, count in zip(outputs, counts):
         if (output.dtype, output.size) != ("float32", count):
@@ -93,10 +99,10 @@ def detect(call: Call) -> None:
     if not params["is_regular"]:
         call.warn("rows after the last detection are 0 here and uninitialized on the device")
     like = replace(outputs[0], shape=(sum(counts),))
-    found = call.part("detections", like, "tflm_detection_f32", params, inputs)
+    found = call.add_part("detections", like, "tflm_detection_f32", params, inputs)
     for at, (output, count) in enumerate(zip(outputs, counts)):
         span = (sum(counts[:at]), 1, count)
-        call.put("tflm_slice_f32", sliced(found.shape, [span]), [found], output, at=at)
+        call.put("tflm_slice_f32", slice_params(found.shape, [span]), [found], output, at=at)
 
 
 DETECTION: dict[str, Converter] = {"TFLite_Detection_PostProcess": detect}

@@ -8,15 +8,15 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .call import SUFFIXES, Call, Converter, same_format
-from .shaping import EVERY, expect, moved, of_types
-from .values import Value
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .shaping import EVERY, check_shape, check_type, read_pair
+from .values import TfliteValue
 
 #: The size of an axis in the input, 1 or the output's size, and in the output.
 _Pair = tuple[int, int]
 
 
-def _grouped(x: Value, output: Value) -> list[_Pair]:
+def _group_axes(x: TfliteValue, output: TfliteValue) -> list[_Pair]:
     """Merge the axes of a broadcast into groups that are alternately kept and repeated."""
     groups: list[_Pair] = []
     missing = len(output.shape) - len(x.shape)
@@ -29,26 +29,26 @@ def _grouped(x: Value, output: Value) -> list[_Pair]:
     return groups
 
 
-def _broadcast(call: Call, x: Value, output: Value) -> None:
+def _broadcast(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
     """Add calls that repeat a tensor along axes of size 1."""
     missing = len(output.shape) - len(x.shape)
     if missing < 0 or any(a not in (1, b) for a, b in zip(x.shape, output.shape[missing:])):
         raise ModelError(f"its input {list(x.shape)} does not broadcast to {list(output.shape)}")
-    same_format(x, output)
-    groups = _grouped(x, output)
+    check_same_format(x, output)
+    groups = _group_axes(x, output)
     function = f"tflm_broadcast_{SUFFIXES[x.dtype]}"
     if len(groups) > 4:  # five alternating groups: a second call repeats the first of these
         first = groups.index(next(pair for pair in groups if pair[0] == 1))
         own = [(a, 1 if i == first else b) for i, (a, b) in enumerate(groups)]
         shape = tuple(b for _, b in own)
         like = replace(output, shape=shape)
-        inner = _grouped(replace(x, shape=tuple(a for a, _ in own)), like)
-        x = call.part("broadcast", like, function, _broadcasts(inner), [x])
-        groups = _grouped(x, replace(output, shape=tuple(b for _, b in groups)))
-    call.put(function, _broadcasts(groups), [x], output)
+        inner = _group_axes(replace(x, shape=tuple(a for a, _ in own)), like)
+        x = call.add_part("broadcast", like, function, _broadcast_params(inner), [x])
+        groups = _group_axes(x, replace(output, shape=tuple(b for _, b in groups)))
+    call.put(function, _broadcast_params(groups), [x], output)
 
 
-def _broadcasts(groups: list[_Pair]) -> dict[str, int]:
+def _broadcast_params(groups: list[_Pair]) -> dict[str, int]:
     whole = [(1, 1)] * (4 - len(groups)) + groups
     names = ("input", "output")
     return {
@@ -56,53 +56,53 @@ def _broadcasts(groups: list[_Pair]) -> dict[str, int]:
     }
 
 
-def broadcast(call: Call) -> None:
+def broadcast(call: TfliteCall) -> None:
     """Convert BROADCAST_TO."""
-    x, output = moved(call, 2, EVERY)
-    call.counts(2, 2)
+    x, output = read_pair(call, 2, EVERY)
+    call.check_counts(2, 2)
     if len(output.shape) > 5:
         raise ModelError(f"its output has {len(output.shape)} axes; up to 5 are supported")
-    expect(output, call.integers(1))
+    check_shape(output, call.integers(1))
     _broadcast(call, x, output)
 
 
-def fill(call: Call) -> None:
+def fill(call: TfliteCall) -> None:
     """Convert FILL."""
-    call.counts(2, 2)
-    types = of_types(call, 1, ("INT8", "INT32", "FLOAT32"))
-    x, output = call.brought(1, *types), call.output(0, *types)
+    call.check_counts(2, 2)
+    types = check_type(call, 1, ("INT8", "INT32", "FLOAT32"))
+    x, output = call.bring(1, *types), call.output(0, *types)
     if x.shape:
         raise ModelError(f"its value is {list(x.shape)}; it must be a scalar")
-    expect(output, call.integers(0))
+    check_shape(output, call.integers(0))
     _broadcast(call, x, output)
 
 
-def _known(call: Call, output: Value, numbers: np.ndarray) -> None:
+def _put_constant(call: TfliteCall, output: TfliteValue, numbers: np.ndarray) -> None:
     """Add the call that copies a known output."""
     values = numbers.astype(output.dtype).reshape(-1)
     call.put(f"tflm_constant_{SUFFIXES[output.dtype]}", {"length": output.size}, [], output, values)
 
 
-def zeros(call: Call) -> None:
+def zeros(call: TfliteCall) -> None:
     """Convert ZEROS_LIKE: every element is the integer 0, for every zero point."""
-    call.counts(1, 1)
-    types = of_types(call, 0, ("INT8", "INT32", "INT64", "FLOAT32"))
+    call.check_counts(1, 1)
+    types = check_type(call, 0, ("INT8", "INT32", "INT64", "FLOAT32"))
     output = call.output(0, *types)
-    expect(output, call.tensor(0).shape)
-    _known(call, output, np.zeros(output.size))
+    check_shape(output, call.tensor(0).shape)
+    _put_constant(call, output, np.zeros(output.size))
 
 
-def shape(call: Call) -> None:
+def shape(call: TfliteCall) -> None:
     """Convert SHAPE to a constant, because the input's shape is known."""
-    call.counts(1, 1)
+    call.check_counts(1, 1)
     output, sides = call.output(0, "INT32"), call.tensor(0).shape
     if output.dtype != "int32":
         raise ModelError(f"its output is {output.dtype}; TensorFlow Lite Micro requires int32")
-    expect(output, (len(sides),))
-    _known(call, output, np.array(sides))
+    check_shape(output, (len(sides),))
+    _put_constant(call, output, np.array(sides))
 
 
-def _numbers(call: Call, index: int) -> Optional[np.ndarray]:
+def _known_elements(call: TfliteCall, index: int) -> Optional[np.ndarray]:
     """Return the elements of a known input; None if they may depend on the network's input."""
     tensor = call.tensor(index)
     if tensor.data is not None:
@@ -113,11 +113,11 @@ def _numbers(call: Call, index: int) -> Optional[np.ndarray]:
     return call.builder.arrays[makers[0].weights or ""] if known else None
 
 
-def broadcast_args(call: Call) -> None:
+def broadcast_args(call: TfliteCall) -> None:
     """Convert BROADCAST_ARGS of two known shapes."""
-    call.counts(2, 2)
-    output = call.output(0, *of_types(call, 0, ("INT32", "INT64")))
-    shapes = [_numbers(call, index) for index in range(2)]
+    call.check_counts(2, 2)
+    output = call.output(0, *check_type(call, 0, ("INT32", "INT64")))
+    shapes = [_known_elements(call, index) for index in range(2)]
     sides: list[int] = []
     for known in shapes:
         if known is None or known.ndim > 1 or known.size > output.size:
@@ -130,7 +130,7 @@ def broadcast_args(call: Call) -> None:
         if one != other and 1 not in (one, other):
             raise ModelError(f"its shapes {whole[0]} and {whole[1]} do not broadcast")
         sides.append(other if one == 1 else one)
-    _known(call, output, np.array(sides))
+    _put_constant(call, output, np.array(sides))
 
 
 FILLING: dict[str, Converter] = {

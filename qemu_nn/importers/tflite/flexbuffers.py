@@ -26,7 +26,7 @@ _Number = Union[int, float]
 _COUNT_LIMIT, _NAME_LIMIT = 64, 100
 
 
-class Map:
+class OptionMap:
     """Numbers by name, in the file's order; ModelError if the bytes are no map of numbers.
 
     The framework reads numbers and booleans by their index, so their order must be alphabetical.
@@ -35,7 +35,7 @@ class Map:
     def __init__(self, data: bytes) -> None:
         self._data = data
         if len(data) < 3:
-            raise _damaged()
+            raise _damaged_error()
         start, width = self._root()
         count = self._unsigned(start - width, width)
         if count > _COUNT_LIMIT:
@@ -65,14 +65,14 @@ class Map:
         keys = at - self._unsigned(at, width)
         step = self._unsigned(start - 2 * width, width)
         if step not in (1, 2, 4, 8) or self._unsigned(keys - step, step) != count:
-            raise _damaged()
+            raise _damaged_error()
         return [self._name(keys + index * step, step) for index in range(count)]
 
     def _name(self, at: int, width: int) -> str:
         start = at - self._unsigned(at, width)
         end = self._data.find(b"\0", max(start, 0), max(start, 0) + _NAME_LIMIT)
         if start < 0 or end < 0:
-            raise _damaged()
+            raise _damaged_error()
         return self._data[start:end].decode("ascii", "backslashreplace")
 
     def _value(self, start: int, width: int, count: int, index: int) -> _Number:
@@ -95,9 +95,9 @@ class Map:
 
     def _unsigned(self, at: int, width: int) -> int:
         if not 0 <= at <= len(self._data) - width:
-            raise _damaged()
+            raise _damaged_error()
         return int.from_bytes(self._data[at : at + width], "little")
 
 
-def _damaged() -> ModelError:
+def _damaged_error() -> ModelError:
     return ModelError("its options are damaged")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Pace:
+class InvokePeriods:
     """Invoke periods of the calls of a network.
 
     bounds: pairs (first call, period): from this call on, calls run once in `period` Invokes.

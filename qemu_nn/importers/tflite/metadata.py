@@ -19,7 +19,7 @@ from ...io.files import MEGABYTE
 from ...ir.graph import Graph
 from ...ir.preprocessing import Preprocessing
 from ..flatbuffer import Bytes, damaged
-from .checked import Table
+from .checked import TfliteTable
 
 _NAME, _MARK = "TFLITE_METADATA", b"M001"
 
@@ -49,13 +49,13 @@ class Metadata:
     notes: tuple[str, ...] = ()
 
 
-def metadata(path: Path, data: bytes, graph: Graph) -> Metadata:
+def read_metadata(path: Path, data: bytes, graph: Graph) -> Metadata:
     """Return the metadata in the bytes of a file, whose network is `graph`."""
     try:
-        found = _subgraph(data)
+        found = _find_subgraph(data)
         if found is None:
             return Metadata()
-        return Metadata(_normalization(found, graph), _labels(found, graph, path))
+        return Metadata(_read_normalization(found, graph), _read_labels(found, graph, path))
     except Error as error:
         return Metadata(notes=(f"its metadata are ignored: {error}",))
 
@@ -108,9 +108,9 @@ class _Fields:
         return self._reader.Vector(offset), self._reader.VectorLen(offset)
 
 
-def _subgraph(data: bytes) -> Optional[_Fields]:
+def _find_subgraph(data: bytes) -> Optional[_Fields]:
     """Return the metadata of the first graph of a file; None if it has none."""
-    root = Table.root("Model", data)
+    root = TfliteTable.root("Model", data)
     for index in range(min(root.count("Metadata"), _TABLES)):
         entry = root.member("Metadata", "Metadata", index)
         if entry.text("Name") != _NAME:
@@ -129,7 +129,7 @@ def _subgraph(data: bytes) -> Optional[_Fields]:
     return None
 
 
-def _normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
+def _read_normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
     """Return the preprocessing (raw - mean) / std of the only input; None if it is the identity."""
     inputs = found.tables("inputs", "TensorMetadata")
     if len(graph.inputs) != 1 or len(inputs) != 1:
@@ -149,7 +149,7 @@ def _normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
     return None
 
 
-def _labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
+def _read_labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
     """Return the class names of the last output, if an associated file has one for each score."""
     outputs = found.tables("outputs", "TensorMetadata")
     if len(outputs) != len(graph.outputs):
@@ -167,10 +167,10 @@ def _labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
                 f"its file of class names, {entry.text('name')!r}, must be UTF-8"
             ) from None
         if len(lines) == max(shape, default=1) == math.prod(shape):
-            return tuple(map(label, lines))
+            return tuple(map(clean_label, lines))
     return ()
 
 
-def label(line: str) -> str:
+def clean_label(line: str) -> str:
     """Return the class name on a line of a file of class names."""
     return cut(printable(line.strip()), _LONGEST)

@@ -10,8 +10,8 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import BARE, PLAIN, Builder, Value
-from .call import Call, Converter
+from .building import BARE, PLAIN, TfliteBuilder, TfliteValue
+from .call import Converter, TfliteCall
 from .comparison import COMPARISON
 from .control import CONTROL, branches, fix_unassigned, loop
 from .decode import DECODING
@@ -19,18 +19,18 @@ from .dense import DENSE
 from .detection import DETECTION
 from .elementwise import ELEMENTWISE
 from .fill_broadcast import FILLING
-from .float32 import beside
+from .float32 import add_float_converters
 from .gather_scatter import PLACES
 from .pad_transpose import BORDERS
-from .parser import Model, Operator
+from .parser import TfliteModel, TfliteOperator
 from .recurrent import RECURRENT
 from .reducing import REDUCING
 from .shaping import SHAPING
 from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
-from .streaming import STREAMING, hold
-from .values import Inside
+from .streaming import STREAMING, keep_outputs
+from .values import GraphContext
 from .windows import WINDOWS
 
 #: Operator -> the function that adds its calls to a network.
@@ -55,10 +55,10 @@ CONVERTERS: dict[str, Converter] = {
     **SIGNAL,
     **STREAMS,
 }
-CONVERTERS.update(beside(CONVERTERS))
+CONVERTERS.update(add_float_converters(CONVERTERS))
 
 
-def convert(model: Model) -> Graph:
+def convert(model: TfliteModel) -> Graph:
     """Return the network of a file, from its quantized inputs to its quantized outputs."""
     try:
         return _network(model)
@@ -66,22 +66,22 @@ def convert(model: Model) -> Graph:
         raise ModelError(f"{model.name}: {error}") from None
 
 
-def _network(model: Model) -> Graph:
-    operators = kept(model)
+def _network(model: TfliteModel) -> Graph:
+    operators = drop_shape_operators(model)
     _check(model, operators)
-    builder = Builder(model)
-    outputs, inner = network_outputs(model, operators)
+    builder = TfliteBuilder(model)
+    outputs, inner = strip_dequantize(model, operators)
     starts = []
     for index in dict.fromkeys(model.inputs):
-        value, inner = start(builder, index, inner)
+        value, inner = strip_quantize(builder, index, inner)
         starts.append(value)
     if not inner:  # the file consists of QUANTIZE and DEQUANTIZE only: convert them as calls
-        builder, outputs, inner = Builder(model), list(model.outputs), operators
-        starts = [_begin(builder, [index]) for index in dict.fromkeys(model.inputs)]
+        builder, outputs, inner = TfliteBuilder(model), list(model.outputs), operators
+        starts = [_merge_inputs(builder, [index]) for index in dict.fromkeys(model.inputs)]
     _convert(builder, inner)
     fix_unassigned(builder)
     names = builder.end(outputs)
-    hold(builder, names)
+    keep_outputs(builder, names)
     return Graph(
         name=Path(model.name).stem,
         inputs=tuple(each.tensor for each in starts),
@@ -93,37 +93,39 @@ def _network(model: Model) -> Graph:
     )
 
 
-def _convert(builder: Builder, operators: list[Operator]) -> None:
+def _convert(builder: TfliteBuilder, operators: list[TfliteOperator]) -> None:
     for operator in operators:
         try:
-            CONVERTERS[operator.name](Call(operator, builder))
+            CONVERTERS[operator.name](TfliteCall(operator, builder))
         except Error as error:
             raise ModelError(f"{operator}: {error}") from None
 
 
-def _inlined(call: Call, number: int, given: list[Value], where: Inside) -> list[Value]:
+def _inline(
+    call: TfliteCall, number: int, given: list[TfliteValue], where: GraphContext
+) -> list[TfliteValue]:
     """Add the calls of another graph of the file, and return its outputs."""
     if number in where.graphs:
         raise ModelError(f"graph {number} calls itself; recursion is not supported")
     model = call.builder.model.subgraph(number)
     where = replace(where, graphs=(*where.graphs, number))
-    builder, operators = call.builder.inside(model, where), kept(model)
+    builder, operators = call.builder.enter_graph(model, where), drop_shape_operators(model)
     if len(given) != len(model.inputs):
         raise ModelError(f"it passes {len(given)} inputs to a graph with {len(model.inputs)}")
     for index, value in zip(model.inputs, given):
-        inner = builder.declared(index, *PLAIN)
+        inner = builder.declare(index, *PLAIN)
         if (inner.dtype, inner.size) != (value.dtype, value.size):
             raise ModelError(
                 f"it passes {value.dtype} {list(value.shape)} to {model.tensor(index)}, "
                 f"{inner.dtype} {list(inner.shape)}; both must have one type and size"
             )
-        builder.make(index, replace(inner, name=value.name))
+        builder.set_value(index, replace(inner, name=value.name))
     _check_names(operators)
     _convert(builder, operators)
     return [builder.value(index) for index in model.outputs]
 
 
-def kept(model: Model) -> list[Operator]:
+def drop_shape_operators(model: TfliteModel) -> list[TfliteOperator]:
     """Return the operators except those that only compute the shape input of a RESHAPE.
 
     The shape of RESHAPE's output is known. TensorFlow's converter writes these operators (SHAPE,
@@ -139,7 +141,7 @@ def kept(model: Model) -> list[Operator]:
     return found[::-1]
 
 
-def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
+def _shapes_last(model: TfliteModel, operators: list[TfliteOperator]) -> list[TfliteOperator]:
     """Move operators that only compute shapes and indices last, so that errors name readers."""
     types = {
         operator.index: {model.tensor(at).type for at in operator.outputs} for operator in operators
@@ -149,7 +151,7 @@ def _shapes_last(model: Model, operators: list[Operator]) -> list[Operator]:
     )
 
 
-def _check(model: Model, operators: list[Operator]) -> None:
+def _check(model: TfliteModel, operators: list[TfliteOperator]) -> None:
     """Raise ModelError for unsupported operators, and for a file without inputs or outputs."""
     _check_names(_shapes_last(model, operators))
     if not model.inputs:
@@ -158,13 +160,15 @@ def _check(model: Model, operators: list[Operator]) -> None:
         raise ModelError("it has no outputs; it must have at least one")
 
 
-def _check_names(operators: list[Operator]) -> None:
+def _check_names(operators: list[TfliteOperator]) -> None:
     for operator in operators:
         if operator.name not in CONVERTERS:
             raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
 
 
-def network_outputs(model: Model, operators: list[Operator]) -> tuple[list[int], list[Operator]]:
+def strip_dequantize(
+    model: TfliteModel, operators: list[TfliteOperator]
+) -> tuple[list[int], list[TfliteOperator]]:
     """Return the network's outputs before a final DEQUANTIZE, and the operators without it."""
     makers = {index: each for each in model.operators for index in each.outputs}
     outputs, cut = [], set()
@@ -180,7 +184,9 @@ def network_outputs(model: Model, operators: list[Operator]) -> tuple[list[int],
     return outputs, [each for each in operators if each.index not in cut]
 
 
-def start(builder: Builder, index: int, operators: list[Operator]) -> tuple[Value, list[Operator]]:
+def strip_quantize(
+    builder: TfliteBuilder, index: int, operators: list[TfliteOperator]
+) -> tuple[TfliteValue, list[TfliteOperator]]:
     """Return the value of a network input, and the remaining operators.
 
     If only QUANTIZE operators read a float input, the value is their output.
@@ -190,22 +196,22 @@ def start(builder: Builder, index: int, operators: list[Operator]) -> tuple[Valu
         if any(axis > 0 for axis in tensor.open_axes):
             raise ModelError(f"{tensor} has no fixed size on axis {tensor.open_axes[-1]}")
         readers = [operator for operator in operators if index in operator.inputs]
-        if tensor.type == "FLOAT32" and readers and all(map(_quantizes, readers)):
+        if tensor.type == "FLOAT32" and readers and all(map(_is_quantize, readers)):
             first = [reader.outputs[0] for reader in readers]
             left = [operator for operator in operators if operator not in readers]
-            return _begin(builder, first), left
-        return _begin(builder, [index]), operators
+            return _merge_inputs(builder, first), left
+        return _merge_inputs(builder, [index]), operators
     except ModelError as error:
         raise ModelError(f"the input: {error}") from None
 
 
-def _quantizes(operator: Operator) -> bool:
+def _is_quantize(operator: TfliteOperator) -> bool:
     return operator.name == "QUANTIZE" and len(operator.inputs) == len(operator.outputs) == 1
 
 
-def _begin(builder: Builder, indices: list[int]) -> Value:
+def _merge_inputs(builder: TfliteBuilder, indices: list[int]) -> TfliteValue:
     """Return one value for tensors that must have one format."""
-    first, *others = (builder.declared(index, *BARE) for index in indices)
+    first, *others = (builder.declare(index, *BARE) for index in indices)
     for other in others:
         if (other.dtype, other.scale, other.zero) != (first.dtype, first.scale, first.zero):
             raise ModelError(
@@ -213,9 +219,9 @@ def _begin(builder: Builder, indices: list[int]) -> Value:
                 "and requantize the result"
             )
     for index in indices:
-        builder.make(index, first)
+        builder.set_value(index, first)
     return first
 
 
-CONVERTERS["IF"] = partial(branches, inlined=_inlined)
-CONVERTERS["WHILE"] = partial(loop, inlined=_inlined)
+CONVERTERS["IF"] = partial(branches, inlined=_inline)
+CONVERTERS["WHILE"] = partial(loop, inlined=_inline)

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...errors import ModelError
 from ..arguments import moves
-from .call import SUFFIXES, Call, Converter, same_format
-from .shaping import expect, in_format, moved, of_types
-from .slicing import sliced
-from .values import Value
-from .windows import image
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .shaping import adopt_format, check_shape, check_type, read_pair
+from .slicing import slice_params
+from .values import TfliteValue
+from .windows import image_shape
 
 _AXES = "nhwc"
 
@@ -26,12 +26,12 @@ _PAD = {"s8": "arm_pad_s8", **{type: f"tflm_pad_{type}" for type in ("s16", "s32
 _Border = tuple[int, int, int]
 
 
-def pad(call: Call) -> None:
+def pad(call: TfliteCall) -> None:
     """Convert PAD and PADV2: a border of the zero point, or of a given number."""
-    call.counts(2, 3)
-    types = of_types(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
-    x, output = call.brought(0, *types), call.output(0, *types)
-    x = in_format(call, x, output)
+    call.check_counts(2, 3)
+    types = check_type(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
+    x, output = call.bring(0, *types), call.output(0, *types)
+    x = adopt_format(call, x, output)
     tensor, numbers = call.constant(1, "INT32", "INT64")
     rank = len(x.shape)
     if numbers.shape != (rank, 2) or rank > 5 or numbers.min(initial=0) < 0:
@@ -40,31 +40,33 @@ def pad(call: Call) -> None:
             "non-negative integers for each of up to 5 axes"
         )
     borders = [(int(a), n, int(b)) for n, (a, b) in zip(x.shape, numbers)]
-    expect(output, list(map(sum, borders)))
+    check_shape(output, list(map(sum, borders)))
     if rank == 5 and x.dtype == "int8" and borders[0] != (0, 1, 0):
-        call.refused(
+        call.reject(
             "pad_five_axes",
             "it pads five axes of INT8; the kernel with CMSIS-NN ignores the first axis and leaves "
             "parts of its output uninitialized: choose kernels='reference'",
         )
-    _pad(call, x, output, borders, _filling(call, output))
+    _pad(call, x, output, borders, _read_fill(call, output))
 
 
-def _filling(call: Call, output: Value) -> int:
+def _read_fill(call: TfliteCall, output: TfliteValue) -> int:
     """Return the border's element, as bits if it is a float; check the format of int8."""
     value = np.array(output.zero if output.dtype == "int8" else 0, output.dtype)
-    if call.given(2):
+    if call.has_input(2):
         own = call.builder.model.tensor(call.operator.inputs[0]).type
         _, numbers = call.constant(2, own)
         if output.dtype == "int8":
-            same_format(call.builder.constant(call.tensor(2), own), output)
+            check_same_format(call.builder.constant(call.tensor(2), own), output)
         if numbers.size != 1:
             raise ModelError(f"its padding value has {numbers.size} elements; it must have one")
         value = numbers.reshape(())
     return int(value.view(np.int32) if output.dtype == "float32" else value)
 
 
-def _pad(call: Call, x: Value, output: Value, borders: Sequence[_Border], value: int) -> None:
+def _pad(
+    call: TfliteCall, x: TfliteValue, output: TfliteValue, borders: Sequence[_Border], value: int
+) -> None:
     """Add padding calls; of five axes, pad the innermost first."""
     if len(borders) == 5:
         *outer, (front, inner, back) = borders
@@ -75,7 +77,9 @@ def _pad(call: Call, x: Value, output: Value, borders: Sequence[_Border], value:
             shape = (*x.shape[:-1], whole)
             own = [(0, math.prod(x.shape[:-1]), 0), (front, inner, back)]
             like = replace(output, shape=shape)
-            x = call.part("padded", like, call.function(_PAD, x), _borders(own, value), [x])
+            x = call.add_part(
+                "padded", like, call.function(_PAD, x), _border_params(own, value), [x]
+            )
             inner = whole
             front = back = 0
         if whole:
@@ -83,10 +87,10 @@ def _pad(call: Call, x: Value, output: Value, borders: Sequence[_Border], value:
             borders = [*rest, (before * inner, side * inner, behind * inner)]
         else:
             borders = [(0, math.prod(x.shape[:-1]), 0), (front, inner, back)]
-    call.put(call.function(_PAD, x), _borders(borders, value), [x], output)
+    call.put(call.function(_PAD, x), _border_params(borders, value), [x], output)
 
 
-def _borders(borders: Sequence[_Border], value: int) -> dict[str, int]:
+def _border_params(borders: Sequence[_Border], value: int) -> dict[str, int]:
     whole = [(0, 1, 0)] * (4 - len(borders)) + list(borders)
     params = {"pad_value": value}
     for axis, numbers in zip(_AXES, whole):
@@ -94,23 +98,23 @@ def _borders(borders: Sequence[_Border], value: int) -> dict[str, int]:
     return params
 
 
-def transpose(call: Call) -> None:
+def transpose(call: TfliteCall) -> None:
     """Convert TRANSPOSE."""
-    x, output = moved(call, 2, ("INT8", "INT16", "FLOAT32"))
+    x, output = read_pair(call, 2, ("INT8", "INT16", "FLOAT32"))
     order, rank = call.integers(1), len(x.shape)
     if sorted(order) != list(range(rank)):
         raise ModelError(f"its permutation is {order}; it must be a permutation of {rank} axes")
     if rank > 5:
         raise ModelError(f"it has {rank} axes; TensorFlow Lite Micro transposes up to 5")
-    expect(output, [x.shape[axis] for axis in order])
+    check_shape(output, [x.shape[axis] for axis in order])
     if x.dtype == "int8" and rank > 4:
-        call.refused(
+        call.reject(
             "transpose_five_axes",
             f"it transposes {rank} axes of INT8; the kernel with CMSIS-NN fails silently and "
             "leaves its output uninitialized: choose kernels='reference'",
         )
     if x.dtype != "int8" or rank > 4:
-        _move(call, x, output, x.shape, order)
+        _put_transpose(call, x, output, x.shape, order)
         return
     made, missing = [x.shape[axis] for axis in order], [1] * (4 - rank)
     params = {
@@ -119,37 +123,45 @@ def transpose(call: Call) -> None:
         **{f"output_{axis}": n for axis, n in zip(_AXES, [*made, *missing])},
         **{f"perm_{i}": axis for i, axis in enumerate([*order, *range(rank, 4)])},
     }
-    call.otherwise("transpose_any", "tflm_transpose_s8", moves(x.shape, order))
+    call.record_build("transpose_any", "tflm_transpose_s8", moves(x.shape, order))
     call.put("arm_transpose_s8", params, [x], output)
 
 
-def _move(call: Call, x: Value, output: Value, whole: Sequence[int], order: Sequence[int]) -> None:
+def _put_transpose(
+    call: TfliteCall,
+    x: TfliteValue,
+    output: TfliteValue,
+    whole: Sequence[int],
+    order: Sequence[int],
+) -> None:
     """Add the call that permutes the axes of an input, viewed in the shape `whole`."""
     call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], output)
 
 
-def blocks(call: Call, deep: bool) -> None:
+def blocks(call: TfliteCall, deep: bool) -> None:
     """Convert DEPTH_TO_SPACE, or SPACE_TO_DEPTH if `deep` is true."""
-    x, output = moved(call, 1, ("INT8", "FLOAT32"))
-    options = call.options("SpaceToDepthOptions" if deep else "DepthToSpaceOptions")
+    x, output = read_pair(call, 1, ("INT8", "FLOAT32"))
+    options = call.read_options("SpaceToDepthOptions" if deep else "DepthToSpaceOptions")
     side = options.integer("BlockSize", 1, 65535)
-    batches, height, width, channels = image(x)
+    batches, height, width, channels = image_shape(x)
     rests = (height % side, width % side) if deep else (channels % side**2,)
     if any(rests):
         required = f"height and width of {side}" if deep else f"channels of {side**2}"
         raise ModelError(f"its input is {list(x.shape)}; it must have a multiple as {required}")
     if deep:
         height, width = height // side, width // side
-        expect(output, (batches, height, width, channels * side**2))
+        check_shape(output, (batches, height, width, channels * side**2))
         whole = (batches, height, side, width, side, channels)
     else:
         channels //= side**2
-        expect(output, (batches, height * side, width * side, channels))
+        check_shape(output, (batches, height * side, width * side, channels))
         whole = (batches, height, width, side, side, channels)
-    _move(call, x, output, whole, [0, 1, 3, 2, 4, 5])
+    _put_transpose(call, x, output, whole, [0, 1, 3, 2, 4, 5])
 
 
-def _grid(call: Call, x: Value) -> tuple[tuple[int, int, int, int], tuple[int, int], list[_Border]]:
+def _read_blocks(
+    call: TfliteCall, x: TfliteValue
+) -> tuple[tuple[int, int, int, int], tuple[int, int], list[_Border]]:
     """Return an image's shape, the sides of its blocks, and its borders to add or to crop."""
     rank = len(x.shape)
     if rank not in (3, 4):
@@ -168,53 +180,53 @@ def _grid(call: Call, x: Value) -> tuple[tuple[int, int, int, int], tuple[int, i
     return (shape[0], shape[1], shape[2], shape[3]), (height, width), around
 
 
-def _without_columns(shape: Sequence[int], x: Value) -> list[int]:
+def _drop_columns(shape: Sequence[int], x: TfliteValue) -> list[int]:
     """Return an image's shape, without the axis of columns if the input `x` has 3 axes."""
     return [n for i, n in enumerate(shape) if i != 2 or len(x.shape) == 4]
 
 
-def space_to_batch(call: Call) -> None:
+def space_to_batch(call: TfliteCall) -> None:
     """Convert SPACE_TO_BATCH_ND: pad, then move each pixel of a block to a separate image."""
-    call.counts(3, 3)
-    x, output = moved(call, 3, ("INT8", "FLOAT32"))
-    (batches, _, _, channels), (high, wide), around = _grid(call, x)
+    call.check_counts(3, 3)
+    x, output = read_pair(call, 3, ("INT8", "FLOAT32"))
+    (batches, _, _, channels), (high, wide), around = _read_blocks(call, x)
     height, width = map(sum, around)
     if height % high or width % wide:
         raise ModelError(
             f"its padded images are {height} x {width}; they must be multiples of {high} x {wide}"
         )
     rows, columns = height // high, width // wide
-    expect(output, _without_columns((batches * high * wide, rows, columns, channels), x))
+    check_shape(output, _drop_columns((batches * high * wide, rows, columns, channels), x))
     if any(before or behind for before, _, behind in around):
         if x.zero:
             call.warn("pads with 0 instead of its zero point, because no code sets that field")
         borders = [(0, batches, 0), *around, (0, channels, 0)]
         like = replace(output, shape=(batches, height, width, channels))
-        x = call.part("padded", like, call.function(_PAD, x), _borders(borders, 0), [x])
+        x = call.add_part("padded", like, call.function(_PAD, x), _border_params(borders, 0), [x])
     whole = (batches, rows, high, columns, wide, channels)
-    _move(call, x, output, whole, [2, 4, 0, 1, 3, 5])
+    _put_transpose(call, x, output, whole, [2, 4, 0, 1, 3, 5])
 
 
-def batch_to_space(call: Call) -> None:
+def batch_to_space(call: TfliteCall) -> None:
     """Convert BATCH_TO_SPACE_ND: move a pixel of each image to a block, then crop."""
-    call.counts(3, 3)
-    x, output = moved(call, 3, ("INT8", "FLOAT32"))
-    (images, rows, columns, channels), (high, wide), around = _grid(call, x)
+    call.check_counts(3, 3)
+    x, output = read_pair(call, 3, ("INT8", "FLOAT32"))
+    (images, rows, columns, channels), (high, wide), around = _read_blocks(call, x)
     batches, rest = divmod(images, high * wide)
     if rest:
         raise ModelError(f"it has {images} images; they must be a multiple of {high} x {wide}")
     (top, _, bottom), (left, _, right) = around
     sides = (rows * high - top - bottom, columns * wide - left - right)
-    expect(output, _without_columns((batches, *sides, channels), x))
+    check_shape(output, _drop_columns((batches, *sides, channels), x))
     whole, order = (high, wide, batches, rows, columns, channels), [2, 3, 0, 4, 1, 5]
     if not (top or bottom or left or right):
-        _move(call, x, output, whole, order)
+        _put_transpose(call, x, output, whole, order)
         return
     like = replace(output, shape=(batches, rows * high, columns * wide, channels))
     function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
-    x = call.part("blocks", like, function, moves(whole, order), [x])
+    x = call.add_part("blocks", like, function, moves(whole, order), [x])
     spans = [(0, 1, batches), (top, 1, sides[0]), (left, 1, sides[1]), (0, 1, channels)]
-    call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", sliced(x.shape, spans), [x], output)
+    call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", slice_params(x.shape, spans), [x], output)
 
 
 BORDERS: dict[str, Converter] = {

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import ModelError
 from ...io.files import MEGABYTE, read_bytes
 from ...ir.tensors import MEMORY_LIMIT
-from .checked import Table, library
+from .checked import TfliteTable, library
 
 #: Maximum size of a file in bytes, above the memory of any microcontroller.
 FILE_LIMIT = 512 * MEGABYTE
@@ -39,7 +39,7 @@ _DTYPES = {
 
 
 @dataclass(frozen=True)
-class FileTensor:
+class TfliteTensor:
     """A tensor of the file.
 
     type: the type's name in the schema ("INT8"). scales, zeros: empty if the tensor is not
@@ -71,46 +71,46 @@ class FileTensor:
 
 
 @dataclass(frozen=True)
-class Operator:
+class TfliteOperator:
     """An operator call of the file; a missing optional input is -1."""
 
     index: int
     name: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    table: Table
+    table: TfliteTable
 
     def __str__(self) -> str:
         return f"{self.name} (operator {self.index})"
 
 
-def read(path: Path) -> Model:
+def read(path: Path) -> TfliteModel:
     """Read the first graph of a file; raise ModelError if the file is inconsistent."""
     return parse(path, read_bytes(path, FILE_LIMIT))
 
 
-def parse(path: Path, data: bytes) -> Model:
+def parse(path: Path, data: bytes) -> TfliteModel:
     """Return the first graph in the bytes of a file; `path` is for error messages only."""
     if data[4:8] != b"TFL3":
         raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the identifier 'TFL3'")
     try:
-        root = Table.root("Model", data)
+        root = TfliteTable.root("Model", data)
         version = root.number("Version")
         if version != 3:
             raise ModelError(f"it has the format version {version}; only version 3 is supported")
         if not root.count("Subgraphs"):
             raise ModelError("it has no network")
-        return Model(path.name, root, 0)
+        return TfliteModel(path.name, root, 0)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
 
 
-class Model:
+class TfliteModel:
     """A graph of a file. number: its index in the file. inputs, outputs: indices of tensors."""
 
-    def __init__(self, name: str, root: Table, number: int) -> None:
+    def __init__(self, name: str, root: TfliteTable, number: int) -> None:
         self.name = name
-        self._read: dict[int, FileTensor] = {}
+        self._read: dict[int, TfliteTensor] = {}
         self._ends = 0
         self._root, self.number = root, number
         self._graph = root.member("Subgraphs", "SubGraph", number)
@@ -118,24 +118,24 @@ class Model:
         self.outputs = self._indices(self._graph, "Outputs")
         self.operators = tuple(map(self._operator, range(self._operators())))
 
-    def subgraph(self, number: int) -> Model:
+    def subgraph(self, number: int) -> TfliteModel:
         """Return another graph of the file."""
         have = self._root.count("Subgraphs")
         if not 0 < number < have:
             raise ModelError(f"it calls the graph {number} of the file, which has {have}")
-        return Model(self.name, self._root, number)
+        return TfliteModel(self.name, self._root, number)
 
-    def tensor(self, index: int) -> FileTensor:
+    def tensor(self, index: int) -> TfliteTensor:
         """Return a tensor by its index."""
         if index not in self._read:
             self._read[index] = self._tensor(index)
         return self._read[index]
 
-    def hold(self, index: int, data: np.ndarray) -> None:
+    def set_data(self, index: int, data: np.ndarray) -> None:
         """Set the elements of a tensor that an operator computes from constants alone."""
         self._read[index] = replace(self.tensor(index), data=data)
 
-    def memory(self, tensor: FileTensor, size: int) -> Optional[np.ndarray]:
+    def read_memory(self, tensor: TfliteTensor, size: int) -> Optional[np.ndarray]:
         """Return `size` bytes of the file from a constant's first byte, as in a device's memory.
 
         Returns None if the tensor is no constant, or if the file ends earlier.
@@ -156,7 +156,7 @@ class Model:
         self._names = {code: name for name, code in names if isinstance(code, int)}
         return count
 
-    def _indices(self, table: Table, field: str, least: int = 0) -> tuple[int, ...]:
+    def _indices(self, table: TfliteTable, field: str, least: int = 0) -> tuple[int, ...]:
         """Return valid indices of tensors; `least` is -1 if inputs may be missing, else 0."""
         found, have = table.numbers(field), self._graph.count("Tensors")
         self._ends += len(found)
@@ -169,7 +169,7 @@ class Model:
                 )
         return tuple(found.tolist())
 
-    def _operator(self, index: int) -> Operator:
+    def _operator(self, index: int) -> TfliteOperator:
         table = self._graph.member("Operators", "Operator", index)
         code, have = table.number("OpcodeIndex"), self._root.count("OperatorCodes")
         if code >= have:
@@ -180,26 +180,26 @@ class Model:
         number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
         name = self._names.get(number, f"operator code {number}")
         if name == "CUSTOM":
-            name = _printable(kind.text("CustomCode")[:60])
+            name = _check_name(kind.text("CustomCode")[:60])
             if not name or name in self._names.values():
                 name = f"CUSTOM {name!r}"  # no name, or the name of a builtin operator
         try:
             inputs = self._indices(table, "Inputs", -1)
-            return Operator(index, name, inputs, self._indices(table, "Outputs"), table)
+            return TfliteOperator(index, name, inputs, self._indices(table, "Outputs"), table)
         except ModelError as error:
             raise ModelError(f"{name} (operator {index}): {error}") from None
 
-    def _tensor(self, index: int) -> FileTensor:
+    def _tensor(self, index: int) -> TfliteTensor:
         table = self._graph.member("Tensors", "Tensor", index)
-        name = _printable(table.text("Name"))
-        shape = _shape(index, table)
+        name = _check_name(table.text("Name"))
+        shape = _read_shape(index, table)
         kinds = {code: name for name, code in vars(library("TensorType")).items()}
         kind = kinds.get(table.number("Type"), "of an unknown type")
         signature = table.numbers("ShapeSignature").tolist()
         if table.table("Sparsity", "SparsityParameters") is not None:
             raise ModelError(f"tensor {index} ({name[:60]!r}) is sparse; make it dense")
-        scales, zeros, axis = _quantization(table)
-        tensor = FileTensor(
+        scales, zeros, axis = _read_quantization(table)
+        tensor = TfliteTensor(
             index=index,
             name=name,
             type=kind,
@@ -212,9 +212,9 @@ class Model:
             open_axes=tuple(i for i, length in enumerate(signature) if length < 0),
         )
         data = self._data(tensor, table.number("Buffer"))
-        return tensor if data is None else _with_data(tensor, data)
+        return tensor if data is None else _add_data(tensor, data)
 
-    def _data(self, tensor: FileTensor, index: int) -> Optional[np.ndarray]:
+    def _data(self, tensor: TfliteTensor, index: int) -> Optional[np.ndarray]:
         """Return the bytes of a buffer; None if it is empty."""
         have = self._root.count("Buffers")
         if index >= have and index:  # in a file without buffers all tensors name buffer 0
@@ -231,7 +231,7 @@ class Model:
         return data if len(data) else None
 
 
-def _printable(text: str) -> str:
+def _check_name(text: str) -> str:
     if len(text) > _NAME_LIMIT:
         raise ModelError(
             f"the name {text[:20]!r}... has {len(text)} characters; up to {_NAME_LIMIT} are "
@@ -240,7 +240,7 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "_" for c in text)
 
 
-def _shape(index: int, table: Table) -> tuple[int, ...]:
+def _read_shape(index: int, table: TfliteTable) -> tuple[int, ...]:
     shape = tuple(table.numbers("Shape")[: _AXES_LIMIT + 1].tolist())
     if len(shape) > _AXES_LIMIT or any(length < 0 for length in shape):
         raise ModelError(f"tensor {index} cannot have the shape {list(shape)}")
@@ -249,7 +249,7 @@ def _shape(index: int, table: Table) -> tuple[int, ...]:
     return shape
 
 
-def _quantization(table: Table) -> tuple[np.ndarray, np.ndarray, int]:
+def _read_quantization(table: TfliteTable) -> tuple[np.ndarray, np.ndarray, int]:
     found = table.table("Quantization", "QuantizationParameters")
     if found is None:
         return np.empty(0, np.float32), np.empty(0, np.int64), 0
@@ -258,7 +258,7 @@ def _quantization(table: Table) -> tuple[np.ndarray, np.ndarray, int]:
     return found.numbers("Scale"), found.numbers("ZeroPoint"), found.number("QuantizedDimension")
 
 
-def _with_data(tensor: FileTensor, data: np.ndarray) -> FileTensor:
+def _add_data(tensor: TfliteTensor, data: np.ndarray) -> TfliteTensor:
     """Return the tensor with its elements; their number must match the shape."""
     if tensor.variable:
         raise ModelError(f"{tensor} is a variable with data in the file; it must have none")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
-from .call import SUFFIXES, Call, Converter, same_format, same_type
-from .parser import FileTensor
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
+from .parser import TfliteTensor
 from .scaling import multiplier
-from .values import Value
-from .windows import bias, filter_scales
+from .values import TfliteValue
+from .windows import filter_scales, read_bias
 
 #: Scales of the gates of an LSTM: inputs and outputs of sigmoid and tanh.
 _GATE_INPUT, _GATE_OUTPUT = 2.0**-12, 2.0**-15
@@ -32,8 +32,8 @@ _MISSING = {
 }
 
 
-def _matrix(
-    call: Call, index: int, rows: int, columns: int, *types: str
+def _read_matrix(
+    call: TfliteCall, index: int, rows: int, columns: int, *types: str
 ) -> tuple[float, np.ndarray]:
     """Return the scale and the elements of weights [rows, columns] with one scale."""
     tensor, data = call.constant(index, *types)
@@ -48,17 +48,17 @@ def _matrix(
     return float(filter_scales(tensor, 0)[0]), data
 
 
-def svdf(call: Call) -> None:
+def svdf(call: TfliteCall) -> None:
     """Convert SVDF; ignore its fused activation, because the device's kernels have none.
 
     The framework clamps a state of 8 bits to the limits of 16 bits. It passes the state's zero
     point only to the precomputed weight sums that Helium uses.
     """
-    call.counts(5, 5)
+    call.check_counts(5, 5)
     x, output, state = call.value(), call.output(), call.state(4)
-    options = call.options("SVDFOptions")
+    options = call.read_options("SVDFOptions")
     features, times = call.tensor(1), call.tensor(2)
-    if same_type(x, output) != "s8" or state.dtype not in ("int8", "int16"):
+    if check_same_type(x, output) != "s8" or state.dtype not in ("int8", "int16"):
         raise ModelError(
             f"its input is {x.dtype} and its state {state.dtype}; input and output must be int8, "
             "and the state int8 or int16"
@@ -83,15 +83,15 @@ def svdf(call: Call) -> None:
             f"filters of rank {rank} over {steps} time steps need [{batches}, {units}] and "
             f"{batches * filters * steps} elements"
         )
-    feature_scale, feature = _matrix(call, 1, filters, columns, "INT8")
-    time_scale, time = _matrix(
+    feature_scale, feature = _read_matrix(call, 1, filters, columns, "INT8")
+    time_scale, time = _read_matrix(
         call, 2, filters, steps, "INT8" if state.dtype == "int8" else "INT16"
     )
     factors = (
-        _in_float32(x.scale, feature_scale, state.scale),
-        _in_float32(state.scale, time_scale, output.scale),
+        _divide_in_float32(x.scale, feature_scale, state.scale),
+        _divide_in_float32(state.scale, time_scale, output.scale),
     )
-    values = bias(call, 3, "s8", units)
+    values = read_bias(call, 3, "s8", units)
     if values is None:
         raise ModelError("its bias is missing; the device's kernels require one")
     params = {
@@ -105,57 +105,57 @@ def svdf(call: Call) -> None:
     for name, factor in zip(("in", "out"), factors):
         params[f"{name}_multiplier"], params[f"{name}_shift"] = multiplier(factor)
     weights = np.concatenate([feature.reshape(-1), time.reshape(-1)]).astype(state.dtype)
-    used = _used(call, state)
+    used = _copy_guarded(call, state)
     function = "arm_svdf_s8" if state.dtype == "int8" else "arm_svdf_state_s16_s8"
     if state.dtype == "int8" and not state.zero:
         limits = {"in_act_min": -128, "in_act_max": 127}
-        call.otherwise("svdf_limits", function, {**params, **limits}, weights, values)
+        call.record_build("svdf_limits", function, {**params, **limits}, weights, values)
     elif state.dtype == "int8":
         own = {name: value for name, value in params.items() if name != "state_offset"}
         zero, sums = state.zero, time.astype(np.int64).sum(1).reshape(units, rank).sum(1)
         limits = {"in_act_min": -128 + zero, "in_act_max": 127 + zero, "newest_offset": zero}
         start = (values - zero * sums).astype(np.uint64).astype(np.uint32).view(np.int32)
-        call.otherwise("svdf_limits", "tflm_svdf_s8", {**own, **limits}, weights, start)
+        call.record_build("svdf_limits", "tflm_svdf_s8", {**own, **limits}, weights, start)
     call.put(function, params, [x, used], output, weights, values)
-    _keep(call, state, used)
+    _assign_guarded(call, state, used)
 
 
-def _used(call: Call, state: Value) -> Value:
-    """Return a state; in a branch of IF return a copy, which _keep() assigns to the state."""
+def _copy_guarded(call: TfliteCall, state: TfliteValue) -> TfliteValue:
+    """Return a state; in a branch of IF return a copy for _assign_guarded()."""
     if call.builder.where.guard is None:
         return state
-    copy = replace(state, name=call.builder.part(state.name, "branch"))
+    copy = replace(state, name=call.builder.make_name(state.name, "branch"))
     call.builder.keep(copy)
     function, params = f"tflm_assign_variable_{SUFFIXES[state.dtype]}", {"length": state.size}
-    call.part("begun", state, function, params, [copy, state])
+    call.add_part("begun", state, function, params, [copy, state])
     return copy
 
 
-def _keep(call: Call, state: Value, used: Value) -> None:
+def _assign_guarded(call: TfliteCall, state: TfliteValue, used: TfliteValue) -> None:
     guard = call.builder.where.guard
     if guard is None:
         return
     suffix, params = SUFFIXES[state.dtype], {"length": state.size}
     ends = [used, state] if guard.holds else [state, used]
-    kept = call.part("kept", state, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
-    call.part("assigned", state, f"tflm_assign_variable_{suffix}", params, [state, kept])
+    kept = call.add_part("kept", state, f"tflm_choose_{suffix}", params, [guard.condition, *ends])
+    call.add_part("assigned", state, f"tflm_assign_variable_{suffix}", params, [state, kept])
 
 
-def _in_float32(first: float, second: float, third: float) -> float:
+def _divide_in_float32(first: float, second: float, third: float) -> float:
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(first) * np.float32(second) / np.float32(third))
 
 
-def lstm(call: Call) -> None:
+def lstm(call: TfliteCall) -> None:
     """Convert UNIDIRECTIONAL_SEQUENCE_LSTM: a call computes a whole sequence from zero states."""
-    call.counts(24, 24)
+    call.check_counts(24, 24)
     options, x, output = (
-        call.options("UnidirectionalSequenceLSTMOptions"),
+        call.read_options("UnidirectionalSequenceLSTMOptions"),
         call.value(),
         call.output(),
     )
     for index, name in _MISSING.items():
-        if call.given(index):
+        if call.has_input(index):
             raise ModelError(f"it has {name} (input {index}); this is not supported")
     kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
     clip = options.number("CellClip")
@@ -164,9 +164,9 @@ def lstm(call: Call) -> None:
             f"its activation is {kind}, its cell clip {clip} and its projection clip "
             f"{options.number('ProjClip')}; they must be TANH, at least 0 and 0"
         )
-    suffix, cell = same_type(x, output), _cell_scale(call.tensor(19))
-    hidden = call.described(18)
-    same_format(hidden, output)
+    suffix, cell = check_same_type(x, output), _cell_scale(call.tensor(19))
+    hidden = call.describe(18)
+    check_same_format(hidden, output)
     if len(x.shape) != 3 or x.shape[:2] != output.shape[:2] or len(output.shape) != 3:
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have 3 "
@@ -197,14 +197,14 @@ def lstm(call: Call) -> None:
     biases: list[np.ndarray] = []
     for gate, (at, again, added) in _GATES.items():
         params[f"{gate}_activation_type"] = int(gate == "cell")
-        own = bias(call, added, suffix, units)
+        own = read_bias(call, added, suffix, units)
         if own is None:
             raise ModelError(f"its bias, input {added}, is missing; it is required")
         for part, source, index, start in (
             ("input", x, at, own),
             ("hidden", hidden, again, np.zeros(units, own.dtype)),
         ):
-            scale, data = _matrix(call, index, units, source.shape[-1], "INT8")
+            scale, data = _read_matrix(call, index, units, source.shape[-1], "INT8")
             names = f"{gate}_{part}_multiplier", f"{gate}_{part}_shift"
             product = float(np.float32(source.scale) * np.float32(scale))
             params[names[0]], params[names[1]] = multiplier(product / _GATE_INPUT)
@@ -212,7 +212,7 @@ def lstm(call: Call) -> None:
             sums = data.astype(np.int64).sum(axis=1)
             biases.append((start.astype(np.int64) - source.zero * sums).astype(own.dtype))
     arrays = (np.concatenate(weights), np.concatenate(biases))
-    cells = call.described(19)
+    cells = call.describe(19)
     if cells.size != hidden.size:
         raise ModelError(
             f"its cell state is {list(cells.shape)} and its hidden state {list(hidden.shape)}; "
@@ -220,14 +220,16 @@ def lstm(call: Call) -> None:
         )
     if call.builder.where.graphs:
         why = "it keeps a state inside of a branch or a loop; that is not supported"
-        call.refused("lstm_state", f'{why}: choose kernels="cmsis-nn"')
+        call.reject("lstm_state", f'{why}: choose kernels="cmsis-nn"')
     else:
         kept = {name: value for name, value in params.items() if not name.startswith("has_")}
-        call.otherwise("lstm_state", f"tflm_lstm_{suffix}", kept, *arrays, states=(cells, hidden))
+        call.record_build(
+            "lstm_state", f"tflm_lstm_{suffix}", kept, *arrays, states=(cells, hidden)
+        )
     call.put(f"arm_lstm_unidirectional_{suffix}", params, [x], output, *arrays)
 
 
-def _cell_scale(tensor: FileTensor) -> float:
+def _cell_scale(tensor: TfliteTensor) -> float:
     """Return the scale of the cell state."""
     scales = tensor.scales
     if tensor.type != "INT16" or len(scales) != 1 or not 0 < scales[0] < np.inf:

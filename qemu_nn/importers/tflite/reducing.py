@@ -9,46 +9,50 @@ from functools import partial
 
 from ...errors import ModelError
 from ..arguments import groups, moves
-from .building import Value
-from .call import SUFFIXES, Call, Converter, same_format, same_type
+from .building import TfliteValue
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
 from .scaling import multiplier
-from .shaping import axis_of, expect
+from .shaping import check_shape, normalize_axis
 
 
-def axes_of(call: Call, rank: int) -> set[int]:
+def read_axes(call: TfliteCall, rank: int) -> set[int]:
     """Return the axes that the second input names."""
     tensor = call.tensor(1)
     if tensor.type != "INT32":
         raise ModelError(f"its axes, {tensor}, are {tensor.type}; they must be INT32")
-    return {axis_of(axis, rank) for axis in call.integers(1)}
+    return {normalize_axis(axis, rank) for axis in call.integers(1)}
 
 
-def grouped(call: Call, x: Value, output: Value, axes: set[int]) -> tuple[Value, dict[str, int]]:
+def group_axes(
+    call: TfliteCall, x: TfliteValue, output: TfliteValue, axes: set[int]
+) -> tuple[TfliteValue, dict[str, int]]:
     """Return the tensor to reduce, and its axes as arguments; check the output's shape.
 
     A call reduces up to two groups of axes. With more groups, a transpose first makes the reduced
     axes adjacent. It keeps their order, so that float sums add in the device's order.
     """
-    keep = call.options("ReducerOptions").flag("KeepDims")
-    expect(output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes])
-    runs = _runs(x.shape, axes)
+    keep = call.read_options("ReducerOptions").flag("KeepDims")
+    check_shape(
+        output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
+    )
+    runs = _merge_axes(x.shape, axes)
     if sum(reduced for reduced, _ in runs) > 2:
         order = sorted(range(len(runs)), key=lambda at: runs[at][0])
         shape = [math.prod(n for own, n in runs if own == kind) for kind in (False, True)]
         like = replace(x, name=output.name, shape=tuple(shape))
         function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
         params = moves([side for _, side in runs], order)
-        x, axes = call.part("together", like, function, params, [x]), {1}
+        x, axes = call.add_part("together", like, function, params, [x]), {1}
     return x, groups(x.shape, axes)
 
 
-def mean(call: Call, kind: str) -> None:
+def mean(call: TfliteCall, kind: str) -> None:
     """Convert MEAN and SUM over any axes."""
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     x, output = call.value(), call.output()
     factor, shift = multiplier(x.scale / output.scale)
-    suffix = same_type(x, output)
-    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    suffix = check_same_type(x, output)
+    x, sides = group_axes(call, x, output, read_axes(call, len(x.shape)))
     params = {
         **sides,
         **{"input_zero_point": x.zero, "output_zero_point": output.zero},
@@ -57,35 +61,35 @@ def mean(call: Call, kind: str) -> None:
     call.put(f"tflm_{kind}_{suffix}", params, [x], output)
 
 
-def reduce(call: Call, kind: str) -> None:
+def reduce(call: TfliteCall, kind: str) -> None:
     """Convert REDUCE_MAX and REDUCE_MIN."""
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     x, output = call.value(), call.output()
-    same_format(x, output)
+    check_same_format(x, output)
     function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
-    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    x, sides = group_axes(call, x, output, read_axes(call, len(x.shape)))
     call.put(function, sides, [x], output)
 
 
-def reduce_all(call: Call) -> None:
+def reduce_all(call: TfliteCall) -> None:
     """Convert REDUCE_ALL of booleans."""
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     x, output = call.value(0, "BOOL"), call.output(0, "BOOL")
     if (x.dtype, output.dtype) != ("bool", "bool"):
         raise ModelError(f"its input is {x.dtype}, its output {output.dtype}; both must be bool")
-    x, sides = grouped(call, x, output, axes_of(call, len(x.shape)))
+    x, sides = group_axes(call, x, output, read_axes(call, len(x.shape)))
     call.put("tflm_reduce_all_b8", sides, [x], output)
 
 
-def arg(call: Call, kind: str) -> None:
+def arg(call: TfliteCall, kind: str) -> None:
     """Convert ARG_MAX and ARG_MIN along one axis, which the output lacks."""
-    call.counts(2, 2)
+    call.check_counts(2, 2)
     x, output = call.value(0, "FLOAT32"), call.output(0, "INT32")
-    axes = axes_of(call, len(x.shape))
+    axes = read_axes(call, len(x.shape))
     if len(axes) != 1:
         raise ModelError(f"it has {len(axes)} axes; it must have one")
     axis = axes.pop()
-    expect(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    check_shape(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
     if output.dtype != "int32":
         raise ModelError(f"its output is {output.dtype}; it must be int32")
     params = {
@@ -97,7 +101,7 @@ def arg(call: Call, kind: str) -> None:
     call.put(call.function(names, x), params, [x], output)
 
 
-def _runs(shape: Sequence[int], axes: set[int]) -> list[tuple[bool, int]]:
+def _merge_axes(shape: Sequence[int], axes: set[int]) -> list[tuple[bool, int]]:
     """Merge adjacent axes of one kind: True if they are reduced, and their number of elements."""
     runs: list[tuple[bool, int]] = []
     for axis, side in enumerate(shape):

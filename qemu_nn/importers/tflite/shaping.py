@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.scaling import rescale_factors
-from .call import SUFFIXES, Call, Converter, same_format
-from .values import Value
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .values import TfliteValue
 
 #: The file's element types that most data-movement operators support.
 EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
@@ -23,14 +23,14 @@ _RESHAPED = {"EXPAND_DIMS": ("INT8", "INT16", "FLOAT32")}
 _MOST = 10
 
 
-def axis_of(number: int, rank: int) -> int:
+def normalize_axis(number: int, rank: int) -> int:
     """Return an axis as an index from 0; negative numbers count from the last axis."""
     if not -rank <= number < rank:
         raise ModelError(f"its axis is {number}; it must be {-rank} to {rank - 1}")
     return number % rank
 
 
-def of_types(call: Call, index: int, types: Sequence[str]) -> tuple[str, ...]:
+def check_type(call: TfliteCall, index: int, types: Sequence[str]) -> tuple[str, ...]:
     """Return the types that TensorFlow Lite Micro supports; the input must have one of these."""
     tensor = call.tensor(index)
     if tensor.type not in types:
@@ -39,42 +39,44 @@ def of_types(call: Call, index: int, types: Sequence[str]) -> tuple[str, ...]:
     return tuple(types)
 
 
-def moved(call: Call, most: int, types: Sequence[str] = EVERY) -> tuple[Value, Value]:
+def read_pair(
+    call: TfliteCall, most: int, types: Sequence[str] = EVERY
+) -> tuple[TfliteValue, TfliteValue]:
     """Return input and output, which must have one format and one of these types."""
-    call.counts(1, most)
-    types = of_types(call, 0, types)
-    x, output = call.brought(0, *types), call.output(0, *types)
-    same_format(x, output)
+    call.check_counts(1, most)
+    types = check_type(call, 0, types)
+    x, output = call.bring(0, *types), call.output(0, *types)
+    check_same_format(x, output)
     return x, output
 
 
-def in_format(call: Call, x: Value, output: Value) -> Value:
+def adopt_format(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> TfliteValue:
     """Return a tensor in the output's format, because the framework compares only the types."""
     if x.dtype != output.dtype or (x.scale, x.zero) == (output.scale, output.zero):
-        same_format(x, output)
+        check_same_format(x, output)
         return x
     call.warn(f"the format of {x.name[:60]!r} differs from that of its output; it is ignored")
     return replace(x, scale=output.scale, zero=output.zero)
 
 
-def low(call: Call, index: int) -> Value:
+def take_low_halves(call: TfliteCall, index: int) -> TfliteValue:
     """Return an input of indices as int32; of int64 take the low halves."""
-    places = call.brought(index, "INT32", "INT64")
+    places = call.bring(index, "INT32", "INT64")
     if places.dtype == "int32":
         return places
     like = replace(places, dtype="int32")
-    return call.part("low", like, "tflm_low_s64", {"length": places.size}, [places])
+    return call.add_part("low", like, "tflm_low_s64", {"length": places.size}, [places])
 
 
-def bring(call: Call, part: str, like: Value, numbers: np.ndarray) -> Value:
+def bring(call: TfliteCall, part: str, like: TfliteValue, numbers: np.ndarray) -> TfliteValue:
     """Add a constant of the operator; `like` gives its shape, type and stem of the name."""
     function = f"tflm_constant_{SUFFIXES[like.dtype]}"
-    return call.part(part, like, function, {"length": like.size}, [], numbers.reshape(-1))
+    return call.add_part(part, like, function, {"length": like.size}, [], numbers.reshape(-1))
 
 
-def reshape(call: Call) -> None:
+def reshape(call: TfliteCall) -> None:
     """Convert RESHAPE, SQUEEZE and EXPAND_DIMS to an alias, without a call."""
-    x, output = moved(call, 2, _RESHAPED.get(call.operator.name, EVERY))
+    x, output = read_pair(call, 2, _RESHAPED.get(call.operator.name, EVERY))
     if x.size != output.size:
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
@@ -83,25 +85,25 @@ def reshape(call: Call) -> None:
     call.builder.alias(call.operator.outputs[0], output, x)
 
 
-def expect(output: Value, shape: Sequence[int]) -> None:
+def check_shape(output: TfliteValue, shape: Sequence[int]) -> None:
     """Raise ModelError if the output differs from the shape that the operator computes."""
     if output.shape != tuple(shape):
         raise ModelError(f"its output is {list(output.shape)}; it must be {list(shape)}")
 
 
-def concatenate(call: Call) -> None:
+def concatenate(call: TfliteCall) -> None:
     """Convert CONCATENATION along one axis to calls that concatenate two tensors each."""
-    call.counts(1, _MOST)
-    types = of_types(call, 0, EVERY)
-    options, output = call.options("ConcatenationOptions"), call.output(0, *types)
+    call.check_counts(1, _MOST)
+    types = check_type(call, 0, EVERY)
+    options, output = call.read_options("ConcatenationOptions"), call.output(0, *types)
     if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
         raise ModelError("it has a fused activation; it must have none")
-    parts = [call.brought(index, *types) for index in range(len(call.operator.inputs))]
+    parts = [call.bring(index, *types) for index in range(len(call.operator.inputs))]
     rank = len(output.shape)
-    axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
-    parts = [_rescaled(call, part, output) for part in parts]
+    axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
+    parts = [_rescale(call, part, output) for part in parts]
     for part in parts:
-        same_format(part, output)
+        check_same_format(part, output)
         if (
             part.shape[:axis] + part.shape[axis + 1 :]
             != output.shape[:axis] + output.shape[axis + 1 :]
@@ -110,23 +112,23 @@ def concatenate(call: Call) -> None:
                 f"its input is {list(part.shape)} and its output {list(output.shape)}; all axes "
                 f"except {axis} must be equal"
             )
-    expect(
+    check_shape(
         output, (*output.shape[:axis], sum(p.shape[axis] for p in parts), *output.shape[axis + 1 :])
     )
     _join(call, parts, output, axis)
 
 
-def pack(call: Call) -> None:
+def pack(call: TfliteCall) -> None:
     """Convert PACK: stack tensors of one shape along a new axis."""
-    call.counts(1, 1000)
-    types = of_types(call, 0, ("INT8", "INT16", "INT32", "INT64", "FLOAT32"))
+    call.check_counts(1, 1000)
+    types = check_type(call, 0, ("INT8", "INT16", "INT32", "INT64", "FLOAT32"))
     output = call.output(0, *types)
     rank = len(output.shape)
-    axis = axis_of(call.options("PackOptions").integer("Axis", -rank, rank - 1), rank)
-    parts = [call.brought(index, *types) for index in range(len(call.operator.inputs))]
-    expect(output, (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:]))
+    axis = normalize_axis(call.read_options("PackOptions").integer("Axis", -rank, rank - 1), rank)
+    parts = [call.bring(index, *types) for index in range(len(call.operator.inputs))]
+    check_shape(output, (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:]))
     for part in parts:
-        same_format(part, output)
+        check_same_format(part, output)
         if part.shape != parts[0].shape:
             raise ModelError(
                 f"its inputs are {list(parts[0].shape)} and {list(part.shape)}; all inputs must "
@@ -136,12 +138,12 @@ def pack(call: Call) -> None:
     _join(call, [replace(part, shape=shape) for part in parts], output, axis)
 
 
-def _rescaled(call: Call, part: Value, output: Value) -> Value:
+def _rescale(call: TfliteCall, part: TfliteValue, output: TfliteValue) -> TfliteValue:
     """Return a part in the output's format; TensorFlow Lite rescales uint8 only."""
     if (part.scale, part.zero) == (output.scale, output.zero):
         return part
     if part.dtype == "int16" == output.dtype:
-        return in_format(call, part, output)
+        return adopt_format(call, part, output)
     if part.dtype != "uint8":
         return part
     like = replace(output, shape=part.shape)
@@ -152,10 +154,10 @@ def _rescaled(call: Call, part: Value, output: Value) -> Value:
         raise ModelError(
             f"its scales are {part.scale:g} and {output.scale:g}; their ratio must be finite"
         )
-    return call.part("rescaled", like, "tflm_rescale_u8", params, [part], factors)
+    return call.add_part("rescaled", like, "tflm_rescale_u8", params, [part], factors)
 
 
-def _join(call: Call, parts: list[Value], output: Value, axis: int) -> None:
+def _join(call: TfliteCall, parts: list[TfliteValue], output: TfliteValue, axis: int) -> None:
     """Concatenate adjacent pairs repeatedly; the last pair gives the output."""
     function = f"tflm_concatenation_{SUFFIXES[output.dtype]}"
     outer = math.prod(output.shape[:axis])
@@ -171,7 +173,7 @@ def _join(call: Call, parts: list[Value], output: Value, axis: int) -> None:
             shape = list(output.shape)
             shape[axis] = first.shape[axis] + second.shape[axis]
             like = replace(output, shape=tuple(shape))
-            made.append(call.part("part", like, function, params, [first, second]))
+            made.append(call.add_part("part", like, function, params, [first, second]))
         parts = made + parts[len(parts) // 2 * 2 :] if len(parts) > 2 else []
 
 

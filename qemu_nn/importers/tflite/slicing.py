@@ -10,10 +10,18 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from .call import SUFFIXES, Call, Converter, same_format, same_type
-from .shaping import EVERY, axis_of, bring, expect, low, moved, of_types
-from .values import Value
-from .windows import image
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
+from .shaping import (
+    EVERY,
+    bring,
+    check_shape,
+    check_type,
+    normalize_axis,
+    read_pair,
+    take_low_halves,
+)
+from .values import TfliteValue
+from .windows import image_shape
 
 #: Types that TensorFlow Lite Micro splits and unpacks.
 _SPLIT = ("INT8", "INT16", "INT32", "FLOAT32")
@@ -22,15 +30,19 @@ _SPLIT = ("INT8", "INT16", "INT32", "FLOAT32")
 Span = tuple[int, int, int]
 
 
-def _slice(call: Call, x: Value, spans: Sequence[Span], output: Value, at: int = 0) -> None:
+def _put_slice(
+    call: TfliteCall, x: TfliteValue, spans: Sequence[Span], output: TfliteValue, at: int = 0
+) -> None:
     """Add the call that copies these spans of a tensor."""
-    same_format(x, output)
+    check_same_format(x, output)
     if len(spans) > 5:
         raise ModelError(f"its input has {len(spans)} axes; up to 5 are supported")
-    call.put(f"tflm_slice_{same_type(x, output)}", sliced(x.shape, spans), [x], output, at=at)
+    call.put(
+        f"tflm_slice_{check_same_type(x, output)}", slice_params(x.shape, spans), [x], output, at=at
+    )
 
 
-def sliced(shape: Sequence[int], spans: Sequence[Span]) -> dict[str, int]:
+def slice_params(shape: Sequence[int], spans: Sequence[Span]) -> dict[str, int]:
     """Return the arguments of a call that copies these spans of a tensor."""
     params: dict[str, int] = {}
     whole = [(1, (0, 1, 1))] * (5 - len(spans)) + list(zip(shape, spans))
@@ -46,7 +58,7 @@ def sliced(shape: Sequence[int], spans: Sequence[Span]) -> dict[str, int]:
     return params
 
 
-def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
+def _put_parts(call: TfliteCall, x: TfliteValue, axis: int, sizes: Sequence[int]) -> None:
     """Add the call of one output for each size along an axis."""
     if sum(sizes) != x.shape[axis] or min(sizes) < 1:
         raise ModelError(
@@ -55,60 +67,60 @@ def _parts(call: Call, x: Value, axis: int, sizes: Sequence[int]) -> None:
     begin = 0
     for at, size in enumerate(sizes):
         output = call.output(at, *EVERY)
-        expect(output, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+        check_shape(output, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
         spans = [(0, 1, side) for side in x.shape]
         spans[axis] = (begin, 1, size)
-        _slice(call, x, spans, output, at)
+        _put_slice(call, x, spans, output, at)
         begin += size
 
 
-def split(call: Call) -> None:
+def split(call: TfliteCall) -> None:
     """Convert SPLIT: parts of one size along the axis in the first input."""
-    count = call.options("SplitOptions").integer("NumSplits", 1, 1000)
-    call.counts(2, 2, count)
-    x = call.brought(1, *of_types(call, 1, _SPLIT))
-    axis = axis_of(call.integer(0), len(x.shape))
+    count = call.read_options("SplitOptions").integer("NumSplits", 1, 1000)
+    call.check_counts(2, 2, count)
+    x = call.bring(1, *check_type(call, 1, _SPLIT))
+    axis = normalize_axis(call.integer(0), len(x.shape))
     size, rest = divmod(x.shape[axis], count)
     if rest:
         raise ModelError(
             f"its axis has {x.shape[axis]} elements; {count} parts of one size need a multiple"
         )
-    _parts(call, x, axis, [size] * count)
+    _put_parts(call, x, axis, [size] * count)
 
 
-def split_v(call: Call) -> None:
+def split_v(call: TfliteCall) -> None:
     """Convert SPLIT_V: parts of given sizes along an axis; one size may be -1 for the rest."""
-    count = call.options("SplitVOptions").integer("NumSplits", 1, 1000)
-    call.counts(3, 3, count)
-    x, sizes = call.brought(0, *of_types(call, 0, _SPLIT)), call.integers(1, 1000)
-    axis = axis_of(call.integer(2), len(x.shape))
+    count = call.read_options("SplitVOptions").integer("NumSplits", 1, 1000)
+    call.check_counts(3, 3, count)
+    x, sizes = call.bring(0, *check_type(call, 0, _SPLIT)), call.integers(1, 1000)
+    axis = normalize_axis(call.integer(2), len(x.shape))
     if len(sizes) != count:
         raise ModelError(f"it has {len(sizes)} sizes; for {count} parts it must have {count}")
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = x.shape[axis] - sum(sizes) - 1
-    _parts(call, x, axis, sizes)
+    _put_parts(call, x, axis, sizes)
 
 
-def unpack(call: Call) -> None:
+def unpack(call: TfliteCall) -> None:
     """Convert UNPACK: one output for each index of an axis, which the outputs lack."""
-    options, x = call.options("UnpackOptions"), call.brought(0, *of_types(call, 0, _SPLIT))
+    options, x = call.read_options("UnpackOptions"), call.bring(0, *check_type(call, 0, _SPLIT))
     rank = len(x.shape)
-    axis = axis_of(options.integer("Axis", -rank, rank - 1), rank)
-    call.counts(1, 1, x.shape[axis])
+    axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
+    call.check_counts(1, 1, x.shape[axis])
     for at in range(x.shape[axis]):
         output = call.output(at, *EVERY)
-        expect(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
+        check_shape(output, (*x.shape[:axis], *x.shape[axis + 1 :]))
         spans = [(0, 1, side) for side in x.shape]
         spans[axis] = (at, 1, 1)
-        _slice(call, x, spans, output, at)
+        _put_slice(call, x, spans, output, at)
 
 
-def slice_(call: Call) -> None:
+def slice_(call: TfliteCall) -> None:
     """Convert SLICE: a begin and a size for each axis; the size -1 is the rest."""
-    call.counts(3, 3)
-    x, output = moved(call, 3, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
+    call.check_counts(3, 3)
+    x, output = read_pair(call, 3, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
     if call.tensor(1).data is None or call.tensor(2).data is None:
-        _part(call, x, output)
+        _put_computed_slice(call, x, output)
         return
     begins, sizes = call.integers(1), call.integers(2)
     if len(begins) != len(x.shape) or len(sizes) != len(x.shape):
@@ -117,11 +129,11 @@ def slice_(call: Call) -> None:
             "each, one per axis"
         )
     counts = [n - b if s == -1 else s for n, b, s in zip(x.shape, begins, sizes)]
-    expect(output, counts)
-    _slice(call, x, [(b, 1, n) for b, n in zip(begins, counts)], output)
+    check_shape(output, counts)
+    _put_slice(call, x, [(b, 1, n) for b, n in zip(begins, counts)], output)
 
 
-def _part(call: Call, x: Value, output: Value) -> None:
+def _put_computed_slice(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
     """Add a slice with computed begins or sizes; computed sizes must equal the output's shape.
 
     If the device would access memory outside of the tensors, the call fails, as in GATHER.
@@ -145,25 +157,25 @@ def _part(call: Call, x: Value, output: Value) -> None:
     for name, shape in (("side", x.shape), ("update", output.shape)):
         whole = (*[1] * (6 - rank), *shape)
         params.update({f"{name}_{i}": side for i, side in enumerate(whole)})
-    call.put(f"tflm_part_{SUFFIXES[x.dtype]}", params, [x, _begins(call, x, output)], output)
+    call.put(f"tflm_part_{SUFFIXES[x.dtype]}", params, [x, _check_begins(call, x, output)], output)
 
 
-def _begins(call: Call, x: Value, output: Value) -> Value:
+def _check_begins(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> TfliteValue:
     """Return the begins; -1 marks a size that does not match the output.
 
     A size matches if it equals the output's, or if it is -1 and the rest has the output's size.
     """
-    begins, known = low(call, 1), call.tensor(2).data
+    begins, known = take_low_halves(call, 1), call.tensor(2).data
     if known is not None and known.tolist() == list(output.shape):
         return begins
-    sizes = low(call, 2)
+    sizes = take_low_halves(call, 2)
     like, number = replace(begins, shape=(len(x.shape),)), {"length": len(x.shape)}
     numbers = lambda name, values: bring(call, name, like, np.array(values, np.int32))  # noqa: E731
     truth = replace(like, dtype="bool")
     rest = np.subtract(x.shape, output.shape)
 
-    def both(part: str, function: str, first: Value, second: Value) -> Value:
-        return call.part(part, truth, function, number, [first, second])
+    def both(part: str, function: str, first: TfliteValue, second: TfliteValue) -> TfliteValue:
+        return call.add_part(part, truth, function, number, [first, second])
 
     size = both("size", "tflm_equal_s32", sizes, numbers("sides", output.shape))
     whole = both("whole", "tflm_equal_s32", sizes, numbers("rests", [-1] * len(x.shape)))
@@ -172,14 +184,14 @@ def _begins(call: Call, x: Value, output: Value) -> Value:
         "fits", "tflm_logical_or_b8", size, both("rest", "tflm_logical_and_b8", whole, last)
     )
     ends = [fits, begins, numbers("outside", [-1] * len(x.shape))]
-    return call.part("begins", like, "tflm_select_s32", number, ends)
+    return call.add_part("begins", like, "tflm_select_s32", number, ends)
 
 
-def strided_slice(call: Call) -> None:
+def strided_slice(call: TfliteCall) -> None:
     """Convert STRIDED_SLICE; masks select ends of the axis, and axes that the output lacks."""
-    call.counts(4, 4)
-    options = call.options("StridedSliceOptions")
-    x, output = moved(call, 4, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
+    call.check_counts(4, 4)
+    options = call.read_options("StridedSliceOptions")
+    x, output = read_pair(call, 4, ("INT8", "INT16", "INT32", "FLOAT32", "BOOL"))
     if len(x.shape) > 4:
         raise ModelError(f"it has {len(x.shape)} axes; TensorFlow Lite Micro slices up to 4")
     masks = {
@@ -219,44 +231,44 @@ def strided_slice(call: Call) -> None:
             )
         spans.append((start, stride, count))
         kept += [] if gone else [count]
-    expect(output, kept)
-    _slice(call, x, spans, output)
+    check_shape(output, kept)
+    _put_slice(call, x, spans, output)
 
 
-def reverse(call: Call) -> None:
+def reverse(call: TfliteCall) -> None:
     """Convert REVERSE_V2 of adjacent axes."""
-    x, output = moved(call, 2, EVERY)
-    call.counts(2, 2)
+    x, output = read_pair(call, 2, EVERY)
+    call.check_counts(2, 2)
     axes, rank = call.integers(1), len(x.shape)
-    axes = sorted(axis_of(axis, rank) for axis in axes)
+    axes = sorted(normalize_axis(axis, rank) for axis in axes)
     if not axes or axes != list(range(axes[0], axes[0] + len(axes))):
         raise ModelError(f"it reverses the axes {axes}; they must be adjacent")
-    expect(output, x.shape)
+    check_shape(output, x.shape)
     ends = (0, axes[0], axes[-1] + 1, rank)
     outer, middle, inner = (math.prod(x.shape[a:b]) for a, b in zip(ends, ends[1:]))
     spans = [(0, 1, outer), (middle - 1, -1, middle), (0, 1, inner)]
-    _slice(call, replace(x, shape=(outer, middle, inner)), spans, output)
+    _put_slice(call, replace(x, shape=(outer, middle, inner)), spans, output)
 
 
-def resize(call: Call, kind: str) -> None:
+def resize(call: TfliteCall, kind: str) -> None:
     """Convert RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
-    call.counts(2, 2)
-    options = call.options(_RESIZING[kind])
-    x, output = moved(call, 2, ("INT8", "INT16", "FLOAT32"))
+    call.check_counts(2, 2)
+    options = call.read_options(_RESIZING[kind])
+    x, output = read_pair(call, 2, ("INT8", "INT16", "FLOAT32"))
     size = call.integers(1)
-    batches, height, width, channels = image(x)
+    batches, height, width, channels = image_shape(x)
     if len(size) != 2:
         raise ModelError(f"its size is {size}; it must be height and width")
-    expect(output, (batches, *size, channels))
+    check_shape(output, (batches, *size, channels))
     params = {
         **{"batches": batches, "input_h": height, "input_w": width, "channels": channels},
         **{"output_h": size[0], "output_w": size[1]},
         "align_corners": int(options.flag("AlignCorners")),
         "half_pixel_centers": int(options.flag("HalfPixelCenters")),
     }
-    function = f"tflm_resize_{kind}_{same_type(x, output)}"
+    function = f"tflm_resize_{kind}_{check_same_type(x, output)}"
     if kind == "nearest" and params["half_pixel_centers"]:
-        call.otherwise("resize_nearest_centers", function, {**params, "half_pixel_centers": 0})
+        call.record_build("resize_nearest_centers", function, {**params, "half_pixel_centers": 0})
     call.put(function, params, [x], output)
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from ...errors import ModelError
 from ...io import optional_deps
 from ...ir.graph import Tensor
-from .building import Builder
-from .call import SUFFIXES, Call, Converter, same_format
-from .invoke_period import Pace
-from .shaping import of_types
-from .values import Value
+from .building import TfliteBuilder
+from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .invoke_period import InvokePeriods
+from .shaping import check_type
+from .values import TfliteValue
 
 #: Numbers of slots for which the kernel assumes cycles_max 1 if the file has none.
 _ALWAYS = (5, 13, 25)
@@ -28,9 +28,9 @@ _ALWAYS = (5, 13, 25)
 _MOST = 2**31 - 1
 
 
-def _cycles(call: Call, pace: Pace, shape: tuple[int, ...]) -> int:
+def _find_cycles(call: TfliteCall, pace: InvokePeriods, shape: tuple[int, ...]) -> int:
     """Return cycles_max; without one in the file, return the kernel's guess by the shape."""
-    said = _said(call)
+    said = _read_cycles(call)
     if said > 0:
         return said
     pace.unsaid += 1
@@ -40,7 +40,7 @@ def _cycles(call: Call, pace: Pace, shape: tuple[int, ...]) -> int:
     return 2
 
 
-def _said(call: Call) -> int:
+def _read_cycles(call: TfliteCall) -> int:
     """Return cycles_max of the file, the first of the options; 0 if there is none."""
     data = call.operator.table.numbers("CustomOptions").tobytes()
     if not data:
@@ -56,13 +56,13 @@ def _said(call: Call) -> int:
         raise ModelError("its options are damaged") from None
 
 
-def circular_buffer(call: Call) -> None:
+def circular_buffer(call: TfliteCall) -> None:
     """Convert CIRCULAR_BUFFER: the concatenation of the last inputs."""
-    call.counts(1, 1)
-    x, pace = call.value(0, *of_types(call, 0, ("INT8",))), call.builder.pace
+    call.check_counts(1, 1)
+    x, pace = call.value(0, *check_type(call, 0, ("INT8",))), call.builder.pace
     tensor = call.builder.model.tensor(call.operator.outputs[0])
     output = call.builder.constant(tensor) if tensor.variable else call.output()
-    same_format(x, output)
+    check_same_format(x, output)
     slots = output.shape[1] if len(output.shape) == 4 else 0
     if slots < 1 or x.shape != (output.shape[0], 1, *output.shape[2:]) or output.shape[0] != 1:
         raise ModelError(
@@ -76,19 +76,19 @@ def circular_buffer(call: Call) -> None:
         )
     depth = math.prod(output.shape[2:])
     reset = np.full(slots * depth, output.zero, np.int8) if tensor.variable else None
-    kept = call.memory("slots", (slots, depth), "int8", reset)
-    calls = call.memory("calls", (1,), "int32")
+    kept = call.add_state("slots", (slots, depth), "int8", reset)
+    calls = call.add_state("calls", (1,), "int32")
     period = pace.period(len(call.builder.nodes))
     params = {"slots": slots, "depth": depth, "period": period}
     call.put("tflm_circular_buffer_s8", params, [x, kept, calls], output)
-    period *= _cycles(call, pace, output.shape)
+    period *= _find_cycles(call, pace, output.shape)
     if period > _MOST:
         raise ModelError(f"its calls run once in {period} Invokes; up to {_MOST} are supported")
     if period > 1:
         pace.bounds.append((len(call.builder.nodes), period))
 
 
-def hold(builder: Builder, names: tuple[str, ...]) -> None:
+def keep_outputs(builder: TfliteBuilder, names: tuple[str, ...]) -> None:
     """Make outputs after buffers keep their value in Invokes that end before them."""
     states = {state.name for state in builder.states}
     for at, node in enumerate(list(builder.nodes)):
@@ -101,17 +101,17 @@ def hold(builder: Builder, names: tuple[str, ...]) -> None:
                 "Invokes; it must be before the buffer"
             )
         if node.name in names:
-            _hold(builder, node.output, period)
+            _keep_output(builder, node.output, period)
 
 
-def _hold(builder: Builder, tensor: Tensor, period: int) -> None:
+def _keep_output(builder: TfliteBuilder, tensor: Tensor, period: int) -> None:
     """Add the call that keeps an output's last value, under the output's name."""
     scale, zero = tensor.scale or 1.0, tensor.zero_point or 0
-    output = Value(tensor.name, (1, *tensor.shape), tensor.dtype, scale, zero)
+    output = TfliteValue(tensor.name, (1, *tensor.shape), tensor.dtype, scale, zero)
     reached, kept = (
-        replace(output, name=builder.part(tensor.name, part)) for part in ("reached", "kept")
+        replace(output, name=builder.make_name(tensor.name, part)) for part in ("reached", "kept")
     )
-    calls = Value(builder.part(tensor.name, "calls"), (1,), "int32", 1.0, 0)
+    calls = TfliteValue(builder.make_name(tensor.name, "calls"), (1,), "int32", 1.0, 0)
     builder.rename(tensor.name, reached)
     builder.keep(kept)
     builder.keep(calls)

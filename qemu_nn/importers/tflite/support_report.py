@@ -10,15 +10,15 @@ from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph
-from .building import BARE, Builder
-from .call import Call
-from .network import CONVERTERS, convert, kept, network_outputs, start
-from .parser import Model, Operator, read
-from .tflm_rejections import TAKEN, refused
+from .building import BARE, TfliteBuilder
+from .call import TfliteCall
+from .network import CONVERTERS, convert, drop_shape_operators, strip_dequantize, strip_quantize
+from .parser import TfliteModel, TfliteOperator, read
+from .tflm_rejections import SUPPORTED, find_rejection
 
 
 @dataclass(frozen=True)
-class Finding:
+class OperatorFinding:
     """The result for one operator.
 
     index: position of the operator in the file. reason: why the operator does not run; "" if it
@@ -39,31 +39,31 @@ class Finding:
             return self.reason
         if self.tflm:
             return f"{self.reason}. TensorFlow Lite Micro also rejects it: {self.tflm}"
-        if self.operator in TAKEN:
+        if self.operator in SUPPORTED:
             return f"{self.reason}. TensorFlow Lite Micro supports this operator"
         return self.reason
 
 
 @dataclass(frozen=True)
-class Examined:
+class SupportReport:
     """The report on a file: operators, faults of the whole file, and the network if it loads."""
 
     name: str
-    findings: tuple[Finding, ...]
+    findings: tuple[OperatorFinding, ...]
     faults: tuple[str, ...]
     graph: Optional[Graph]
 
     @property
-    def failed(self) -> list[Finding]:
+    def failed(self) -> list[OperatorFinding]:
         """The operators that do not run."""
         return [finding for finding in self.findings if finding.reason]
 
     @property
-    def groups(self) -> list[tuple[Finding, int]]:
+    def groups(self) -> list[tuple[OperatorFinding, int]]:
         """Operators that do not run, grouped by reason: the first of each group, and the count."""
-        found: dict[tuple[str, str], list[Finding]] = {}
+        found: dict[tuple[str, str], list[OperatorFinding]] = {}
         for each in self.failed:
-            found.setdefault((each.operator, _general(each.words)), []).append(each)
+            found.setdefault((each.operator, _generalize(each.words)), []).append(each)
         return [(same[0], len(same)) for same in found.values()]
 
     @property
@@ -79,12 +79,12 @@ class Examined:
         )
 
 
-def _general(reason: str) -> str:
+def _generalize(reason: str) -> str:
     """Replace tensors, sizes and formats in a reason, so that equal faults compare equal."""
     return re.sub(r"\('.*?'\)|'[^']*/[^']*'|\d+", "#", reason)
 
 
-def examined(path: Path) -> Examined:
+def examine(path: Path) -> SupportReport:
     """Return the report on each operator of a file, in the file's order.
 
     After an operator that does not run, the report continues with the file's description of its
@@ -100,17 +100,18 @@ def examined(path: Path) -> Examined:
 class _Examination:
     """A file under examination. unknown: tensors whose format is unknown."""
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.builder = model, Builder(model)
+    def __init__(self, model: TfliteModel) -> None:
+        self.model, self.builder = model, TfliteBuilder(model)
         self.unknown: set[int] = set()
         self.faults: list[str] = []
 
-    def result(self) -> Examined:
+    def result(self) -> SupportReport:
         """Examine all operators and return the report."""
-        operators = self._started(self._ended(kept(self.model)))
+        operators = self._strip_inputs(self._strip_outputs(drop_shape_operators(self.model)))
         found = {each.index: each for each in map(self._finding, operators)}
         findings = tuple(
-            found.get(each.index, Finding(each.name, each.index)) for each in self.model.operators
+            found.get(each.index, OperatorFinding(each.name, each.index))
+            for each in self.model.operators
         )
         graph = None
         if not self.faults and not any(each.reason for each in findings):
@@ -118,61 +119,61 @@ class _Examination:
                 graph = convert(self.model)
             except ModelError as error:
                 self.faults.append(str(error))
-        return Examined(self.model.name, findings, tuple(self.faults), graph)
+        return SupportReport(self.model.name, findings, tuple(self.faults), graph)
 
-    def _ended(self, operators: list[Operator]) -> list[Operator]:
+    def _strip_outputs(self, operators: list[TfliteOperator]) -> list[TfliteOperator]:
         """Return the operators up to the network's outputs."""
         for name, indices in (("inputs", self.model.inputs), ("outputs", self.model.outputs)):
             if not indices:
                 self.faults.append(f"it has no {name}; it must have at least one")
         try:
-            return network_outputs(self.model, operators)[1]
+            return strip_dequantize(self.model, operators)[1]
         except ModelError as error:
             self.faults.append(str(error))
             return operators
 
-    def _started(self, operators: list[Operator]) -> list[Operator]:
+    def _strip_inputs(self, operators: list[TfliteOperator]) -> list[TfliteOperator]:
         """Return the operators after the network's inputs."""
         for index in dict.fromkeys(self.model.inputs):
             try:
-                _, operators = start(self.builder, index, operators)
+                _, operators = strip_quantize(self.builder, index, operators)
             except ModelError as error:
                 self.faults.append(str(error))
-                self._described((index,))
+                self._describe((index,))
         return operators
 
-    def _finding(self, operator: Operator) -> Finding:
-        unseen = self._unseen(operator) if operator.name in CONVERTERS else ""
+    def _finding(self, operator: TfliteOperator) -> OperatorFinding:
+        unseen = self._explain_skip(operator) if operator.name in CONVERTERS else ""
         reason, tflm = unseen or self._reason(operator), ""
         if reason:
-            self._described(operator.outputs)
-            tflm = "" if unseen else refused(self.model, operator)
-        return Finding(operator.name, operator.index, reason, tflm, not unseen)
+            self._describe(operator.outputs)
+            tflm = "" if unseen else find_rejection(self.model, operator)
+        return OperatorFinding(operator.name, operator.index, reason, tflm, not unseen)
 
-    def _unseen(self, operator: Operator) -> str:
+    def _explain_skip(self, operator: TfliteOperator) -> str:
         """Return the reason for skipping an operator; "" if it can be examined."""
-        if self.builder.full:
+        if self.builder.is_full:
             return "not looked at, because the network is already too large"
         if self.unknown.isdisjoint(operator.inputs):
             return ""
         return "not looked at, because it reads the output of an operator that does not run"
 
-    def _reason(self, operator: Operator) -> str:
+    def _reason(self, operator: TfliteOperator) -> str:
         if operator.name not in CONVERTERS:
             return "the operator is not supported"
         try:
-            CONVERTERS[operator.name](Call(operator, self.builder))
+            CONVERTERS[operator.name](TfliteCall(operator, self.builder))
         except Error as error:
             return str(error)
         return ""
 
-    def _described(self, indices: tuple[int, ...]) -> None:
+    def _describe(self, indices: tuple[int, ...]) -> None:
         """Give tensors that no call computes the format of the file."""
-        for index in self._unmade(indices):
+        for index in self._list_unknown(indices):
             try:
-                self.builder.make(index, self.builder.declared(index, *BARE))
+                self.builder.set_value(index, self.builder.declare(index, *BARE))
             except ModelError:
                 self.unknown.add(index)
 
-    def _unmade(self, indices: tuple[int, ...]) -> Iterator[int]:
+    def _list_unknown(self, indices: tuple[int, ...]) -> Iterator[int]:
         return (index for index in indices if not self.builder.has(index))

@@ -8,10 +8,10 @@ from typing import Callable
 
 from ...errors import Error
 from .call import Options
-from .parser import Model, Operator
+from .parser import TfliteModel, TfliteOperator
 
 #: Operators of TensorFlow Lite Micro at commit 90b983c2, builtin and custom.
-_TAKEN = (
+_SUPPORTED = (
     "ABS ADD ADD_N ARG_MAX ARG_MIN ASSIGN_VARIABLE AVERAGE_POOL_2D BATCH_MATMUL "
     "BATCH_TO_SPACE_ND BROADCAST_ARGS BROADCAST_TO CALL_ONCE CAST CEIL CONCATENATION CONV_2D "
     "COS CUMSUM DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE DIV DYNAMIC_UPDATE_SLICE ELU "
@@ -28,14 +28,14 @@ _TAKEN = (
     "SignalFilterBankLog SignalFilterBankSpectralSubtraction SignalFilterBankSquareRoot "
     "SignalFramer SignalIrfft SignalOverlapAdd SignalPCAN SignalRfft SignalStacker SignalWindow"
 )
-TAKEN = frozenset(_TAKEN.split())
+SUPPORTED = frozenset(_SUPPORTED.split())
 
 #: Type -> its number in TensorFlow Lite Micro's messages.
 _NUMBERS = {"FLOAT32": 1, "INT32": 2, "UINT8": 3, "INT64": 4, "BOOL": 6, "INT16": 7, "INT8": 9}
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Rejection:
     """A rejection by the type of one tensor.
 
     operators, types: names, separated by spaces. words: the message, with the placeholders {type},
@@ -48,26 +48,28 @@ class Refusal:
     tensor: int = 0
 
 
-REFUSALS = (
-    Refusal("GATHER", "INT16", "Type '{type}' is not supported by gather."),
-    Refusal("GATHER", "INT64", "Positions of type '{type}' are not supported by gather.", 1),
-    Refusal("GATHER_ND", "INT64", "Indices of type '{type}' are not supported by gather_nd.", 1),
-    Refusal("EMBEDDING_LOOKUP", "INT64", "lookup->type != kTfLiteInt32 ({number} != 2)"),
-    Refusal("REDUCE_MAX REDUCE_MIN", "INT16", "Only float32 and int8 types are supported."),
-    Refusal("CAST", "UINT8 INT64", "Input type {type} ({number}) not supported."),
-    Refusal("CAST", "UINT8 BOOL INT64", "Output type {type} ({number}) not supported.", -1),
-    Refusal(
+REJECTIONS = (
+    Rejection("GATHER", "INT16", "Type '{type}' is not supported by gather."),
+    Rejection("GATHER", "INT64", "Positions of type '{type}' are not supported by gather.", 1),
+    Rejection("GATHER_ND", "INT64", "Indices of type '{type}' are not supported by gather_nd.", 1),
+    Rejection("EMBEDDING_LOOKUP", "INT64", "lookup->type != kTfLiteInt32 ({number} != 2)"),
+    Rejection("REDUCE_MAX REDUCE_MIN", "INT16", "Only float32 and int8 types are supported."),
+    Rejection("CAST", "UINT8 INT64", "Input type {type} ({number}) not supported."),
+    Rejection("CAST", "UINT8 BOOL INT64", "Output type {type} ({number}) not supported.", -1),
+    Rejection(
         "FLOOR_DIV FLOOR_MOD", "INT32 INT16 INT8", "Type '{type}' is not supported by {operator}."
     ),
-    Refusal(
+    Rejection(
         "SQRT SQUARE SIN COS LOG", "INT8 INT16", "input->type != expected_type ({type} != FLOAT32)"
     ),
-    Refusal("NEG", "INT8 INT16", "Type {type} ({number}) not supported."),
-    Refusal(
+    Rejection("NEG", "INT8 INT16", "Type {type} ({number}) not supported."),
+    Rejection(
         "EXP CEIL FLOOR ROUND", "INT8 INT16", "input->type != kTfLiteFloat32 ({type} != FLOAT32)"
     ),
-    Refusal("CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED", "UINT8", "Input data type not supported"),
-    Refusal(
+    Rejection(
+        "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED", "UINT8", "Input data type not supported"
+    ),
+    Rejection(
         "CONCATENATION",
         "UINT8",
         "input_type == kTfLiteFloat32 || input_type == kTfLiteInt8 || ... was not true.",
@@ -75,14 +77,14 @@ REFUSALS = (
 )
 
 
-def _hybrid(model: Model, operator: Operator) -> str:
+def _check_hybrid(model: TfliteModel, operator: TfliteOperator) -> str:
     """Return the message for float activations with integer weights."""
     kinds = [model.tensor(index).type for index in operator.inputs[:2]]
     mixed = kinds[0] == "FLOAT32" and kinds[-1] != "FLOAT32"
     return "Hybrid models are not supported on TFLite Micro." if mixed else ""
 
 
-def _sliced(model: Model, operator: Operator) -> str:
+def _check_slice(model: TfliteModel, operator: TfliteOperator) -> str:
     """Return the message for computed slice bounds, an ellipsis or new axes."""
     for index, name in zip(operator.inputs[1:], ("begin", "end", "strides")):
         if model.tensor(index).data is None:
@@ -92,7 +94,7 @@ def _sliced(model: Model, operator: Operator) -> str:
     return "output_shape->data[shape_size] != dim_shape (1 != 0)" if any(masks) else ""
 
 
-def _transposed(model: Model, operator: Operator) -> str:
+def _check_transpose_conv(model: TfliteModel, operator: TfliteOperator) -> str:
     """Return the crash or failed assertion for 16-bit activations without a 64-bit bias."""
     if model.tensor(operator.inputs[2]).type != "INT16":
         return ""
@@ -103,7 +105,7 @@ def _transposed(model: Model, operator: Operator) -> str:
     return f"Assertion `{limits}' failed." if bias == ["INT32"] else ""
 
 
-def _added(model: Model, operator: Operator) -> str:
+def _check_add_n(model: TfliteModel, operator: TfliteOperator) -> str:
     """Return the message for inputs of different scales or zero points."""
     tensors = [model.tensor(index) for index in operator.inputs]
     for field in ("zeros", "scales"):
@@ -114,36 +116,36 @@ def _added(model: Model, operator: Operator) -> str:
 
 
 #: Operator -> the function that checks more than types; it returns a message, or "".
-_CASES: dict[str, Callable[[Model, Operator], str]] = {
-    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), _hybrid),
-    "STRIDED_SLICE": _sliced,
-    "TRANSPOSE_CONV": _transposed,
-    "ADD_N": _added,
+_CASES: dict[str, Callable[[TfliteModel, TfliteOperator], str]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), _check_hybrid),
+    "STRIDED_SLICE": _check_slice,
+    "TRANSPOSE_CONV": _check_transpose_conv,
+    "ADD_N": _check_add_n,
 }
 
 
-def refused(model: Model, operator: Operator) -> str:
+def find_rejection(model: TfliteModel, operator: TfliteOperator) -> str:
     """Return TensorFlow Lite Micro's message for a rejected operator; "" if none is known."""
-    if operator.name not in TAKEN:
+    if operator.name not in SUPPORTED:
         return f"Didn't find op for builtin opcode '{operator.name}'"
     try:
-        return _of_types(model, operator) or _CASES.get(operator.name, lambda *_: "")(
+        return _check_types(model, operator) or _CASES.get(operator.name, lambda *_: "")(
             model, operator
         )
     except (Error, IndexError, AttributeError):  # no message is recorded for a damaged operator
         return ""
 
 
-def _of_types(model: Model, operator: Operator) -> str:
-    for each in REFUSALS:
+def _check_types(model: TfliteModel, operator: TfliteOperator) -> str:
+    for each in REJECTIONS:
         if operator.name not in each.operators.split():
             continue
         tensors = operator.outputs if each.tensor < 0 else operator.inputs
-        kind = model.tensor(_at(tensors, each.tensor)).type
+        kind = model.tensor(_pick(tensors, each.tensor)).type
         if kind in each.types.split():
             return each.words.format(type=kind, number=_NUMBERS[kind], operator=operator.name)
     return ""
 
 
-def _at(tensors: Iterable[int], place: int) -> int:
+def _pick(tensors: Iterable[int], place: int) -> int:
     return tuple(tensors)[place if place >= 0 else -1 - place]

@@ -22,7 +22,7 @@ BARE = ("INT8", "UINT8", "INT16", *PLAIN)
 
 
 @dataclass(frozen=True)
-class Value:
+class TfliteValue:
     """A computed tensor.
 
     An integer q represents scale * (q - zero). Types in PLAIN have scale 1 and zero point 0, except
@@ -58,12 +58,12 @@ class Value:
 class Guard:
     """The condition of a branch: a boolean tensor, and the value that selects the branch."""
 
-    condition: Value
+    condition: TfliteValue
     holds: bool
 
 
 @dataclass(frozen=True)
-class Inside:
+class GraphContext:
     """The context of a graph that an operator calls.
 
     graphs: numbers of the calling graphs and of this one in the file. guard: condition of the
@@ -83,7 +83,7 @@ class Variables:
     variables that some operator assigns. handles: resource tensor of one graph -> variable name.
     """
 
-    states: dict[str, Value] = field(default_factory=dict)
+    states: dict[str, TfliteValue] = field(default_factory=dict)
     resets: dict[str, np.ndarray] = field(default_factory=dict)
     assigned: set[str] = field(default_factory=set)
     handles: dict[int, str] = field(default_factory=dict)

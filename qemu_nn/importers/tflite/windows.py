@@ -9,9 +9,9 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Value
-from .call import Call, Converter, Options, same_format, same_type
-from .parser import FileTensor
+from .building import TfliteValue
+from .call import Converter, Options, TfliteCall, check_same_format, check_same_type
+from .parser import TfliteTensor
 from .scaling import activation_range, multipliers
 
 #: Type suffix of the input -> type of the bias.
@@ -22,7 +22,7 @@ BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
 _CHANNEL_LIMIT = 65535
 
 
-def image(value: Value) -> tuple[int, int, int, int]:
+def image_shape(value: TfliteValue) -> tuple[int, int, int, int]:
     """Return batches, height, width and channels."""
     if len(value.shape) != 4:
         raise ModelError(f"{value.name[:60]!r} is {list(value.shape)}; images must have 4 axes")
@@ -30,8 +30,8 @@ def image(value: Value) -> tuple[int, int, int, int]:
     return batches, height, width, channels
 
 
-def _window(
-    options: Options, x: Value, output: Value, sides: tuple[int, int], dilated: bool
+def _window_params(
+    options: Options, x: TfliteValue, output: TfliteValue, sides: tuple[int, int], dilated: bool
 ) -> dict[str, int]:
     """Return sizes, strides, padding and dilation; check the output's size against these."""
     padding, params = options.choice("Padding", "Padding"), {}
@@ -59,7 +59,7 @@ def _window(
     return params
 
 
-def filter_scales(weights: FileTensor, axis: int, zeros: bool = False) -> np.ndarray:
+def filter_scales(weights: TfliteTensor, axis: int, zeros: bool = False) -> np.ndarray:
     """Return one weight scale for each index of an axis; `zeros` allows zero points."""
     count, scales = weights.shape[axis], weights.scales
     if count > _CHANNEL_LIMIT:
@@ -84,7 +84,13 @@ def filter_scales(weights: FileTensor, axis: int, zeros: bool = False) -> np.nda
 
 
 def channel_rows(
-    call: Call, x: Value, output: Value, weights: FileTensor, axis: int, at: int, *types: str
+    call: TfliteCall,
+    x: TfliteValue,
+    output: TfliteValue,
+    weights: TfliteTensor,
+    axis: int,
+    at: int,
+    *types: str,
 ) -> np.ndarray:
     """Return bias, multiplier and shift of each output channel, as rows.
 
@@ -92,13 +98,13 @@ def channel_rows(
     """
     scales = filter_scales(weights, axis)
     real = [x.scale * float(scale) / output.scale for scale in scales]
-    rows, values = multipliers(real), bias(call, at, same_type(x), len(scales), *types)
+    rows, values = multipliers(real), read_bias(call, at, check_same_type(x), len(scales), *types)
     none = np.zeros(len(scales), np.int32 if x.dtype == "int8" else np.int64)
     first = none if values is None else values.astype(none.dtype)
     return np.stack([first, *rows.astype(first.dtype)])
 
 
-def misread(tensor: FileTensor) -> str:
+def explain_bias32(tensor: TfliteTensor) -> str:
     """Return the error for an INT32 bias that the framework reads as INT64."""
     return (
         f"its bias, {tensor}, is INT32; TensorFlow Lite Micro reads pairs of its elements, and "
@@ -106,13 +112,15 @@ def misread(tensor: FileTensor) -> str:
     )
 
 
-def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[np.ndarray]:
+def read_bias(
+    call: TfliteCall, at: int, suffix: str, count: int, *types: str
+) -> Optional[np.ndarray]:
     """Return the bias in the file's type; None if there is none."""
-    if not call.given(at):
+    if not call.has_input(at):
         return None
     tensor = call.tensor(at)
     if suffix == "s16" and tensor.type == "INT32" and "INT32" not in types:
-        raise ModelError(misread(tensor))
+        raise ModelError(explain_bias32(tensor))
     tensor, values = call.constant(at, BIAS_TYPES[suffix], *types)
     if values.size != count:
         raise ModelError(
@@ -122,11 +130,11 @@ def bias(call: Call, at: int, suffix: str, count: int, *types: str) -> Optional[
     return values.reshape(-1)
 
 
-def _offsets(x: Value, output: Value) -> dict[str, int]:
+def _offset_params(x: TfliteValue, output: TfliteValue) -> dict[str, int]:
     return {"input_offset": -x.zero, "output_offset": output.zero}
 
 
-def weighted(call: Call, suffix: str) -> tuple[FileTensor, np.ndarray, str]:
+def read_weights(call: TfliteCall, suffix: str) -> tuple[TfliteTensor, np.ndarray, str]:
     """Return the weights, and the suffix of their function: s4 for 4-bit weights."""
     tensor, data = call.constant(1, "INT8", "INT4")
     if tensor.type == "INT8":
@@ -136,14 +144,16 @@ def weighted(call: Call, suffix: str) -> tuple[FileTensor, np.ndarray, str]:
     return tensor, data, "s4"
 
 
-def _unpacked(
-    call: Call, function: str, params: dict[str, int], data: np.ndarray, rows: np.ndarray
+def _record_unpacked(
+    call: TfliteCall, function: str, params: dict[str, int], data: np.ndarray, rows: np.ndarray
 ) -> None:
     """Record the call of the reference kernels, which unpack 4-bit weights to bytes."""
     pairs = data.reshape(-1).view(np.uint8)
     halves = np.stack([pairs << 4, pairs & 0xF0], axis=1).view(np.int8) >> 4
     whole = halves.reshape(-1)[: math.prod(call.tensor(1).shape)]
-    call.otherwise("weights_unpacked", function, params, whole.reshape(call.tensor(1).shape), rows)
+    call.record_build(
+        "weights_unpacked", function, params, whole.reshape(call.tensor(1).shape), rows
+    )
 
 
 #: Error for grouped 16-bit convolutions.
@@ -153,16 +163,16 @@ _ONE_GROUP = (
 )
 
 
-def convolve(call: Call) -> None:
+def convolve(call: TfliteCall) -> None:
     """Convert CONV_2D with any number of groups.
 
     A 16-bit convolution without bias has 32-bit accumulators, as with a 32-bit bias, because the
     framework registers this kernel by default.
     """
-    call.counts(2, 3)
-    options, x, output = call.options("Conv2DOptions"), call.value(), call.output()
-    weights, data, suffix = weighted(call, same_type(x, output))
-    batches, _, _, depth = image(x)
+    call.check_counts(2, 3)
+    options, x, output = call.read_options("Conv2DOptions"), call.value(), call.output()
+    weights, data, suffix = read_weights(call, check_same_type(x, output))
+    batches, _, _, depth = image_shape(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1:
         raise ModelError(
             f"its weights, {weights}, are {list(weights.shape)}; they must have 4 axes of at "
@@ -174,30 +184,30 @@ def convolve(call: Call) -> None:
             f"its weights are {list(weights.shape)} for {depth} input channels; the last axis must "
             f"divide {depth}, and the number of groups must divide {channels} output channels"
         )
-    _expect(output, batches, channels)
+    _check_output(output, batches, channels)
     short = ("INT32",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 2, *short)
     params = {
         **{"batches": batches, "input_c": depth, "filter_c": own, "output_c": channels},
-        **_window(options, x, output, (height, width), dilated=True),
-        **_offsets(x, output),
+        **_window_params(options, x, output, (height, width), dilated=True),
+        **_offset_params(x, output),
         **options.activation(output),
     }
     if suffix == "s16":
-        params["bias_is_int32"] = int(not call.given(2) or call.tensor(2).type == "INT32")
-        wide = params if call.given(2) else {**params, "bias_is_int32": 0}
+        params["bias_is_int32"] = int(not call.has_input(2) or call.tensor(2).type == "INT32")
+        wide = params if call.has_input(2) else {**params, "bias_is_int32": 0}
         if own != depth:
-            call.refused("convolve_16x8_groups", _ONE_GROUP)
+            call.reject("convolve_16x8_groups", _ONE_GROUP)
             call.put("tflm_convolve_s16", wide, [x], output, data, rows)
             return
-        call.otherwise("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
+        call.record_build("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
     if suffix == "s4":
-        _unpacked(call, "arm_convolve_wrapper_s8", params, data, rows)
+        _record_unpacked(call, "arm_convolve_wrapper_s8", params, data, rows)
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
 
 
-def _expect(output: Value, batches: int, channels: int) -> None:
-    have = image(output)
+def _check_output(output: TfliteValue, batches: int, channels: int) -> None:
+    have = image_shape(output)
     if (have[0], have[3]) != (batches, channels):
         raise ModelError(
             f"its output is {list(output.shape)}; it must have {batches} images of {channels} "
@@ -205,12 +215,12 @@ def _expect(output: Value, batches: int, channels: int) -> None:
         )
 
 
-def depthwise(call: Call) -> None:
+def depthwise(call: TfliteCall) -> None:
     """Convert DEPTHWISE_CONV_2D."""
-    call.counts(2, 3)
-    options, x, output = call.options("DepthwiseConv2DOptions"), call.value(), call.output()
-    weights, data, suffix = weighted(call, same_type(x, output))
-    batches, _, _, depth = image(x)
+    call.check_counts(2, 3)
+    options, x, output = call.read_options("DepthwiseConv2DOptions"), call.value(), call.output()
+    weights, data, suffix = read_weights(call, check_same_type(x, output))
+    batches, _, _, depth = image_shape(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[0] != 1:
         raise ModelError(
             f"its weights, {weights}, are {list(weights.shape)}; they must be [1, height, width, "
@@ -222,52 +232,52 @@ def depthwise(call: Call) -> None:
         raise ModelError(
             f"it has {channels} filters; it must have {times} for each of {depth} channels"
         )
-    _expect(output, batches, channels)
+    _check_output(output, batches, channels)
     rows = channel_rows(call, x, output, weights, 3, 2)
     params = {
         **{"batches": batches, "input_c": depth, "ch_mult": times},
-        **_window(options, x, output, (height, width), dilated=True),
-        **_offsets(x, output),
+        **_window_params(options, x, output, (height, width), dilated=True),
+        **_offset_params(x, output),
         **options.activation(output),
     }
     if suffix == "s4":
-        _unpacked(call, "arm_depthwise_conv_wrapper_s8", params, data, rows)
+        _record_unpacked(call, "arm_depthwise_conv_wrapper_s8", params, data, rows)
     call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
 
 
-def pooled(options: Options, x: Value, output: Value) -> dict[str, int]:
+def pool_params(options: Options, x: TfliteValue, output: TfliteValue) -> dict[str, int]:
     """Return the arguments of a pooling that describe its windows."""
-    batches, _, _, channels = image(x)
-    _expect(output, batches, channels)
+    batches, _, _, channels = image_shape(x)
+    _check_output(output, batches, channels)
     sides = options.integer("FilterHeight", 1), options.integer("FilterWidth", 1)
-    window = _window(options, x, output, sides, dilated=False)
+    window = _window_params(options, x, output, sides, dilated=False)
     return {"batches": batches, "channels": channels, **window}
 
 
-def pool(call: Call, kind: str) -> None:
+def pool(call: TfliteCall, kind: str) -> None:
     """Convert AVERAGE_POOL_2D and MAX_POOL_2D."""
-    call.counts(1, 1)
-    options, x, output = call.options("Pool2DOptions"), call.value(), call.output()
-    same_format(x, output)
-    params = {**pooled(options, x, output), **options.activation(output)}
+    call.check_counts(1, 1)
+    options, x, output = call.read_options("Pool2DOptions"), call.value(), call.output()
+    check_same_format(x, output)
+    params = {**pool_params(options, x, output), **options.activation(output)}
     if params["batches"] > 1:
-        call.refused(
+        call.reject(
             "pool_first",
             f"this build computes only the first of {params['batches']} images and leaves the rest "
             'of the output uninitialized: choose kernels="reference" or a later month',
         )
-    call.put(f"{kind}_{same_type(x, output)}", params, [x], output)
+    call.put(f"{kind}_{check_same_type(x, output)}", params, [x], output)
 
 
-def transpose_conv(call: Call) -> None:
+def transpose_conv(call: TfliteCall) -> None:
     """Convert TRANSPOSE_CONV; its first input is the output's shape.
 
     The framework's kernel with CMSIS-NN ignores the fused activation, for 8 and 16 bits.
     """
-    call.counts(3, 4)
-    options, x, output = call.options("TransposeConvOptions"), call.value(2), call.output()
+    call.check_counts(3, 4)
+    options, x, output = call.read_options("TransposeConvOptions"), call.value(2), call.output()
     weights, data = call.constant(1, "INT8")
-    suffix, (batches, tall, wide, depth) = same_type(x, output), image(x)
+    suffix, (batches, tall, wide, depth) = check_same_type(x, output), image_shape(x)
     if len(weights.shape) != 4 or min(weights.shape) < 1 or weights.shape[3] != depth:
         raise ModelError(
             f"its weights, {weights}, are {list(weights.shape)}; they must be [channels, height, "
@@ -279,8 +289,8 @@ def transpose_conv(call: Call) -> None:
             "equal"
         )
     channels, height, width, _ = weights.shape
-    _expect(output, batches, channels)
-    if suffix == "s16" and not call.given(3):
+    _check_output(output, batches, channels)
+    if suffix == "s16" and not call.has_input(3):
         raise ModelError(
             "it has no bias; with 16-bit activations TensorFlow Lite Micro then reads through a "
             "null pointer: give it an INT64 bias, for example zeros"
@@ -288,7 +298,7 @@ def transpose_conv(call: Call) -> None:
     short = ("INT16",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 3, *short)
     # The input is the image that a convolution of the output with this window would compute.
-    window = _window(options, output, x, (height, width), dilated=False)
+    window = _window_params(options, output, x, (height, width), dilated=False)
     sizes = {name: window[name] for name in window if not name.startswith(("input", "output"))}
     offsets: dict[str, int] = {}
     for letter, side, (size, out) in (
@@ -302,7 +312,7 @@ def transpose_conv(call: Call) -> None:
     params = {
         **{"batches": batches, "input_c": depth, "output_c": channels},
         **sizes,
-        **_offsets(x, output),
+        **_offset_params(x, output),
         **{"act_min": low, "act_max": high},
     }
     activation = options.choice("FusedActivationFunction", "ActivationFunctionType")
@@ -310,11 +320,11 @@ def transpose_conv(call: Call) -> None:
         call.warn(f"the fused activation {activation} is ignored")
     ends = options.activation(output)
     own = f"tflm_transpose_conv_{suffix}"
-    call.otherwise("transpose_conv_activation", own, {**params, **ends}, data, rows)
+    call.record_build("transpose_conv_activation", own, {**params, **ends}, data, rows)
     if suffix == "s16":
         call.put(own, params, [x], output, data, rows)
     else:
-        call.otherwise("transpose_conv_rows", own, params, data, rows)
+        call.record_build("transpose_conv_rows", own, params, data, rows)
         call.put("arm_transpose_conv_wrapper_s8", {**params, **offsets}, [x], output, data, rows)
 
 
