@@ -1,4 +1,4 @@
-/* What this host can run: asked of the processor and of the operating system. */
+/* Instruction sets of this host, from the processor and the operating system. */
 #define _DEFAULT_SOURCE /* syscall() */
 #include "common/profiles.h"
 #include "include/qn.h"
@@ -82,7 +82,7 @@ uint32_t qn_cpu_features(void) {
 #endif
 
 #if defined(__linux__)
-/* Makers, as MIDR_EL1 has them, whose products of matrices are slower than their dot products. */
+/* Vendors, as MIDR_EL1 has them, whose products of matrices are slower than their dot products. */
 static const unsigned slower_makers[] = {0x61 /* Apple */};
 
 static int is_slower_maker(void) {
@@ -107,7 +107,8 @@ uint32_t qn_cpu_features(void) {
     const int pairs = second & I8MM && first & CPUID && !is_slower_maker();
     return QN_CPU_NEON | (pairs ? QN_CPU_I8MM : 0);
 #elif defined(__APPLE__)
-    return QN_CPU_NEON; /* which every Apple processor of this architecture has, and is faster with */
+    /* Every Apple processor of this architecture has it, and is faster with it. */
+    return QN_CPU_NEON;
 #else
     return 0;
 #endif

@@ -2,7 +2,6 @@
 #ifndef QN_ALL_KERNELS_H
 #define QN_ALL_KERNELS_H
 
-#include "wuqi/kernels.h"
 #include "q/kernels.h"
 #include "q/weighted_kernels.h"
 #include "s/convolve/kernels.h"
@@ -15,5 +14,6 @@
 #include "s/reduce/kernels.h"
 #include "s/signal/kernels.h"
 #include "s/tables/kernels.h"
+#include "wuqi/kernels.h"
 
 #endif

@@ -1,4 +1,4 @@
-/* How a contract (<op>.h) says no: the status and the sentence the user reads. */
+/* Refusals of a contract (<op>.h): the status and the sentence the user reads. */
 #ifndef QN_CONTRACT_H
 #define QN_CONTRACT_H
 

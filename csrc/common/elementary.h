@@ -1,10 +1,10 @@
-/* Functions of real numbers in 32-bit fixed point, as CMSIS-NN and TensorFlow Lite Micro (gemmlowp)
+/* Functions of floats in 32-bit fixed point, as CMSIS-NN and TensorFlow Lite Micro (gemmlowp)
  * compute them: made of the products and divisions of fixed.h alone, so that every bit is settled.
- * Qi.f is a raw integer that stands for raw / 2^f, with i bits in front of the point.
+ * Qi.f is a raw integer that stands for raw / 2^f, with i bits before the point.
  *
- * Where TensorFlow Lite Micro computes in float32, so does this, operation by operation: a product or a
- * sum in double is the exact one (or as good: a double has more than twice the bits), and the cast to
- * float rounds it once. No compiler may fuse across that cast. */
+ * Where TensorFlow Lite Micro computes in float32, so does this, operation by operation: a product
+ * or a sum in double is the exact one (or as good: a double has more than twice the bits), and the
+ * cast to float rounds it once. No compiler may fuse across that cast. */
 #ifndef QN_ELEMENTARY_H
 #define QN_ELEMENTARY_H
 
@@ -76,8 +76,8 @@ static inline double qn_float32(int32_t bits) {
     return value;
 }
 
-/* x * factor + start to the nearest integer, halves away from zero, at most 2^30 in size; factor and
- * start are the bits of float32, in which the product and the sum are rounded. */
+/* x * factor + start to the nearest integer, halves away from zero, at most 2^30 in size; factor
+ * and start are the bits of float32, in which the product and the sum are rounded. */
 static inline int32_t qn_rescale_float32(int32_t x, int32_t factor, int32_t start) {
     float product = (float)(x * qn_float32(factor));
     float sum = (float)((double)product + qn_float32(start));
@@ -86,8 +86,8 @@ static inline int32_t qn_rescale_float32(int32_t x, int32_t factor, int32_t star
     return sum < 0 ? -rounded : rounded;
 }
 
-/* The position, of `in` ones, that position x of `out` ones shows when an image is resized to its nearest
- * neighbours; all of them below 2^16. scale = in / out in float32; with align_corners
+/* The position, of `in` ones, that position x of `out` ones shows when an image is resized to its
+ * nearest neighbours; all of them below 2^16. scale = in / out in float32; with align_corners
  * (in - 1) / (out - 1) where out > 1, and the nearest instead of the position below. */
 static inline int32_t qn_nearest_neighbor(int32_t x, int32_t in, int32_t out, int align_corners,
                                           int half_pixel_centers) {

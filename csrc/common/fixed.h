@@ -89,12 +89,12 @@ static inline int32_t qn_mean(int32_t sum, int32_t n) {
     return (sum > 0 ? sum + n / 2 : sum - n / 2) / n;
 }
 
-/* Where an accumulator starts: (bias << bias_shift) + R(out_shift) modulo 2^32. */
+/* Start of an accumulator: (bias << bias_shift) + R(out_shift) modulo 2^32. */
 static inline uint32_t qn_acc_start(int32_t bias, int bias_shift, int32_t round_term) {
     return qn_shl(bias, bias_shift) + (uint32_t)round_term;
 }
 
-/* How an accumulator ends: saturated floor(acc / 2^out_shift), acc read as signed. */
+/* End of an accumulator: saturated floor(acc / 2^out_shift), acc read as signed. */
 static inline int8_t qn_acc_q7(uint32_t acc, int out_shift) {
     return qn_sat8(qn_asr(qn_wrap32(acc), out_shift));
 }
@@ -185,8 +185,8 @@ static inline int32_t qn_requantize64(int64_t x, int32_t multiplier, int shift) 
     return qn_requantize64_by16(x, qn_multiplier16(multiplier), shift);
 }
 
-/* The same in TensorFlow Lite Micro, which adds 1/2 in 64 bits: only where that one passes 2^30 or is
- * below -2^30 are they different. Modulo 2^32 at the end. */
+/* The same in TensorFlow Lite Micro, which adds 1/2 in 64 bits: only where that one passes 2^30 or
+ * is below -2^30 are they different. Modulo 2^32 at the end. */
 static inline int32_t qn_requantize64_tflm(int64_t x, int32_t multiplier, int shift) {
     int64_t product = (int64_t)((uint64_t)x * (uint64_t)(int64_t)qn_multiplier16(multiplier));
     return (int32_t)(uint32_t)qn_asr64(qn_add64(product, (int64_t)1 << (14 - shift)), 15 - shift);

@@ -1,6 +1,6 @@
-/* A line of a list of kernels as prototypes. The lists are kernels.inc of each family; csrc/kernels.inc
- * includes them all. A function in the list of its family that has another signature does not compile,
- * nor does one that is missing there.
+/* A line of a list of kernels as prototypes. The lists are kernels.inc of each family;
+ * csrc/kernels.inc includes them all. A function in the list of its family that has another
+ * signature does not compile, nor does one that is missing there.
  *
  *   QN_OP(arithmetic, op, type, params, check, split)
  *       An op: a computation on one element type. params: the struct of its parameters. check: the

@@ -1,6 +1,6 @@
-/* A pair is the sum of two doubles, hi + lo with |lo| at most half of hi's last place: 100 bits or more,
- * by +, -, * and / of doubles that are rounded to nearest and not fused. Where a compiler keeps more bits
- * of a double than it has, errors are no larger. */
+/* A pair is the sum of two doubles, hi + lo with |lo| at most half of hi's last place: 100 bits or
+ * more, by +, -, * and / of doubles that are rounded to nearest and not fused. Where a compiler
+ * keeps more bits of a double than it has, errors are no larger. */
 #ifndef QN_PAIR_H
 #define QN_PAIR_H
 
@@ -87,8 +87,8 @@ static inline qn_pair qn_pair_div(qn_pair a, qn_pair b) {
     return qn_fast_sum(quotient, rest / b.hi);
 }
 
-/* x * 2^n rounded to float32, -160 <= n <= 160: first to a double whose last bit is 1 if that is not
- * exact, which keeps the side of every middle. */
+/* x * 2^n rounded to float32, -160 <= n <= 160: first to a double whose last bit is 1 if that is
+ * not exact, which keeps the side of every middle. */
 static inline float qn_pair_to_float(qn_pair x, int n) {
     double nearest = x.hi + x.lo, rest = x.lo - (nearest - x.hi);
     uint64_t bits = qn_bits_of_double(nearest);
@@ -105,8 +105,8 @@ static inline float qn_pair_to_float(qn_pair x, int n) {
 /* ---- series ---- */
 
 /* 1 + z/d(first) * (1 + z/d(first + step) * (1 + ...)), up to n = 22, with d(n) = n where step is 1
- * and n * (n + 1) where it is 2; |z|^n of that many factors below 0.79^n. From the eighth factor on a
- * double is precise enough. */
+ * and n * (n + 1) where it is 2; |z|^n of that many factors below 0.79^n. From the eighth factor on
+ * a double is precise enough. */
 static inline qn_pair qn_series(qn_pair z, int first, int step) {
     int n = first + (22 - first) / step * step;
     double tail = 1;

@@ -1,9 +1,9 @@
-/* Functions of float32, each rounded once: exp, expm1, log, sin, cos, tanh, sqrt. And floor and fmod,
- * which are exact.
+/* Functions of float32, each rounded once: exp, expm1, log, sin, cos, tanh, sqrt. And floor and
+ * fmod, which are exact.
  *
- * Series in pairs (pair.h) have an error below 2^-66 of the result, while no result of a float32, but for
- * exact ones, is so near to the middle between two float32: what is rounded here is what the real number
- * is rounded to, on every host. A NaN gives a NaN, of which no bits are promised. */
+ * Series in pairs (pair.h) have an error below 2^-66 of the result, while no result of a float32,
+ * but for exact ones, is so near to the middle between two float32: what is rounded here is what
+ * the float is rounded to, on every host. A NaN gives a NaN, of which no bits are promised. */
 #ifndef QN_REAL_H
 #define QN_REAL_H
 
@@ -37,7 +37,8 @@ static inline float qn_tanh_f32(float x) {
     return x < 0 ? -result : result;
 }
 
-/* x = m * 2^e, sqrt(1/2) < m < sqrt(2): e * ln 2 + 2 * atanh(t), t = (m - 1) / (m + 1), |t| < 0.172. */
+/* x = m * 2^e, sqrt(1/2) < m < sqrt(2): e * ln 2 + 2 * atanh(t), t = (m - 1) / (m + 1), |t| <
+ * 0.172. */
 static inline float qn_log_f32(float x) {
     if (!(x > 0) || x == qn_infinity()) {
         return x > 0 ? x : x == 0 ? -qn_infinity() : qn_nan();
@@ -66,8 +67,8 @@ static inline float qn_log_f32(float x) {
 }
 
 /* x - n * pi/2 with the nearest n, of which the last two bits are put; x finite.
- * x * 2/pi is a sum of exact products with 24 bits of 2/pi each, of which multiples of 4 are left out;
- * what is left of x is no nearer to 0 than 2^-32, and the sum is exact to 2^-100. */
+ * x * 2/pi is a sum of exact products with 24 bits of 2/pi each, of which multiples of 4 are left
+ * out; what is left of x is no nearer to 0 than 2^-32, and the sum is exact to 2^-100. */
 static inline qn_pair qn_minus_half_pi(float x, int *n) {
     static const int32_t two_over_pi[] = {
         0xa2f983, 0x6e4e44, 0x1529fc, 0x2757d1, 0xf534dd, 0xc0db62,
@@ -111,7 +112,8 @@ static inline float qn_sine(float x, int quarter) {
 static inline float qn_sin_f32(float x) { return qn_sine(x, 0); }
 static inline float qn_cos_f32(float x) { return qn_sine(x, 1); }
 
-/* Newton's steps for x = m * 4^e, 1 <= m < 4: no root is within 2^-50 of a middle of two float32. */
+/* Newton's steps for x = m * 4^e, 1 <= m < 4: no root is within 2^-50 of a middle of two float32.
+ * */
 static inline float qn_sqrt_f32(float x) {
     if (!(x > 0) || x == qn_infinity()) {
         return x < 0 ? qn_nan() : x;
@@ -151,8 +153,8 @@ static inline uint32_t qn_parts_of_float(float x, int *e) {
     return (bits & 0x7fffff) | (exponent ? 1u << 23 : 0);
 }
 
-/* a - n * b with the n toward zero, exactly: the remainder of m_a * 2^(e_a - e_b) by m_b, 40 bits at a
- * time, or of m_a by m_b * 2^(e_b - e_a). NaN for an infinite a, or b = 0. */
+/* a - n * b with the n toward zero, exactly: the remainder of m_a * 2^(e_a - e_b) by m_b, 40 bits
+ * at a time, or of m_a by m_b * 2^(e_b - e_a). NaN for an infinite a, or b = 0. */
 static inline float qn_fmod_f32(float a, float b) {
     const float size = qn_float_of_bits(qn_bits_of_float(b) & 0x7fffffff);
     if (!(a - a == 0) || !(size > 0)) {

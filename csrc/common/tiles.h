@@ -1,5 +1,6 @@
-/* The tiles of AMX as a thread has them configured. To configure them takes as long as ten products; so rows
- * leave them as they are, and whoever ran rows releases them when the run ends. */
+/* The tiles of AMX as a thread has them configured. To configure them takes as long as ten
+ * products; so rows leave them as they are, and whoever ran rows releases them when the run ends.
+ * */
 #ifndef QN_TILES_H
 #define QN_TILES_H
 
@@ -8,7 +9,7 @@
 
 #include "profiles.h"
 
-/* What LDTILECFG reads. */
+/* Operand of LDTILECFG. */
 typedef struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];

@@ -1,7 +1,8 @@
 /* The whole C interface of qemu_nn.
  *
  * This file and those it includes are also the cffi declaration: qemu_nn/_build.py drops the lines
- * that start with '#', so every constant is an enum with a literal value and nothing here needs a preprocessor. */
+ * that start with '#', so every constant is an enum with a literal value and nothing here needs a
+ * preprocessor. */
 #ifndef QN_H
 #define QN_H
 
@@ -15,7 +16,7 @@
 #include "qn_params_s.h"
 #include "qn_params_signal.h"
 
-/* What a contract answers. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
+/* Status of a contract. QN_SIZE_MISMATCH is the device's own ARM_MATH_SIZE_MISMATCH; QN_REFUSED
  * marks parameters for which the device would leave its buffers, or does nothing at all. QN_FORKED,
  * QN_STOPPED: see qn_run(). */
 enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_STOPPED = -102 };
@@ -23,7 +24,8 @@ enum { QN_OK = 0, QN_REFUSED = -1, QN_SIZE_MISMATCH = -3, QN_FORKED = -100, QN_S
 enum { QN_INPUTS = 3, QN_WHY = 256 };
 
 /* Instruction sets of the host that fast rows need, as bits from old to new: a cap on one allows
- * those below it. AVX2 comes with FMA; NEON means dot products, I8MM those of matrices, where faster. */
+ * those below it. AVX2 comes with FMA; NEON means dot products, I8MM those of matrices, where
+ * faster. */
 enum qn_cpu {
     QN_CPU_ANY = 0,
     QN_CPU_AVX2 = 1,
@@ -59,7 +61,7 @@ typedef struct qn_buffers {
     int32_t sign_flipped; /* in[0] or out, by these traits */
 } qn_buffers;
 
-/* What a contract demands: bytes of every buffer; destroys: bytes at the start of in[0] that the
+/* Demands of a contract: bytes of every buffer; destroys: bytes at the start of in[0] that the
  * device overwrites; in_place: out may start at the address of an input of its own size. */
 typedef struct qn_sizes {
     int64_t in[3];
@@ -68,14 +70,16 @@ typedef struct qn_sizes {
     int32_t in_place;
 } qn_sizes;
 
-/* One axis of an op's windows. in, out, pad: fields of the parameters; a part of a call has others. */
+/* One axis of an op's windows. in, out, pad: fields of the parameters; a part of a call has others.
+ * */
 typedef struct qn_axis {
     int32_t *in, *out, *pad;
     int32_t kernel, stride, dilation;
 } qn_axis;
 
-/* The extent of a call. length: the field of an element-wise op; NULL: the op has windows. step: the
- * bounds of parts are multiples of so many rows or pixels, so that their bits are those of the whole. */
+/* The extent of a call. length: the field of an element-wise op; NULL: the op has windows. step:
+ * the bounds of parts are multiples of so many rows or pixels, so that their bits are those of the
+ * whole. */
 typedef struct qn_extent {
     int32_t *length;
     qn_axis y, x;
@@ -93,13 +97,13 @@ typedef struct qn_op {
     int (*split)(void *params, qn_extent *extent);
 } qn_op;
 
-/* The functions of a row. scratch(): bytes it wants beside its arrays; QN_NOT_TAKEN: the row does not take these
- * parameters, another one must. Scratch starts at a multiple of 64 bytes for fast rows.
- * packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
- * traits(): QN_PAYS: no row further down is faster. QN_SIGN_FLIPPED_...: the image or the output may lie in
- * memory with all sign bits flipped. QN_PARTS: parts of a call on tiles read what the whole has packed.
- * Fast rows never write to an input, and clamp to 0 from below where params.relu is set; plain
- * rows and models do not look at it. */
+/* The functions of a row. scratch(): bytes it wants besides its arrays; QN_NOT_TAKEN: the row does
+ * not take these parameters, another one must. Scratch starts at a multiple of 64 bytes for fast
+ * rows. packed(): bytes that pack() fills from weights and bias, once, at plan time; 0: none.
+ * traits(): QN_PAYS: no row further down is faster. QN_SIGN_FLIPPED_...: the image or the output
+ * may lie in memory with all sign bits flipped. QN_PARTS: parts of a call on tiles read what the
+ * whole has packed. Fast rows never write to an input, and clamp to 0 from below where params.relu
+ * is set; plain rows and models do not look at it. */
 typedef struct qn_functions {
     int (*run)(const void *params, const qn_buffers *buffers);
     int64_t (*scratch)(const void *params);
@@ -140,8 +144,8 @@ int qn_run_row(const qn_kernel *row, const void *params, const qn_buffers *buffe
 void qn_pack_row(const qn_kernel *row, const void *params, const qn_buffers *given, void *packed);
 
 /* A planned network. All offsets count bytes from the start of the arena, except `from` of a load
- * (in the sample's own input or state). A step without a kernel is a jump: the run goes on with step
- * `out`, where in[0] is -1 always, else if the byte at in[0] is 0. */
+ * (in the sample's own input or state). A step without a kernel is a jump: the run goes on with
+ * step `out`, where in[0] is -1 always, else if the byte at in[0] is 0. */
 typedef struct qn_step {
     const qn_kernel *kernel;
     const void *params;
@@ -156,10 +160,10 @@ typedef struct qn_step {
     int32_t sign_flipped;
 } qn_step;
 
-/* What one thread does at a time of a sample that several compute. last == first + 1 and a part: units
+/* Part of a sample that one thread computes. last == first + 1 and a part: units
  * unit..last_unit-1 (see qn_units) of that step, as a call of its own. No part: the steps
- * first..last-1 in turn, with the stores of these and of the step before them. after: tasks, from the
- * first on, that must be done before. */
+ * first..last-1 in turn, with the stores of these and of the step before them. after: tasks, from
+ * the first on, that must be done before. */
 typedef struct qn_task {
     const qn_step *part;
     int64_t first, last, after;
@@ -190,8 +194,9 @@ typedef struct qn_plan {
     int32_t jumps, tiles; /* are some steps jumps? do some leave tiles configured? */
 } qn_plan;
 
-/* What a call of a fast row can be split into: rows of its output, its pixels where windows are single
- * pixels, or elements. grain: what the bounds of parts should be multiples of. 0: it is not split. */
+/* Splits of a call of a fast row: rows of its output, its pixels where windows are single
+ * pixels, or elements. grain: what the bounds of parts should be multiples of. 0: it is not split.
+ * */
 int32_t qn_units(const qn_kernel *kernel, const void *params, int32_t *grain);
 
 /* Makes units first..last-1 of a step a step of their own: its parameters in `params`, of the op's
@@ -221,9 +226,9 @@ qn_thread_pool *qn_thread_pool_new(int32_t threads); /* NULL: there is no memory
 /* No call may be under way. In a child of fork() only memory is freed. */
 void qn_thread_pool_free(qn_thread_pool *pool);
 
-/* What calls of a plan have in common: who computes, and in whose memory. pool: NULL for the caller's
- * thread alone. arenas: one for each thread. begun: an int for each task. shared: samples x
- * times from which the pool is asked. */
+/* Common parts of the calls of a plan: who computes, and in whose memory. pool: NULL for the
+ * caller's thread alone. arenas: one for each thread. begun: an int for each task. shared: samples
+ * x times from which the pool is asked. */
 typedef struct qn_call {
     const qn_plan *plan;
     qn_thread_pool *pool;
@@ -239,22 +244,22 @@ typedef struct qn_call {
  * the process that the pool's threads belong to. */
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
 
-/* A sample whose time steps come one by one: qn_begin() sets its states, qn_turn() computes one step
- * on the caller's thread. In between, the call's first arena is the sample's; after QN_STOPPED its
- * states must be set anew. */
+/* A sample whose time steps come one by one: qn_begin() sets its states, qn_turn() computes one
+ * step on the caller's thread. In between, the call's first arena is the sample's; after QN_STOPPED
+ * its states must be set anew. */
 void qn_begin(const qn_call *call, const void *state);
 int qn_turn(const qn_call *call, const void *x);
 
 enum { QN_ORDERED_COLUMNS = 8 };
 
-/* Sums of products of real numbers in an order that neither the host nor the number of rows changes:
+/* Sums of products of floats in an order that neither the host nor the number of rows changes:
  *
  *   out[r][c] += the sums over k of x[starts[r] + taps[k]] * w[k][c], one for each part
  *
- * Part p has ends[p-1] <= k < ends[p] (from 0 on, if it is the first), in this order; parts are added in
- * pairs: (0 + 1) + (2 + 3). Each product and each addition is rounded. weights: w, in blocks of
- * QN_ORDERED_COLUMNS columns of which each lies as [k][column], the last one filled up with any number;
- * out: [rows][columns], apart from x. */
+ * Part p has ends[p-1] <= k < ends[p] (from 0 on, if it is the first), in this order; parts are
+ * added in pairs: (0 + 1) + (2 + 3). Each product and each addition is rounded. weights: w, in
+ * blocks of QN_ORDERED_COLUMNS columns of which each lies as [k][column], the last one filled up
+ * with any number; out: [rows][columns], apart from x. */
 typedef struct qn_ordered {
     const void *x, *weights;
     void *out;

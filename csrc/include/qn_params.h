@@ -1,5 +1,6 @@
 /* Parameters of the ops; part of the C interface, see qn.h. Every one starts with the profile; the
- * other fields have Arm's names. A square function fills the _x and the _y field with the same value. */
+ * other fields have Arm's names. A square function fills the _x and the _y field with the same
+ * value. */
 #ifndef QN_PARAMS_H
 #define QN_PARAMS_H
 
@@ -32,7 +33,7 @@ typedef struct qn_pool {
     int32_t dim_im_out_x, dim_im_out_y, out_lshift;
 } qn_pool;
 
-/* Of the NPU; images [y][x][channel]. */
+/* Parameters of the NPU; images [y][x][channel]. */
 typedef struct qn_npu_conv {
     int32_t profile;
     int32_t in_h, in_w, group, depth, out_h, out_w, out_c;

@@ -1,5 +1,5 @@
-/* Parameters of operators of TensorFlow Lite Micro on float32 and int32. A field of a name ending in
- * _bits holds the bits of a float32. See qn_params_s.h. */
+/* Parameters of operators of TensorFlow Lite Micro on float32 and int32. A field of a name ending
+ * in _bits holds the bits of a float32. See qn_params_s.h. */
 #ifndef QN_PARAMS_F_H
 #define QN_PARAMS_F_H
 
@@ -64,7 +64,7 @@ typedef struct qn_s_float_quantize {
     int32_t length, zero_point, scale_bits;
 } qn_s_float_quantize;
 
-/* Of ExecuTorch. */
+/* Parameters of ExecuTorch. */
 typedef struct qn_s_quantize_per_tensor {
     int32_t profile;
     int32_t length, zero_point, scale_bits, quant_min, quant_max;

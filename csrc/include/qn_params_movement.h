@@ -1,5 +1,5 @@
-/* Parameters of the ops that move elements; part of the C interface, see qn.h. Every one starts with the
- * profile; the other fields have Arm's names where Arm has the function. */
+/* Parameters of the ops that move elements; part of the C interface, see qn.h. Every one starts
+ * with the profile; the other fields have Arm's names where Arm has the function. */
 #ifndef QN_PARAMS_MOVEMENT_H
 #define QN_PARAMS_MOVEMENT_H
 

@@ -14,8 +14,9 @@ typedef struct qn_s_pool {
 } qn_s_pool;
 
 /* ---- convolution ---- */
-/* Which of Arm's functions is called: the wrapper, which chooses among the others by the shape, the
- * one for any shape, or one for shapes of its own; or the reference kernel of TensorFlow Lite Micro. */
+/* Arm's function of a call: the wrapper, which chooses among the others by the shape, the
+ * one for any shape, or one for shapes of its own; or the reference kernel of TensorFlow Lite
+ * Micro. */
 enum {
     QN_S_WRAPPER = 0,
     QN_S_ANY = 1,

@@ -1,5 +1,6 @@
-/* Parameters of the operators of TensorFlow Lite Micro's Signal library; part of the C interface, see
- * qn.h. Every one starts with the profile; the other fields have the names of the operators' options. */
+/* Parameters of the operators of TensorFlow Lite Micro's Signal library; part of the C interface,
+ * see qn.h. Every one starts with the profile; the other fields have the names of the operators'
+ * options. */
 #ifndef QN_PARAMS_SIGNAL_H
 #define QN_PARAMS_SIGNAL_H
 

@@ -1,4 +1,4 @@
-/* What every function of the s8 and s16 API with weights shares: the last step, and its ranges.
+/* Common parts of the functions with weights of the s8 and s16 API: the last step, and its ranges.
  *
  *   out = clamp(requantize(acc, multiplier, shift) + output_offset, act_min, act_max)
  *
@@ -10,7 +10,7 @@
  * Output offsets are added in 32 bits on every core, so that they need not be zero points of 8
  * bits: S_OFFSET_MOST keeps what was requantized below 2^30 inside of 32 bits. Input and filter
  * offsets stay -127..128, which is minus a zero point: Arm's code adds them in 16 bits on the DSP
- * path, and puts their negatives into bytes beside an image. */
+ * path, and puts their negatives into bytes next to an image. */
 #ifndef QN_S_AFFINE_H
 #define QN_S_AFFINE_H
 

@@ -1,11 +1,12 @@
-/* Convolution of the s8 and s16 API (arm_convolve_wrapper_s8 and the functions it calls; _s16; _s4).
+/* Convolution of the s8 and s16 API (arm_convolve_wrapper_s8 and the functions it calls; _s16;
+ * _s4).
  *
  *   acc(n, y, x, o) = bias[o] + sum over ky, kx, c of
  *                     (in(n, y', x', g*filter_c + c) + input_offset) * filter[o][ky][kx][c]
  *   y' = y*stride_h + ky*dilation_h - pad_h,  x' = x*stride_w + kx*dilation_w - pad_w
  *   out[n][y][x][o] = clamp(requantize(acc, multiplier[o], shift[o]) + output_offset, act_min, act_max)
  *
- * Beside the image the factor (in + input_offset) is 0. Sums are modulo 2^32. g = o / (output_c /
+ * Outside the image the factor (in + input_offset) is 0. Sums are modulo 2^32. g = o / (output_c /
  * (input_c / filter_c)) is the group of filter_c input channels.
  *
  * Axes: images [n][y][x][c], filter [o][ky][kx][c]; bias, multiplier and shift are the rows of the
@@ -29,14 +30,14 @@
  * s16: offsets are ignored (0), act_min and act_max within int16; no groups. Where bias_is_int32,
  * sums and requantization have 32 bits. Otherwise:
  *   acc = bias[o] + S,  S = (sum of the first 512 taps modulo 2^32, with sign) + sum of the others
- * in 64 bits, requantized by qn_requantize64(), which rounds alike in both builds. All cores but those
- * with Helium compute pixels in pairs; of an image whose pixels are odd in number the last has S
- * modulo 2^32, with sign. Example: 1024 taps of weights 127 and inputs 32767 on one pixel sum up to
- * 4261282816 on Helium, to -33684480 on the others. On cores with the DSP extension such a call is
- * refused where more than 512 taps, which are no multiple of 4, meet an odd number of output channels
- * and at least two pixels: Arm's code reads outside its arrays for the last channel. The reference
- * kernel of TensorFlow Lite Micro (QN_S_REFERENCE) has all products in 64 bits on every core, and
- * qn_requantize64_tflm(). */
+ * in 64 bits, requantized by qn_requantize64(), which rounds alike in both builds. All cores but
+ * those with Helium compute pixels in pairs; of an image whose pixels are odd in number the last
+ * has S modulo 2^32, with sign. Example: 1024 taps of weights 127 and inputs 32767 on one pixel sum
+ * up to 4261282816 on Helium, to -33684480 on the others. On cores with the DSP extension such a
+ * call is refused where more than 512 taps, which are no multiple of 4, meet an odd number of
+ * output channels and at least two pixels: Arm's code reads outside its arrays for the last
+ * channel. The reference kernel of TensorFlow Lite Micro (QN_S_REFERENCE) has all products in 64
+ * bits on every core, and qn_requantize64_tflm(). */
 #ifndef QN_S_CONVOLVE_H
 #define QN_S_CONVOLVE_H
 

@@ -1,15 +1,16 @@
 /* Convolutions of the s8 API on cores with Helium: which pixels it computes together.
  *
- * Pixels come in stretches: those of a sample (QN_S_ANY), of an output row (QN_S_1X1), of all samples
- * (QN_S_1X1_FAST), or the left, the middle and the right columns of a sample (QN_S_1XN). Of a stretch
- * four pixels at a time are in the lanes of a vector. Of the one to three that are left over, each for
- * itself, four channels of its group at a time are; the channels that are left over are not.
- * It shows where the library is built for single rounding (qn_requantize_lane()), and a shift is 0 or
- * more: then lanes hold the sum times 2^(shift + 1) modulo 2^32.
+ * Pixels come in stretches: those of a sample (QN_S_ANY), of an output row (QN_S_1X1), of all
+ * samples (QN_S_1X1_FAST), or the left, the middle and the right columns of a sample (QN_S_1XN). Of
+ * a stretch four pixels at a time are in the lanes of a vector. Of the one to three that are left
+ * over, each for itself, four channels of its group at a time are; the channels that are left over
+ * are not. It shows where the library is built for single rounding (qn_requantize_lane()), and a
+ * shift is 0 or more: then lanes hold the sum times 2^(shift + 1) modulo 2^32.
  *
- * s4: the left and right columns of one row are computed alone. Elsewhere two or three pixels that are
- * left over are requantized by qn_requantize_twice() in a build for single rounding. Example: 1x1, one
- * channel, weight 1, multiplier 2^30, shift -1: of two pixels, inputs of 1 give 1, of four pixels 0. */
+ * s4: the left and right columns of one row are computed alone. Elsewhere two or three pixels that
+ * are left over are requantized by qn_requantize_twice() in a build for single rounding. Example:
+ * 1x1, one channel, weight 1, multiplier 2^30, shift -1: of two pixels, inputs of 1 give 1, of four
+ * pixels 0. */
 #ifndef QN_S_CONVOLVE_HELIUM_H
 #define QN_S_CONVOLVE_HELIUM_H
 

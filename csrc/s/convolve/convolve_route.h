@@ -1,4 +1,4 @@
-/* Which of Arm's functions computes a convolution of the s8 API, and what that one asks for. */
+/* Choice of Arm's function for a convolution of the s8 API, and what that one asks for. */
 #ifndef QN_S_CONVOLVE_ROUTE_H
 #define QN_S_CONVOLVE_ROUTE_H
 
@@ -25,7 +25,7 @@ static inline int32_t s_route(const qn_s_conv *p) {
     return s_is_1xn(p) ? QN_S_1XN : QN_S_ANY;
 }
 
-/* What the function that computes this asks for, and where it would leave its arrays or give no
+/* Requirements of the function that computes this, and where it would leave its arrays or give no
  * defined bits; s4: of packed weights. QN_OK, or a status and a sentence. */
 int s_convolve_route_check(const qn_s_conv *p, int s4, char *why);
 

@@ -1,25 +1,25 @@
-/* Convolutions of one row on cores with Helium (arm_convolve_1_x_n_s8, _s4): output columns in three
- * stretches. The first `left` columns begin in the padding, the last `right` ones are taken for those
- * that end in it. With K = filter_w, S = stride_w, P = pad_w and
+/* Convolutions of one row on cores with Helium (arm_convolve_1_x_n_s8, _s4): output columns in
+ * three stretches. The first `left` columns begin in the padding, the last `right` ones are taken
+ * for those that end in it. With K = filter_w, S = stride_w, P = pad_w and
  *   total = (output_w - 1) * S + K - input_w,  odd = total % 2 (truncating),  Q = P + odd
  *   left = ceil(P / S),  right = 0 if Q = 0, otherwise max(1, ceil(Q / S))
  * Where total is not 2 * P + odd the device answers -3. Where left + right exceeds output_w, the s8
  * function computes as for any shape, and the s4 function answers -3.
  *
  * s8: a buffer holds P pixels of padding and the first K of the image, and serves the left columns.
- * Then it gets the K - 1 pixels from `start` = S * (output_w - right) - P on, and behind them P
- * pixels of padding, or `right` ones where odd is not 0. Right column j reads K pixels from pixel j*S
- * of the buffer on. So its bits are those of the formula where the last K - 1 pixels of the image are
- * those behind start, but not
+ * Then it gets the K - 1 pixels from `start` = S * (output_w - right) - P on, and after them P
+ * pixels of padding, or `right` ones where odd is not 0. Right column j reads K pixels from pixel
+ * j*S of the buffer on. So its bits are those of the formula where the last K - 1 pixels of the
+ * image are those after start, but not
  *   - where odd = -1: the last tap of the last column meets padding instead of a pixel. Example: a row
  *     of 10 pixels, K = 3, S = 2, P = 0;
  *   - where j*S + K leaves what was written: taps meet what the left columns left there. Example:
  *     9 pixels, K = 6, S = 2, P = 2.
  * Where any of that is outside the image the call is refused. pad_h is taken for 0.
  *
- * s4: left and right columns skip the taps outside the image, but find a weight at the byte where its
- * channel begins, rounded down: see s_row_nibble(). Example: one channel, K = 3, S = 4, P = 0: on the
- * right the odd output channels read the weights from the last of the channel before on. */
+ * s4: left and right columns skip the taps outside the image, but find a weight at the byte where
+ * its channel begins, rounded down: see s_row_nibble(). Example: one channel, K = 3, S = 4, P = 0:
+ * on the right the odd output channels read the weights from the last of the channel before on. */
 #ifndef QN_S_CONVOLVE_ROW_H
 #define QN_S_CONVOLVE_ROW_H
 
@@ -28,7 +28,7 @@
 typedef struct s_row {
     int32_t left, right;
     int32_t split;         /* are there three stretches? */
-    int64_t start, padded; /* first pixel of the right columns; pixels of padding behind them */
+    int64_t start, padded; /* first pixel of the right columns; pixels of padding after them */
 } s_row;
 
 static inline s_row s_row_of(const qn_s_conv *p) {

@@ -1,16 +1,16 @@
 /* Convolution of the s16 API, plain. */
 #include "convolve_helium.h"
 
-/* A pixel of the output. in: of its sample; unpaired: of a core that computes pixels in pairs; alone:
- * as s_in_lane(). */
+/* A pixel of the output. in: of its sample; unpaired: of a core that computes pixels in pairs;
+ * alone: as s_in_lane(). */
 typedef struct position {
     const int16_t *in;
     int32_t y, x;
     int unpaired, alone;
 } position;
 
-/* The products of taps begin..end-1, counted through the filter of a channel. At most 65535 products
- * of 23 bits. */
+/* The products of taps begin..end-1, counted through the filter of a channel. At most 65535
+ * products of 23 bits. */
 static int64_t products(const qn_s_conv *p, const position *at, const int8_t *filter, int64_t begin,
                         int64_t end) {
     int64_t acc = 0, tap = 0;

@@ -22,7 +22,7 @@ static int ranges(const qn_s_depthwise *p, char *why) {
     return s_in_ranges(all, sizeof all / sizeof all[0], why);
 }
 
-/* Where the last window of an axis begins. */
+/* Start of the last window of an axis. */
 static int64_t last_of(int32_t output, int32_t stride, int32_t pad) {
     return (output - 1) * (int64_t)stride - pad;
 }
@@ -49,7 +49,7 @@ static int quantization(const qn_s_depthwise *p, char *why) {
     return s_in_ranges(all, sizeof all / sizeof all[0], why);
 }
 
-/* What the functions with shapes of their own ask for. samples: do they take one alone? */
+/* Requirements of functions with special shapes. samples: do they take one alone? */
 static int plain_shape(const qn_s_depthwise *p, int one_sample, char *why) {
     if (p->ch_mult != 1) {
         return qn_deny(why, QN_REFUSED,

@@ -1,7 +1,7 @@
-/* Depthwise convolutions of the s8 API on cores with Helium: which sums are in lanes of its vectors,
- * which shows as convolve_helium.h says. QN_S_OPT has all of them there, QN_S_3X3 none. QN_S_ANY has
- * where ch_mult is a multiple of 4, without dilation, of one sample. The wrapper computes one input
- * channel with several outputs as a convolution. */
+/* Depthwise convolutions of the s8 API on cores with Helium: which sums are in lanes of its
+ * vectors, which shows as convolve_helium.h says. QN_S_OPT has all of them there, QN_S_3X3 none.
+ * QN_S_ANY has where ch_mult is a multiple of 4, without dilation, of one sample. The wrapper
+ * computes one input channel with several outputs as a convolution. */
 #ifndef QN_S_DEPTHWISE_HELIUM_H
 #define QN_S_DEPTHWISE_HELIUM_H
 

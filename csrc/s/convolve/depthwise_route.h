@@ -1,4 +1,4 @@
-/* Which of Arm's functions computes a depthwise convolution. */
+/* Choice of Arm's function for a depthwise convolution. */
 #ifndef QN_S_DEPTHWISE_ROUTE_H
 #define QN_S_DEPTHWISE_ROUTE_H
 

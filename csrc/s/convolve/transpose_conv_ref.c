@@ -2,8 +2,8 @@
 #include "convolve_helium.h"
 #include "transpose_conv.h"
 
-/* The products of one output, at most 65535 of 23 bits. filter: of its channel; in: the pixels of its
- * sample, of 8 bits or, where wide is set, of 16. */
+/* The products of one output, at most 65535 of 23 bits. filter: of its channel; in: the pixels of
+ * its sample, of 8 bits or, where wide is set, of 16. */
 static int64_t products(const qn_s_transpose_conv *p, const void *in, const int8_t *filter,
                         int32_t y, int32_t x, int wide) {
     int64_t acc = 0;

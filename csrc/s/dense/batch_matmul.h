@@ -8,11 +8,11 @@
  * operand is stored transposed; adj_x and adj_y tell whether the caller has transposed, and change
  * nothing here.
  *
- * Axes: lhs [lhs_n][lhs_h][lhs_w][lhs_c], rhs [rhs_n][rhs_h][rhs_w][rhs_c], output [n][h][lhs_w][rhs_w]
- * with the larger n and h. Ranges: sides 1..65535, rhs_c = lhs_c, n and h equal or one of them 1;
- * lhs_offset and rhs_offset -127..128, output_offset -2^30..2^30 (affine.h), act_min <= act_max
- * within the type, shift -31..30 (s16: -31..7), multiplier from 0 on; at most 2^31 - 1 bytes in an
- * array.
+ * Axes: lhs [lhs_n][lhs_h][lhs_w][lhs_c], rhs [rhs_n][rhs_h][rhs_w][rhs_c], output
+ * [n][h][lhs_w][rhs_w] with the larger n and h. Ranges: sides 1..65535, rhs_c = lhs_c, n and h
+ * equal or one of them 1; lhs_offset and rhs_offset -127..128, output_offset -2^30..2^30
+ * (affine.h), act_min <= act_max within the type, shift -31..30 (s16: -31..7), multiplier from 0
+ * on; at most 2^31 - 1 bytes in an array.
  * In place: no. Scratch: none.
  *
  * s8 with single rounding and shift >= 0: Helium takes columns in fours and doubles their sums

@@ -64,7 +64,7 @@ int s_batch_matmul_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, 2, 7, sizes, why);
 }
 
-/* Elements in front of the matrices that make the i-th matrix of the output. */
+/* Elements before the matrices that make the i-th matrix of the output. */
 typedef struct starts {
     int64_t lhs, rhs, out;
 } starts;

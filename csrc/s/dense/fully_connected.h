@@ -1,5 +1,5 @@
-/* Fully connected layers of the s8 and s16 API (arm_fully_connected_s8, _per_channel_s8, _wrapper_s8,
- * _s16, _s4).
+/* Fully connected layers of the s8 and s16 API (arm_fully_connected_s8, _per_channel_s8,
+ * _wrapper_s8, _s16, _s4).
  *
  *   acc(n, o) = bias[o] + sum over c of (in[n][c] + input_offset) * (filter[o][c] + filter_offset)
  *   out[n][o] = clamp(requantize(acc, multiplier, shift) + output_offset, act_min, act_max)
@@ -8,8 +8,8 @@
  * fully_connected_per_channel each output has its own, as rows of the array `bias` (affine.h).
  * s4: filters of four bits, two in a byte, the whole matrix in a row, the low half first;
  * filter_offset is ignored. s16: 16-bit vectors, filters of 8 bits, a bias of 64; all offsets are
- * ignored, sums and requantize64() have 64 bits. s16_s32: the same with a bias of 32, sums modulo 2^32
- * and requantize(), as TensorFlow Lite Micro's reference kernel has it, of all cores alike.
+ * ignored, sums and requantize64() have 64 bits. s16_s32: the same with a bias of 32, sums modulo
+ * 2^32 and requantize(), as TensorFlow Lite Micro's reference kernel has it, of all cores alike.
  *
  * Axes: vectors [n][c], filter [o][c], bias [o], output [n][o].
  * Ranges: batches, input_c and output_c 1..65535, input_offset and filter_offset -127..128,

@@ -2,7 +2,8 @@
 #include "../wide_sum.h"
 #include "fully_connected.h"
 
-/* Bytes of an element and of a bias, ranges of the offsets and of the output, and the most shift. */
+/* Bytes of an element and of a bias, ranges of the offsets and of the output, and the most shift.
+ * */
 typedef struct kind {
     int64_t element, bias;
     int32_t offset_low, offset_high, low, high, shift;
@@ -82,7 +83,7 @@ static int32_t product(const qn_s_fc *p, const int8_t *in, const int8_t *filter,
     return qn_wrap32(acc);
 }
 
-/* multiplier and shift of output o stand `step` * o behind the first. */
+/* multiplier and shift of output o stand `step` * o after the first. */
 static int run(const qn_s_fc *p, const qn_buffers *b, const s_channels *q, int step) {
     const s_epilogue epilogue = {p->profile, p->output_offset, p->act_min, p->act_max};
     const int8_t *in = b->in[0];

@@ -31,7 +31,7 @@ static inline __m256i requantized(const uniform *u, __m256i x) {
     return _mm256_srav_epi32(t, u->right);
 }
 
-/* Stores a vector of outputs. how: what its maker knows. */
+/* Stores a vector of outputs. how: what its caller knows. */
 typedef void make(const void *how, const int8_t *x, const int8_t *y, int8_t *out);
 
 /* size: of its vectors, 32 at most. The last elements have a vector of copies. */
@@ -72,7 +72,7 @@ static exact_sum exact_sum_of(const qn_s_add *p) {
                        _mm256_set1_epi32(p->act_max)};
 }
 
-/* Of 8 elements without their offsets, not clamped. */
+/* Outputs of 8 elements without their offsets, not clamped. */
 static inline __m256i exact(const exact_sum *e, __m256i x, __m256i y) {
     x = requantized(&e->x, _mm256_add_epi32(x, e->x_offset));
     y = requantized(&e->y, _mm256_add_epi32(y, e->y_offset));
@@ -129,8 +129,8 @@ static sum_ends ends_of(const qn_s_add *p, const sum_linear *s) {
 
 enum { LOWER_BITS = 15 }; /* of a factor */
 
-/* A sum_linear in registers: factors in pairs, upper and lower bits; limits of bytes. Sums are 2^-7 of
- * what the form says, as bytes stand in the upper halves of 16 bits. */
+/* A sum_linear in registers: factors in pairs, upper and lower bits; limits of bytes. Sums are 2^-7
+ * of what the form says, as bytes stand in the upper halves of 16 bits. */
 typedef struct linear {
     __m256i upper, lower, start, most, least;
     __m128i down;

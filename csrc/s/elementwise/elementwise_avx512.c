@@ -90,8 +90,8 @@ static sum_ends ends_of(const qn_s_add *p, const sum_linear *s) {
     return ends;
 }
 
-/* A sum_linear in registers: factors in pairs, upper 16 bits and lower 8, these for the lower and the
- * higher bytes of halfwords. */
+/* A sum_linear in registers: factors in pairs, upper 16 bits and lower 8, these for the lower and
+ * the higher bytes of halfwords. */
 typedef struct linear {
     __m512i upper, lower, lower_of_high, start;
     __m128i down;

@@ -1,5 +1,5 @@
-/* Sums, differences and products of two s8 vectors in plain C. What becomes of the 256 values of either
- * side of a sum, before the two meet, is a table, made once, at plan time. */
+/* Sums, differences and products of two s8 vectors in plain C. What becomes of the 256 values of
+ * either side of a sum, before the two meet, is a table, made once, at plan time. */
 #include "elementwise.h"
 #include "uniform.h"
 

@@ -1,8 +1,8 @@
 /* Sums and differences of two vectors, plain. */
 #include "elementwise.h"
 
-/* The legal offsets of an input and of the output, its type's range, the most left_shift, and the least
- * multiplier of an input. */
+/* The legal offsets of an input and of the output, its type's range, the most left_shift, and the
+ * least multiplier of an input. */
 typedef struct limits {
     int64_t element;
     int32_t in_low, in_high, out_low, out_high, low, high, left_shift, least;

@@ -1,4 +1,5 @@
-/* Smaller and larger of two images on AVX2, a row at a time; of images of the same sides, all at once. */
+/* Smaller and larger of two images on AVX2, a row at a time; of images of the same sides, all at
+ * once. */
 #include "minmax.h"
 
 #if QN_HAS_X86

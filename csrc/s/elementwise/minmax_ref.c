@@ -13,7 +13,7 @@ static pair sides(const qn_s_minmax *p) {
 
 static int32_t larger(int32_t a, int32_t b) { return a > b ? a : b; }
 
-/* Does Arm's function lose its place in an input of these sides beside the other one? */
+/* Does Arm's function lose its place in an input of these sides next to the other one? */
 static int strays(const int32_t *own, const int32_t *other) {
     return own[1] > 1 && own[2] == 1 && own[3] == 1 && other[2] > 1;
 }

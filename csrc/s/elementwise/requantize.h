@@ -1,5 +1,6 @@
-/* Changes of scale of TensorFlow Lite Micro: QUANTIZE of integers, RELU, LEAKY_RELU, and the rescaled
- * inputs of the uint8 CONCATENATION of TensorFlow Lite 1.15. With R for requantize() of fixed.h:
+/* Changes of scale of TensorFlow Lite Micro: QUANTIZE of integers, RELU, LEAKY_RELU, and the
+ * rescaled inputs of the uint8 CONCATENATION of TensorFlow Lite 1.15. With R for requantize() of
+ * fixed.h:
  *
  *   requantize   out = clamp(R(x - input_zero_point, multiplier, shift) + output_zero_point, act_min,
  *                            act_max);  RELU is this, with act_min the zero point of the output
@@ -10,9 +11,9 @@
  *
  * Axes: vectors of `length` elements, 0..2^30 - 1. factor = s_in * (1 / s_out) and start = -z_in *
  * factor, in float32, are two int32 of the array `weights`, as bits (qemu_nn/functions/scaling.py).
- * Ranges: zero points and limits within their types, of 32 bits those of outputs -2^30..2^30; act_min <=
- * act_max; multipliers not negative, but alpha_multiplier from -2^31 + 1 on; shifts -31..14, so that of 8 and 16 bits nothing wraps; of 32 bits
- * all is modulo 2^32.
+ * Ranges: zero points and limits within their types, of 32 bits those of outputs -2^30..2^30;
+ * act_min <= act_max; multipliers not negative, but alpha_multiplier from -2^31 + 1 on; shifts
+ * -31..14, so that of 8 and 16 bits nothing wraps; of 32 bits all is modulo 2^32.
  * In place or not, where the elements have the same size. Scratch: none.
  * Of all cores, as it is portable code; `single` is TensorFlow Lite Micro built with
  * TFLITE_SINGLE_ROUNDING, which goes with CMSIS_NN_USE_SINGLE_ROUNDING. */

@@ -1,12 +1,13 @@
-/* A sum of s8 elements as one linear form of both, and the proof that it is exact: all 65536 pairs are
- * tried at plan time.
+/* A sum of s8 elements as one linear form of both, and the proof that it is exact: all 65536 pairs
+ * are tried at plan time.
  *
  *   out = clamp(floor((x * s.x + y * s.y + s.start) / 2^s.bits), act_min, act_max)
  *
- * s.x and s.y are the real factors of either input times 2^bits, or close by; start holds the offsets
- * and the half that rounds. Of either factor's neighbours those are tried first that are a little
- * larger in proportion: ties go away from zero then. What the factors leave between the pair that is
- * nearest to falling below its output and the one nearest to rising above is room for start. */
+ * s.x and s.y are the real factors of either input times 2^bits, or close by; start holds the
+ * offsets and the half that rounds. Of either factor's neighbours those are tried first that are a
+ * little larger in proportion: ties go away from zero then. What the factors leave between the pair
+ * that is nearest to falling below its output and the one nearest to rising above is room for
+ * start. */
 #ifndef QN_S_SUM_LINEAR_H
 #define QN_S_SUM_LINEAR_H
 
@@ -18,7 +19,7 @@ typedef struct sum_linear {
     int32_t x, y, bits;
 } sum_linear;
 
-/* What a row computes without loss: the most and least bits; |s.x| and |s.y| below `factor`, |start|
+/* Range of exact results of a row: the most and least bits; |s.x| and |s.y| below `factor`, |start|
  * below `start`, and that a multiple of `grain`. */
 typedef struct sum_room {
     int32_t most_bits, least_bits, factor, grain;
@@ -27,8 +28,9 @@ typedef struct sum_room {
 
 /* The least and the most of x * s.x + y * s.y + s.start - 2^bits * out of all pairs, out without
  * clamping: the least of outs above act_min, the most of those below act_max. Both begin at half of
- * 2^bits. A row that has found 2^bits between them may stop. What wraps on the way does no harm: they
- * fit 32 bits, as three roundings and the distance to the real factors are below 4 * 2^bits. */
+ * 2^bits. A row that has found 2^bits between them may stop. What wraps on the way does no harm:
+ * they fit 32 bits, as three roundings and the distance to the real factors are below 4 * 2^bits.
+ * */
 typedef struct sum_ends {
     int32_t least, most;
 } sum_ends;

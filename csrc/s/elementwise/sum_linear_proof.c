@@ -16,7 +16,8 @@ static int32_t sum_nearest(double a) { return (int32_t)(a < 0 ? a - 0.5 : a + 0.
 
 enum { SUM_TRIES = 16 };
 
-/* Steps: of the larger factor in grains, with the other in proportion; of each in quarters of one. */
+/* Steps: of the larger factor in grains, with the other in proportion; of each in quarters of one.
+ * */
 static QN_ONCE sum_linear sum_try(const qn_s_add *p, const sum_room *room, int number) {
     static const int8_t steps[SUM_TRIES][3] = {
         {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {4, 0, 0}, {0, -1, 1}, {0, -1, -1}, {0, -2, 1}, {0, 0, 1},

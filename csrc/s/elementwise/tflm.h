@@ -1,22 +1,23 @@
-/* What elementwise operators of TensorFlow Lite Micro share that CMSIS-NN has no function of. */
+/* Common parts of elementwise operators of TensorFlow Lite Micro that CMSIS-NN has no function of.
+ * */
 #ifndef QN_S_TFLM_H
 #define QN_S_TFLM_H
 
 #include "../affine.h"
 #include "kernels.h"
 
-/* R of their contracts: x * multiplier * 2^(shift - 31) as their own code rounds it, -31 <= shift <=
- * 30. That is requantize() of fixed.h, but single rounding has 64 bits in every release. */
+/* R of their contracts: x * multiplier * 2^(shift - 31) as their own code rounds it, -31 <= shift
+ * <= 30. That is requantize() of fixed.h, but single rounding has 64 bits in every release. */
 static inline int32_t s_tflm_requantize(int32_t profile, int32_t x, int32_t multiplier,
                                         int32_t shift) {
     return qn_rounding(profile) == QN_DOUBLE ? qn_requantize_double(x, multiplier, shift)
                                              : qn_requantize_single(x, multiplier, shift);
 }
 
-/* 1 / sqrt(x) of an integer x >= 0 as multiplier * 2^(shift - 31), -12 <= shift <= 0. Of 0 and 1 it is
- * (2^31 - 1, 0). Others are x = f * 4^e with 2^27 <= f < 2^29, rounded down where e > 0, and have shift =
- * -(11 + e); where that is above 0, the multiplier takes it. With h = f/4 in Q3.28, halves away from
- * zero, y begins at 1 and becomes, five times,
+/* 1 / sqrt(x) of an integer x >= 0 as multiplier * 2^(shift - 31), -12 <= shift <= 0. Of 0 and 1 it
+ * is (2^31 - 1, 0). Others are x = f * 4^e with 2^27 <= f < 2^29, rounded down where e > 0, and
+ * have shift = -(11 + e); where that is above 0, the multiplier takes it. With h = f/4 in Q3.28,
+ * halves away from zero, y begins at 1 and becomes, five times,
  *   y = 3/2 y - h y^3        in Q3.28, from products in Q6.25 (y^3: Q9.22), saturated
  * and the multiplier is y * sqrt(1/2). */
 typedef struct s_root {

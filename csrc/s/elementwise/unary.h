@@ -9,8 +9,8 @@
  * with R of tflm.h, clamped to act_min and act_max (the type's, as the operators have no others).
  * rsqrt of v < 0: the device's Invoke fails there, and so does the call: it returns QN_REFUSED.
  * Axes: vectors of `length` elements, 0..2^30 - 1; `weights`: table [256].
- * Ranges: zero points within the type; multipliers not negative; shift -31..14 of abs, -11..30 of rsqrt:
- * below, the device would shift by more than 31.
+ * Ranges: zero points within the type; multipliers not negative; shift -31..14 of abs, -11..30 of
+ * rsqrt: below, the device would shift by more than 31.
  * In place or not. Scratch: none. Of all cores; `single` is TFLITE_SINGLE_ROUNDING. */
 #ifndef QN_S_UNARY_H
 #define QN_S_UNARY_H

@@ -23,7 +23,7 @@ int s_compare_s64_check(const void *params, qn_sizes *sizes, char *why) {
     return check(params, 8, sizes, why);
 }
 
-/* Of the three ways in which two numbers lie; none of them with a NaN. */
+/* The three orders of two numbers; none with a NaN. */
 static uint8_t holds(int32_t what, int less, int equal, int greater) {
     switch (what) {
         case QN_F_EQUAL:

@@ -14,7 +14,7 @@
         }                                                          \
     }
 
-/* What is nearest to x toward zero of 32 bits; 0 of NaN. */
+/* x truncated to 32 bits, saturated; 0 for NaN. */
 static inline int32_t to_s32(float x) {
     const float inside = x > -0x1p31f && x < 0x1p31f ? x : 0.0f;
     const int32_t ends = x >= 0x1p31f ? INT32_MAX : x <= -0x1p31f ? INT32_MIN : 0;

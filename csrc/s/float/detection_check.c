@@ -26,7 +26,7 @@ static int reals(const qn_s_detection *p, char *why) {
                           "iou_threshold above 0 and up to 1, and of finite scales other than 0");
 }
 
-/* The device writes beside its outputs, or sorts beside the memory that it asked for. */
+/* The device writes besides its outputs, or sorts next to the memory that it asked for. */
 static int fits(const qn_s_detection *p, char *why) {
     const int64_t picked = s_most_picked(p), each = p->is_regular ? 1 : p->per_box;
     const int64_t rows = p->is_regular ? p->max_detections : each * each * picked;

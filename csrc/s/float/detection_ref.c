@@ -63,7 +63,7 @@ static int decode(const qn_s_detection *p, const qn_buffers *b, float *boxes) {
 
 static float area(const float *box) { return (box[2] - box[0]) * (box[3] - box[1]); }
 
-/* What two boxes share of one axis, their corners being two apart. */
+/* Overlap of two boxes on one axis, their corners being two apart. */
 static float shared(const float *a, const float *b) {
     const float low = a[0] < b[0] ? b[0] : a[0], high = b[2] < a[2] ? b[2] : a[2];
     return high - low < 0 ? 0 : high - low;
@@ -116,7 +116,8 @@ static void put(const qn_s_detection *p, const memory *m, float *out, int64_t ro
     out[capacity * (S_CORNERS + 1) + row] = one.score;
 }
 
-/* The best of `have` that were kept and of `count` boxes of a class, which both are in order; how many. */
+/* The best of `have` that were kept and of `count` boxes of a class, which both are in order; how
+ * many. */
 static int32_t merge(const qn_s_detection *p, memory *m, int32_t have, int32_t count,
                      int32_t kind) {
     int32_t old = 0, fresh = 0, made = 0;
@@ -163,7 +164,7 @@ static s_chosen next_class(const qn_s_detection *p, const float *scores, const s
     return best;
 }
 
-/* How many; -1 where a score is no number. */
+/* Number of detections; -1 if a score is NaN. */
 static int32_t fast(const qn_s_detection *p, const float *in, const memory *m, float *out) {
     const int64_t row = p->classes + p->background;
     for (int32_t i = 0; i < p->boxes; i++) {

@@ -6,8 +6,8 @@
 
 #include "../../gemm/target_avx2.inc"
 
-/* A quotient toward zero. Of doubles it is never rounded to an integer that it is not: it lies at least
- * 1 / 2^31 from each, and has no more than 31 bits before the point. */
+/* A quotient toward zero. Of doubles it is never rounded to an integer that it is not: it lies at
+ * least 1 / 2^31 from each, and has no more than 31 bits before the point. */
 static inline int32_t over(int32_t a, int32_t b) {
     const double quotient = (b == 0 ? 0.0 : (double)a) / (b == 0 ? 1.0 : (double)b);
     return (int32_t)(quotient < 0x1p31 ? quotient : -0x1p31); /* -2^31 / -1 */

@@ -1,5 +1,5 @@
-/* Portable operators of ExecuTorch on float32. Each step is one of single precision, rounded, in the
- * order that is given; 0 is where a sum begins.
+/* Portable operators of ExecuTorch on float32. Each step is one of single precision, rounded, in
+ * the order that is given; 0 is where a sum begins.
  *
  *   convolve, forwards  sum over c, y, x of in * weight, of the cells in the image alone; + bias
  *   convolve, transposed  the output is the bias first; then inputs row by row, pixel by pixel, channel by
@@ -17,9 +17,9 @@
  * Axes: convolve [batch][c][y][x], weights [output_c][filter_c][ky][kx], transposed
  * [input_c][filter_c][ky][kx], in input_c / filter_c groups (transposed: output_c / filter_c);
  * upsample [batch][y][x][c]; layer_norm rows; adaptive_pool [plane][y][x].
- * Ranges: sides, channels, filter, stride and dilation 1..65535, pad 0..65535, at most 2^31 - 1 bytes in
- * an array; scales from 0 to 65535, finite. In place: no. Scratch: none. All cores and both roundings give
- * the same bits; those of a NaN are not promised. */
+ * Ranges: sides, channels, filter, stride and dilation 1..65535, pad 0..65535, at most 2^31 - 1
+ * bytes in an array; scales from 0 to 65535, finite. In place: no. Scratch: none. All cores and
+ * both roundings give the same bits; those of a NaN are not promised. */
 #ifndef QN_S_FLOAT_PORTABLE_H
 #define QN_S_FLOAT_PORTABLE_H
 

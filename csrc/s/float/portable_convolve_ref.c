@@ -69,7 +69,7 @@ static float forwards(const qn_s_float_convolve *p, const float *in, const float
     return sum;
 }
 
-/* What one input adds to an output channel. */
+/* Contribution of one input to an output channel. */
 static void scatter(const qn_s_float_convolve *p, float value, const float *weight, int32_t y,
                     int32_t x, float *out) {
     for (int32_t ky = 0; ky < p->filter_h; ky++) {
@@ -85,8 +85,8 @@ static void scatter(const qn_s_float_convolve *p, float value, const float *weig
     }
 }
 
-/* The inputs of a group, spread over one output channel. weight: of the group's first input channel and
- * this output channel. */
+/* The inputs of a group, spread over one output channel. weight: of the group's first input channel
+ * and this output channel. */
 static void transposed(const qn_s_float_convolve *p, const float *in, const float *weight,
                        int32_t channels, float *out) {
     const int64_t plane = (int64_t)p->input_h * p->input_w;

@@ -1,9 +1,10 @@
-/* SOFTMAX of float32 with exponentials of doubles; where these do not say how the real number is
+/* SOFTMAX of float32 with exponentials of doubles; where these do not say how the float is
  * rounded, real.h does. */
 #include "softmax.h"
 
-/* e^x = 2^n * e^r, |r| <= ln(2) / 2, of 14 terms: the error is far below 2^-40 of the result. What is
- * that much less and that much more are rounded to the same float32, but once in 2^15 numbers. */
+/* e^x = 2^n * e^r, |r| <= ln(2) / 2, of 14 terms: the error is far below 2^-40 of the result. What
+ * is that much less and that much more are rounded to the same float32, but once in 2^15 numbers.
+ * */
 static inline float exponential(float x) {
     static const double inverse[] = {
         1.0,

@@ -12,8 +12,8 @@
  * So an s8 sum starts at what an input of 0 adds, as the device's does. It wraps around in 32 bits,
  * after 16 inputs of the largest distance from the zero point at the earliest.
  * Axes: in and out [outer][side][inner].
- * Ranges: sides 1..2^31 - 1, at most 2^31 - 1 bytes in an array; exclusive and reverse 0 or 1; of s8:
- * zero points -128..127, multipliers 0..2^31 - 1, shifts -31..0.
+ * Ranges: sides 1..2^31 - 1, at most 2^31 - 1 bytes in an array; exclusive and reverse 0 or 1; of
+ * s8: zero points -128..127, multipliers 0..2^31 - 1, shifts -31..0.
  * In place: no. Scratch: none. All cores give the same bits; s8 has both roundings. */
 #ifndef QN_S_CUMSUM_H
 #define QN_S_CUMSUM_H

@@ -25,14 +25,15 @@
  * axes with sides of 1 in front; resize [batches][input_h][input_w][channels] to
  * [batches][output_h][output_w][channels].
  * Ranges: sides 1..2^31 - 1, but for images that are padded, resized, or Arm's, 1..65535; paddings
- * 0..65535; every selected element of a slice inside the input; a side of a broadcast's input 1 or the
- * output's; align_corners and half_pixel_centers 0 or 1; at most 2^31 - 1 bytes in an array.
+ * 0..65535; every selected element of a slice inside the input; a side of a broadcast's input 1 or
+ * the output's; align_corners and half_pixel_centers 0 or 1; at most 2^31 - 1 bytes in an array.
  * total_size from 0 on.
  * In place: copy, and concatenation with out at its in[1]. Scratch: none.
  * All cores and both roundings give the same bits.
- * Refused of arm_transpose_s8, which then does something else than the formula: two axes in their old
- * order, which it exchanges all the same; on Helium four axes in their old order, of which it
- * exchanges the last two, and exchanging the last two where the last has more than 9362 elements. */
+ * Refused of arm_transpose_s8, which then does something else than the formula: two axes in their
+ * old order, which it exchanges all the same; on Helium four axes in their old order, of which it
+ * exchanges the last two, and exchanging the last two where the last has more than 9362 elements.
+ * */
 #ifndef QN_S_MOVEMENT_H
 #define QN_S_MOVEMENT_H
 

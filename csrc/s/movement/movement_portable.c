@@ -1,4 +1,4 @@
-/* What moves and picks elements, a run at a time: axes of a walk that go on where the one inside of them
+/* Data movement, a run at a time: axes of a walk that go on where the one inside of them
  * ends are one. */
 #include "walk.h"
 
@@ -104,7 +104,8 @@ int s_broadcast_portable(const void *params, const qn_buffers *b) {
     return walked(s_walk_of_broadcast(p), b, p->element);
 }
 
-/* Rows of the image, or pixels where channels are padded, and before each of them what is filled. */
+/* Rows of the image, or pixels where channels are padded, and before each of them what is filled.
+ * */
 int s_pad_portable(const void *params, const qn_buffers *b) {
     const qn_s_pad *p = params;
     const int64_t element = p->element;

@@ -1,4 +1,4 @@
-/* What all kinds of resizing check: sides, and which pixels they mean. most_half: what
+/* Common checks of resizing: sides, and which pixels they mean. most_half: what
  * half_pixel_centers may be at most. */
 #ifndef QN_S_RESIZE_H
 #define QN_S_RESIZE_H

@@ -1,4 +1,4 @@
-/* What is kept from one Invoke to the next, plain. */
+/* State between Invokes: the plain rows. */
 #include "streaming.h"
 
 /* Counts a call: is it one that counts? */

@@ -1,5 +1,5 @@
-/* What slices, transposes and broadcasts come to: an output whose axes each have their own step in
- * the input. Axes that a call has not are in front, with one element. */
+/* Common form of slices, transposes and broadcasts: an output whose axes each have their own step
+ * in the input. Axes that a call has not are in front, with one element. */
 #ifndef QN_S_WALK_H
 #define QN_S_WALK_H
 
@@ -46,7 +46,7 @@ static inline s_walk s_walk_of_permute(const qn_s_permute *p) {
     return w;
 }
 
-/* Arm's function has the missing axes behind; nothing looks at their perm_k. */
+/* Arm's function has the missing axes after; nothing looks at their perm_k. */
 static inline s_walk s_walk_of_transpose(const qn_s_transpose *p) {
     const int32_t axes[] = {p->perm_0, p->perm_1, p->perm_2, p->perm_3};
     int32_t perm[4];

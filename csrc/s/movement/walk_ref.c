@@ -125,7 +125,7 @@ int s_permute_ref(const void *params, const qn_buffers *b) {
     return walked(s_walk_of_permute(p), b, p->element);
 }
 
-/* What arm_transpose_s8 does not do as the formula has it. */
+/* Cases in which arm_transpose_s8 differs from the formula. */
 static int of_arm(const qn_s_transpose *p, const s_turned *s, char *why) {
     int helium = qn_path(p->profile) == QN_PATH_MVE;
     int keeps = s->perm[0] == 0 && s->perm[1] == 1;

@@ -15,9 +15,9 @@
  * what it blends. Zero points are not looked at: input and output have one format.
  *
  * Axes: [batches][input_h][input_w][channels] to [batches][output_h][output_w][channels].
- * Ranges: sides 1..65535; align_corners and half_pixel_centers 0 or 1, not both 1; low inside of the
- * image up to the last pixel (the device reads beyond it where a rounded scale adds up to more, as
- * from 3 to 4096 pixels); at most 2^31 - 1 bytes in an array.
+ * Ranges: sides 1..65535; align_corners and half_pixel_centers 0 or 1, not both 1; low inside of
+ * the image up to the last pixel (the device reads beyond it where a rounded scale adds up to more,
+ * as from 3 to 4096 pixels); at most 2^31 - 1 bytes in an array.
  * In place: no. Scratch: none. All cores give the same bits; `single` is TFLITE_SINGLE_ROUNDING. */
 #ifndef QN_S_BILINEAR_H
 #define QN_S_BILINEAR_H

@@ -1,4 +1,5 @@
-/* RESIZE_BILINEAR on AVX2: the products of both parts once for each pixel, channels side by side. */
+/* RESIZE_BILINEAR on AVX2: the products of both parts once for each pixel, channels side by side.
+ * */
 #include "bilinear.h"
 
 #if QN_HAS_X86

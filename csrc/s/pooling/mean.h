@@ -4,8 +4,8 @@
  *   k   = min(floor(log2(n)), 31 + shift)
  *   out = clamp(requantize(sum, floor(multiplier * 2^k / n), shift - k) + output_zero_point)
  *
- * clamped to the type: the count is folded into the multiplier, so that one rounding is for both. SUM
- * is the same without it: requantize(sum, multiplier, shift).
+ * clamped to the type: the count is folded into the multiplier, so that one rounding is for both.
+ * SUM is the same without it: requantize(sum, multiplier, shift).
  *
  * Axes: in [kept_0][reduced_0][kept_1][reduced_1][kept_2], out [kept_0][kept_1][kept_2]. An image
  * [batches][h][w][c] over h and w is [batches][h*w][1][1][c].

@@ -1,4 +1,4 @@
-/* What is legal for an LSTM of the s8 and s16 API. */
+/* Legal parameters of an LSTM of the s8 and s16 API. */
 #include "lstm.h"
 
 /* element, bias: bytes of one; shift: the most of a gate. */

@@ -1,5 +1,5 @@
-/* LSTM of the s16 API on AVX2. Where a sum, with its bias, may leave 32 bits, as the weights tell at
- * plan time, the plain row has the call. */
+/* LSTM of the s16 API on AVX2. Where a sum, with its bias, may leave 32 bits, as the weights tell
+ * at plan time, the plain row has the call. */
 #include "lstm.h"
 
 #if QN_HAS_X86

@@ -68,7 +68,7 @@ static void put(void *array, int wide, int64_t i, int32_t value) {
     }
 }
 
-/* What filter f makes of one vector. lane: does Helium have it in a vector? */
+/* Output of filter f for one vector. lane: does Helium have it in a vector? */
 static int32_t feature(const qn_s_svdf *p, int wide, const int8_t *in, const void *weights,
                        int64_t f, int lane) {
     const s_epilogue epilogue = {p->profile, p->newest_offset, p->in_act_min, p->in_act_max};

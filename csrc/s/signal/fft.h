@@ -1,9 +1,10 @@
 /* Fourier transforms of real signals, as the Signal library of TensorFlow Lite Micro has them from
  * kissfft 1.3.0: of 16 and 32 bits in fixed point, and of float32.
  *
- * A transform of fft_length real numbers is one of n = fft_length / 2 complex ones, element i of which
- * is (x[2i], x[2i+1]), and a step that takes the two apart. With w for twiddles, u for super_twiddles,
- * and P(x, k) = x * (M / k) of fixed point, M = 2^15 - 1 or 2^31 - 1 and M / k cut off; x of float32:
+ * A transform of fft_length floats is one of n = fft_length / 2 complex ones, element i of which
+ * is (x[2i], x[2i+1]), and a step that takes the two apart. With w for twiddles, u for
+ * super_twiddles, and P(x, k) = x * (M / k) of fixed point, M = 2^15 - 1 or 2^31 - 1 and M / k cut
+ * off; x of float32:
  *
  *   Z = transform(z): n = r1 * r2 * ..., first all 4, then 2, 3, 5. Of one stage with radix r, whose
  *   inputs A[q] are the transforms of every r-th element from q on, m each, d = n / (r * m):
@@ -23,22 +24,22 @@
  *            z[k] = f + t, z[n-k] = conj(f - t);  then Z, as (out[2i], out[2i+1]), and of float32
  *            out / fft_length
  *
- * In fixed point a product of two complex numbers is one sum of two products, shifted right by 15 or
- * 31 after half of that is added; so is a product of real ones. What does not fit wraps around. Halves
- * are shifted, those of a sum of 16 bits before it wraps. In float32 each operation rounds, in the
- * order in which they stand here from the left, and none is contracted.
+ * In fixed point a product of two complex numbers is one sum of two products, shifted right by 15
+ * or 31 after half of that is added; so is a product of real ones. What does not fit wraps around.
+ * Halves are shifted, those of a sum of 16 bits before it wraps. In float32 each operation rounds,
+ * in the order in which they stand here from the left, and none is contracted.
  *
  * Axes: in [outer, input_length] of rfft, the rest of fft_length is 0; [outer, n + 1, 2] of irfft.
- * out [outer, n + 1, 2] of rfft, [outer, fft_length] of irfft. weights: w [n, 2] and u [(n + 1) / 2, 2],
- * which are data: w[k] = e^(-2 pi i k / n), u[k] = e^(-pi i ((k + 1) / n + 1/2)), conjugate for the
- * inverse, in fixed point floor(1/2 + M x). qemu_nn/functions/tflm_signal_tables.py makes them from
- * cosine and sine that are rounded correctly to 53 bits, of angles that are computed in 53 bits. A
- * device whose libm is off by one there has the same tables but where M x + 1/2 is all but an integer,
- * as of fft_length a multiple of 12 (cosine of 60 degrees).
- * Ranges: fft_length 4..32768 and twice a product of 2, 3 and 5: of others the device writes through
- * a null pointer. outer 1 or more, input_length 1..fft_length; arrays of at most 2^31 - 1 bytes.
- * In place: no. Scratch: none. All cores and both roundings give the same bits; of float32 a device
- * whose compiler contracts a * b + c can differ in the last bit. */
+ * out [outer, n + 1, 2] of rfft, [outer, fft_length] of irfft. weights: w [n, 2] and u [(n + 1) /
+ * 2, 2], which are data: w[k] = e^(-2 pi i k / n), u[k] = e^(-pi i ((k + 1) / n + 1/2)), conjugate
+ * for the inverse, in fixed point floor(1/2 + M x). qemu_nn/functions/tflm_signal_tables.py makes
+ * them from cosine and sine that are rounded correctly to 53 bits, of angles that are computed in
+ * 53 bits. A device whose libm is off by one there has the same tables but where M x + 1/2 is all
+ * but an integer, as of fft_length a multiple of 12 (cosine of 60 degrees).
+ * Ranges: fft_length 4..32768 and twice a product of 2, 3 and 5: of others the device writes
+ * through a null pointer. outer 1 or more, input_length 1..fft_length; arrays of at most 2^31 - 1
+ * bytes. In place: no. Scratch: none. All cores and both roundings give the same bits; of float32 a
+ * device whose compiler contracts a * b + c can differ in the last bit. */
 #ifndef QN_S_FFT_H
 #define QN_S_FFT_H
 

@@ -3,7 +3,7 @@
 
 #include "fft_fast.inc"
 
-/* Of a power of 2 only: planes, and as much again. */
+/* Scratch of a power of 2: planes, and as much again. */
 int64_t s_fft_scratch(const void *params) {
     const qn_signal_fft *p = params;
     const int32_t n = p->fft_length / 2;
@@ -27,7 +27,7 @@ static int16_t *planes(const int16_t *from, int32_t step, int32_t each, int32_t 
     return to + 2 * count;
 }
 
-/* What fft_fast.inc reads: of each stage w[q * k * d] for q > 0, then u. */
+/* Input of fft_fast.inc: of each stage w[q * k * d] for q > 0, then u. */
 void s_fft_pack(const void *params, const void *weights, const void *bias, void *packed) {
     (void)bias;
     const qn_signal_fft *p = params;

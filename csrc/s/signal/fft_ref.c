@@ -1,7 +1,8 @@
 /* Fourier transforms of real signals, plain. */
 #include "fft.h"
 
-/* The radices of a transform of n, in order; how many; 0 where n has other prime factors, or none. */
+/* The radices of a transform of n, in order; how many; 0 where n has other prime factors, or none.
+ * */
 static int32_t factors(int32_t n, int32_t *radices) {
     static const int32_t known[] = {4, 2, 3, 5};
     int32_t count = 0;

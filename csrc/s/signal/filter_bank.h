@@ -1,6 +1,6 @@
 /* The filter bank of the Signal library of TensorFlow Lite Micro, and what follows it, per channel.
- * All sums and products without another word are modulo 2^64 of filter_bank, 2^32 elsewhere; R(x) is
- * the square root rounded to the nearest integer, halves do not occur.
+ * All sums and products without another word are modulo 2^64 of filter_bank, 2^32 elsewhere; R(x)
+ * is the square root rounded to the nearest integer, halves do not occur.
  *
  *   filter_bank  with S(c) the sum of weights[weight_starts[c] + j] * in[frequency_starts[c] + j]
  *                over j < widths[c], and U(c) the same of unweights:  out[c] = U(c) + S(c + 1)
@@ -16,19 +16,19 @@
  *   log          x = in << input_correction_bits;  out = min(L(x), 32767), 0 where x < 2
  *
  * The gain of n <= 2 is T[n]; of others, with b bits, T = lut from 4 * b - 6 on and f the 10 bits
- * behind the first of n: (((T[2] * f >> 5) + (T[1] << 5)) * f + 2^14 >> 15) + T[0] modulo 2^16, signed,
- * and modulo 2^32.
+ * after the first of n: (((T[2] * f >> 5) + (T[1] << 5)) * f + 2^14 >> 15) + T[0] modulo 2^16,
+ * signed, and modulo 2^32.
  * L(x), x = 2^k + r, with f = r in 16 bits (r * 2^(16 - k), cut off), i = f >> 9 and T below:
  *   (output_scale * (45426 * (65536 k + f + T[i] + ((T[i + 1] - T[i]) * (f - 512 i) >> 16)) + 2^15
  *    >> 16) + 2^15) >> 16, the inner sum and its product of 64 bits.
  *
- * shift, an input of one element, is read as the core shifts: its lowest 8 bits count, and from 32 on
- * nothing is left. FftAutoScale makes 0..14.
+ * shift, an input of one element, is read as the core shifts: its lowest 8 bits count, and from 32
+ * on nothing is left. FftAutoScale makes 0..14.
  * Axes: in [length], out [length], but [num_channels] of filter_bank. Its weights are one array:
- * weights and unweights [num_weights], then frequency_starts, weight_starts and widths [num_channels +
- * 1]; elements outside of `in` or of the weights, which the device would read, count 0. Weights of pcan:
- * lut [lut_length]. The state of both subtractions is noise_estimate [length]: calls with the same
- * input and arguments keep the same.
+ * weights and unweights [num_weights], then frequency_starts, weight_starts and widths
+ * [num_channels + 1]; elements outside of `in` or of the weights, which the device would read,
+ * count 0. Weights of pcan: lut [lut_length]. The state of both subtractions is noise_estimate
+ * [length]: calls with the same input and arguments keep the same.
  * Ranges: sides 1 or more, num_channels at most 65535, arrays of at most 2^31 - 1 bytes;
  * smoothing_bits and input_correction_bits 0..31, spectral_subtraction_bits and snr_shift 0..63,
  * lut_length at least 125, which the largest noise reads. In place: no. Scratch: none.

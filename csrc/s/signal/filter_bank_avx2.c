@@ -1,4 +1,4 @@
-/* What follows the filter bank of the Signal library, on AVX2. */
+/* Steps after the filter bank of the Signal library, on AVX2. */
 #include "filter_bank.h"
 
 #if QN_HAS_X86
@@ -7,7 +7,8 @@
 
 #include "../../gemm/edge_avx2.inc"
 
-/* Four doubles, each the nearest to an unsigned number: its halves stand in doubles of their own. */
+/* Four doubles, each the nearest to an unsigned number: its halves stand in doubles of their own.
+ * */
 static inline __m256d doubles_of(__m256i x) {
     const __m256i low_of = _mm256_set1_epi64x(0x4330000000000000);  /* 2^52 */
     const __m256i high_of = _mm256_set1_epi64x(0x4530000000000000); /* 2^84 */
@@ -17,8 +18,8 @@ static inline __m256d doubles_of(__m256i x) {
     return _mm256_add_pd(_mm256_sub_pd(high, both), low);
 }
 
-/* R(x) of four: the root of a double is off by less than 1. x - t^2 is small, so that 64 bits hold it:
- * one more is nearer where it is above t, one less where it is not above -t. */
+/* R(x) of four: the root of a double is off by less than 1. x - t^2 is small, so that 64 bits hold
+ * it: one more is nearer where it is above t, one less where it is not above -t. */
 static inline __m256i square_roots(__m256i x) {
     const __m256i zero = _mm256_setzero_si256();
     const __m256i narrow = _mm256_cmpeq_epi64(_mm256_srli_epi64(x, 32), zero);
@@ -91,7 +92,8 @@ int s_signal_noise_estimate_u32_avx2(const void *params, const qn_buffers *b) {
     return subtraction(params, b, 1);
 }
 
-/* The k of 2^k <= x < 2^(k + 1), x > 0: the exponent of a number that has no second bit to round up. */
+/* The k of 2^k <= x < 2^(k + 1), x > 0: the exponent of a number that has no second bit to round
+ * up. */
 static inline __m256i logarithms(__m256i x) {
     const __m256i first = _mm256_andnot_si256(_mm256_srli_epi32(x, 1), x);
     const __m256i bits = _mm256_castps_si256(_mm256_cvtepi32_ps(first));
@@ -100,7 +102,7 @@ static inline __m256i logarithms(__m256i x) {
     return _mm256_blendv_epi8(k, _mm256_set1_epi32(31), has_sign);
 }
 
-/* x with `bits` behind the first of its k + 1 bits: what is cut off or 0. */
+/* x with `bits` after the first of its k + 1 bits: what is cut off or 0. */
 static inline __m256i aligned(__m256i x, __m256i k, int bits) {
     const __m256i count = _mm256_set1_epi32(bits);
     return _mm256_or_si256(_mm256_sllv_epi32(x, _mm256_sub_epi32(count, k)),

@@ -1,4 +1,5 @@
-/* The filter bank of the Signal library on AVX2: the ends of each channel are found before its sums. */
+/* The filter bank of the Signal library on AVX2: the ends of each channel are found before its
+ * sums. */
 #include "filter_bank.h"
 
 #if QN_HAS_X86
@@ -20,15 +21,15 @@ static inline channel channel_of(const qn_signal_filter_bank *p, int32_t input, 
     return (channel){first, end, input, weight};
 }
 
-/* Four products of signed weights, of 64 bits each, and unsigned x: the upper half of a negative weight
- * is all ones, so that what makes it one of 2^32 more is taken off again. */
+/* Four products of signed weights, of 64 bits each, and unsigned x: the upper half of a negative
+ * weight is all ones, so that what makes it one of 2^32 more is taken off again. */
 static inline __m256i products(const int16_t *weights, __m256i x) {
     const __m256i w = _mm256_cvtepi16_epi64(_mm_loadl_epi64((const __m128i *)weights));
     const __m256i more = _mm256_and_si256(_mm256_slli_epi64(x, 32), w);
     return _mm256_sub_epi64(_mm256_mul_epu32(w, x), more);
 }
 
-/* Weights that are loaded behind the last are numbers of the array behind them, times 0. */
+/* Weights that are loaded after the last are numbers of the array after them, times 0. */
 static inline void add_up(const channel *c, const uint32_t *in, const int16_t *weights,
                           const int16_t *unweights, uint64_t sums[2]) {
     const __m128i lanes = _mm_setr_epi32(0, 1, 2, 3);

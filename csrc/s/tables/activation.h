@@ -8,9 +8,9 @@
  *   sigmoid  out = (v >= 0 ? r : 2^25 - r - 1) + 2^9 >> 10
  *   tanh     out = (v >= 0 ? r - 2^23 : 2^23 - r - 1) + 2^7 >> 8
  *
- * Axes: one vector of `size` elements, 0..2^30 - 1. left_shift -30..14, so that v stays inside of 32
- * bits; type 0 sigmoid, 1 tanh. An LSTM has left_shift 0, and cell_scale_power + 12 for its output.
- * In place or not. Scratch: none. All cores and both roundings give the same bits. */
+ * Axes: one vector of `size` elements, 0..2^30 - 1. left_shift -30..14, so that v stays inside of
+ * 32 bits; type 0 sigmoid, 1 tanh. An LSTM has left_shift 0, and cell_scale_power + 12 for its
+ * output. In place or not. Scratch: none. All cores and both roundings give the same bits. */
 #ifndef QN_S_ACTIVATION_H
 #define QN_S_ACTIVATION_H
 
@@ -18,7 +18,7 @@
 #include "activation_tables.h"
 #include "kernels.h"
 
-/* What is looked up for an input of arm_nn_activation_s16. */
+/* Table index of an input of arm_nn_activation_s16. */
 static inline int32_t s_activation_input(int16_t x, int32_t left_shift) {
     if (left_shift >= 0) {
         return qn_wrap32(qn_shl(x * 3, left_shift));
@@ -26,7 +26,7 @@ static inline int32_t s_activation_input(int16_t x, int32_t left_shift) {
     return qn_asr(x * 3 + qn_wrap32(qn_shl(1, -left_shift - 1)), -left_shift);
 }
 
-/* r of |v|, below 2^25; k: bits between two entries; most: behind the last of them. */
+/* r of |v|, below 2^25; k: bits between two entries; most: after the last of them. */
 static inline int32_t s_activation_table(int32_t v, int k, int32_t most) {
     int32_t size = v < 0 ? -v : v, i = qn_asr(size, k);
     if (i >= 255) {

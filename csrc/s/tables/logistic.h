@@ -10,11 +10,11 @@
  * 16 bits, with the table of activation.h, scale 1/32768 and zero points 0:
  *
  *   v = x * input_multiplier + 2^(input_left_shift - 1) >> input_left_shift   (without the 2^... if 0)
- *   and input_multiplier 0 stands for 3 * 2^input_left_shift, without a shift behind
+ *   and input_multiplier 0 stands for 3 * 2^input_left_shift, without a shift after
  *
- * This is main of TensorFlow Lite Micro in 2026. LiteRT looks 8-bit outputs up in a table that it makes
- * with float32 functions, and is off by 1 here and there: of scale 1/256 and input_zero_point 127,
- * LOGISTIC makes -1 of 125, and 0 in LiteRT. Of 16 bits it has the same bits.
+ * This is main of TensorFlow Lite Micro in 2026. LiteRT looks 8-bit outputs up in a table that it
+ * makes with float32 functions, and is off by 1 here and there: of scale 1/256 and input_zero_point
+ * 127, LOGISTIC makes -1 of 125, and 0 in LiteRT. Of 16 bits it has the same bits.
  * `single` is TFLITE_SINGLE_ROUNDING.
  *
  * Axes: vectors of `length` elements, 0..2^30 - 1.

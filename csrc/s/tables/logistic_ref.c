@@ -28,7 +28,7 @@ int s_logistic_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return s_in_ranges(all, sizeof all / sizeof all[0], why);
 }
 
-/* f: of a real number in Q4.27, in Q0.31. n, offset: from there to the output. */
+/* f: of a float in Q4.27, in Q0.31. n, offset: from there to the output. */
 static int8_t output_s8(const qn_s_logistic *p, int8_t in, int32_t (*f)(int32_t), int n,
                         int32_t offset) {
     int32_t x = in - p->input_zero_point;
@@ -65,7 +65,7 @@ int s_tanh_s8_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
-/* What is looked up; |x| * 32767 + 2^30 stays below 2^31. */
+/* Table index; |x| * 32767 + 2^30 stays below 2^31. */
 static int32_t looked_up(const qn_s_logistic *p, int16_t x) {
     int shift = p->input_left_shift;
     if (p->input_multiplier == 0) {

@@ -1,8 +1,9 @@
 /* Softmax of the s8 and s16 API (arm_softmax_s8, _s8_s16, _u8 and arm_softmax_s16).
  *
- * 8 bits in. Over one row, with d = in - max, every d < diff_min leaves the lowest output; of others
+ * 8 bits in. Over one row, with d = in - max, every d < diff_min leaves the lowest output; of
+ * others
  *
- *   e(d) = exp_negative(HM(d * 2^shift, mult)) with 5 bits in front of the point (elementary.h)
+ *   e(d) = exp_negative(HM(d * 2^shift, mult)) with 5 bits before the point (elementary.h)
  *   S    = sum of RDP(e(d), 12), h its leading zeros, r = reciprocal(S * 2^h - 2^31)
  *   out  = sat(RDP(HM(r, e(d)), n) + lowest),  n = 35 - h to 8 bits, 27 - h to 16
  *

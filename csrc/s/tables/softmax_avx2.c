@@ -1,4 +1,5 @@
-/* Softmax of 8-bit rows on AVX2: e(d) of all 256 differences is made once, at plan time. Where Arm's functions shift by 32 or more, the plain row has the row. */
+/* Softmax of 8-bit rows on AVX2: e(d) of all 256 differences is made once, at plan time. Where
+ * Arm's functions shift by 32 or more, the plain row has the row. */
 #include "softmax.h"
 
 #if QN_HAS_X86
@@ -41,14 +42,14 @@ static int32_t sum_of(const row *r, const powers *table) {
     return sum;
 }
 
-/* What a row is divided by. */
+/* Divisor of a row. */
 typedef struct division {
     __m256i reciprocal, nudge, lowest;
     __m128i shift;
 } division;
 
-/* RDP(HM(reciprocal, e), shift) of 8 elements above the lowest output, 16 bits, saturated. Nothing is
- * negative and no sum reaches 2^32, as the shift is 1..31. */
+/* RDP(HM(reciprocal, e), shift) of 8 elements above the lowest output, 16 bits, saturated. Nothing
+ * is negative and no sum reaches 2^32, as the shift is 1..31. */
 static inline __m128i outputs(const division *by, __m256i e) {
     const __m256i half = _mm256_set1_epi64x(1 << 30);
     __m256i even = _mm256_mul_epi32(e, by->reciprocal);
@@ -71,7 +72,7 @@ static inline void put_8(void *out, int32_t i, int32_t left, __m128i values, int
     }
 }
 
-/* Of a long row: the outputs of all differences, from which elements pick theirs. */
+/* Outputs of a long row: the outputs of all differences, from which elements pick theirs. */
 static inline void pick(const row *r, const powers *table, const division *by, void *out,
                         int32_t lowest) {
     int16_t values[DIFFERENCES];

@@ -68,7 +68,7 @@ static int32_t share(const row *r, int32_t i, int bits, int vector) {
     return n < 32 ? qn_rdp(qn_hm(r->reciprocal, e), n) : vector ? 0 : 1;
 }
 
-/* In place: an output never lies behind the inputs that are still to be read. */
+/* In place: an output never lies after the inputs that are still to be read. */
 static int softmax_s8(const qn_s_softmax *p, const qn_buffers *b, int32_t vectors) {
     int8_t *out = b->out;
     for (int32_t n = 0; n < p->num_rows; n++, out += p->row_size) {

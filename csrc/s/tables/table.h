@@ -1,5 +1,5 @@
-/* Functions of one byte as tables of what the plain row makes of every byte: of `width` bytes each, and
- * behind them what instructions that look up sixteen entries want (table_avx2.c). */
+/* Functions of one byte as tables of what the plain row makes of every byte: of `width` bytes each,
+ * and after them what instructions that look up sixteen entries want (table_avx2.c). */
 #ifndef QN_S_TABLE_H
 #define QN_S_TABLE_H
 

@@ -1,9 +1,9 @@
 /* Functions of one byte, as tables, looked up 64 bytes at a time.
  *
- * VPSHUFB looks up 16 entries by the low half of a byte, and answers 0 where its top bit is set. Bytes
- * 0..127 go through eight such tables, each time less 16, saturated: byte x meets tables 0..x/16 and
- * then stays negative. So table k holds what changes from entries 16k-16.. to 16k.., by XOR. Bytes
- * 128..255 do the same with their top bit turned. */
+ * VPSHUFB looks up 16 entries by the low half of a byte, and answers 0 where its top bit is set.
+ * Bytes 0..127 go through eight such tables, each time less 16, saturated: byte x meets tables
+ * 0..x/16 and then stays negative. So table k holds what changes from entries 16k-16.. to 16k.., by
+ * XOR. Bytes 128..255 do the same with their top bit turned. */
 #include "table.h"
 
 #if QN_HAS_X86

@@ -1,4 +1,5 @@
-/* Functions of one byte, as tables: what the plain row makes of every byte, made once, at plan time. */
+/* Functions of one byte, as tables: what the plain row makes of every byte, made once, at plan
+ * time. */
 #include "table.h"
 
 #include <string.h>
