@@ -31,20 +31,20 @@ TRANSPOSED = [(4, 2, 3, 1, True), (4, 2, 3, 1, False), (4, 2, 3, 0, True), (8, 4
 
 
 def lowered(module, shape, samples):
-    """A program for the M55, an image, and the module."""
+    """Return a program for the M55, an image, and the module."""
     images = [torch.randn(shape) for _ in range(samples)]
     image = torch.randn(shape)
     return executorch.lower(module, (image,), images, target="cortex-m55"), image
 
 
 def differing(program, image):
-    """The comparison, and the findings of nodes that part by themselves."""
+    """Return the comparison, and the findings of nodes that differ by themselves."""
     compared = executorch.compare(program, (image,), target="cortex-m55")
     return compared, [each for each in compared.findings if not each.same]
 
 
 def network(name):
-    """One row of each of the two tables on networks."""
+    """Return one row of each of the two tables on networks."""
     make, side = NETWORKS[name]
     torch.manual_seed(SEED)
     module = make(weights=None).eval()
@@ -73,7 +73,7 @@ def network(name):
 
 
 def transposed(given):
-    """A row of the table on issue 230."""
+    """Return a row of the table on issue 230."""
     inputs, outputs, side, padding, relu = given
     torch.manual_seed(SEED)
     layer = torch.nn.ConvTranspose2d(inputs, outputs, side, 2, padding)

@@ -48,37 +48,37 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def patches(x: np.ndarray) -> np.ndarray:
-    """[N, H, W, 9 C]: the 3x3 surroundings of every pixel, in the order of the weights."""
+    """Return [N, H, W, 9 C]: the 3x3 surroundings of every pixel, in the order of the weights."""
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     windows = sliding_window_view(padded, (3, 3), axis=(1, 2))
     return np.moveaxis(windows, 3, 5).reshape(*x.shape[:3], -1)
 
 
 def convolve(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A convolution without bias; weights OHWI."""
+    """Return a convolution without bias; weights OHWI."""
     return patches(x) @ weights.reshape(len(weights), -1).T
 
 
 def blocks(x: np.ndarray) -> np.ndarray:
-    """[N, H/2, 2, W/2, 2, C]: the 2x2 blocks of an image."""
+    """Return [N, H/2, 2, W/2, 2, C]: the 2x2 blocks of an image."""
     n, h, w, c = x.shape
     return x.reshape(n, h // 2, 2, w // 2, 2, c)
 
 
 def pool(x: np.ndarray) -> np.ndarray:
-    """The largest of every block."""
+    """Return the maximum of every block."""
     return blocks(x).max((2, 4))
 
 
 def unpool(gradient: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The gradient of pool(x), shared by the pixels that are the largest of their block."""
+    """Return the gradient of pool(x), shared by the pixels that are the largest of their block."""
     largest = blocks(x) == pool(x)[:, :, None, :, None]
     share = largest / largest.sum((2, 4), keepdims=True)
     return (gradient[:, :, None, :, None] * share).reshape(x.shape)
 
 
 def forward(p: Weights, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Every layer's output, by name."""
+    """Return every layer's output, by name."""
     out = {"image": x}
     for i in "12":
         source = out["image"] if i == "1" else out["pool1"]
@@ -90,7 +90,7 @@ def forward(p: Weights, x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def gradients(p: Weights, x: np.ndarray, y: np.ndarray) -> Weights:
-    """Of the mean cross-entropy, with respect to every array."""
+    """Return the gradient of the mean cross-entropy with respect to every array."""
     out = forward(p, x)
     odds = np.exp(out["fc"] - out["fc"].max(1, keepdims=True))
     error = (odds / odds.sum(1, keepdims=True) - np.eye(10)[y]) / len(x)
@@ -114,7 +114,7 @@ def batches(rng: np.random.Generator, count: int) -> Iterator[np.ndarray]:
 
 
 def train(x: np.ndarray, y: np.ndarray) -> Weights:
-    """The weights after EPOCHS of Adam with a step that falls to zero."""
+    """Return the weights after EPOCHS of Adam with a step that falls to zero."""
     rng = np.random.default_rng(SEED)
     p: Weights = {}
     for name, shape in SHAPES.items():
@@ -137,7 +137,7 @@ def train(x: np.ndarray, y: np.ndarray) -> Weights:
 
 
 def onnx_model(p: Weights) -> onnx.ModelProto:
-    """The float network as ONNX has it: images [N, C, H, W], weights OIHW."""
+    """Return the float network as ONNX: images [N, C, H, W], weights OIHW."""
     made = []
     source = "image"
     for i in "12":
@@ -172,7 +172,7 @@ def fraction(x: np.ndarray) -> int:
 
 
 def quantized(p: Weights, x: np.ndarray) -> Graph:
-    """The network in q7, with the formats that the training images x ask for.
+    """Return the network in q7, with the formats that the training images x require.
 
     ReLU, pooling and flattening pass a format through. A convolution is followed by ReLU, so its
     output needs to hold the positive values only: the negative ones may saturate.
