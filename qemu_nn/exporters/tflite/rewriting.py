@@ -201,7 +201,7 @@ class _Rewriting:
 
 
 def _only_limits(node: Node) -> bool:
-    """True if a call is a max pooling over single elements, which only clamps."""
+    """True if a call is a max pooling over single elements, so that it only clamps."""
     ones = ("filter_h", "filter_w", "stride_h", "stride_w")
     return "max_pool" in node.function.name and all(node.params[name] == 1 for name in ones)
 

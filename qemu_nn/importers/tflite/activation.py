@@ -23,7 +23,7 @@ from .building import TfliteValue
 from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
 from .scaling import activation_range, multiplier
 
-#: Relative tolerance for the scale of a 16-bit SOFTMAX output, which its kernel ignores.
+#: Relative tolerance for the scale of a 16-bit SOFTMAX output; its kernel ignores the scale.
 _SCALE_TOLERANCE = float(np.float32(0.001))
 
 

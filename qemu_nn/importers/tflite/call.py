@@ -42,7 +42,7 @@ class TfliteCall:
         return Options(found)
 
     def read_custom_options(self, *names: str) -> Options:
-        """Return the options of a custom operator, which must have exactly these names."""
+        """Return the options of a custom operator; their names must be exactly `names`."""
         found = self._map(f"it lacks its options ({', '.join(names)})")
         if sorted(found.numbers) != sorted(names):
             have = ", ".join(found.numbers)

@@ -53,7 +53,7 @@ def logical_not(call: TfliteCall) -> None:
 
 
 def select(call: TfliteCall) -> None:
-    """Convert SELECT_V2, which copies elements of any format."""
+    """Convert SELECT_V2 of any format."""
     call.check_counts(3, 3)
     output = call.output(0, "FLOAT32")
     check_broadcast(call, 3, output)

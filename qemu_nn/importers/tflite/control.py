@@ -14,7 +14,7 @@ from .building import BARE, PLAIN, TfliteBuilder, TfliteValue
 from .call import SUFFIXES, Converter, TfliteCall
 from .values import GraphContext, Guard
 
-#: A function that adds the calls of another graph: takes its number and inputs, returns outputs.
+#: A function that adds the calls of another graph, given its number and inputs; returns outputs.
 Inlined = Callable[[TfliteCall, int, list[TfliteValue], GraphContext], list[TfliteValue]]
 
 

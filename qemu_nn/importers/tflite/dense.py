@@ -139,7 +139,7 @@ def _narrow_builds(options: Options) -> list[str]:
 def _check_shapes(
     options: Options, weights: TfliteTensor, x: TfliteValue, output: TfliteValue
 ) -> tuple[int, int]:
-    """Return rows and columns of the weights, which must match input and output."""
+    """Return rows and columns of the weights; check that they match input and output."""
     form = options.choice("WeightsFormat", "FullyConnectedOptionsWeightsFormat")
     if form != "DEFAULT":
         raise ModelError(f"its weights are stored as {form}; they must be stored as DEFAULT")

@@ -23,7 +23,7 @@ _ADDED = 15
 
 
 def _check_suffix(call: TfliteCall, value: TfliteValue, *suffixes: str) -> str:
-    """Return a tensor's type suffix, which must be one that TensorFlow Lite Micro supports."""
+    """Return a tensor's type suffix; it must be one that TensorFlow Lite Micro supports."""
     return call.function({suffix: suffix for suffix in suffixes}, value)
 
 

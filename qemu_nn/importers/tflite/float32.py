@@ -54,7 +54,7 @@ def _select_converter(quantized: Optional[Converter], real: Converter, call: Tfl
 
 
 def _read_unary(call: TfliteCall, *types: str) -> tuple[TfliteValue, TfliteValue]:
-    """Return input and output, which must have as many elements."""
+    """Return input and output; both must have as many elements."""
     call.check_counts(1, 1)
     x, output = call.value(0, *types), call.output(0, *types)
     if x.size != output.size:

@@ -1,4 +1,4 @@
-"""Periods of calls after a CIRCULAR_BUFFER, which ends some Invokes early."""
+"""Periods of calls after a CIRCULAR_BUFFER: this operator ends some Invokes early."""
 
 from __future__ import annotations
 

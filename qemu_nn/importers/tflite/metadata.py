@@ -50,7 +50,7 @@ class Metadata:
 
 
 def read_metadata(path: Path, data: bytes, graph: Graph) -> Metadata:
-    """Return the metadata in the bytes of a file, whose network is `graph`."""
+    """Return the metadata in the bytes of a file; `graph` is the file's network."""
     try:
         found = _find_subgraph(data)
         if found is None:

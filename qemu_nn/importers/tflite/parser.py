@@ -122,7 +122,7 @@ class TfliteModel:
         """Return another graph of the file."""
         have = self._root.count("Subgraphs")
         if not 0 < number < have:
-            raise ModelError(f"it calls the graph {number} of the file, which has {have}")
+            raise ModelError(f"it calls the graph {number} of the file; the file has {have} graphs")
         return TfliteModel(self.name, self._root, number)
 
     def tensor(self, index: int) -> TfliteTensor:

@@ -82,7 +82,7 @@ def reduce_all(call: TfliteCall) -> None:
 
 
 def arg(call: TfliteCall, kind: str) -> None:
-    """Convert ARG_MAX and ARG_MIN along one axis, which the output lacks."""
+    """Convert ARG_MAX and ARG_MIN along one axis; the output lacks this axis."""
     call.check_counts(2, 2)
     x, output = call.value(0, "FLOAT32"), call.output(0, "INT32")
     axes = read_axes(call, len(x.shape))

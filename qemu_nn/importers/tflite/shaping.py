@@ -42,7 +42,7 @@ def check_type(call: TfliteCall, index: int, types: Sequence[str]) -> tuple[str,
 def read_pair(
     call: TfliteCall, most: int, types: Sequence[str] = EVERY
 ) -> tuple[TfliteValue, TfliteValue]:
-    """Return input and output, which must have one format and one of these types."""
+    """Return input and output; both must have one format and one of these types."""
     call.check_counts(1, most)
     types = check_type(call, 0, types)
     x, output = call.bring(0, *types), call.output(0, *types)
@@ -60,7 +60,7 @@ def adopt_format(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> Tflit
 
 
 def take_low_halves(call: TfliteCall, index: int) -> TfliteValue:
-    """Return an input of indices as int32; of int64 take the low halves."""
+    """Return an input of indices as int32: the low halves of int64."""
     places = call.bring(index, "INT32", "INT64")
     if places.dtype == "int32":
         return places

@@ -44,7 +44,7 @@ def read_vector(call: TfliteCall, index: int, type: str) -> TfliteValue:
 
 
 def read_typed(call: TfliteCall, index: int, type: str) -> TfliteValue:
-    """Return an input, which must be of this type, without a format."""
+    """Return an input without a format; it must be of this type."""
     tensor = call.tensor(index)
     if tensor.type != type:
         raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; it must be {type}")
@@ -52,7 +52,7 @@ def read_typed(call: TfliteCall, index: int, type: str) -> TfliteValue:
 
 
 def declare_typed(call: TfliteCall, index: int, type: str) -> TfliteValue:
-    """Return an output, which must be of this type, without a format."""
+    """Return an output without a format; it must be of this type."""
     tensor = call.builder.model.tensor(call.operator.outputs[index])
     if tensor.type != type:
         raise ModelError(f"its output {index}, {tensor}, is {tensor.type}; it must be {type}")

@@ -102,7 +102,7 @@ def split_v(call: TfliteCall) -> None:
 
 
 def unpack(call: TfliteCall) -> None:
-    """Convert UNPACK: one output for each index of an axis, which the outputs lack."""
+    """Convert UNPACK: one output for each index of an axis; the outputs lack this axis."""
     options, x = call.read_options("UnpackOptions"), call.bring(0, *check_type(call, 0, _SPLIT))
     rank = len(x.shape)
     axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)

@@ -24,7 +24,7 @@ from .values import TfliteValue
 #: Numbers of slots for which the kernel assumes cycles_max 1 if the file has none.
 _ALWAYS = (5, 13, 25)
 
-#: Maximum period, which fits into 32 bits.
+#: Maximum period: the largest int32.
 _MOST = 2**31 - 1
 
 

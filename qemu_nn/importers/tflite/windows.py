@@ -147,7 +147,7 @@ def read_weights(call: TfliteCall, suffix: str) -> tuple[TfliteTensor, np.ndarra
 def _record_unpacked(
     call: TfliteCall, function: str, params: dict[str, int], data: np.ndarray, rows: np.ndarray
 ) -> None:
-    """Record the call of the reference kernels, which unpack 4-bit weights to bytes."""
+    """Record the call of the reference kernels: these unpack 4-bit weights to bytes."""
     pairs = data.reshape(-1).view(np.uint8)
     halves = np.stack([pairs << 4, pairs & 0xF0], axis=1).view(np.int8) >> 4
     whole = halves.reshape(-1)[: math.prod(call.tensor(1).shape)]
