@@ -523,7 +523,9 @@ for isa, path, lanes_ in (
 )
 def softmax_outputs(m: Machine, case: tuple[int, int]) -> Iterator[z3.BoolRef]:
     n, lowest = case
-    e, reciprocal = integers("e", 8), unknown("reciprocal")
+    e, reciprocal = [number(0)] * 8, unknown("reciprocal")
+    for lane in (n % 8, (n + 1) % 8):  # other elements are 0
+        e[lane] = unknown(f"e{lane}")
     m.assumed += [v.term >= 0 for v in (*e, reciprocal)]
     by = m.make("division")
     for name, value in (
@@ -539,6 +541,61 @@ def softmax_outputs(m: Machine, case: tuple[int, int]) -> Iterator[z3.BoolRef]:
         high_ = m.call("qn_hm", reciprocal, e[lane])
         exact = wide(m.call("qn_rdp", high_, number(n))) + lowest
         yield same(widened(got[lane], 72), clamped(exact, -32768, 32767))
+
+
+# ---- elements ----
+
+
+def uniform_claim(count: int) -> Callable[..., Any]:
+    most = (2**30 - 1) * (2**31 - 1)  # of such products
+
+    def goals(m: Machine, shift: int) -> Iterator[z3.BoolRef]:
+        x, multiplier = [number(0)] * count, unknown("multiplier")
+        m.assumed.append(multiplier.term >= 0)
+        for lane in (-shift % count, (1 - shift) % count):  # other elements are 0
+            x[lane] = unknown(f"x{lane}")
+            m.assumed += [x[lane].term > -(2**30), x[lane].term < 2**30]
+            p = m.products.of(x[lane].term, multiplier.term)
+            m.products.facts += [p >= -most, p <= most]
+        numbers = Cell(None, m.call("s_uniform_of", multiplier, number(0), number(shift)))
+        of = Pointer([Cell(None, m.call("uniform_of", Pointer([numbers])))])
+        got = m.call("requantized", of, sums(x)).lanes(32)
+        for lane in range(count):
+            plain = m.call("qn_requantize_double", x[lane], multiplier, number(shift))
+            yield got[lane] == plain.term
+
+    return goals
+
+
+for isa, lanes_ in (("avx2", 8), ("avx512", 16)):
+    claim(
+        f"elements on {isa.upper()}: requantized() by one multiplier = qn_requantize_double(), for "
+        "elements below 2^30 and shifts -31..0",
+        f"s/elementwise/elementwise_{isa}.c",
+        range(-31, 1),
+        ("s_uniform_of", "half << n", "half << (n - 1)"),
+        ("requantized", "odd, u->add", "odd, u->multiplier"),
+    )(uniform_claim(lanes_))
+
+
+@claim(
+    "tables of bytes on AVX2: look_up() = the entry of every byte, whatever the table holds",
+    '#include "s/tables/table_avx2.c"\n#include "s/tables/table_portable.c"\n',
+    range(0, 256, 64),
+    ("look_up", "ENTRIES / 2", "ENTRIES / 4"),
+    ("pack_steps", "i - SIXTEENTH", "i - 1"),
+)
+def looked_up(m: Machine, first: int) -> Iterator[z3.BoolRef]:
+    byte = IntType(8, False)
+    table = integers("entry", 256, byte)
+    steps = [Cell(byte, number(0, byte)) for _ in table]
+    m.call("pack_steps", Pointer([Cell(byte, each) for each in table]), Pointer(steps))
+    of = [Vector.of([z3.BitVecVal(first + 32 * i + k, 8) for k in range(32)]) for i in (0, 1)]
+    found = [Cell(None, None), Cell(None, None)]
+    m.call("look_up", Pointer(steps), Pointer([Cell(None, v) for v in of]), Pointer(found))
+    for i, cell in enumerate(found):
+        for k, lane in enumerate(cell.value.lanes(8)):
+            yield lane == table[first + 32 * i + k].term
 
 
 # ---- packs ----

@@ -82,6 +82,13 @@ PROGRAMS = (
         tuple((name, "0", "1") for name in FUNCTIONS),
     ),
     Program(
+        "sigmoid and tanh of s16 in vectors = the plain functions, of every 32-bit number",
+        "activated.c",
+        ((),),
+        (),
+        (Break("table_value", "1 << k) - 1", "1 << k) - 2"),),
+    ),
+    Program(
         "high parts of the NPU's products: what they lack, of every pair of 16 bits",
         "parts.c",
         ((),),

@@ -179,6 +179,7 @@ def _operation(machine: Machine, op: str, kind: str, bits: int, *given: Any) -> 
         "unpackhi": lambda: _interleaved(*given, width, True),
         "madd": lambda: _pairs(*given),
         "mov": lambda: given[0],
+        "broadcastsi128": lambda: Vector.of(given[0].lanes(32) * (bits // 128)),
     }
     if op not in simple:
         raise Unsupported(f"no model of {op} on {kind}")
