@@ -47,6 +47,10 @@ INTRINSICS = {
 
 #: Words before a bracket that make no call.
 _NO_CALLS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "_Alignas", "__asm__"}
+#: Intrinsics whose operands may change places.
+_COMMUTES = re.compile(r"_mm\d*_(add|adds|and|or|xor|min|max|mul|mullo|mulhi|madd|cmpeq)_\w+")
+#: Text before the name of a function that is declared here: a type.
+_IS_TYPE = re.compile(r"(?:^|[;{}\s])(?!return\b|else\b)[A-Za-z_]\w*[ *]+$")
 #: First words of statements that no deletion leaves valid.
 _NO_DELETION = re.compile(
     r"(const|static|enum|typedef|return|case|default|struct|extern|else|do)\b"
@@ -192,10 +196,12 @@ def _conditions(code: str, source: str) -> Iterator[Change]:
 
 
 def _arguments(code: str, source: str) -> Iterator[Change]:
-    """Swap two neighbouring arguments of a call."""
+    """Swap two neighbouring arguments of a call, but for operands of sums and the like."""
     for found in re.finditer(r"\b([A-Za-z_]\w*)\(", code):
         end = _closing(code, found.end() - 1)
-        if found.group(1) in _NO_CALLS or not end or re.match(r"\s*\{", code[end:]):
+        before = code[code.rfind("\n", 0, found.start()) + 1 : found.start()]
+        is_call = found.group(1) not in _NO_CALLS and not _COMMUTES.fullmatch(found.group(1))
+        if not end or not is_call or _IS_TYPE.search(before):
             continue
         cuts = [found.end(), *_commas(code, found.end(), end - 1), end]
         spans = [_trimmed(code, a, b - 1) for a, b in zip(cuts, cuts[1:])]

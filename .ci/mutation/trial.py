@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -15,7 +16,7 @@ from .suite import Suite, tests_that_name
 
 #: Seconds of processor time of a sweep; the longest takes about 3.
 PATIENCE = 10
-#: Objects whose rows are swept before a mutant counts as unnoticed.
+#: Objects whose rows are swept before a mutant counts as unnoticed; with --again all are.
 MOST_SWEPT = 2
 #: Folders that have tests and proofs of their own. Lists of kernels are left out as well.
 ELSEWHERE = ("csrc/include/", "csrc/common/")
@@ -55,16 +56,17 @@ class Trial:
             for mutant in mutants_of(path, self.library.text(path)):
                 yield mutant, found[path]
 
-    def entry(
-        self, mutant: Mutant, sources: Iterable[str], seed: int, tests: bool
-    ) -> dict[str, Any]:
+    def entry(self, mutant: Mutant, sources: Iterable[str], how: Namespace) -> dict[str, Any]:
         """Return the journal's line of a mutant: what it is, and what becomes of it."""
         source = self.library.text(mutant.path)
         before, after = mutant.lines(source)
         started = time.monotonic()
         order = sorted(sources)
-        Random(f"{seed} {mutant}").shuffle(order)
-        outcome, by = self._outcome(mutant, order, tests)
+        Random(f"{how.seed} {mutant}").shuffle(order)
+        if how.again:
+            order.sort(key=lambda source: -len(self._pairs[source]))
+        most = len(order) if how.again else MOST_SWEPT
+        outcome, by = self._outcome(mutant, order, most, how.tests)
         return {
             "path": mutant.path,
             "line": mutant.line(source),
@@ -76,7 +78,9 @@ class Trial:
             "seconds": round(time.monotonic() - started, 1),
         }
 
-    def _outcome(self, mutant: Mutant, sources: Sequence[str], tests: bool) -> tuple[str, str]:
+    def _outcome(
+        self, mutant: Mutant, sources: Sequence[str], most: int, tests: bool
+    ) -> tuple[str, str]:
         text = mutant.applied(self.library.text(mutant.path))
         different: list[str] = []
         for source in sources:
@@ -88,7 +92,7 @@ class Trial:
                 found = self._by_draws(source, changed)
                 if found:
                     return "noticed", found
-            if len(different) == MOST_SWEPT:
+            if len(different) == most:
                 break
         if not different:
             return "absent", ""

@@ -68,6 +68,14 @@ def test_arguments_change_places():
     assert 'say(s, "s + 1");' in changes("argument")
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["int a(const int *b, int c);", "x = _mm_add_epi8(a, b);", "static int *f(int a, int b) {"],
+)
+def test_arguments_of_declarations_and_operands_of_sums_stay(line):
+    assert not [m for m in mutants_of("x.c", f"\n{line}\n") if m.kind == "argument"]
+
+
 def test_a_mutant_keeps_all_other_text():
     for mutant in mutants_of("x.c", SOURCE):
         changed = mutant.applied(SOURCE)
