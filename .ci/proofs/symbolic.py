@@ -314,6 +314,7 @@ class Machine:
 
     def __init__(self, program: Program, models: dict[str, Callable[..., Any]]) -> None:
         self.program, self.models = program, models
+        _NAMES.clear()  # of terms of the machine before
         self.products = Products()
         self.assumed: list[z3.BoolRef] = []
         self.obligations: list[z3.BoolRef] = []
