@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from qemu_nn.errors import Error
-from qemu_nn.exporters.tflite.network import MAKERS
+from qemu_nn.exporters.tflite.network import CONVERTERS as EXPORTED
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers.tflite import parser
 from qemu_nn.importers.tflite.control import CONTROL
@@ -104,7 +104,7 @@ def _row(name: str, types: set[str], functions: set[str]) -> str:
     calls = calls or {call for call in functions if "variable" not in call}
     calls = set() if name in CONTROL else calls
     stems = sorted({_stem(call) for call in calls})
-    written = "yes" if calls & set(MAKERS) else ""
+    written = "yes" if calls & set(EXPORTED) else ""
     return f"| `{name}` | {marks} | {', '.join(f'`{stem}`' for stem in stems)} | {written} |\n"
 
 

@@ -63,7 +63,7 @@ def run_part(row, part, inputs, output, weights, bias, packed):
 
 def calls_in_parts(function, row, wanted, first=0, shape=None):
     """Yield this many calls that can be cut, with random parts."""
-    for seed in range(first, first + 40 * wanted):
+    for seed in range(first, first + 200 * wanted):
         call = draw_call(function, row, seed, shape)
         print(f"seed {seed}: {call}")
         grain = ffi.new("int32_t *")

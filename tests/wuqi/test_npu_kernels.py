@@ -203,7 +203,7 @@ GOOD |= {"dilation_h": 1, "dilation_w": 1}
         ({"in_h": 0}, "in_h must be in 1..65535, is 0"),
         ({"pad_n": -1}, "pad_n must be in 0..65535, is -1"),
         ({"group": 2}, "group 2 does not divide 3 output channels"),
-        ({"kernel_h": 1025, "kernel_w": 1025}, r"more than 2\^20"),
+        ({"kernel_h": 1025, "kernel_w": 1025}, r"at most 2\^20"),
         ({"in_h": 65535, "in_w": 65535}, r"the input would have .* more than 2\^31 - 1"),
     ],
 )
