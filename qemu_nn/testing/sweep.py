@@ -18,6 +18,7 @@ from typing import Callable, Optional
 
 from ..functions import Function
 from ..kernels.table import Row
+from .call_file import write_calls
 from .networks import FAMILIES, compare_network
 from .rows import compare_with_plain, draw_call, pairs_to_compare
 
@@ -78,7 +79,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600, help="most time; default: an hour")
     only = "part of the name of a function, row or network; may be repeated"
     parser.add_argument("--only", action="append", default=[], help=only)
+    parser.add_argument("--write", metavar="FILE", help="write the calls of rows, for tests/c")
     options = parser.parse_args()
+    if options.write:
+        count = write_calls(options.write, options.seed, options.draws or _ROUND)
+        print(f"{count} calls from seed {options.seed} on")
+        return
     wanted = options.only or [""]
     checks = {n: check for n, check in all_checks() if any(text in n for text in wanted)}
     print(f"seed {options.seed}: {len(checks)} checks", flush=True)
