@@ -182,3 +182,7 @@ def __getattr__(name: str) -> object:
             raise without_core(fault) from None
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

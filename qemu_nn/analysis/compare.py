@@ -295,7 +295,8 @@ def _largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
     """
     if got.dtype.itemsize < 8 and got.dtype.kind != "f":
         return int(np.abs(got.astype(np.int64) - want).max())
-    return max(abs(a - b) for a, b in zip(got.tolist(), want.tolist()))
+    largest: Union[int, float] = max(abs(a - b) for a, b in zip(got.tolist(), want.tolist()))
+    return largest
 
 
 def spell_position(position: tuple[int, ...]) -> str:

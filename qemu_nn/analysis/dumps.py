@@ -48,7 +48,8 @@ def stored(dtype: str) -> np.dtype:
     """Return the elements of a type as they are compared; a truth value is a byte that holds
     anything.
     """
-    return np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
+    stored: np.dtype = np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
+    return stored
 
 
 def as_stored(values: np.ndarray) -> np.ndarray:

@@ -117,7 +117,8 @@ def chosen_of(scores: np.ndarray) -> np.ndarray:
     """
     if np.isnan(scores).any():
         raise Error("there is no largest score, as the network's scores contain NaN")
-    return scores.argmax(-1)
+    classes: np.ndarray = scores.argmax(-1)
+    return classes
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,8 @@ def area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
         return None
     below = np.cumsum(others) - others
     twice = sum((hits * (2 * below + others)).tolist())  # integers: exact
-    return twice / (2 * total)
+    area: float = twice / (2 * total)
+    return area
 
 
 def _added(counts: Mapping[Key, int], others: Mapping[Key, int]) -> dict[Key, int]:
@@ -272,7 +274,8 @@ def _squares(rows: np.ndarray) -> np.ndarray:
     """Return the sum of squares of each row [n, elements]: of the same numbers always the same
     bits.
     """
-    return np.add.reduce(rows * rows, axis=1)
+    sums: np.ndarray = np.add.reduce(rows * rows, axis=1)
+    return sums
 
 
 def _differences(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ from .data import SIZE, Reading, real_batches
 from .network import Network, quantized
 from .report_header import costs, file_name
 
-Progress = Callable[[Iterable], Iterable]
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 #: Bytes of the largest tensor of a batch in float64.
 _BATCH = 1 << 22

@@ -44,7 +44,7 @@ def check(
     rounding: Optional[str] = None,
     kernels: str = KERNELS[0],
     tflm: str = DEFAULT_TFLM,
-    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
 ) -> Checks:
     """Say of each network whether a device runs it, and why not.
 

@@ -49,7 +49,7 @@ def datasheet(
     seed: int = 0,
     threads: int = 1,
     measured: Union[str, Path, None] = None,
-    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
 ) -> DataSheet:
     """Put together what a design review asks of a network on a device.
 

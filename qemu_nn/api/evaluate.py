@@ -56,7 +56,7 @@ def evaluate(
     shuffle: bool = False,
     seed: int = 0,
     threads: int = 1,
-    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
     client: Any = None,
     workers: Optional[int] = None,
 ) -> Evaluation:

@@ -7,6 +7,7 @@ from typing import Any, Optional, Union
 
 from ..firmware import project
 from ..firmware.project import Firmware
+from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
@@ -36,7 +37,7 @@ def export(
     index: Index = None,
     shuffle: bool = False,
     seed: int = 0,
-    name: str = project.DEFAULT_NAME,
+    name: str = DEFAULT_NAME,
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
 

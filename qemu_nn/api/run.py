@@ -26,7 +26,7 @@ from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
 from .data import Batches, Reading, coded_batches
 from .network import Network, quantized
 
-Progress = Callable[[Iterable], Iterable]
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
 Arrays = dict[str, np.ndarray]
 
 

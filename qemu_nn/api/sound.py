@@ -50,7 +50,8 @@ class SoundSource(FileSource, Loaded):
         length = max(_of_file(wav_length, file, self._front.rate), self._needed)
         for stage in self._front.stages:
             length = (length - stage.window) // stage.hop + 1
-        return length // self._steps
+        steps: int = length // self._steps
+        return steps
 
     @cached_property
     def starts(self) -> list[int]:

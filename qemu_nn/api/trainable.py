@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 _MOST = 60.0
 
 
-class TrainableLayer(nn.Module):
+class TrainableLayer(nn.Module):  # type: ignore[misc]
     """`weight` and `bias` in floats, and `octaves`: by how much the steps of the weights
     have grown, as binary logarithms."""
 
@@ -79,7 +79,7 @@ class TrainableLayer(nn.Module):
         return weight, bias
 
 
-class TrainableNetwork(nn.Module):
+class TrainableNetwork(nn.Module):  # type: ignore[misc]
     """A quantized network whose outputs are the device's and whose gradients are straight-through.
 
     qemu_nn.trainable() makes one. A forward pass rounds weights and biases to integers, lowers and
@@ -344,7 +344,8 @@ def _spread(steps: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _scales(formats: Any, node: FloatNode) -> tuple[int, ...]:
     """Return the shape of the steps of a layer's weights."""
     if isinstance(formats, Formats):
-        return (1,) * np.ndim(node.operator.weights)  # type: ignore[attr-defined]
+        ones: tuple[int, ...] = (1,) * np.ndim(node.operator.weights)  # type: ignore[attr-defined]
+        return ones
     shape: tuple[int, ...] = formats.weights[node.name].shape
     return shape
 
@@ -372,7 +373,8 @@ def _powers(found: Recovered, tensors: Mapping[str, float], weights: Mapping[str
     own = {n: frac - round(np.log2(weights[n].item())) for n, frac in start.weights.items()}
     sources = {node.name: node.inputs[0] for node in found.graph.nodes}
     biases = {n: min(frac, fracs[sources[n]] + own[n]) for n, frac in start.biases.items()}
-    return replace(start, tensors=fracs, weights=own, biases=biases)
+    formats: Formats = replace(start, tensors=fracs, weights=own, biases=biases)
+    return formats
 
 
 def _affine(found: Recovered, tensors: Mapping[str, float], weights: Mapping[str, Any]) -> Any:

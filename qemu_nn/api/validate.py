@@ -53,7 +53,7 @@ def validate(
     layers: bool = True,
     timeout: Optional[float] = None,
     make: Sequence[str] = (),
-    progress: Optional[Callable[[Iterable], Iterable]] = None,
+    progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
     front_end: Any = None,
@@ -255,7 +255,7 @@ def _validated(
     x: dict[str, np.ndarray],
     on: str,
     layers: bool,
-    progress: Optional[Callable[[Iterable], Iterable]],
+    progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]],
 ) -> Validation:
     _check_network(device, session)
     graph = session.graph

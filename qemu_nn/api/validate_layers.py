@@ -128,7 +128,7 @@ class Findings:
                 taken.append((name, step, got, None))
         return taken
 
-    def _check_complete(self, taken: list) -> None:
+    def _check_complete(self, taken: list[Any]) -> None:
         if self._layers and [one[0] for one in taken] != self._names:
             missing = [name for name in self._names if name not in {one[0] for one in taken}]
             what = f"did not report layer {missing[0]!r}" if missing else "reported a layer twice"

@@ -82,6 +82,7 @@ SLOWER = 1
 @click.pass_context
 def bench(
     ctx: click.Context,
+    /,
     networks: tuple[str, ...],
     rows: bool,
     cpu: Optional[str],

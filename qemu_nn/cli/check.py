@@ -31,6 +31,7 @@ DOES_NOT_RUN = 1
 @click.pass_context
 def check(
     ctx: click.Context,
+    /,
     models: tuple[Path, ...],
     golden: Optional[Path],
     form: Optional[str],

@@ -49,6 +49,7 @@ DIFFERS = 1
 @click.pass_context
 def conformance(
     ctx: click.Context,
+    /,
     names: tuple[str, ...],
     capped: tuple[str, ...],
     on: Optional[str],

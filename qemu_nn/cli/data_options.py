@@ -23,7 +23,7 @@ _DATA = (
 )
 
 
-class _Numbers(click.ParamType):
+class _Numbers(click.ParamType):  # type: ignore[type-arg]  # generic in some releases of click
     """Numbers with commas between them; 1/255 is one, too."""
 
     name = "numbers"
@@ -36,7 +36,7 @@ class _Numbers(click.ParamType):
             self.fail(f"{value!r} is not a number, such as 1/255, or several: 0.5,0.5,0.5")
 
 
-class _Sides(click.ParamType):
+class _Sides(click.ParamType):  # type: ignore[type-arg]  # generic in some releases of click
     """One side in pixels, or height and width."""
 
     name = "sides"

@@ -38,6 +38,7 @@ TOO_LARGE = 1
 @click.pass_context
 def export(
     ctx: click.Context,
+    /,
     model: Path,
     output: Path,
     inputs: tuple[str, ...],

@@ -33,6 +33,7 @@ TOO_SMALL, FAULT = 1, 2
 @click.pass_context
 def info(
     ctx: click.Context,
+    /,
     model: Path,
     full: bool,
     weights: Optional[Path],

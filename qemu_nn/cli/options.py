@@ -86,9 +86,10 @@ def say(text: str, err: bool = False) -> None:
     click.echo(printable(text, kept="\n\t"), err=err)
 
 
-def progress(turns: Iterable) -> Iterable:
+def progress(turns: Iterable[Any]) -> Iterable[Any]:
     """Return the turns, with a progress bar if stderr is a terminal."""
-    return tqdm(turns, disable=None, leave=False)
+    shown: Iterable[Any] = tqdm(turns, disable=None, leave=False)
+    return shown
 
 
 def check_page(path: Optional[Path]) -> None:

@@ -162,6 +162,7 @@ def import_(
 @click.pass_context
 def quantize(
     ctx: click.Context,
+    /,
     model: Path,
     data: Path,
     output: Path,

@@ -58,6 +58,7 @@ DIFFERS = 1
 @click.pass_context
 def validate(
     ctx: click.Context,
+    /,
     model: Path,
     place: str,
     inputs: tuple[str, ...],

@@ -165,7 +165,10 @@ def _counted(function: str, params: Params, path: str, data: str) -> Mapping[str
 
 def _sum(entry: Mapping[str, Any], name: str, counted: Mapping[str, float]) -> float:
     factors = entry.get(name, ())
-    return sum(factor * counted.get(part, 0.0) for part, factor in zip(entry["parts"], factors))
+    total: float = sum(
+        factor * counted.get(part, 0.0) for part, factor in zip(entry["parts"], factors)
+    )
+    return total
 
 
 def _entry(

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 
 from . import convolve, dense, depthwise, four_bits, legacy, simple, transposed
-from .counts import Counts, Params
-from .simple import Counter
+from .counts import Counter, Counts, Params
 
 _ELEMENTS = ("add", "sub", "mult", "offset")
 

@@ -152,7 +152,7 @@ class Stream(Batches):
 
     def __init__(
         self,
-        source: Iterable,
+        source: Iterable[Any],
         take: Take,
         labels: Optional[Labels],
         any_labels: bool,

@@ -80,7 +80,7 @@ def batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
 
 def blocks_of(
     source: Batches, rest: Optional[Iterable[Batch]], sample_bytes: int, away: bool
-) -> tuple[Source, Iterable, Optional[int]]:
+) -> tuple[Source, Iterable[Any], Optional[int]]:
     """Return how blocks are read, the blocks, and how many there are if that is known.
 
     rest: what first_of() returns, if that was called. away: whether other processes compute them,

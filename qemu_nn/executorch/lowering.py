@@ -68,7 +68,12 @@ def lower(
 
 
 def _lowered(
-    torch: Any, module: Any, examples: tuple, samples: list, config: Any, explicit: bool
+    torch: Any,
+    module: Any,
+    examples: tuple[Any, ...],
+    samples: list[Any],
+    config: Any,
+    explicit: bool,
 ) -> Any:
     pt2e = library("torchao.quantization.pt2e.quantize_pt2e")
     exir = library("executorch.exir")
@@ -99,7 +104,7 @@ def _target_config(target: str) -> Any:
         raise Error(f"ExecuTorch's Cortex-M backend has no {core}") from None
 
 
-def _last(torch: Any, inputs: Any, what: str) -> tuple:
+def _last(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
     """Return the tensors of a sample, images with their channels last in memory."""
     parts = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
     if not isinstance(parts, (list, tuple)) or not parts:

@@ -62,7 +62,7 @@ class Loaded:
         found = {}
         for tensor in tensors:
             array = arrays[tensor.name]
-            if (array.dtype, array.size) != (tensor.dtype, math.prod(tensor.shape)):
+            if array.dtype != tensor.dtype or array.size != math.prod(tensor.shape):
                 raise Error(
                     f"the input {tensor.name!r} must be {tensor.dtype} {list(tensor.logical)}, but "
                     f"is {array.dtype} {list(array.shape)}"

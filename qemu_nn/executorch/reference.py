@@ -20,7 +20,7 @@ def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dic
     torch = library("torch")
     found: dict[str, np.ndarray] = {}
 
-    class Replay(torch.fx.Interpreter):  # type: ignore[name-defined]
+    class Replay(torch.fx.Interpreter):  # type: ignore[name-defined,misc]
         """Runs the graph, and goes on from each node with the device's value."""
 
         def run_node(self, node: Any) -> Any:

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import Any, Callable
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 def lines(values: np.ndarray) -> list[str]:
     """Return the elements in memory order, a few in each line, without a comma at its end."""
     plain = values.view(np.uint8) if values.dtype == bool else values
-    spell = _SPELLED.get(plain.dtype.name, str)
+    spell: Callable[[Any], str] = _SPELLED.get(plain.dtype.name, str)
     flat = [spell(value) for value in plain.ravel().tolist()]
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 

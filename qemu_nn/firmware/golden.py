@@ -282,7 +282,8 @@ class _Writer:
         }
         content = (json.dumps(manifest, indent=1) + "\n").encode("ascii")
         self._store(MANIFEST, content)
-        return len(content) + sum(file["size"] for file in self._files)
+        size: int = len(content) + sum(file["size"] for file in self._files)
+        return size
 
     def _finish_c(self) -> None:
         """Write the C code that checks the goldens."""

@@ -92,7 +92,8 @@ def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
         if (codes != codes[:, :1]).any():
             return "the network's own normalization differs from pixel to pixel"
     table = held.T
-    return table[:1] if (table == table[:1]).all() else table
+    rows: np.ndarray = table[:1] if (table == table[:1]).all() else table
+    return rows
 
 
 def _start(host: Host) -> tuple[tuple[int, ...], Optional[str]]:

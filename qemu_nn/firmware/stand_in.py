@@ -11,9 +11,9 @@ from typing import Any, Union
 import numpy as np
 
 from ..functions import Array, Function
-from ..functions.base import Extent
 from ..functions.c_signature import Elements
 from ..functions.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
+from ..functions.shapes import Extent
 from ..kernels.table import Row
 from ..targets import Profile, is_affine
 from . import plain_kernels

@@ -101,7 +101,8 @@ def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
     if matrix.ndim != 2:
         raise Error(f"pack() takes a matrix [rows, columns], got the shape {list(matrix.shape)}")
     rows, columns = matrix.shape
-    return matrix.ravel()[_order(rows, columns, stream)]
+    packed: np.ndarray = matrix.ravel()[_order(rows, columns, stream)]
+    return packed
 
 
 def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarray:

@@ -38,7 +38,8 @@ def window(size: int) -> np.ndarray:
 
 
 def _rounded(curve: np.ndarray) -> np.ndarray:
-    return np.floor(curve * _real(2**BITS) + _real(0.5)).astype(np.int16)
+    integers: np.ndarray = np.floor(curve * _real(2**BITS) + _real(0.5)).astype(np.int16)
+    return integers
 
 
 def filter_bank(
@@ -87,7 +88,8 @@ def filter_bank(
 
 
 def _mel(frequency: np.ndarray) -> np.ndarray:
-    return _real(1127) * _log1p(np.asarray(frequency / _real(700)))
+    curve: np.ndarray = _real(1127) * _log1p(np.asarray(frequency / _real(700)))
+    return curve
 
 
 def _log1p(x: np.ndarray) -> np.ndarray:
@@ -110,7 +112,8 @@ def _log1p(x: np.ndarray) -> np.ndarray:
     low = s * (half + rest)
     near = f - (half - low)
     far = k * _real(_LN2_HIGH) - ((half - (low + (k * _real(_LN2_LOW) + lost))) - f)
-    return np.where(unsplit, near, far)
+    curve: np.ndarray = np.where(unsplit, near, far)
+    return curve
 
 
 def gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:

@@ -164,7 +164,8 @@ class _Products(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return the argument for each sample."""
         x, filter, bias = inputs
-        return np.matmul(x, np.swapaxes(filter, -1, -2)) + bias[:, None]
+        sums: np.ndarray = np.matmul(x, np.swapaxes(filter, -1, -2)) + bias[:, None]
+        return sums
 
 
 def _tensor(type: str, bias: str, case: Params) -> Function:

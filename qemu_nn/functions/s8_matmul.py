@@ -79,7 +79,8 @@ class _Products(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return the products."""
         one, two = inputs
-        return np.matmul(one, np.swapaxes(two, -1, -2))
+        products: np.ndarray = np.matmul(one, np.swapaxes(two, -1, -2))
+        return products
 
 
 def _meant(call: Call) -> Meant:

@@ -9,9 +9,8 @@ from .base import Function, Params
 from .c_signature import Struct, order
 from .float_semantics import Call, Meant
 from .random_params import Drawn, length
-from .s8_elementwise import DTYPES
 from .scaling import softmax_scaling, softmax_scaling_s16
-from .shapes import Array, vector
+from .shapes import DTYPES, Array, vector
 from .softmax_tables import exp_lut, one_by_one_lut
 
 _ROWS: tuple[str, ...] = ("num_rows", "row_size")

@@ -26,7 +26,8 @@ def _table(function: Callable[[float], float], low: float, high: float) -> np.nd
     step = np.float32((high - low) / _STEPS)
 
     def scaled(x: np.floating) -> np.float32:
-        return np.float32(np.float32(function(float(x))) * np.float32(_ONE))
+        product: np.float32 = np.float32(np.float32(function(float(x))) * np.float32(_ONE))
+        return product
 
     entries = []
     for i in range(_STEPS):

@@ -11,9 +11,9 @@ from ..operators import Identity, Operator, Relu, Sigmoid, Tanh
 from .base import Function, Params
 from .float_semantics import Call, Meaning, Meant, same
 from .random_params import Draw, Drawn, length, limits
-from .s8_elementwise import DTYPES, combine
+from .s8_elementwise import combine
 from .scaling import logistic_scaling, logistic_scaling_s16, quantize_multiplier, rescale_factors
-from .shapes import Array, vector
+from .shapes import DTYPES, Array, vector
 from .tflm_reduce import AXES, IMAGE, KEPT, draw_axes, reduced
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")

@@ -81,7 +81,10 @@ def _softmaxed(call: Call) -> Meant:
     def compute(x: np.ndarray) -> np.ndarray:
         less = beta * (x - x.max(-1, keepdims=True))
         sums = np.exp(less).sum(-1, keepdims=True)
-        return less - np.log(sums) if call.function.fixed["is_log"] else np.exp(less) / sums
+        result: np.ndarray = (
+            less - np.log(sums) if call.function.fixed["is_log"] else np.exp(less) / sums
+        )
+        return result
 
     return Meant((Real(compute),), (call.sides[0],))
 
@@ -99,7 +102,8 @@ class _Sums(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return the sums of each sample."""
         (x,) = inputs
-        return x.mean((2, 4)) if self.mean else x.sum((2, 4))
+        result: np.ndarray = x.mean((2, 4)) if self.mean else x.sum((2, 4))
+        return result
 
 
 def _reduced(call: Call) -> Meant:

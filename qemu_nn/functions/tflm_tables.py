@@ -40,4 +40,5 @@ def _integers(y: np.ndarray, zero_point: int) -> np.ndarray:
     """Rounded, halves away from zero, and moved by the zero point in float32; saturated."""
     whole = np.copysign(np.floor(np.abs(y.astype(np.float64)) + 0.5), y)
     moved = whole.astype(np.float32) + np.float32(zero_point)
-    return np.clip(np.trunc(moved), -128, 127).astype(np.int8)
+    integers: np.ndarray = np.clip(np.trunc(moved), -128, 127).astype(np.int8)
+    return integers

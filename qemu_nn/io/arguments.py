@@ -119,8 +119,9 @@ def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
     return value
 
 
-def as_callable(value: Any, what: str) -> Optional[Callable]:
+def as_callable(value: Any, what: str) -> Optional[Callable[..., Any]]:
     """Return a callable, or None."""
     if value is not None and not callable(value):
         raise Error(f"{what} must be a function, not {shown(value)}")
-    return value
+    function: Optional[Callable[..., Any]] = value
+    return function

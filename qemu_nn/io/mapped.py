@@ -54,7 +54,9 @@ class Mapped(Source):
         order = "F" if self.fortran else "C"
         try:
             files.check_regular(self.path)
-            mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.whole, order)  # type: ignore[call-overload]
+            mapped: np.ndarray = np.memmap(  # type: ignore[call-overload]
+                self.path, self.dtype, "r", self.offset, self.whole, order
+            )
         except OSError as error:
             raise Error(f"cannot read {self.path}: {files.reason(error)}") from None
         except ValueError:

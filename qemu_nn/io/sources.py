@@ -128,7 +128,8 @@ class Loaded(Pieces):
         if kept is None or kept[0] != number:
             kept = number, self.load(number)
             self.__dict__["_kept"] = kept  # at once, as several threads may read
-        return kept[1][which]
+        part: np.ndarray = kept[1][which]
+        return part
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,8 @@ class Shards(Pieces):
     @property
     def dtype(self) -> np.dtype:
         """Type of the elements."""
-        return self.parts[0].dtype
+        part: np.dtype = self.parts[0].dtype
+        return part
 
     @property
     def whole(self) -> tuple[int, ...]:

@@ -78,29 +78,35 @@ class Fields:
 
     def text(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[str, T]:
         """Return a string."""
-        return self._get(key, str, default)
+        value: Union[str, T] = self._get(key, str, default)
+        return value
 
     def integer(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[int, T]:
         """Return an integer that fits into 64 bits."""
-        return self._get(key, int, default)
+        value: Union[int, T] = self._get(key, int, default)
+        return value
 
     def number(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[float, T]:
         """Return a float."""
         if key in self and isinstance(self.values[key], int):
             return float(self._checked(repr(key), self.values[key], int))
-        return self._get(key, float, default)
+        value: Union[float, T] = self._get(key, float, default)
+        return value
 
     def flag(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[bool, T]:
         """True or false."""
-        return self._get(key, bool, default)
+        value: Union[bool, T] = self._get(key, bool, default)
+        return value
 
     def texts(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[str], T]:
         """Return a list of strings."""
-        return self._list(key, str, default)
+        value: Union[list[str], T] = self._list(key, str, default)
+        return value
 
     def integers(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[list[int], T]:
         """Return a list of integers."""
-        return self._list(key, int, default)
+        value: Union[list[int], T] = self._list(key, int, default)
+        return value
 
     def object(self, key: str) -> Fields:
         """Return an object."""

@@ -79,7 +79,8 @@ def quantize_affine(
     if np.isnan(x).any():
         raise Error("the data contain NaN, which no integer can represent")
     rounded = _half_away((x / np.float32(scale)).astype(np.float64))
-    return np.clip(rounded + zero_point, *limits(dtype)).astype(dtype)
+    integers: np.ndarray = np.clip(rounded + zero_point, *limits(dtype)).astype(dtype)
+    return integers
 
 
 def _half_away(x: np.ndarray) -> np.ndarray:
@@ -202,4 +203,5 @@ def quantize_symmetric(x: np.ndarray, scale: np.ndarray, most: int) -> np.ndarra
     Halves away from zero, as TFLite's converter rounds weights (most 127) and biases.
     """
     rounded = _half_away(np.asarray(x, np.float64) / scale)
-    return np.clip(rounded, -most, most).astype(np.int64)
+    integers: np.ndarray = np.clip(rounded, -most, most).astype(np.int64)
+    return integers

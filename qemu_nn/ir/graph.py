@@ -157,7 +157,7 @@ def _check(graph: Graph) -> None:
 
 def _check_reset(graph: Graph, state: Tensor) -> None:
     reset = graph.arrays.get(state.name)
-    if reset is not None and (reset.dtype, reset.nbytes) != (state.dtype, state.nbytes):
+    if reset is not None and (reset.dtype != state.dtype or reset.nbytes != state.nbytes):
         raise ModelError(
             f"{graph.name}: the state {state.name!r} is {state.dtype} {list(state.shape)}, but "
             f"after reset it holds {reset.dtype} {list(reset.shape)}"

@@ -83,7 +83,8 @@ class Row:
 
     def takes(self, params: Any) -> bool:
         """True if the row computes this shape. Plain rows compute every legal call."""
-        return self.scratch(params) != lib.QN_NOT_TAKEN
+        taken: bool = self.scratch(params) != lib.QN_NOT_TAKEN
+        return taken
 
     def serves(self, profile: Profile, params: Any) -> bool:
         """True if this host can run the row for this call, with the bits of this profile."""

@@ -17,4 +17,26 @@ OPERATORS: dict[str, type[Operator]] = {
     )
 }
 
-__all__ = ["OPERATORS", "Operator", "Shape", *OPERATORS]
+__all__ = [
+    "OPERATORS",
+    "Affine",
+    "Clip",
+    "Concat",
+    "Conv",
+    "Dense",
+    "Elementwise",
+    "Identity",
+    "Operator",
+    "PRelu",
+    "Pad",
+    "Pool",
+    "Relu",
+    "Reshape",
+    "Shape",
+    "Shuffle",
+    "Sigmoid",
+    "Slice",
+    "Softmax",
+    "Tanh",
+    "Transpose",
+]

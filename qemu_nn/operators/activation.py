@@ -47,7 +47,8 @@ class Clip(_Unary):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return element by element."""
         (x,) = inputs
-        return np.clip(x, x.dtype.type(self.low), x.dtype.type(self.high))
+        result: np.ndarray = np.clip(x, x.dtype.type(self.low), x.dtype.type(self.high))
+        return result
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Sigmoid(_Unary):
         """Through exp(-|x|), which cannot overflow."""
         (x,) = inputs
         small = np.exp(-np.abs(x))
-        return np.where(x >= 0, 1, small) / (1 + small)
+        result: np.ndarray = np.where(x >= 0, 1, small) / (1 + small)
+        return result
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class Tanh(_Unary):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return element by element."""
         (x,) = inputs
-        return np.tanh(x)
+        result: np.ndarray = np.tanh(x)
+        return result
 
 
 @dataclass(frozen=True)
@@ -113,4 +116,5 @@ class Softmax(_Unary):
         (x,) = inputs
         x = x - x.max(axis=self.axis + 1, keepdims=True)
         total = np.exp(x).sum(axis=self.axis + 1, keepdims=True)
-        return x - np.log(total) if self.log else np.exp(x) / total
+        result: np.ndarray = x - np.log(total) if self.log else np.exp(x) / total
+        return result

@@ -40,7 +40,8 @@ class Affine(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return element by element."""
         (x,) = inputs
-        return x * self.scale.astype(x.dtype) + self.offset.astype(x.dtype)
+        scaled: np.ndarray = x * self.scale.astype(x.dtype) + self.offset.astype(x.dtype)
+        return scaled
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,8 @@ class Conv(Operator):
         rows = sliding_window_view(x, span, (1, 2))
         rows = rows[:, :: self.stride[0], :: self.stride[1]][:, : count[0], : count[1]]
         rows = rows[..., :: self.dilation[0], :: self.dilation[1]]
-        return rows.transpose(0, 1, 2, 4, 5, 3)
+        taps: np.ndarray = rows.transpose(0, 1, 2, 4, 5, 3)
+        return taps
 
     def _of_channels(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
         """Return a product of matrices for each tap and, unless a group is one channel, each

@@ -77,7 +77,7 @@ class Pool(Operator):
 
     def _over_taps(self, ufunc: np.ufunc, x: np.ndarray, count: Pair) -> np.ndarray:
         taps = [(i, j) for i in range(self.kernel[0]) for j in range(self.kernel[1])]
-        total = base.tap(x, taps[0], self.stride, count).copy()
+        total: np.ndarray = base.tap(x, taps[0], self.stride, count).copy()
         for at in taps[1:]:
             ufunc(total, base.tap(x, at, self.stride, count), out=total)
         return total

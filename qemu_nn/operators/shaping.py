@@ -136,7 +136,8 @@ class Transpose(Operator):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return all elements, moved."""
         (x,) = inputs
-        return x.transpose(0, *(axis + 1 for axis in self.order))
+        moved: np.ndarray = x.transpose(0, *(axis + 1 for axis in self.order))
+        return moved
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,8 @@ class Shuffle(Operator):
         (x,) = inputs
         channels = x.shape[self.axis + 1]
         order = np.arange(channels).reshape(self.groups, -1).T.ravel()
-        return np.take(x, order, axis=self.axis + 1)
+        moved: np.ndarray = np.take(x, order, axis=self.axis + 1)
+        return moved
 
 
 def _axis(shape: Shape, axis: int) -> int:

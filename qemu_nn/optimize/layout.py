@@ -262,7 +262,10 @@ def _carried(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
 def _elements(held: Shape) -> np.ndarray:
     """Return, for each element of a flattened image [h, w, c], its index in [c, h, w]."""
     height, width, channels = held
-    return np.arange(math.prod(held)).reshape(channels, height, width).transpose(1, 2, 0).ravel()
+    elements: np.ndarray = (
+        np.arange(math.prod(held)).reshape(channels, height, width).transpose(1, 2, 0).ravel()
+    )
+    return elements
 
 
 def _reordered(operator: Operator, held: _Stored) -> Operator:
@@ -288,6 +291,7 @@ def _array(array: np.ndarray, held: _Stored) -> np.ndarray:
     if array.size == 1 or (held.order == tuple(sorted(held.order)) and held.flat is None):
         return array
     if held.flat is not None:
-        return array.ravel()[_elements(held.flat)]
+        elements: np.ndarray = array.ravel()[_elements(held.flat)]
+        return elements
     whole = array.reshape(*[1] * (len(held.order) - array.ndim), *array.shape)
     return np.ascontiguousarray(whole.transpose(held.order))

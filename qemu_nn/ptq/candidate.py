@@ -36,7 +36,7 @@ class Plan:
     budget: Optional[Budget] = None
     progress: Optional[Progress] = None
 
-    def turns(self, turns: Iterable) -> Iterator:
+    def turns(self, turns: Iterable[Any]) -> Iterator[Any]:
         """Yield items until the time is up."""
         for turn in self.progress(turns) if self.progress else turns:
             if time.monotonic() >= self.until:

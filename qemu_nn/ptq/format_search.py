@@ -18,7 +18,7 @@ from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
 from .schemes import Overrides, Scheme
 
-Progress = Callable[[Iterable], Iterable]
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)

@@ -263,4 +263,5 @@ def _rank(noise: Optional[float], saved: float) -> tuple[bool, float]:
 
 def _noise(ratio: float) -> float:
     """Convert a signal-to-noise ratio in decibels."""
-    return 10.0 ** (-ratio / 10)
+    share: float = 10.0 ** (-ratio / 10)
+    return share

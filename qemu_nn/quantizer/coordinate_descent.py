@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -179,7 +179,7 @@ def descended(
     name: str,
     grid: Grid,
     goal: Goal,
-    turns: Callable[[Iterable], Iterable],
+    turns: Callable[[Iterable[Any]], Iterable[Any]],
 ) -> FloatGraph:
     """Return the network with weights of a layer moved by single codes, and biases by up to a step
     of its output, where the device's scores come nearer to the real ones by more than a standard
@@ -221,7 +221,8 @@ def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
             if where == "own" or {name, clamp.tensor} & calls:
                 products[where] += math.prod(graph.shapes[name]) * operator.weights[0].size
     columns, rows = codes.integers.shape[1], len(codes.integers)
-    return 2.0 * len(at.codes) * columns * (products["own"] + rows * products["behind"])
+    cost: float = 2.0 * len(at.codes) * columns * (products["own"] + rows * products["behind"])
+    return cost
 
 
 def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
@@ -249,6 +250,6 @@ def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
 
 
 def _mixed(now: np.ndarray, other: np.ndarray, channels: np.ndarray) -> np.ndarray:
-    result = now.copy()
+    result: np.ndarray = now.copy()
     result[..., channels] = other[..., channels]
     return result

@@ -178,7 +178,8 @@ def largest_weights(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray,
 def _largest_columns(operator: Union[Conv, Dense]) -> np.ndarray:
     weights = np.abs(operator.weights)
     groups = operator.groups if isinstance(operator, Conv) else 1
-    return weights.reshape(groups, -1, weights.shape[-1]).max(1).ravel()
+    largest: np.ndarray = weights.reshape(groups, -1, weights.shape[-1]).max(1).ravel()
+    return largest
 
 
 def _most(values: np.ndarray) -> float:

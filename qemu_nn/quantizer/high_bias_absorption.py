@@ -160,10 +160,13 @@ def _made_of(operator: Operator, constants: np.ndarray) -> np.ndarray:
     assert isinstance(operator, (Conv, Dense))
     if isinstance(operator, Dense):
         plain: Union[Conv, Dense] = replace(operator, bias=None)
-        return plain.evaluate(np.resize(constants, (1, operator.weights.shape[1])))[0]
+        outputs: np.ndarray
+        (outputs,) = plain.evaluate(np.resize(constants, (1, operator.weights.shape[1])))
+        return outputs
     plain = replace(operator, bias=None, pads=(0, 0, 0, 0), dilation=(1, 1), layout="NHWC")
     depth = operator.weights.shape[3] * operator.groups
-    return plain.evaluate(np.resize(constants, (1, *operator.kernel, depth)))[0, 0, 0]
+    outputs = plain.evaluate(np.resize(constants, (1, *operator.kernel, depth)))[0, 0, 0]
+    return outputs
 
 
 def _raised(node: FloatNode, by: np.ndarray) -> FloatNode:

@@ -32,7 +32,8 @@ def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
     """
     if isinstance(operator, Dense):
         flat = x.reshape(-1, x.shape[-1])
-        return flat[_spread(len(flat), most)].astype(np.float64)[None]
+        columns: np.ndarray = flat[_spread(len(flat), most)].astype(np.float64)[None]
+        return columns
     x = base.padded(base.to_nhwc(x, operator.layout), operator.pads)
     span = tuple(d * (k - 1) + 1 for d, k in zip(operator.dilation, operator.kernel))
     cells = sliding_window_view(x, span, (1, 2))
@@ -41,7 +42,8 @@ def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
     at = np.unravel_index(_spread(int(np.prod(cells.shape[:3])), most), cells.shape[:3])
     rows = cells[at].astype(np.float64)  # [n, channels, y, x]
     rows = rows.reshape(len(rows), operator.groups, -1, *rows.shape[2:])
-    return rows.transpose(1, 0, 3, 4, 2).reshape(operator.groups, len(rows), -1)
+    columns = rows.transpose(1, 0, 3, 4, 2).reshape(operator.groups, len(rows), -1)
+    return columns
 
 
 def _spread(count: int, most: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from .outlier_channel_splitting import WAYS, split
 _ROWS, _BYTES = 1 << 15, 1 << 28
 
 #: Wrapper of an iterable that stops at the deadline.
-Turns = Callable[[Iterable], Iterable]
+Turns = Callable[[Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)

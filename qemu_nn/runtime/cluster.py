@@ -30,10 +30,10 @@ from . import interrupt
 Result = TypeVar("Result")
 Job = Callable[[Any], Result]
 Merge = Callable[[Result, Result], Result]
-Progress = Callable[[Iterable], Iterable]
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
 #: Numbers of blocks, and what is known of them.
 Numbered = Generator[tuple[int, Any], None, None]
-Compute = Callable[[Iterable], Numbered]
+Compute = Callable[[Iterable[Any]], Numbered]
 
 #: Blocks under way for each thread of a pool or cluster, most of which wait.
 _AHEAD = 4
@@ -51,7 +51,7 @@ class Tree(Generic[Result]):
     they come in, the same things are added in the same order, and few of them are kept.
     """
 
-    merge: Merge
+    merge: Merge[Result]
     _nodes: dict[tuple[int, int], Result] = field(default_factory=dict)
 
     def add(self, number: int, value: Result) -> None:
@@ -73,9 +73,9 @@ class Tree(Generic[Result]):
 
 
 def reduce_blocks(
-    job: Job,
-    blocks: Iterable,
-    merge: Merge,
+    job: Job[Any],
+    blocks: Iterable[Any],
+    merge: Merge[Any],
     *,
     client: Any = None,
     threads: int = 1,
@@ -101,8 +101,8 @@ def reduce_blocks(
 
 
 def each_block(
-    job: Job,
-    blocks: Iterable,
+    job: Job[Any],
+    blocks: Iterable[Any],
     *,
     client: Any = None,
     progress: Optional[Progress] = None,
@@ -122,7 +122,7 @@ def each_block(
 
 
 @contextmanager
-def computing(job: Job, client: Any = None, threads: int = 1) -> Iterator[Compute]:
+def computing(job: Job[Any], client: Any = None, threads: int = 1) -> Iterator[Compute]:
     """Yield a function that yields numbers and results of blocks as they are done; it can be called
     again, and the job stays where it was sent. The arguments are those of reduce_blocks().
     """
@@ -141,10 +141,10 @@ def computing(job: Job, client: Any = None, threads: int = 1) -> Iterator[Comput
 class _Counted:
     """Results as they come, for a progress bar; how many, where that is known."""
 
-    turns: Iterator
+    turns: Iterator[Any]
     total: Optional[int]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return self.turns
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ class _Counted:
         return self.total
 
 
-def _in_pool(pool: Any, job: Job, blocks: Iterable, threads: int) -> Numbered:
+def _in_pool(pool: Any, job: Job[Any], blocks: Iterable[Any], threads: int) -> Numbered:
     def submit(some: Sequence[Any]) -> list[Any]:
         return [pool.submit(job, block) for block in some]
 
@@ -163,7 +163,9 @@ def _in_pool(pool: Any, job: Job, blocks: Iterable, threads: int) -> Numbered:
 
 
 def _windowed(
-    submit: Callable[[Sequence[Any]], Sequence[Any]], blocks: Iterable, threads: Callable[[], int]
+    submit: Callable[[Sequence[Any]], Sequence[Any]],
+    blocks: Iterable[Any],
+    threads: Callable[[], int],
 ) -> Generator[list[tuple[int, Any]], None, None]:
     """Groups of numbers and futures that are done, with a few blocks for each thread under way.
 
@@ -201,7 +203,7 @@ class _Failed:
     error: Error
 
 
-def _on_cluster(held: Any, blocks: Iterable, client: Any) -> Numbered:
+def _on_cluster(held: Any, blocks: Iterable[Any], client: Any) -> Numbered:
     """held: the result of a task of its own, so that a worker asks for the job once, and the
     scheduler makes it again where the worker that held it has died."""
 
@@ -284,7 +286,8 @@ def _threads(client: Any) -> int:
     """Return threads of all workers there are now; one, so that a cluster which starts gets its
     first.
     """
-    return max(1, sum(client.nthreads().values()))
+    threads: int = max(1, sum(client.nthreads().values()))
+    return threads
 
 
 def cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:

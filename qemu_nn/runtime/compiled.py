@@ -210,7 +210,8 @@ class Compiled:
         results = {n: _like(lead + shape[within:], of) for _, n, shape, of in self._results}
         memory = (self.idle, self._workspace, self.ended)
         loops = bool(graph.loops)  # whose body may not run at all
-        return runner(_QN_RUN, *memory, samples, times, x, state, results, loops)
+        bound: Run = runner(_QN_RUN, *memory, samples, times, x, state, results, loops)
+        return bound
 
     def ended(self, status: int) -> None:
         """Raise what has ended a run; in the child of a fork, get ready for another one."""

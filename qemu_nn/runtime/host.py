@@ -324,8 +324,9 @@ class Host:
             return _whole(real, tensor, what)
         x = real if real.dtype == np.float64 else real.astype(np.float32)
         if self.graph.nodes[0].function.name.startswith("npu_"):
-            ends = tensor.format.limits
-            return np.clip(np.floor(tensor.format.unrounded(x)), *ends).astype(tensor.dtype)
+            floors = np.floor(tensor.format.unrounded(x))
+            integers: np.ndarray = np.clip(floors, *tensor.format.limits).astype(tensor.dtype)
+            return integers
         return tensor.format.quantize(x)
 
     # ---- integers to numbers ----

@@ -32,7 +32,7 @@ def _keep(_type: object, raised: BaseException, _traceback: object) -> None:
     _thread.raised = raised
 
 
-@ffi.def_extern(error=1, onerror=_keep)
+@ffi.def_extern(error=1, onerror=_keep)  # type: ignore[untyped-decorator]
 def qn_python_stops() -> int:
     """True if the run of this thread must stop, or a signal handler raises here."""
     return int(_thread.left is not None and _thread.left.is_set())

@@ -71,7 +71,8 @@ def unsaturated(
         parts = [_scaled(params, f"input_{i}", x) for i, x in enumerate((first, second), 1)]
         total = parts[0] + parts[1] if op.endswith("add") else parts[0] - parts[1]
         total = np.ldexp(total, params["left_shift"])
-    return np.rint(_scaled(params, "out", total) + params["out_offset"])
+    rounded: Optional[np.ndarray] = np.rint(_scaled(params, "out", total) + params["out_offset"])
+    return rounded
 
 
 def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
@@ -82,7 +83,8 @@ def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
         np.ldexp(float(params[f"{name}multiplier"]), params[f"{name}shift"] - 31) for name in names
     )
     result: np.ndarray = np.where(x < 0, x * below, x * above) + params["output_zero_point"]
-    return np.rint(result)
+    rounded: np.ndarray = np.rint(result)
+    return rounded
 
 
 def _scaled(params: Mapping[str, int], name: str, x: np.ndarray) -> np.ndarray:

@@ -32,7 +32,8 @@ def pairs(rng: np.random.Generator, channels: int) -> np.ndarray:
 
 def groups(rng: np.random.Generator, channels: int) -> np.ndarray:
     """Put groups of neighbors into one class: parts of a vector or whole vectors."""
-    return np.arange(channels) // rng.choice([3, 4, 8, 16, 32])
+    classes: np.ndarray = np.arange(channels) // rng.choice([3, 4, 8, 16, 32])
+    return classes
 
 
 def in_turn(rng: np.random.Generator, channels: int) -> np.ndarray:
@@ -52,7 +53,8 @@ def first(rng: np.random.Generator, channels: int) -> np.ndarray:
 
 def last(rng: np.random.Generator, channels: int) -> np.ndarray:
     """Put all channels but the last into one class."""
-    return (np.arange(channels) == channels - 1) & (channels > 1) * 1
+    classes: np.ndarray = (np.arange(channels) == channels - 1) & (channels > 1) * 1
+    return classes
 
 
 PARTITIONS: dict[str, Partition] = {

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 
-class _Instead(Function):
+class _Instead(Function):  # type: ignore[misc]
     """The second value forward; backward as if it were the first."""
 
     @staticmethod
@@ -21,7 +21,7 @@ class _Instead(Function):
         return gradients[0], None
 
 
-class _Held(Function):
+class _Held(Function):  # type: ignore[misc]
     """The device's value forward; backward to the real one, where it is within the format, and to
     the format's step, as if the integer depended on nothing where it is not."""
 

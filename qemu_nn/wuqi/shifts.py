@@ -60,16 +60,20 @@ def _products(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
 
 
 def _bias(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
+    fractions: np.ndarray
     if now.products is not None:
-        return np.clip(wanted, now.products - widest, now.products)
+        fractions = np.clip(wanted, now.products - widest, now.products)
+        return fractions
     if now.out is not None:
-        return np.clip(wanted, now.out - widest, now.out + widest)
+        fractions = np.clip(wanted, now.out - widest, now.out + widest)
+        return fractions
     return _close(wanted, widest)
 
 
 def _close(wanted: np.ndarray, widest: int) -> np.ndarray:
     """Return fractions so close that one output serves all channels: the finest are lowered."""
-    return np.minimum(wanted, wanted.min() + widest)
+    fractions: np.ndarray = np.minimum(wanted, wanted.min() + widest)
+    return fractions
 
 
 def _within(value: int, low: int, high: int) -> int:

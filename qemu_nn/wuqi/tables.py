@@ -24,11 +24,15 @@ def of_codes(kind: str, bits: int) -> np.ndarray:
     """Sigmoid, TanH: floor(f(x) * 2^f_out) for every code from the lowest, the largest at most."""
     half = CODES[f"s{bits}"] // 2
     x = np.arange(-half, half) * 2.0 ** -fraction(kind, bits)
-    return np.minimum(np.floor(_FUNCTIONS[kind](x) * half), half - 1).astype(f"int{bits}")
+    table: np.ndarray = np.minimum(np.floor(_FUNCTIONS[kind](x) * half), half - 1).astype(
+        f"int{bits}"
+    )
+    return table
 
 
 def of_distances(bits: int) -> np.ndarray:
     """LogSoftmax: floor(log(1 + e^-d) * 2^f) for every distance d of two codes, from 0."""
     frac = fraction("LogSoftmax", bits)
     distances = np.arange(LOG_ENTRIES[f"s{bits}"]) * 2.0**-frac
-    return np.floor(np.log1p(np.exp(-distances)) * 2**frac).astype(f"int{bits}")
+    table: np.ndarray = np.floor(np.log1p(np.exp(-distances)) * 2**frac).astype(f"int{bits}")
+    return table

@@ -31,4 +31,5 @@ def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:
     """Return integers [C, ...] of so many bits: rounded to nearest, halves up, and saturated."""
     half = 2 ** (bits - 1)
     scaled = np.ldexp(values, fracs.reshape(-1, *[1] * (values.ndim - 1)))
-    return np.clip(np.floor(scaled + 0.5), -half, half - 1).astype(f"int{bits}")
+    integers: np.ndarray = np.clip(np.floor(scaled + 0.5), -half, half - 1).astype(f"int{bits}")
+    return integers

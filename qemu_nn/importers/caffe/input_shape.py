@@ -50,7 +50,8 @@ def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
     for step in steps:
         learned = weights.get(step.name)
         if step.type == "Convolution" and learned and learned[0].ndim == 4:
-            return learned[0].shape[1] * step.fields.convolution_param.group
+            channels: int = learned[0].shape[1] * step.fields.convolution_param.group
+            return channels
     return 0
 
 

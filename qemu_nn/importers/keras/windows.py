@@ -49,7 +49,10 @@ def _conv2d(layer: Layer, build: Builder, inputs: list[str]) -> str:
 def _depthwise_weights(kernel: np.ndarray) -> np.ndarray:
     """Reorder [y, x, channel, multiplier] to [channel * multiplier, y, x, 1]."""
     tall, wide, channels, multiplier = kernel.shape
-    return kernel.transpose(2, 3, 0, 1).reshape(channels * multiplier, tall, wide, 1)
+    reordered: np.ndarray = kernel.transpose(2, 3, 0, 1).reshape(
+        channels * multiplier, tall, wide, 1
+    )
+    return reordered
 
 
 def _depthwise(layer: Layer, build: Builder, inputs: list[str]) -> str:

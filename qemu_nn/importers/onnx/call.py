@@ -31,7 +31,8 @@ class Call:
 
     def integer(self, key: str, default: int) -> int:
         """Return an integer attribute."""
-        return self._attribute(key, int, default)
+        value: int = self._attribute(key, int, default)
+        return value
 
     def number(self, key: str, default: float) -> float:
         """Return a finite float attribute."""
@@ -57,12 +58,13 @@ class Call:
 
     def text(self, key: str, default: str) -> str:
         """Return a string attribute."""
-        return self._attribute(key, str, default)
+        value: str = self._attribute(key, str, default)
+        return value
 
     def integers(self, key: str, at: Optional[int] = None) -> Optional[list[int]]:
         """Return a list of integers: an attribute or, in later operator sets, the input `at`."""
         if key in self.node.attributes:
-            values = self._attribute(key, list, [])
+            values: list[int] = self._attribute(key, list, [])
             if all(isinstance(value, int) for value in values) and len(values) <= 64:
                 return values
             raise ModelError(f"its attribute {key!r} must be a short list of integers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def _check_size(shape: Shape) -> None:
         raise ModelError(f"a constant of the shape {list(shape)} is too large")
 
 
-def _arithmetic(ufunc: Callable) -> Callable[[Call], np.ndarray]:
+def _arithmetic(ufunc: Callable[..., Any]) -> Callable[[Call], np.ndarray]:
     def compute(call: Call) -> np.ndarray:
         result = call.array(0)
         for i in range(1, len(call.inputs)):
@@ -44,18 +44,21 @@ def _arithmetic(ufunc: Callable) -> Callable[[Call], np.ndarray]:
     return compute
 
 
-def _unary(ufunc: Callable) -> Callable[[Call], np.ndarray]:
+def _unary(ufunc: Callable[..., Any]) -> Callable[[Call], np.ndarray]:
     return lambda call: ufunc(call.array(0))
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return integers are divided towards zero, as C does."""
+    result: np.ndarray
     if a.dtype.kind == "f":
-        return a / b
+        result = a / b
+        return result
     if not np.all(b):
         raise ModelError("it divides by zero")
     quotient: np.ndarray = a // b
-    return quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
+    result = quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
+    return result
 
 
 def _constant(call: Call) -> np.ndarray:
@@ -111,14 +114,18 @@ def _reduced(call: Call) -> np.ndarray:
     array = call.array(0)
     named = call.integers("axes", at=1)
     axes = tuple(indices.axes(named, array.ndim)) if named else None
-    return np.prod(array, axes, array.dtype, keepdims=bool(call.integer("keepdims", 1)))
+    result: np.ndarray = np.prod(
+        array, axes, array.dtype, keepdims=bool(call.integer("keepdims", 1))
+    )
+    return result
 
 
 def _range(call: Call) -> np.ndarray:
     start, stop, step = (call.array(i).reshape(()) for i in range(3))
     count = max(math.ceil((stop - start) / step), 0)
     _check_size((count,))
-    return (start + step * np.arange(count)).astype(start.dtype)
+    result: np.ndarray = (start + step * np.arange(count)).astype(start.dtype)
+    return result
 
 
 def _expand(call: Call) -> np.ndarray:

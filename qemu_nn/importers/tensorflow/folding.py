@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
     return found
 
 
-def _arithmetic(ufunc: Callable) -> Fold:
+def _arithmetic(ufunc: Callable[..., Any]) -> Fold:
     """Return floats are computed in float64, for what they are folded into later."""
 
     def compute(node: Node, budget: Budget, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ def _arithmetic(ufunc: Callable) -> Fold:
     return compute
 
 
-def _unary(ufunc: Callable) -> Fold:
+def _unary(ufunc: Callable[..., Any]) -> Fold:
     def compute(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
         budget.spend(array.size)
         result: np.ndarray = ufunc(_wide(array))
@@ -93,7 +93,8 @@ def _gather(
 
 def _product(node: Node, budget: Budget, array: np.ndarray, axes: np.ndarray) -> np.ndarray:
     over = tuple(indices.axes(integers(axes), array.ndim))
-    return np.prod(array, over, array.dtype, keepdims=node.flag("keep_dims"))
+    product: np.ndarray = np.prod(array, over, array.dtype, keepdims=node.flag("keep_dims"))
+    return product
 
 
 def _cut(array: np.ndarray, index: tuple[indices.Index, ...]) -> np.ndarray:

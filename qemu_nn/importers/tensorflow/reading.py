@@ -36,23 +36,28 @@ class Node:
 
     def integer(self, key: str, default: int) -> int:
         """Return an integer attribute."""
-        return self._value(key, "i", default)
+        value: int = self._value(key, "i", default)
+        return value
 
     def number(self, key: str, default: float) -> float:
         """Return a float attribute."""
-        return self._value(key, "f", default)
+        value: float = self._value(key, "f", default)
+        return value
 
     def flag(self, key: str, default: bool = False) -> bool:
         """Return a boolean attribute."""
-        return self._value(key, "b", default)
+        value: bool = self._value(key, "b", default)
+        return value
 
     def text(self, key: str, default: str) -> str:
         """Return a string attribute."""
-        return self._value(key, "s", default.encode()).decode("utf-8", "replace")
+        value: str = self._value(key, "s", default.encode()).decode("utf-8", "replace")
+        return value
 
     def type(self, key: str) -> int:
         """Return the number of an element type; 0 if it is not given."""
-        return self._value(key, "type", 0)
+        value: int = self._value(key, "type", 0)
+        return value
 
     def integers(self, key: str) -> list[int]:
         """Return a list of integers; empty if it is not given."""

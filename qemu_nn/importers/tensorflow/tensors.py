@@ -78,7 +78,8 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
             numbers = numbers.astype("<u2").view(stored)
         array = _repeated(numbers.astype(stored, copy=False), shape, spend)
     if tensor.dtype == _BFLOAT16:
-        return (array.astype("<u4") << np.uint32(16)).view("<f4")
+        floats: np.ndarray = (array.astype("<u4") << np.uint32(16)).view("<f4")
+        return floats
     return array.astype(dtype, copy=False)
 
 

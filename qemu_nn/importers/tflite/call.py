@@ -308,7 +308,8 @@ class Options:
         names = {code: name for name, code in vars(library(kind)).items() if code == value}
         if value not in names:
             raise ModelError(f"its option {field} is {value}; it must be a value of {kind}")
-        return names[value]
+        symbol: str = names[value]
+        return symbol
 
     def activation(self, output: TfliteValue) -> dict[str, int]:
         """Return act_min and act_max of the fused activation in the output's format."""

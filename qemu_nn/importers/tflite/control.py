@@ -38,7 +38,7 @@ def _state(call: TfliteCall, name: str, like: TfliteValue) -> TfliteValue:
         )
         first = np.full(like.size * np.dtype(like.dtype).itemsize, like.zero & 255, np.uint8)
         reset = variables.resets.get(name, first.view(like.dtype))
-        if (reset.dtype, reset.size) != (like.dtype, like.size):
+        if reset.dtype != like.dtype or reset.size != like.size:
             raise ModelError(
                 f"the variable {name[:60]!r} is initialized with {reset.dtype} {list(reset.shape)} "
                 f"and used as {like.dtype} {list(like.shape)}; both must have one type and size"

@@ -90,7 +90,8 @@ def _decode_lut(made: TfliteTensor, encoded: np.ndarray, head: np.ndarray) -> np
     table = _table(head, np.dtype(made.dtype).newbyteorder("<").str)
     if places.max(initial=-1) >= len(table):
         raise ModelError(f"its output, {made}, has an index outside of its table")
-    return table[places]
+    decoded: np.ndarray = table[places]
+    return decoded
 
 
 def _decode_pruned(made: TfliteTensor, encoded: np.ndarray, head: np.ndarray) -> np.ndarray:

@@ -81,7 +81,8 @@ class _Fields:
         start, length = self._vector(field)
         if 4 * length > len(self._data) - start:
             raise damaged(self._kind)
-        return np.frombuffer(self._data, "<f4", length, start).tolist()
+        floats: list[float] = np.frombuffer(self._data, "<f4", length, start).tolist()
+        return floats
 
     def table(self, field: str, kind: str) -> Optional[_Fields]:
         """Return the table of a union; None if it is missing."""

@@ -36,7 +36,8 @@ def multiplier(real: float) -> tuple[int, int]:
 
 def multipliers(reals: Iterable[float]) -> np.ndarray:
     """Return the multipliers and shifts of float factors, as two rows of int32."""
-    return np.array([multiplier(real) for real in reals], np.int32).reshape(-1, 2).T
+    pairs: np.ndarray = np.array([multiplier(real) for real in reals], np.int32).reshape(-1, 2).T
+    return pairs
 
 
 def integer_limit(real: float, scale: float, zero: int) -> int:

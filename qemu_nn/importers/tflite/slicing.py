@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -170,9 +171,11 @@ def _check_begins(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> Tfli
         return begins
     sizes = take_low_halves(call, 2)
     like, number = replace(begins, shape=(len(x.shape),)), {"length": len(x.shape)}
-    numbers = lambda name, values: bring(call, name, like, np.array(values, np.int32))  # noqa: E731
     truth = replace(like, dtype="bool")
     rest = np.subtract(x.shape, output.shape)
+
+    def numbers(name: str, values: Any) -> TfliteValue:
+        return bring(call, name, like, np.array(values, np.int32))
 
     def both(part: str, function: str, first: TfliteValue, second: TfliteValue) -> TfliteValue:
         return call.add_part(part, truth, function, number, [first, second])

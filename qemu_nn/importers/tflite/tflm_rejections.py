@@ -129,9 +129,8 @@ def find_rejection(model: TfliteModel, operator: TfliteOperator) -> str:
     if operator.name not in SUPPORTED:
         return f"Didn't find op for builtin opcode '{operator.name}'"
     try:
-        return _check_types(model, operator) or _CASES.get(operator.name, lambda *_: "")(
-            model, operator
-        )
+        check = _CASES.get(operator.name)
+        return _check_types(model, operator) or (check(model, operator) if check else "")
     except (Error, IndexError, AttributeError):  # no message is recorded for a damaged operator
         return ""
 

@@ -17,7 +17,7 @@ from ...training.nodes import instead
 from ..tables import fraction, of_codes, of_distances
 
 
-class _Quantize(Function):
+class _Quantize(Function):  # type: ignore[misc]
     """step * floor(clip(x) / step); the gradient passes where x is within the range."""
 
     @staticmethod

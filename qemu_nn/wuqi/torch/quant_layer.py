@@ -19,7 +19,7 @@ from . import nodes, pooling
 from .weighted import ROLES, Weighted
 
 
-class QuantizedNet(nn.Module):
+class QuantizedNet(nn.Module):  # type: ignore[misc]
     """The network as a PyTorch module: batch in, output out; in double precision it is exact.
 
     Its parameters are LAYER.weight and LAYER.bias, with a dot in a layer's name as an underscore.

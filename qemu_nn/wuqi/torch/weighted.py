@@ -20,7 +20,7 @@ from .pooling import padded
 ROLES = ("weight", "bias")
 
 
-class Weighted(nn.Module):
+class Weighted(nn.Module):  # type: ignore[misc]
     """`weight` and `bias` (parameters, where the layer has them), their steps and lifts (buffers).
 
     A lift is added to a parameter so that rounding down gives the nearest number; a layer that is
@@ -87,7 +87,8 @@ class Weighted(nn.Module):
         """Return the chip's integers."""
         exact = getattr(self, role).detach().double(), getattr(self, f"{role}_step").double()
         codes = torch.round(quantize(*exact, self.bits) / exact[1])
-        return codes.cpu().numpy().astype(f"int{self.bits}")
+        integers: np.ndarray = codes.cpu().numpy().astype(f"int{self.bits}")
+        return integers
 
     def forward(self, x: Tensor, quantized: bool) -> Tensor:
         """Return the output for an image [N, C, H, W] or vector [N, C, 1, 1], before rounding."""

@@ -152,7 +152,7 @@ class Builder:
         function = f"tflm_transpose_{value.kind}"
         return self.call(function, moves(value.memory, places), [value], moved)
 
-    def table(self, value: Int, to: Format, name: str, function: Callable) -> Int:
+    def table(self, value: Int, to: Format, name: str, function: Callable[..., Any]) -> Int:
         """Return a function of each integer, as 256 results: in float32, halves to even."""
         codes = np.arange(-128, 128)
         x = ((codes - value.format.zero_point) * np.float32(value.format.scale)).astype(np.float32)

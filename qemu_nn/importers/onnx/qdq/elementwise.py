@@ -105,7 +105,8 @@ def add(site: Site, sign: int = 1) -> Pending:
         other: Any = site.call.value(1 - index)
         product = isinstance(value, Pending) and value.matrix is not None and sign == 1
         if product and isinstance(other, (Fixed, np.ndarray)):
-            return replace(value, emit=value.matrix(other), matrix=None)
+            result: Pending = replace(value, emit=value.matrix(other), matrix=None)
+            return result
     left, name, factor = _bits(site), "arm_elementwise_add", sign
     if sign < 0 and left == 15:  # whose multipliers cannot be negative
         name, factor = "tflm_sub", 1
@@ -230,7 +231,8 @@ def _along(numbers: np.ndarray, x: Int) -> np.ndarray:
     own = numbers.reshape(numbers.shape[-len(x.shape) :] if numbers.ndim else (1,))
     if broadcast(x.shape, own.shape) != x.shape:
         raise ModelError(f"its slopes {list(own.shape)} do not fit {list(x.shape)}")
-    return np.broadcast_to(own, x.shape).transpose(x.order).reshape(-1, x.memory[-1])
+    result: np.ndarray = np.broadcast_to(own, x.shape).transpose(x.order).reshape(-1, x.memory[-1])
+    return result
 
 
 def _slopes(given: Any) -> Fixed:

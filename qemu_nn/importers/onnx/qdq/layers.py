@@ -59,7 +59,8 @@ class Weights:
 
 def narrow(bias: np.ndarray) -> np.ndarray:
     """Return a bias in the 32 bits that functions of 8 bits take."""
-    return np.clip(bias, -(2**31), 2**31 - 1).astype(np.int32)
+    integers: np.ndarray = np.clip(bias, -(2**31), 2**31 - 1).astype(np.int32)
+    return integers
 
 
 def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:

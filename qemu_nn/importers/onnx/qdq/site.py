@@ -82,7 +82,10 @@ class Site:
             raise ModelError("its bias must be a constant")
         if real.size != steps.size or not np.isfinite(real).all():
             raise ModelError(f"its bias must be {steps.size} finite numbers")
-        return np.clip(np.rint(real.reshape(-1) / steps), -(2.0**53), 2.0**53).astype(np.int64)
+        integers: np.ndarray = np.clip(
+            np.rint(real.reshape(-1) / steps), -(2.0**53), 2.0**53
+        ).astype(np.int64)
+        return integers
 
 
 #: Converts one node; what it makes is emitted when its QuantizeLinear is there, but for integers
