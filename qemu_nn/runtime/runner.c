@@ -1,6 +1,6 @@
-/* How Python runs a plan, numpy's arrays in and out. Through cffi a run takes a microsecond more, which is
- * as long as a small network takes. The core knows nothing of Python, so this is an extension module of its
- * own, qemu_nn._runner, and calls qn_run() by its address. */
+/* Runs of a plan from Python, on numpy's arrays. Through cffi a run takes a microsecond more, as
+ * long as a small network takes. The core knows nothing of Python. So this file is an extension
+ * module of its own, qemu_nn._runner, and calls qn_run() by its address. */
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_22_API_VERSION
 #include <Python.h>
@@ -10,7 +10,7 @@
 
 typedef int run_function(const qn_call *, int64_t, int64_t, const void *, const void *);
 
-/* What runs of inputs of one shape have in common. All objects are those of `arguments`. */
+/* Common parts of runs with inputs of one shape. All objects are those of `arguments`. */
 typedef struct runner {
     PyObject *arguments;
     run_function *run;
@@ -77,7 +77,7 @@ static void *address_in(PyObject *workspace, Py_ssize_t at) {
     return address ? PyLong_AsVoidPtr(address) : NULL;
 }
 
-/* The results of a run in one workspace. NULL: Python has raised something, or `status` says why. */
+/* Return the results of a run in one workspace. NULL: Python raised, or `status` says why. */
 static PyObject *run_in(const runner *r, PyObject *workspace, const void *x, const void *state,
                         int *status) {
     const qn_call *call = address_in(workspace, 0);

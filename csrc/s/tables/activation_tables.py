@@ -27,12 +27,12 @@ TAIL = """\
 
 
 def sigmoid(i: float) -> float:
-    """2^16 / (1 + e^(-i/24))"""
+    """Return 2^16 / (1 + e^(-i/24))."""
     return 2**16 / (1 + math.exp(-i / 24))
 
 
 def entries() -> list[int]:
-    """No entry lies within 1e-3 of a tie, so float64 decides every one."""
+    """Return the entries; none is within 1e-3 of a tie, so float64 decides all."""
     values = []
     for i in range(255):
         missed = sigmoid(i + 0.5) - (sigmoid(i) + sigmoid(i + 1)) / 2
@@ -41,7 +41,7 @@ def entries() -> list[int]:
 
 
 def header() -> str:
-    """The whole of activation_tables.h."""
+    """Return the text of activation_tables.h."""
     values = entries()
     rows = [values[n : n + 8] for n in range(0, 256, 8)]
     lines = ["    " + ", ".join(map(str, row)) + "," for row in rows]

@@ -53,7 +53,7 @@ static uint64_t element(const void *values, size_t index, const qn_golden *golde
 
 static int is_nan(uint64_t bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
 
-/* How many elements differ; one NaN is as good as another. */
+/* Return the number of elements that differ; all NaNs are equal. */
 static size_t count(const qn_golden *golden, const void *buffer, size_t *first) {
     size_t index, differing = 0;
     for (index = golden->size / golden->width; index-- > 0;) {

@@ -144,7 +144,7 @@ static void hello(uint8_t sequence) {
     send(at + length);
 }
 
-/* Where the run is; and of a layer the beginning of its result. */
+/* Send the position of the run, and the start of a layer's result. */
 static void report(uint8_t kind, uint8_t sequence) {
     size_t length = strlen(layer), at = answer(kind | ANSWER, sequence), more;
     length = length < 40 ? length : 40;

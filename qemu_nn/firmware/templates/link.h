@@ -22,7 +22,7 @@ extern "C" {
 #define LINK_BUFFER 1024
 #endif
 
-/* How the board speaks. */
+/* Input and output of the board. */
 typedef struct link_port {
     int (*read)(void); /* the next byte, 0 to 255, or -1 if none has come yet */
     void (*write)(const uint8_t *bytes, size_t size); /* returns when all are on their way */

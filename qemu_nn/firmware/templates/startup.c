@@ -36,7 +36,7 @@ void _fini(void) {}
 /* Any fault or interrupt: nothing here expects one. */
 static void fault(void) { _exit(3); }
 
-/* Where nothing else counts time. */
+/* Fault of boards without another timer. */
 void SysTick_Handler(void);
 __attribute__((weak)) void SysTick_Handler(void) { fault(); }
 
