@@ -27,14 +27,14 @@ TIE = "models of instructions and of C = what this host computes, on drawn numbe
 
 @dataclass(frozen=True)
 class Outcome:
-    """One thing done: true if it came out as it should, and the lines to print."""
+    """The outcome of one job: true if it is as expected, and the lines to print."""
 
     fine: bool
     lines: tuple[str, ...]
 
 
 def refuted_cases(one: Claim, text: str, first_only: bool) -> tuple[int, list[str]]:
-    """Return the number of cases that were tried on a C text, and those that z3 did not prove."""
+    """Return the number of cases tried on a C text, and those that z3 did not prove."""
     wrong: list[str] = []
     program = parse_text(text)
     for number, case in enumerate(one.cases, 1):
@@ -89,7 +89,7 @@ def try_broken(index: int, number: int) -> Outcome:
 
 
 def tie(index: int) -> Outcome:
-    """Compare what proofs rest on with this host: instructions, and C itself."""
+    """Compare the models that proofs use with instructions and compiled C."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -103,7 +103,7 @@ def tie(index: int) -> Outcome:
 
 
 def do(job: tuple[Callable[..., Outcome], tuple[object, ...]]) -> Outcome:
-    """Do one job. A claim about C that no longer exists fails in a sentence."""
+    """Do one job. A claim about missing C fails with a sentence."""
     function, arguments = job
     try:
         return function(*arguments)

@@ -60,12 +60,12 @@ def claim(name: str, source: str, cases: Any, *breaks: tuple[str, str, str]) -> 
 
 
 def unknown(name: str, type_: IntType = INT) -> Int:
-    """Any number of a type."""
+    """Return any number of a type."""
     return Int(z3.BitVec(name, type_.bits), type_)
 
 
 def wide(x: Any, bits: int = 72) -> z3.BitVecRef:
-    """A value on bits enough for what formulas here add, double and shift."""
+    """Return a value with enough bits for the sums, products by 2 and shifts of formulas here."""
     return widened(x.term, bits, x.type.signed) if isinstance(x, Int) else z3.BitVecVal(x, bits)
 
 
@@ -74,12 +74,12 @@ def product(machine: Machine, a: Int, b: Int) -> z3.BitVecRef:
 
 
 def floor(x: z3.BitVecRef, shift: int) -> z3.BitVecRef:
-    """floor(x / 2^shift), or x * 2^-shift."""
+    """Return floor(x / 2^shift), or x * 2^-shift."""
     return x >> shift if shift >= 0 else x << -shift
 
 
 def wrapped(x: z3.BitVecRef, bits: int = 32) -> z3.BitVecRef:
-    """x modulo 2^bits, read as signed."""
+    """Return x modulo 2^bits, as a signed number."""
     return widened(z3.Extract(bits - 1, 0, x), x.size())
 
 
@@ -89,18 +89,18 @@ def clamped(x: z3.BitVecRef, low: Any, high: Any) -> z3.BitVecRef:
 
 
 def rounded_away(x: z3.BitVecRef, n: int) -> z3.BitVecRef:
-    """x / 2^n to the nearest integer, halves away from zero."""
+    """Return x / 2^n rounded to nearest, halves away from zero."""
     size = floor(z3.If(x < 0, -x, x) + 2**n // 2, n)
     return z3.If(x < 0, -size, size)
 
 
 def high(p: z3.BitVecRef) -> z3.BitVecRef:
-    """The doubled product's upper half, halves up, modulo 2^32."""
+    """Return the upper half of a doubled product, halves up, modulo 2^32."""
     return wrapped(floor(p + 2**30, 31))
 
 
 def same(a: Any, b: Any) -> z3.BoolRef:
-    """Are two numbers equal?"""
+    """Return the condition that two numbers are equal."""
     terms = [v if z3.is_bv(v) else wide(v) for v in (a, b)]
     bits = max(t.size() for t in terms)
     return widened(terms[0], bits) == widened(terms[1], bits)
@@ -124,7 +124,7 @@ def rounding_shift(m: Machine, n: int) -> Iterator[z3.BoolRef]:
 @claim(
     "qn_hm(): floor((ab + 2^30) / 2^31), gemmlowp's quotient "
     "toward zero of a nudged product, and "
-    "SQRDMULH but for -2^31 * -2^31, where qn_hm_sat() saturates as it does",
+    "SQRDMULH except for -2^31 * -2^31, where qn_hm_sat() saturates, too",
     "common/fixed.h",
     [0],
     ("qn_hm", "1 << 30", "(1 << 30) - 1"),
@@ -369,7 +369,7 @@ def channel(m: Machine, multiplier: Int, shift: int, most: int = 2**31) -> Point
 
 
 def lanes_of(m: Machine, numbers: list[Any]) -> dict[str, Cell]:
-    """An epilogue_vector with the channel_numbers of each lane, as set_lane() sets them."""
+    """Return the epilogue_vector that set_lane() makes of the channel_numbers of each lane."""
     vector = Cell(None, m.make("epilogue_vector"))
     for lane, each in enumerate(numbers):
         m.call("set_lane", Pointer([vector]), number(lane), Pointer([Cell(None, each)]))
@@ -601,8 +601,8 @@ def looked_up(m: Machine, first: int) -> Iterator[z3.BoolRef]:
 # ---- packs ----
 
 
-def interleaved(vectors: list[list[Int]], each: int) -> list[Int]:
-    """Lanes of vectors in the order of saturating packs: `each` lanes of each vector in turn."""
+def interleaved(vectors: list[list[Any]], each: int) -> list[Any]:
+    """Return lanes in the order of saturating packs: `each` lanes of each vector in turn."""
     starts = range(0, len(vectors[0]), each)
     return [v for i in starts for of in vectors for v in of[i : i + each]]
 
@@ -688,10 +688,8 @@ def halfwords(count: int) -> Callable[..., Any]:
         for name, bound in (("most", most), ("least", least)):
             s[name].value = Vector.of([z3.Extract(15, 0, bound.term)] * (2 * count))
         vectors = [integers(name, count) for name in "ab"]
-        got = m.call("epilogue_pack", Pointer([Cell(None, s)]), *(sums(v) for v in vectors)).lanes(
-            16
-        )
-        for x, half in zip(interleaved(vectors, 4), got):
+        got = m.call("epilogue_pack", Pointer([Cell(None, s)]), *(sums(v) for v in vectors))
+        for x, half in zip(interleaved(vectors, 4), got.lanes(16)):
             yield same(widened(half, 72), clamped(wide(x), wide(least), wide(most)))
 
     return goals
@@ -743,6 +741,32 @@ for name, packs in (("q7", 4), ("q15", 2)):
         )(q7_bytes(lanes_, packs))
 
 
+def npu_bytes(count: int) -> Callable[..., Any]:
+    def goals(m: Machine, first: int) -> Iterator[z3.BoolRef]:
+        shifts = [[(first + v * count + i) % 32 for i in range(count)] for v in range(4)]
+        cells = [Cell(INT, number(shift)) for of in shifts for shift in of]
+        own = Pointer([Cell(None, m.call("epilogue_of", Pointer(cells)))])
+        vectors = [integers(name, count) for name in "abcd"]
+        tile = [Cell(None, sums(v)) for v in vectors]
+        m.call("shift_tile", own, number(1), number(4), Pointer([Cell(ArrayType(None, 4), tile)]))
+        got = m.call("epilogue_pack", own, *(cell.value for cell in tile)).lanes(8)
+        pairs = interleaved([list(zip(x, by)) for x, by in zip(vectors, shifts)], 4)
+        for (x, shift), byte in zip(pairs, got):
+            yield same(widened(byte, 72), clamped(floor(wide(x), shift), -128, 127))
+
+    return goals
+
+
+for isa, lanes_ in (("avx2", 8), ("avx512", 16)):
+    claim(
+        f"bytes of the NPU on {isa.upper()}: a shift of each lane and saturating packs = "
+        "floor(sum / 2^shift), saturated",
+        f'#include <immintrin.h>\n#include "wuqi/epilogue_{isa}.inc"\n',
+        range(0, 32, lanes_ // 2),
+        ("bytes_of", "(low, high)", "(high, low)"),
+    )(npu_bytes(lanes_))
+
+
 # ---- the NPU ----
 
 
@@ -751,7 +775,7 @@ NPU_TEXT = {isa: f'#include "wuqi/convolve_s16_{NPU[isa][0]}.c"\n' for isa in NP
 
 
 def near_sums(m: Machine, exact: list[Int], high_: list[Int], bits: int = 16) -> list[Vector]:
-    """What high and low are of exact sums. high_suffices() leaves room for 4 * 2^16 in both."""
+    """Return high and low of exact sums, where high_suffices() leaves room for 4 * 2^16."""
     half = m.enumerator("HALF").known << 16 - bits
     for s, h in zip(exact, high_):
         off = wide(s) - ((wide(h) - half) << bits)
@@ -802,7 +826,7 @@ def sums_with_8_bits(m: Machine, case: int) -> Iterator[z3.BoolRef]:
 
 
 def packed_ending(m: Machine, shifts: list[int]) -> Pointer:
-    """How outputs are made of sums, as pack_ending() has it of channels with these shifts."""
+    """Return the ending that pack_ending() makes of channels with these shifts."""
     channels = [
         Cell(None, m.make("n_channel", start=number(0, LONG), shift=number(s, LONG)))
         for s in shifts
@@ -824,7 +848,7 @@ def npu_outputs(isa: str) -> Callable[..., Any]:
         exact, high_ = [number(0, LONG)] * all_, [m.enumerator("HALF")] * all_
         for lane in (case[0] % all_, (case[0] + all_ // 2 + 1) % all_):  # the others' sums are 0
             exact[lane], high_[lane] = unknown(f"sum{lane}", LONG), unknown(f"high{lane}")
-        # by lanes: high and low of v vectors, whose channels tile_channel() orders
+        # tile_channel() orders the channels of all lanes
         of = [m.call("tile_channel", number(i)).known for i in range(all_)]
         near_sums(m, exact, high_)
         low = [Int(z3.Extract(31, 0, s.term), INT) for s in exact]

@@ -20,7 +20,7 @@ LINKED = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-lm", 
 
 @dataclass(frozen=True)
 class Program:
-    """A program and its arguments: by day, with hours of time, and of a broken program."""
+    """A program and its arguments: every day, with hours of time, and when it is broken."""
 
     name: str
     source: str
@@ -113,7 +113,7 @@ def runs_here(program: Program) -> bool:
 
 
 def compiled(program: Program, folder: Path, edit: Break | None = None) -> Path:
-    """Return the executable of a program, of the C source as it is or after an edit."""
+    """Compile a program, after an edit of the C source if there is one."""
     name = f"{program.source[:-2]}{'' if edit is None else program.breaks.index(edit)}"
     include = [f"-I{ROOT / 'csrc'}", f"-I{HERE}"]
     command = ["gcc", *FLAGS, *include, "-E", HERE / program.source]
@@ -125,6 +125,6 @@ def compiled(program: Program, folder: Path, edit: Break | None = None) -> Path:
 
 
 def run(executable: Path, arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Return whether nothing differs, and the lines that a program printed."""
+    """Run a program. Return whether it succeeded, and the lines that it printed."""
     done = subprocess.run([executable, *arguments], capture_output=True, text=True, check=False)
     return done.returncode == 0, done.stdout.splitlines()

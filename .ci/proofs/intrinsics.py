@@ -20,7 +20,7 @@ def _if(condition: z3.BoolRef, a: Lane, b: Lane) -> Lane:
 
 
 def saturated(x: Lane, bits: int, signed: bool = True) -> Lane:
-    """Return x, read as signed, clamped to the integers of fewer bits."""
+    """Return a signed x, clamped to the integers of fewer bits."""
     low = -(2 ** (bits - 1)) if signed else 0
     high = low + 2**bits - 1
     return z3.Extract(bits - 1, 0, _if(x < low, z3.BitVecVal(low, x.size()),
@@ -71,7 +71,7 @@ def _blended(x: Vector, y: Vector, control: int, width: int) -> Vector:
 
 
 def _packed(x: Vector, y: Vector, width: int, signed: bool) -> Vector:
-    """Lanes of half the width, saturated: for each 128 bits those of x, then those of y."""
+    """Return saturated lanes of half the width: in each 128 bits those of x, then of y."""
     each = 128 // width
     lanes = []
     for i in range(0, x.bits // width, each):
@@ -91,14 +91,14 @@ def _interleaved(x: Vector, y: Vector, width: int, upper: bool) -> Vector:
 
 
 def _pairs(x: Vector, y: Vector) -> Vector:
-    """VPMADDWD."""
+    """Model VPMADDWD."""
     a, b = ([z3.SignExt(16, lane) for lane in v.lanes(16)] for v in (x, y))
     products = [p * q for p, q in zip(a, b)]
     return Vector.of([products[i] + products[i + 1] for i in range(0, len(products), 2)])
 
 
 def _even_products(machine: Machine, x: Vector, y: Vector) -> Vector:
-    """VPMULDQ."""
+    """Model VPMULDQ."""
     pairs = zip(x.lanes(32)[::2], y.lanes(32)[::2])
     return Vector.of([machine.products.of(p, q) for p, q in pairs])
 
@@ -129,7 +129,7 @@ def _blended_by_bytes(x: Vector, y: Vector, by: Vector) -> Vector:
 
 
 def _looked_up(table: Vector, by: Vector) -> Vector:
-    """VPSHUFB."""
+    """Model VPSHUFB."""
     lanes = []
     for i, index in enumerate(by.lanes(8)):
         entries = table.lanes(8)[i // 16 * 16 : i // 16 * 16 + 16]
@@ -153,7 +153,7 @@ def _masked(mask: Int, source: Vector, value: Vector, width: int) -> Vector:
 
 
 def _operation(machine: Machine, op: str, kind: str, bits: int, *given: Any) -> Any:
-    """One instruction on registers of `bits`, without a mask."""
+    """Return the result of one instruction on registers of `bits`, without a mask."""
     width = int(re.findall(r"\d+", kind)[0])
     known = given[-1].known if given and isinstance(given[-1], Int) else None
     if op in LANEWISE:
@@ -196,7 +196,7 @@ def _compared(op: str, width: int, x: Vector, y: Vector) -> Int:
 
 
 def model(name: str) -> Callable[..., Any] | None:
-    """Return an intrinsic as a function on terms, or None where there is no model."""
+    """Return an intrinsic as a function on terms, or None without a model."""
     if name in NAMED:
         return NAMED[name]
     match = NAME.fullmatch(name)
@@ -235,12 +235,12 @@ def _half(index: int, width: int) -> Callable[..., Vector]:
 
 
 def _dot(machine: Machine, acc: Vector, x: Vector, y: Vector) -> Vector:
-    """VPDPWSSD."""
+    """Model VPDPWSSD."""
     return Vector.of([a + b for a, b in zip(acc.lanes(32), _pairs(x, y).lanes(32))])
 
 
 def _doubling_high(machine: Machine, x: Vector, y: Vector) -> Vector:
-    """SQRDMULH: only -2^31 * -2^31 saturates."""
+    """Model SQRDMULH: only -2^31 * -2^31 saturates."""
     lanes = []
     for a, b in zip(x.lanes(32), y.lanes(32)):
         wide = widened(machine.products.of(a, b), 66)
@@ -249,7 +249,7 @@ def _doubling_high(machine: Machine, x: Vector, y: Vector) -> Vector:
 
 
 def _shifted_left(machine: Machine, x: Vector, y: Vector) -> Vector:
-    """SSHL by -31..31: a negative count shifts to the right."""
+    """Model SSHL by -31..31: a negative count shifts to the right."""
     lanes = zip(x.lanes(32), y.lanes(32))
     return Vector.of([_if(by < 0, a >> -by, a << by) for a, by in lanes])
 
@@ -264,7 +264,7 @@ def _lanes_of(of: Callable[..., Lane]) -> Callable[..., Vector]:
 
 
 def _cleared(machine: Machine, pointer: Pointer, *given: Int) -> Pointer:
-    """memset() of a whole variable to zero."""
+    """Model memset() of a whole variable to zero."""
 
     def clear(cell: Cell) -> None:
         inner = cell.value.values() if isinstance(cell.value, dict) else cell.value
@@ -298,7 +298,7 @@ NAMED: dict[str, Callable[..., Any]] = {
 
 
 class Models(dict[str, Callable[..., Any]]):
-    """All models; functions of a program that stand for assembly come first."""
+    """All models. A model of a function replaces its definition, such as one line of assembly."""
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or model(str(name)) is not None

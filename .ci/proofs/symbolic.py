@@ -92,7 +92,7 @@ class Int:
 
     @property
     def known(self) -> int | None:
-        """The value where it is a constant."""
+        """Return the value of a constant, None for an unknown."""
         term = z3.simplify(self.term)
         if not z3.is_bv_value(term):
             return None
@@ -114,7 +114,7 @@ class Vector:
         return len(self.parts) * self.parts[0].size()
 
     def lanes(self, width: int) -> list[z3.BitVecRef]:
-        """The same bits as lanes of another width."""
+        """Return the same bits as lanes of another width."""
         own = self.parts[0].size()
         if own == width:
             return list(self.parts)
@@ -147,12 +147,12 @@ class Pointer:
 
 
 def number(value: int, type_: IntType = INT) -> Int:
-    """A constant."""
+    """Return a constant."""
     return Int(z3.BitVecVal(value, type_.bits), type_)
 
 
 def widened(term: z3.BitVecRef, bits: int, signed: bool = True) -> z3.BitVecRef:
-    """Return a term with as many bits, more or less than it has."""
+    """Return a term extended or cut to a number of bits."""
     size = term.size()
     if bits <= size:
         return z3.Extract(bits - 1, 0, term) if bits < size else term
@@ -163,11 +163,11 @@ MOST_ITERATIONS = 300
 
 
 class Fork(Exception):
-    """A run that has no decision left for a condition."""
+    """The end of a run without a decision for a condition."""
 
 
 class Unsupported(Exception):
-    """C that this module does not run."""
+    """An error about C that this module cannot run."""
 
 
 class _Return(Exception):
@@ -187,14 +187,14 @@ PRODUCT = z3.Function("product", z3.BitVecSort(32), z3.BitVecSort(32), z3.BitVec
 
 @dataclass
 class Products:
-    """Products of 32 by 32 bits, each an unknown number of 64."""
+    """Products of 32 by 32 bits: unknown 64-bit numbers."""
 
     known: dict[tuple[str, str], z3.BitVecRef] = field(default_factory=dict)
     factors: list[tuple[z3.BitVecRef, z3.BitVecRef, z3.BitVecRef]] = field(default_factory=list)
     facts: list[z3.BoolRef] = field(default_factory=list)
 
     def of(self, a: z3.BitVecRef, b: z3.BitVecRef) -> z3.BitVecRef:
-        """The product of two terms of 32 bits."""
+        """Return the product of two 32-bit terms."""
         a, b = z3.simplify(a), z3.simplify(b)
         if z3.is_bv_value(a) or z3.is_bv_value(b):
             return z3.simplify(z3.SignExt(32, a) * z3.SignExt(32, b))
@@ -214,8 +214,10 @@ class Products:
         return self.known[key]
 
     def link(self, assumed: list[z3.BoolRef]) -> None:
-        """Relate products with a common factor where the other is twice that of another product,
-        which is proven of 64 bits: multiplication is associative there."""
+        """Add that one product is twice another, if they share a factor and the rest is twice.
+
+        Multiplication of 64 bits is associative, so it is enough to prove that of the factors.
+        """
         alike: dict[frozenset[str], list[tuple[z3.BitVecRef, ...]]] = {}
         for factors in self.factors:
             alike.setdefault(_variables(factors[2]), []).append(factors)
@@ -228,12 +230,12 @@ class Products:
                             self.facts.append(twice == 2 * p)
 
 
-#: Names of the unknowns in terms by their number, with the term, which keeps the number.
+#: Term number -> the term and the names of its unknowns. The term keeps its number in use.
 _NAMES: dict[int, tuple[z3.ExprRef, frozenset[str]]] = {}
 
 
 def _variables(term: z3.ExprRef) -> frozenset[str]:
-    """Names of the unknowns in a term."""
+    """Return the names of the unknowns in a term."""
     stack = [term]
     while stack:
         each = stack[-1]
@@ -254,7 +256,7 @@ _PROVEN: set[z3.BoolRef] = set()
 
 
 def _renamed(query: z3.BoolRef) -> z3.BoolRef:
-    """A query about lanes i, k, ... as one about lanes 0, 1, ...: x7 becomes x0."""
+    """Return a query about lanes i, k, ... as one about lanes 0, 1, ...: x7 becomes x0."""
     parts = [re.fullmatch(r"(\D+)(\d+)", name) for name in _variables(query)]
     lanes = sorted({int(p[2]) for p in parts if p})
     if lanes == list(range(len(lanes))):
@@ -265,9 +267,11 @@ def _renamed(query: z3.BoolRef) -> z3.BoolRef:
 
 
 def entails(known: list[z3.BoolRef], goal: z3.BoolRef, timeout: int = 120_000) -> bool | str:
-    """True if a goal follows from what is known, which must not contradict itself; else the numbers
-    that it does not hold for. Only what shares an unknown with the goal is looked at, and what was
-    proven of some lanes is known of others."""
+    """True if a goal follows from what is known, else the numbers that refute it.
+
+    Facts that contradict each other prove nothing. Only facts that share an unknown with the goal
+    count. A proof for some lanes is a proof for all lanes with the same query.
+    """
     goal = z3.simplify(goal)
     if z3.is_true(goal):
         return True
@@ -303,14 +307,14 @@ def entails(known: list[z3.BoolRef], goal: z3.BoolRef, timeout: int = 120_000) -
 
 
 def _narrow(term: z3.BitVecRef) -> z3.BitVecRef | None:
-    """The 32 bits that a term of 64 was sign-extended from."""
+    """Return the 32 bits that a 64-bit term extends by its sign, or None."""
     term = z3.simplify(term)
     low = z3.simplify(z3.Extract(31, 0, term))
     return low if z3.simplify(z3.SignExt(32, low)).eq(term) else None
 
 
 class Machine:
-    """A C program, and what is assumed of the terms it runs on."""
+    """A C program, and the assumptions about its inputs."""
 
     def __init__(self, program: Program, models: dict[str, Callable[..., Any]]) -> None:
         self.program, self.models = program, models
@@ -326,7 +330,7 @@ class Machine:
     # ---- runs ----
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Return what a function makes of its arguments on any path: the paths' results as one."""
+        """Return the result of a function, merged from all paths through it."""
         results = []
         pending: list[list[bool]] = [[]]
         while pending:
@@ -343,7 +347,7 @@ class Machine:
         return _merged(results)
 
     def decide(self, condition: z3.BoolRef) -> bool:
-        """True if a condition holds on this path; a run that cannot say forks."""
+        """True if a condition is true on this path. Forks if both are possible."""
         condition = z3.simplify(condition)
         if z3.is_true(condition) or z3.is_false(condition):
             return z3.is_true(condition)
@@ -389,7 +393,7 @@ class Machine:
         return None
 
     def make(self, name: str, **fields: Any) -> Any:
-        """A struct by the name of its type, of integers, pointers and the like."""
+        """Return a struct by the name of its type, with some fields set."""
         value = self.new(self.type_of(self.program.typedefs[name]))
         for field_name, given in fields.items():
             cell = value[field_name]
@@ -424,7 +428,7 @@ class Machine:
         raise Unsupported(type(node).__name__)
 
     def new(self, type_: Any) -> Any:
-        """The value of a variable that nothing was assigned to."""
+        """Return the value of a variable without an initializer."""
         if isinstance(type_, ArrayType):
             return [Cell(type_.of, self.new(type_.of)) for _ in range(type_.length)]
         if isinstance(type_, StructType):
@@ -602,7 +606,7 @@ class Machine:
         return self.initial(node.init, self.type_of(node.type))
 
     def settled(self, condition: z3.BoolRef) -> z3.BoolRef:
-        """The condition, or the constant that it is under what is assumed."""
+        """Return a condition, or the constant that the assumptions make of it."""
         if z3.is_true(condition) or z3.is_false(condition):
             return condition
         solver = z3.Solver()
@@ -654,7 +658,7 @@ class Machine:
             cell.value = self.converted(added, cell.type)
             return before if node.op[0] == "p" else cell.value
         if node.op == "sizeof":
-            return number(0, ULONG)  # that models of memset() and memcpy() need not know
+            return number(0, ULONG)  # the model of memset() ignores sizes
         value = self.evaluate(node.expr)
         if node.op == "!":
             return self.boolean(value.term == 0)
@@ -725,7 +729,7 @@ def _promoted(value: Int) -> Int:
 
 
 def _common(a: IntType, b: IntType) -> IntType:
-    """The type that the usual arithmetic conversions give."""
+    """Return the type of the usual arithmetic conversions."""
     a, b = (t if t.bits >= 32 else INT for t in (a, b))
     if a.bits != b.bits:
         return a if a.bits > b.bits else b

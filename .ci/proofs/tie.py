@@ -71,7 +71,7 @@ def _kind(argument: Any) -> tuple[str, int] | None:
 
 
 def noted_calls() -> list[Call]:
-    """Return all intrinsics that claims call, from the first and the last case of each."""
+    """Return the intrinsics that the first and the last case of each claim call."""
     seen: set[Call] = set()
     for one in ALL:
         program = parse_text(preprocessed(one.source, ROOT / "csrc"))
@@ -92,7 +92,7 @@ def _c(value: int) -> str:
 
 
 def c_text(calls: Sequence[Call], header: str, instead: dict[str, str]) -> str:
-    """Return a program that reads arguments of each call in turn, and writes the results."""
+    """Return a program that reads the arguments of each call and writes the result."""
     body = ""
     for name, kinds in calls:
         made = "".join(
@@ -110,7 +110,7 @@ def c_text(calls: Sequence[Call], header: str, instead: dict[str, str]) -> str:
 
 
 def _drawn(rng: random.Random, name: str, at: int) -> bytes:
-    """One argument: random bytes, extreme dwords, or small ones, as shifts are."""
+    """Return one argument: random, extreme or small dwords."""
     if name == "vshlq_s32" and at == 1:
         dwords = [rng.randint(-31, 31) % 2**32 for _ in range(16)]
     else:
@@ -164,7 +164,7 @@ NEON = Target(("aarch64-linux-gnu-gcc", "-static"), "arm_neon.h", ("qemu-aarch64
 def differing(
     calls: Sequence[Call], target: Target, instead: dict[str, str], folder: Path
 ) -> list[str]:
-    """Return the calls whose model differs; `instead` names other instructions for some."""
+    """Return the calls with a wrong model. `instead` replaces some instructions by others."""
     rng = random.Random(1)
     drawn = [[[_drawn(rng, name, i) for i in range(4)] for _ in range(TRIALS)] for name, _ in calls]
     source, program = folder / "tie.c", folder / "tie"
@@ -193,7 +193,7 @@ def calls_here() -> dict[Target, list[Call]]:
 
 
 def compare(folder: Path) -> tuple[str, list[str]]:
-    """Return a summary, and the calls whose model differs."""
+    """Return a summary, and the calls with a wrong model."""
     here = calls_here()
     wrong = [
         each for target, calls in here.items() for each in differing(calls, target, {}, folder)
@@ -203,7 +203,7 @@ def compare(folder: Path) -> tuple[str, list[str]]:
 
 
 def compare_wrong(folder: Path) -> bool:
-    """Return whether another instruction than that of a model is found."""
+    """True if a wrong instruction is found."""
     call = ("_mm256_max_epi8", (("register", 256), ("register", 256)))
     return bool(differing([call], X86, {call[0]: "_mm256_max_epu8"}, folder))
 
@@ -215,7 +215,7 @@ NARROW = tuple(v for v in range(-33, 34)) + EXTREMES
 
 
 def _scalar_functions(program: Program) -> dict[str, int]:
-    """Return the functions of fixed.h and its like that take and return integers alone."""
+    """Return name -> number of parameters of the functions on integers alone."""
     found = {}
     machine = Machine(program, Models())
     for name, node in program.functions.items():
@@ -227,7 +227,7 @@ def _scalar_functions(program: Program) -> dict[str, int]:
 
 
 def _evaluated(program: Program, name: str, values: Sequence[int]) -> int | None:
-    """Return what a function makes of numbers, or None if C leaves that undefined."""
+    """Return the result of a function, or None if its behaviour is undefined."""
     machine = Machine(program, Models())
     try:
         result = machine.call(name, *(number(value, LONG) for value in values))
@@ -238,7 +238,7 @@ def _evaluated(program: Program, name: str, values: Sequence[int]) -> int | None
 
 
 def compare_scalars(folder: Path) -> tuple[str, list[str]]:
-    """Compare functions on integers, as symbolic.py runs them, with what gcc makes of them."""
+    """Compare functions on integers, as symbolic.py runs them, with compiled ones."""
     program = parse_text(preprocessed(HEADERS, ROOT / "csrc"))
     rng = random.Random(2)
     calls, wanted = [], []

@@ -1,5 +1,5 @@
-/* Sigmoid and tanh of s16 in vectors, csrc/s/tables/activation_avx2.inc, of every 32-bit number but
- * the least, against the plain functions.
+/* Compares sigmoid and tanh of s16 in vectors (csrc/s/tables/activation_avx2.inc) with the plain
+ * functions, for every 32-bit number except the least.
  *
  * usage: activated */
 #include <stdio.h>

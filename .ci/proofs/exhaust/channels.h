@@ -1,4 +1,4 @@
-/* Channels with parameters that are hard to round: ties, ends inside of what is kept, constants. */
+/* Draws channels that are hard to round: ties, outputs that end before they are clamped, constants. */
 #ifndef CHANNELS_H
 #define CHANNELS_H
 

@@ -1,5 +1,6 @@
-/* Exponentials and reciprocals of csrc/common/elementary.h over their whole domain, against gemmlowp's
- * definitions with its saturations, written here on 64 bits, and against the real numbers.
+/* Compares exponentials and reciprocals of csrc/common/elementary.h, over their whole domain, with
+ * gemmlowp's definitions and with the exact results. The definitions are written here on 64 bits, with
+ * gemmlowp's saturations.
  *
  * usage: elementary FIRST STEP   (every STEP-th argument from FIRST on) */
 #include <math.h>

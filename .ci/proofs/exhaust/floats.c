@@ -1,9 +1,10 @@
-/* Epilogues of two multiplications, csrc/s/epilogue_float.inc: every sum of drawn channels, against the
- * integers. Needs AVX-512.
+/* Compares epilogues of two multiplications (csrc/s/epilogue_float.inc) with the integers, for every sum
+ * of drawn channels. Needs AVX-512.
  *
- * Lemma. Both functions of the sum never fall: each operation rounds toward zero, which keeps the order, and
- * scale, rest and half are not negative. So they are equal after clamping if they are equal on both sides of
- * each step that is kept; find_floats() compares these sums themselves. This program tests the search.
+ * Lemma. Both functions of the sum never fall: each operation rounds toward zero, and this keeps the
+ * order, as scale, rest and half are not negative. So the functions are equal after clamping if they are
+ * equal on both sides of each step. find_floats() computes both functions there. This program tests
+ * find_floats().
  *
  * usage: floats SEED CHANNELS */
 #include "channels.h"
@@ -11,7 +12,7 @@
 
 #include "s/epilogue_avx512.inc"
 
-/* Sums that differ between `low` and `high`, all of them, 16 at a time. */
+/* Return the number of sums from low to high whose outputs differ. */
 static int64_t differing(const epilogue_channel *c, const s_epilogue *e, const channel_numbers *n,
                          int64_t low, int64_t high) {
     epilogue_vector floats = {0}, exact = {0};

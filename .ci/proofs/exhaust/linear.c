@@ -1,17 +1,16 @@
-/* Linear epilogues, csrc/s/linear.h: every sum of drawn channels, against the integers.
+/* Compares linear epilogues (csrc/s/linear.h) with the integers, for every sum of drawn channels.
  *
- * Lemma. The integers are a step function of the sum that never falls, as the multiplier is positive. The
- * linear form is one, too: dwords from 0x4b000000 on are in the order of the floats that they stand for,
- * scale is positive, and one rounding to nearest keeps the order. Two such functions are equal after
- * clamping if they are equal on both sides of each step and at both ends. The search proves that in
- * integers: no value that it compares is a tie. So equality has to be checked for each sum only to test
- * the search itself, which is what this program does.
+ * Lemma. The integers are a step function of the sum that never falls, as the multiplier is positive.
+ * The linear form never falls either. Dwords from 0x4b000000 on have the order of their floats, scale is
+ * positive, and one rounding to nearest keeps the order. Two such functions are equal after clamping if
+ * they are equal on both sides of each step and at both ends. The search proves this equality in integers
+ * and refuses ties. This program tests the search.
  *
  * usage: linear SEED CHANNELS */
 #include "channels.h"
 #include "s/linear_proof.c"
 
-/* What rows compute of a sum: the lower 16 bits, and clamped. */
+/* Return the output of a sum as the kernels compute it: the lower 16 bits, then clamped. */
 static inline int32_t linear_output(const linear_numbers *l, const s_epilogue *e, int32_t sum) {
     const uint32_t dword = (uint32_t)sum + (uint32_t)l->jump;
     float x, y;
@@ -22,7 +21,7 @@ static inline int32_t linear_output(const linear_numbers *l, const s_epilogue *e
     return qn_clamp((int16_t)(uint16_t)(bits - LINEAR_MIDDLE), e->act_min, e->act_max);
 }
 
-/* Sums that differ between `low` and `high`, all of them. */
+/* Return the number of sums from low to high whose outputs differ. */
 static int64_t differing(const epilogue_channel *c, const s_epilogue *e, const linear_numbers *l,
                          int64_t low, int64_t high) {
     const s_epilogue own = *e;

@@ -1,9 +1,8 @@
-/* High parts of the NPU's 16-bit products, csrc/wuqi/hi_lo_split_pack.inc, for every pair of 16-bit numbers; and
- * quotients of average pooling, csrc/q/avepool_avx2.c, on both sides of every integer.
+/* Checks high parts of the NPU's 16-bit products (csrc/wuqi/hi_lo_split_pack.inc) for every pair.
  *
- * With w = 256 * wh + wl and x = 256 * xh + xl, a product lacks 256 * xh * wl + xl * w of 2^16 * xh * wh.
- * high_serves() counts on 2^15 * |wl| + 2^7 * |w| at most, with xl counted from 127.5; and, where high keeps
- * x * wh, on 2^15 * |wl|.
+ * With w = 256 * wh + wl and x = 256 * xh + xl, a product is 2^16 * xh * wh + 256 * xh * wl + xl * w.
+ * high_suffices() bounds the last two terms by 2^15 * |wl| + 2^7 * |w|, with xl counted from 127.5.
+ * If high is x * wh, the rest is at most 2^15 * |wl|.
  *
  * usage: parts */
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* Quotients of average pooling on AVX2, csrc/q/avepool_avx2.c, against those of integers.
+/* Compares quotients of average pooling on AVX2 (csrc/q/avepool_avx2.c) with those of integers.
  *
- * Lemma. Both quotients toward zero never fall as the sum grows, so they are equal if they are equal on
- * both sides of each integer: at k * count and one less, and at the same with the other sign.
+ * Lemma. Both quotients toward zero never fall as the sum grows. So they are equal if they are equal on
+ * both sides of each integer: at k * count, at one less, and at the same sums with the other sign.
  *
  * usage: quotient */
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void check(int64_t a, int32_t count, __m256i found) {
     }
 }
 
-/* Quotients of bytes: sums of `count` values of q7, in 24 bits, and shifted left in 53. */
+/* quotient_24() divides sums of `count` q7 values, quotient() any other sum. */
 int main(void) {
     for (int32_t count = 1; count < 1 << 17; count++) {
         for (int64_t k = 0; k <= 128; k++) {

@@ -1,7 +1,9 @@
-/* Functions of csrc/common/real.h against the real number rounded once: long double, whose error is below
- * 2^-62 of the result here, and 113 bits wherever that leaves the float32 open.
+/* Compares functions of csrc/common/real.h with the exact result rounded once.
  *
- * usage: real FUNCTION FIRST STEP   (float32 by their bits, every STEP-th from FIRST on) */
+ * long double has an error below 2^-61 of the result here. If that does not decide the float32,
+ * 113 bits do.
+ *
+ * usage: real FUNCTION FIRST STEP   (every STEP-th float32 by its bits, from FIRST on) */
 #include <math.h>
 #include <quadmath.h>
 #include <stdio.h>
