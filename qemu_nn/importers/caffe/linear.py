@@ -54,7 +54,7 @@ def inner_product(layer: Layer) -> list[FloatNode]:
 
 
 def pooling(layer: Layer) -> Operator:
-    """Return sizes are rounded up; a window is cut at the padded image, and so is the divisor."""
+    """Return the pooling: sizes round up; windows and divisors end at the padded image."""
     fields = layer.parameters("pooling_param")
     size = image(layer.shape, "NCHW")[:2]
     if fields.pool > 1:

@@ -49,7 +49,7 @@ def _unary(ufunc: Callable[..., Any]) -> Callable[[Call], np.ndarray]:
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return integers are divided towards zero, as C does."""
+    """Return the quotient; integers are divided towards zero, as in C."""
     result: np.ndarray
     if a.dtype.kind == "f":
         result = a / b

@@ -39,7 +39,7 @@ def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
 
 
 def _arithmetic(ufunc: Callable[..., Any]) -> Fold:
-    """Return floats are computed in float64, for what they are folded into later."""
+    """Return the result in float64, for later folding."""
 
     def compute(node: Node, budget: Budget, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         budget.spend(math.prod(np.broadcast_shapes(a.shape, b.shape)))
