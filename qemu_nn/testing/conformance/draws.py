@@ -134,6 +134,9 @@ def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
     usual = {"input_offset": 128, "output_offset": -128, "act_min": -128, "act_max": 127}
     if function.output.dtype == "int8":
         scalars.update({name: n for name, n in usual.items() if name in scalars})
+    if "filter_offset" in scalars:  # rows on tiles take many vectors of many elements
+        scalars.update(batches=rng.choice((1, 17, 34, 34)), filter_offset=0)
+        scalars.update(input_c=rng.choice((31, 64, 70, 96)), output_c=rng.choice((8, 9, 16, 17)))
     if "ch_mult" in scalars:
         scalars.update(input_c=rng.choice((2, 3, 4, 4, 4, 8, 8, 16)), ch_mult=1, batches=1)
         for axis in "hw":
