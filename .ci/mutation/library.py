@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from multiprocessing.pool import ThreadPool
@@ -111,13 +111,10 @@ class Library:
     def makes_same_code(self, source: str, path: str, text: str) -> bool:
         """True if an optimized object with another text of one file is the unchanged one."""
         before = self.work / "optimized" / f"{source}.o"
-        after = self.work / "changed_optimized.o"
         if not before.exists():
             before.parent.mkdir(parents=True, exist_ok=True)
             self._compile(source, before, THOROUGH)
-        with self._changed(path, text):
-            self._compile(source, after, THOROUGH, cached=False)
-        return before.read_bytes() == after.read_bytes()
+        return before.read_bytes() == self.optimized(source, path, text).read_bytes()
 
     @contextmanager
     def _changed(self, path: str, text: str) -> Iterator[None]:
@@ -128,20 +125,22 @@ class Library:
         finally:
             (self.tree / path).write_text(before, encoding="utf-8")
 
-    def linked(
-        self,
-        source: Optional[str] = None,
-        changed: Optional[Path] = None,
-        more: Optional[Path] = None,
-        target: Optional[Path] = None,
-    ) -> Path:
-        """Link the core as a shared library, with another object of one source, and one more."""
-        objects = {name: self.object_of(name) for name in self.sources}
-        if source is not None and changed is not None:
-            objects[source] = changed
-        target = target or self.work / "changed.so"
-        target.unlink(missing_ok=True)
-        flags = ["-shared", "-fuse-ld=gold", "-Wl,-Bsymbolic", "-pthread", "-lm", "-o", str(target)]
-        linked = [*map(str, objects.values()), *([str(more)] if more else [])]
-        subprocess.run(["gcc", *linked, *flags], check=True, cwd=self.tree)
+    def optimized(self, source: str, path: str, text: str) -> Path:
+        """Compile an object with another text of one file as the product is compiled."""
+        target = self.work / "changed_optimized.o"
+        with self._changed(path, text):
+            self._compile(source, target, THOROUGH, cached=False)
         return target
+
+    def linked(self, source: str, changed: Path) -> Path:
+        """Link the core as a shared library, with another object of one source."""
+        objects = {name: self.object_of(name) for name in self.sources}
+        return link([*{**objects, source: changed}.values()], self.work / "changed.so")
+
+
+def link(objects: Sequence[Path], target: Path) -> Path:
+    """Link objects to a shared library that uses its own symbols."""
+    target.unlink(missing_ok=True)
+    flags = ["-shared", "-fuse-ld=gold", "-Wl,-Bsymbolic", "-pthread", "-lm", "-o", str(target)]
+    subprocess.run(["gcc", *map(str, objects), *flags], check=True)
+    return target

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Optional
 
 from . import sweep
-from .library import Library
+from .library import Library, link
 from .sites import Mutant, mutants_of
 from .suite import Suite, tests_that_name
 
@@ -22,8 +22,11 @@ MOST_SWEPT = 2
 ELSEWHERE = ("csrc/include/", "csrc/common/")
 #: Files that are not part of a row, and a word that their tests have.
 BY_TESTS = {"csrc/runtime/split.c": "runtime import split"}
-#: Tests of the everyday suite that plan networks or sweep rows.
-EVERYDAY = ["-m", "caps and not slow and not compiles"]
+#: Tests of the everyday suite that plan networks, but for the largest ones.
+OF_NETWORKS = [
+    *("tests/rows", "tests/runtime", "-k", "not mobilenet"),
+    *("-m", "caps and not rows and not slow and not compiles"),
+]
 
 
 class Trial:
@@ -32,7 +35,8 @@ class Trial:
     def __init__(self, work: Path) -> None:
         self.library = Library(work)
         self.library.build()
-        features = sweep.features_of(self.library.linked(target=work / "unchanged.so"))
+        objects = list(map(self.library.object_of, self.library.sources))
+        features = sweep.features_of(link(objects, work / "unchanged.so"))
         self._pairs = {source: self._pairs_of(source, features) for source in self.library.sources}
         self._suite: Optional[Suite] = None
 
@@ -110,8 +114,9 @@ class Trial:
 
     def _by_tests(self, source: str, path: str, text: str) -> str:
         if self._suite is None:
-            self._suite = Suite(self.library)
+            self._suite = Suite(self.library.work)
         word = BY_TESTS.get(source)
-        tests = ["-m", "not slow and not compiles", *tests_that_name(word)] if word else EVERYDAY
-        changed = self.library.changed(source, path, text)
-        return self._suite.killed(source, changed, tests) if changed else ""
+        tests = OF_NETWORKS
+        if word:
+            tests = [*tests_that_name(word), "-m", "not slow and not compiles"]
+        return self._suite.killed(source, self.library.optimized(source, path, text), tests)
