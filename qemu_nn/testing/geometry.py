@@ -213,6 +213,11 @@ def vector_lengths(rng: Random, function: Function, p: Drawn) -> None:
             p[name] = min(LONGEST, lanes + rng.randint(-1, 1))
 
 
+def every_value(rng: Random, function: Function, p: Drawn) -> None:
+    """Draw vectors with room for each value of a byte; inputs of these calls are `every`."""
+    p.update({name: rng.choice((256, 512)) for name in _LENGTHS if name in p})
+
+
 #: Names of arguments that count the lanes or the terms of functions without windows.
 _SIZES = (
     *("rhs_w", "lhs_w", "units", "input_size", "time_batches", "hidden_size", "kept_1"),
@@ -249,9 +254,16 @@ SHAPES: dict[str, Shape] = {
     **_CHANNELS,
     **_DENSE,
     **_OTHERS,
+    every_value.__name__: every_value,
     **{f"{count}_channels": with_channels(count) for count in range(1, MOST_COUNTED + 1)},
     **{f"width_{width}": with_width(width) for width in VECTOR_WIDTHS},
 }
+
+
+def has_length(function: Function) -> bool:
+    """True if a function has one vector of inputs without weights."""
+    one = len(function.inputs) == 1 and function.weights is None
+    return one and bool({*function.params} & {*_LENGTHS})
 
 
 def shapes_of(function: Function) -> tuple[str, ...]:

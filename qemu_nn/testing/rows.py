@@ -27,7 +27,7 @@ from .calls import (
     is_legal,
     struct_of,
 )
-from .geometry import MOST_COUNTED, VECTOR_WIDTHS
+from .geometry import MOST_COUNTED, VECTOR_WIDTHS, has_length
 
 EVERY_FUNCTION: tuple[Function, ...] = (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())
 
@@ -119,7 +119,8 @@ def layer_pairs() -> tuple[tuple[Function, kernels.Row], ...]:
 
 def everyday_draws(function: Function, row: kernels.Row) -> Iterator[tuple[int, Optional[str]]]:
     """Yield the seeds and shapes that the everyday suite draws of a function and row."""
-    yield from ((seed, None) for seed in range(120 if function.macs else 25))
+    yield from ((seed, None) for seed in range(120 if function.macs else 50))
+    yield from ((seed, "every_value") for seed in range(24) if has_length(function))
     if (function, row) in layer_pairs():
         yield from ((count, f"{count}_channels") for count in range(1, MOST_COUNTED + 1))
         if any(name.endswith(("_w", "_im_in", "_im_in_x")) for name in function.params):
@@ -146,6 +147,7 @@ def _drawn(name: str, profiles: int, seed: int, shape: Optional[str]) -> Optiona
     profile = rng.choice([p for p in EVERY_PROFILE if profiles >> p.number & 1])
     recipe = draw_recipe(rng, function)
     recipe = replace(recipe, shape=shape) if shape else recipe
+    recipe = replace(recipe, inputs="every") if shape == "every_value" else recipe
     params = draw_params(rng, function, recipe)
     is_long = extent(function.macs, params) > _MOST_PRODUCTS
     if is_long or not is_legal(function, params, profile):

@@ -64,12 +64,21 @@ def ends(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.nda
     return np.array(ends_of(dtype), dtype)[rng.integers(0, 2, shape)]
 
 
-VALUES: dict[str, Values] = {
-    f.__name__: f for f in (uniform, small, constant, lowest, highest, alternating, one_hot, ends)
-}
+def every(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Draw one element from each of equal parts of the range: 256 elements meet all bytes."""
+    (low, high), count = ends_of(dtype), math.prod(shape)
+    size = int(high) - int(low) + 1
+    within = rng.integers(0, max(1, min(size // max(1, count), 2**31)), count).tolist()
+    flat = [int(low) + size * i // count + more for i, more in enumerate(within)]
+    return np.array(flat, dtype).reshape(shape)
+
+
+_ALL = (uniform, small, constant, lowest, highest, alternating, one_hot, ends, every)
+
+VALUES: dict[str, Values] = {f.__name__: f for f in _ALL}
 
 #: Names in the order in which random choices meet them: most arrays are uniform.
-_USUAL = ("uniform",) * 5 + ("small", "small", "alternating", "one_hot", "ends")
+_USUAL = ("uniform",) * 5 + ("small", "small", "alternating", "one_hot", "ends", "every")
 
 
 def random_name(rng: Random) -> str:

@@ -36,7 +36,7 @@ def test_every_generator_is_drawn():
             for kind, counter in names.items():
                 counter[getattr(recipe, kind)] += 1
     numbered = {name for name in SHAPES if name[-1].isdigit() or name[0].isdigit()}
-    assert names["shape"].keys() == SHAPES.keys() - numbered
+    assert names["shape"].keys() == SHAPES.keys() - numbered - {"every_value"}
     assert names["scales"].keys() == SCALES.keys()
     assert names["inputs"].keys() == VALUES.keys()
     assert names["output"].keys() == OUTPUTS.keys()
@@ -112,6 +112,22 @@ def test_values_are_of_the_type_and_in_its_range(name, dtype):
     low, high = ends_of(dtype)
     assert (found.dtype, found.shape) == (dtype, (3, 5))
     assert np.all((found >= low) & (found <= high))
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("int8", 256), ("uint8", 300), ("int16", 512)])
+def test_every_part_of_a_range_has_a_value(dtype, count):
+    found = VALUES["every"](np.random.default_rng(0), dtype, (count,))
+    low, high = ends_of(dtype)
+    step = (high - low + 1) // 256
+    assert np.unique((found.astype(int) - low) // step).size == 256
+
+
+@pytest.mark.parametrize("name", ["arm_nn_activations_direct_q7", "arm_nn_activations_direct_q15"])
+def test_every_draw_of_every_value_meets_all_entries_of_a_table(name):
+    call = sample(name, 0, "every_value")
+    (values,) = [call.arguments[array.name] for array in call.function.inputs]
+    shift = 8 * (values.dtype.itemsize - 1)
+    assert np.unique(values.astype(int) >> shift).size == 256
 
 
 def neighbors(call, name, change):
