@@ -6,7 +6,6 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any, Optional
 
 from . import sweep
@@ -17,7 +16,7 @@ from .suite import Suite, tests_that_name
 #: Seconds of processor time of a sweep; the longest takes about 3.
 PATIENCE = 10
 #: Objects whose rows are swept before a mutant counts as unnoticed; with --again all are.
-MOST_SWEPT = 2
+MOST_SWEPT = 3
 #: Folders that have tests and proofs of their own. Lists of kernels are left out as well.
 ELSEWHERE = ("csrc/include/", "csrc/common/")
 #: Files that are not part of a row, and a word that their tests have.
@@ -65,10 +64,7 @@ class Trial:
         source = self.library.text(mutant.path)
         before, after = mutant.lines(source)
         started = time.monotonic()
-        order = sorted(sources)
-        Random(f"{how.seed} {mutant}").shuffle(order)
-        if how.again:
-            order.sort(key=lambda source: -len(self._pairs[source]))
+        order = sorted(sources, key=lambda source: (-len(self._pairs[source]), source))
         most = len(order) if how.again else MOST_SWEPT
         outcome, by = self._outcome(mutant, order, most, how.tests)
         return {
