@@ -214,7 +214,7 @@ def vector_lengths(rng: Random, function: Function, p: Drawn) -> None:
 
 
 def every_value(rng: Random, function: Function, p: Drawn) -> None:
-    """Draw vectors with room for each value of a byte; inputs of these calls are `every`."""
+    """Draw vectors with space for each value of a byte; inputs of these calls are `every`."""
     p.update({name: rng.choice((256, 512)) for name in _LENGTHS if name in p})
 
 
