@@ -1,0 +1,297 @@
+"""Comparison of recorded calls of real libraries with this package, folder by folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from .. import cmsis
+from ..errors import DeviceWarning, Error
+from ..functions import FUNCTIONS, Function
+from ..targets import Profile, profile
+
+#: Recorded argument -> its name in our declarations.
+RENAMED = {"filter_oc": "output_c", "filter_depth": "input_c", "output_before": "output"}
+
+#: Recorded device -> its core. Plain C is what every core without an extension runs.
+CORES = {"m0": "m0", "m3": "m3", "m4": "m4", "m55": "m55", "plain_c": "m3"}
+
+#: Bytes of an output that the recorder's call left unwritten.
+UNWRITTEN = 0x5A
+
+#: What became of a recorded call.
+OUTCOMES = ("equal", "different", "refused")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recorded call of one function on one device.
+
+    case: its name in the file. device: as the recording names it. wanted: its profile; None for a
+    device that this package does not have. shape: of the output. expected: the output, or the
+    device's status, or None where the device's result is undefined. after: what the call leaves in
+    inputs and states; is_after_known: False if these have the values of another rounding.
+    """
+
+    function: str
+    case: str
+    device: str
+    wanted: Optional[Profile]
+    params: Mapping[str, int]
+    arrays: Mapping[str, Optional[np.ndarray]]
+    shape: tuple[int, ...]
+    expected: Any
+    after: Mapping[str, np.ndarray]
+    is_after_known: bool = True
+
+    def arguments(self, function: Function) -> dict[str, object]:
+        """Return all arguments of a declared function, states in fresh memory."""
+        told = {RENAMED.get(name, name): value for name, value in self.params.items()}
+        arrays = {RENAMED.get(name, name): value for name, value in self.arrays.items()}
+        if "data" not in arrays and any(array.name == "data" for array in function.arrays):
+            arrays["data"] = arrays["input"]
+        if "stride_h" in function.params and "input" in arrays:
+            told.update(self._windows(arrays))
+        if "perm" in arrays:
+            told.update(self._transposed(np.asarray(arrays["input"]), np.asarray(arrays["perm"])))
+        if "weights_feature" in arrays:
+            told["units"] = len(np.asarray(arrays["weights_feature"])) // told["rank"]
+        for name, after in self.after.items():
+            before = arrays.get(f"{name}_in", arrays.get(name))
+            arrays[name] = np.full_like(after, 77) if before is None else before.copy()
+        params = {name: told[name] for name in function.params if name in told}
+        return {**params, **{array.name: arrays.get(array.name) for array in function.arrays}}
+
+    def _windows(self, arrays: Mapping[str, Optional[np.ndarray]]) -> dict[str, int]:
+        """Return the sides that functions with windows take, from the shapes of the arrays."""
+        image, kernel = (np.asarray(arrays.get(name, 0)).shape for name in ("input", "filter"))
+        told = {"batches": image[0], "channels": image[-1]}
+        for side, shape in (("input", image), ("filter", kernel), ("output", self.shape)):
+            told.update({f"{side}_{axis}": n for axis, n in zip("hwc", shape[1:])})
+        return told
+
+    def _transposed(self, given: np.ndarray, perm: np.ndarray) -> dict[str, int]:
+        """Return the sides and axes of a transposition, filled up to four."""
+        axes = [*perm.tolist(), *range(len(perm), 4)]
+        told = {f"perm_{place}": axis for place, axis in enumerate(axes)}
+        for side, shape in (("input", given.shape), ("output", self.shape)):
+            told.update({f"{side}_{a}": n for a, n in zip("nhwc", (*shape, 1, 1, 1))})
+        return told
+
+
+def read(folder: Path) -> Iterator[Recording]:
+    """Yield the recorded calls of a folder and of those in it.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder with .npz files that have a manifest of cases; files of other kinds are left out.
+    """
+    for path in sorted(folder.rglob("*.npz")):
+        with np.load(path) as arrays:
+            if "manifest" not in arrays.files:
+                continue
+            manifest = json.loads(str(arrays["manifest"]))
+            stored = {name: arrays[name] for name in arrays.files if name != "manifest"}
+        for case in manifest.get("cases", ()):
+            named = "functions" in case or "function" in manifest
+            if named and "inputs" in case and "outputs" in case:
+                yield from _of_case(manifest, case, stored)
+
+
+def _of_case(
+    manifest: Mapping[str, Any], case: Mapping[str, Any], stored: Mapping[str, np.ndarray]
+) -> Iterator[Recording]:
+    def look_up(keys: Mapping[str, Optional[str]]) -> dict[str, Any]:
+        return {name: None if key is None else stored[key] for name, key in keys.items()}
+
+    arrays, outputs = look_up(case["inputs"]), look_up(case["outputs"])
+    shape = next((output.shape for output in outputs.values()), ())
+    left = {device: _left(case, device, look_up) for device in manifest.get("variants", ())}
+    states = {name[: -len("_out")]: outputs[name] for name in outputs if name.endswith("state_out")}
+    for device, wanted, expected in _devices(manifest, case, outputs):
+        after = left.get(device, states)
+        is_known = device in left or not device.endswith("single")
+        for function in case.get("functions") or [manifest["function"]]:
+            yield Recording(
+                *(function, case["id"], device, wanted, case["params"], arrays, shape),
+                *(expected, after, is_known),
+            )
+
+
+def _left(
+    case: Mapping[str, Any], device: str, look_up: Callable[[Mapping[str, str]], dict[str, Any]]
+) -> dict[str, np.ndarray]:
+    """Return what a device left in an input or a state, if that was recorded."""
+    names = {"input_after": "Im_in", "after_Im_in": "Im_in", "after_state_out": "state"}
+    return look_up(
+        {name: case[key][device] for key, name in names.items() if device in case.get(key, {})}
+    )
+
+
+def _devices(
+    manifest: Mapping[str, Any], case: Mapping[str, Any], outputs: Mapping[str, np.ndarray]
+) -> Iterator[tuple[str, Optional[Profile], Any]]:
+    """Yield the devices of a case: the name, the profile, the output or the status."""
+    if "variants" not in manifest:
+        yield from _of_main(case, outputs)
+        return
+    statuses = case.get("status_by_variant") or case.get("status")
+    statuses = statuses if isinstance(statuses, dict) else {}
+    for device in manifest["variants"]:
+        status = statuses.get(device)
+        if device in outputs and not status:
+            yield device, _profile(device), outputs[device]
+        elif status or device in case.get("left_out", {}):
+            yield device, _profile(device), status
+
+
+def _profile(device: str) -> Optional[Profile]:
+    """Return the profile of "5.8.0/m4/nearest", or of "m4_truncate" of CMSIS 5.9.0."""
+    release, slash, rest = device.partition("/")
+    core, _, rounding = rest.partition("/") if slash else device.partition("_")
+    if not slash:
+        release, rounding = "5.9.0", rounding or "nearest"
+    if core not in CORES:
+        return None
+    try:
+        return profile(CORES[core], release, rounding)
+    except Error:
+        return None
+
+
+#: What a core of Arm's main branch computed, under names that come before the general ones.
+_MAIN = {
+    "plain_c": ("executed_plain_c", "expected"),
+    "m4": ("executed_m4", "expected"),
+    "m55": ("executed_m55_vector_softmax", "executed_m55", "expected"),
+}
+
+
+def _of_main(
+    case: Mapping[str, Any], outputs: Mapping[str, np.ndarray]
+) -> Iterator[tuple[str, Optional[Profile], Any]]:
+    """Yield what the files without `variants` have: main of July 2026, or another library."""
+    if not case["functions"][0].startswith("arm_"):
+        yield from ((name, None, output) for name, output in outputs.items())
+        return
+    single = "expected_single_rounding"
+    same = case.get("single_rounding_same") or single in outputs
+    for core, names in _MAIN.items():
+        word, _, status = case.get("platform_differences", {}).get(core, "").partition(" ")
+        for rounding in ("double", "single"):
+            if rounding == "single":
+                own = f"executed_{core}_single_rounding"
+                names = (own, *names[:-1], single, "expected") if same else (own, single)
+            expected = next((outputs[name] for name in names if name in outputs), None)
+            wanted = profile(CORES[core], "main-2026-07", rounding)
+            if word == "status" or expected is not None:
+                result = int(status) if word == "status" else expected
+                yield f"main/{core}/{rounding}", wanted, result
+
+
+def outcome(recording: Recording) -> tuple[str, str]:
+    """Return what this package makes of a recorded call, one of OUTCOMES, and why.
+
+    A status of the device, or a result that is undefined, equals an error here.
+    """
+    function = FUNCTIONS.get(recording.function)
+    if function is None or recording.wanted is None:
+        what = recording.function if function is None else f"the device {recording.device}"
+        return "refused", f"{what} is not declared"
+    arguments = recording.arguments(function)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeviceWarning)
+            in_place = bool(recording.after)
+            got = cmsis.invoke(function, arguments, recording.wanted, in_place=in_place)
+    except Error as error:
+        if not isinstance(recording.expected, np.ndarray):
+            return "equal", ""
+        return "refused", str(error)
+    if not isinstance(recording.expected, np.ndarray):
+        return "different", "computed, but the device has no result"
+    expected = np.ascontiguousarray(recording.expected).ravel()
+    count = _written(expected, recording.shape[0] if len(recording.shape) == 4 else 1)
+    if got.ravel()[:count].tobytes() != expected[:count].tobytes():
+        return "different", _first(got.ravel(), expected)
+    for name, after in recording.after.items() if recording.is_after_known else ():
+        if np.asarray(arguments[name]).tobytes() != after.tobytes():
+            return "different", f"{name} after the call"
+    return "equal", ""
+
+
+def _written(expected: np.ndarray, images: int) -> int:
+    """Return how many elements of a recorded output the device wrote: all, or the first image."""
+    one = expected.size // images
+    rest = expected[one:].view(np.uint8)
+    return one if rest.size and (rest == UNWRITTEN).all() else expected.size
+
+
+def _first(got: np.ndarray, expected: np.ndarray) -> str:
+    if got.size != expected.size:
+        return f"{got.size} elements instead of {expected.size}"
+    at = int(np.flatnonzero(got != expected)[0])
+    return f"element {at}: {got[at]} instead of {expected[at]}"
+
+
+def compare(folder: Path) -> dict[tuple[str, str], Counter[str]]:
+    """Return the outcomes of a folder's calls by function and device; print differences.
+
+    Parameters
+    ----------
+    folder : Path
+        As of read().
+
+    Returns
+    -------
+    dict
+        (function, device) -> outcome or reason -> count.
+    """
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for recording in read(folder):
+        kind, why = outcome(recording)
+        counts = found.setdefault((recording.function, recording.device), Counter())
+        counts[kind] += 1
+        if kind == "different":
+            print(f"{recording.function} {recording.case} {recording.device}: {why}")
+        elif why:
+            counts[why] += 1
+    return found
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Print equal, different and refused calls; return 1 if any differs."""
+    parser = argparse.ArgumentParser("python -m qemu_nn.testing.recordings", description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path, help="with .npz files of recorded calls")
+    parser.add_argument("--reasons", action="store_true", help="say why calls are refused")
+    options = parser.parse_args(arguments)
+    total: Counter[str] = Counter()
+    for folder in options.folders:
+        if not folder.is_dir():
+            parser.error(f"{folder} is no folder; name a folder with .npz files")
+        for (function, device), counts in compare(folder).items():
+            total.update({kind: counts[kind] for kind in OUTCOMES})
+            print(f"{function} {device}: {_text(counts)}")
+            if options.reasons:
+                reasons = (why for why in counts if why not in OUTCOMES)
+                print("".join(f"    {counts[why]} x {why}\n" for why in reasons), end="")
+    print(f"all: {_text(total)}")
+    return int(total["different"] > 0)
+
+
+def _text(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[kind]} {kind}" for kind in OUTCOMES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
