@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..io.labels import TABLES, read_labels
 from ..io.listing import FileSource, listed
 from ..io.mapped import map_npy, map_npz, map_shards, mapped_already
 from ..io.selection import Index, Selection
-from ..io.sources import Held, Source
+from ..io.sources import Held, Shards, Source
 from ..io.zarr_dask import Chunked, is_chunked
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
@@ -201,6 +201,7 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
         take = take.of_layout("NHWC" if isinstance(first, ImageSource) else take.start[1])
         classes = classes or (first.classes if y is None else ())
+    sources = _with_samples(sources, take)
     count = _checked(sources, take)
     y = own if y is None else y
     labels = None if y is None else Labels(y, how.any_labels)
@@ -210,7 +211,35 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     return Batches(Blocks(samples, how.selection.of(count), size), classes)
 
 
-def _checked(sources: Mapping[Optional[str], Source], take: Take) -> int:
+_Sources = Mapping[Optional[str], Source]
+
+
+def _with_samples(sources: dict[Optional[str], Source], take: Take) -> dict[Optional[str], Source]:
+    """Return the data, a single sample as a batch of one."""
+    pieces = any(isinstance(source, (FileSource, Shards)) for source in sources.values())
+    if pieces or _fits(sources, take, lambda shape: (2, *shape[1:])):
+        return sources
+    if not _fits(sources, take, lambda shape: (2, *shape)):
+        return sources
+    return {
+        name: Held(source.take(range(len(source)))[np.newaxis], source.label)
+        for name, source in sources.items()
+    }
+
+
+def _fits(
+    sources: _Sources, take: Take, form: Callable[[tuple[int, ...]], tuple[int, ...]]
+) -> bool:
+    """True if the network takes arrays of other shapes; form: makes one of the data's shape."""
+    x = {n: np.broadcast_to(np.zeros((), s.dtype), form(s.whole)) for n, s in sources.items()}
+    try:
+        take.blind()(x.get(None, x), "sample {} of the data".format)
+    except Error:
+        return False
+    return True
+
+
+def _checked(sources: _Sources, take: Take) -> int:
     """Return how many samples there are; Error where they do not fit the network."""
     counts = {len(source) for source in sources.values()}
     if len(counts) > 1:

@@ -9,10 +9,12 @@ import click
 import numpy as np
 
 from ..analysis.accuracy import accuracy_text
+from ..analysis.outputs import SAMPLES, outputs_csv, shown_outputs
 from ..analysis.table import Table
 from ..api import golden as pipeline
 from ..api import run as running
 from ..api.chain_json import described_by
+from ..api.network import Network
 from ..errors import Error
 from ..io.arrays import read_state, write_npz
 from ..io.labels import read_labels
@@ -21,7 +23,8 @@ from .chain import run_chain, say_largest
 from .data_options import prepared, reading
 from .inputs import inputs_of
 from .options import PATH, cluster, device, inputs, progress, say, state, threads, variant
-from .scores import real_scores, say_best
+from .options import form as form_option
+from .scores import real_scores, say_best, say_rest
 
 
 @click.command()
@@ -38,6 +41,7 @@ from .scores import real_scores, say_best
 )
 @click.option("--labels", type=PATH, help="Correct classes of all data; prints the accuracy.")
 @real_scores
+@form_option("csv")
 @reading
 @state
 @threads
@@ -53,12 +57,14 @@ def run(
     top: Optional[int],
     classes: Optional[Path],
     state: Optional[Path],
+    form: Optional[str],
     **how: Any,
 ) -> None:
-    """Run MODEL on inputs, list its outputs and write them.
+    """Run MODEL on inputs, and print its outputs or write them.
 
-    Inputs of any size are read, and outputs written, batch after batch. MODEL may also be a
-    chain.json, which puts networks in a row; it takes a WAV file, too.
+    Without --output, the best classes of each sample are printed, or the first values; --csv prints
+    all values. Inputs of any size are read, and outputs written, batch after batch. MODEL may also
+    be a chain.json, which puts networks in a row; it takes a WAV file, too.
     """
     if output is not None:
         running.check_output(output)
@@ -70,6 +76,9 @@ def run(
         found, results = run_chain(model, inputs, others)
         if output is not None:
             write_npz(output, results)
+        if form == "csv":
+            say(outputs_csv(results))
+            return
         _say_arrays(results)
         say_largest(found, results)
         return
@@ -79,8 +88,13 @@ def run(
     data = inputs_of(network.graph, inputs)
     options.update(state=start, real=scores, progress=progress)
     results = running.run(network, data, output, **options)
+    if form == "csv":
+        say(outputs_csv(results))
+        return
     if scores:
         say_best(network.graph, results, top, classes)
+    if output is None and not scores and not how["trace"]:
+        _say_outputs(network, results)
     _say_arrays(results)
     if right is not None:
         name = network.graph.outputs[-1]
@@ -93,6 +107,14 @@ def _chosen(labels: Path, how: dict[str, Any]) -> np.ndarray:
     every, _ = read_labels(labels)
     names = ("limit", "index", "shuffle", "seed")
     return every.take(Selection(**{name: how[name] for name in names}).of(len(every)))
+
+
+def _say_outputs(network: Network, results: dict[str, np.ndarray]) -> None:
+    """List what the outputs of the first samples stand for."""
+    first = {name: array[:SAMPLES] for name, array in results.items()}
+    scores, graph = network.host.scores(first), network.graph
+    say(f"{shown_outputs(scores, graph.input.shape, graph.classes).text()}\n")
+    say_rest(len(next(iter(results.values()))))
 
 
 def _say_arrays(arrays: dict[str, np.ndarray]) -> None:

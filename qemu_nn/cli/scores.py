@@ -9,14 +9,15 @@ from typing import Callable, Optional
 import click
 import numpy as np
 
+from ..analysis.outputs import SAMPLES
 from ..analysis.scores import best_classes
 from ..errors import Error
 from ..io import files
 from ..ir.graph import Graph
 from .options import PATH, say
 
-#: Classes that are listed of each sample, samples that are listed, most bytes of a list of names.
-_TOP, _SAMPLES, _MOST = 5, 20, 2**24
+#: Classes that are listed of each sample, most bytes of a list of names.
+_TOP, _MOST = 5, 2**24
 
 
 def real_scores(verb: Callable[..., None]) -> Callable[..., None]:
@@ -61,12 +62,17 @@ def say_best(
     """
     names = graph.classes if classes is None else read_classes(classes)
     try:
-        table = best_classes(scores, names, top or _TOP, _SAMPLES)
+        table = best_classes(scores, names, top or _TOP, SAMPLES)
     except Error:
         if top is None and classes is None:
             return
         raise
     say(f"{table.text()}\n")
-    left = len(next(iter(scores.values()))) - _SAMPLES
+    say_rest(len(next(iter(scores.values()))))
+
+
+def say_rest(samples: int) -> None:
+    """Say how many samples a list of the first ones leaves out."""
+    left = samples - SAMPLES
     if left > 0:
         say(f"and {left} samples more; --output writes all scores\n")

@@ -163,7 +163,7 @@ def test_nothing_is_left_of_a_run_that_fails():
         ({"preprocessing": "x"}, "preprocessing must be a Preprocessing"),
         ({"data": np.zeros((0, 8, 8, 1), np.int8)}, "hold no samples"),
         ({"data": []}, "hold no samples"),
-        ({"data": X[0]}, r"one sample give \[1, 8, 8, 1\]"),
+        ({"data": X[0][:4]}, r"but the input has the shape \[4, 8, 1\]"),
         ({"data": 5}, "must be files, arrays or generators"),
     ],
 )

@@ -158,7 +158,9 @@ def test_a_recurrent_network_takes_a_label_for_each_step_or_for_each_sequence(tm
     assert last.accuracy == np.mean(scores[:, -1].argmax(-1) == steps[:, -1])
     np.save(tmp_path / "x.npy", x)
     assert qemu_nn.evaluate(network, tmp_path / "x.npy", steps).json() == found.json()
-    with pytest.raises(Error, match="takes sequences"):
+    one = qemu_nn.evaluate(network, x[0], steps[:1])
+    assert (one.samples, one.accuracy) == (1, np.mean(scores[0].argmax(-1) == steps[0]))
+    with pytest.raises(Error, match="each of the 1 samples"):
         qemu_nn.evaluate(network, x[0], steps[:5])
 
 
