@@ -50,7 +50,7 @@ KERNELS = ("cmsis-nn", "reference")
 #: Months of TensorFlow Lite Micro between which bits changed, the oldest first;
 #: functions/tflm_builds.py says which. The default is the newest with recordings of CMSIS-NN's
 #: kernels: commit 90b983c2 of 20 August 2026.
-TFLM = ("2022-12", "2023-02", "2026-02", "2026-04", "2026-06", "2026-08", "2026-10")
+TFLM = ("2022-12", "2023-02", "2026-02", "2026-04", "2026-05", "2026-06", "2026-08", "2026-10")
 DEFAULT_TFLM = "2026-08"
 
 DEFAULT_CORE = "cortex-m4"

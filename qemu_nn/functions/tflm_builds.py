@@ -80,6 +80,26 @@ DIFFERENCES: Mapping[str, Difference] = {
         "recorded from both kernels",
         kernels="reference",
     ),
+    "convolve_16x8_narrow": Difference(
+        "CONV_2D",
+        "of 16 bits and without a bias, whose type the options have as INT64, sums have 32 bits",
+        "micro/kernels/conv.cc before 6 May 2026",
+        kernels="reference",
+        before="2026-05",
+    ),
+    "convolve_16x8_narrow_unsaid": Difference(
+        "CONV_2D",
+        "of 16 bits and without a bias, whose type the options do not have, sums have 32 bits",
+        "micro/kernels/conv.cc before 16 June 2026",
+        kernels="reference",
+        before="2026-06",
+    ),
+    "convolve_16x8_int32": Difference(
+        "CONV_2D",
+        "of 16 bits and without a bias, whose type the options have as INT32, sums have 32 bits",
+        "micro/kernels/conv.cc",
+        kernels="reference",
+    ),
     "convolve_16x8_groups": Difference(
         "CONV_2D",
         "of 16 bits, groups are computed as one, with what lies behind the weights",
@@ -100,17 +120,23 @@ DIFFERENCES: Mapping[str, Difference] = {
     ),
     "dense_16x8_narrow": Difference(
         "FULLY_CONNECTED",
-        "of 16 bits and without a bias, sums have 32 bits, not 64",
+        "of 16 bits and without a bias, whose type the options have as INT64, sums have 32 bits",
         "micro/kernels/fully_connected.cc before April 2026",
         kernels="reference",
         before="2026-04",
     ),
-    "dense_16x8_bias_type": Difference(
+    "dense_16x8_narrow_unsaid": Difference(
+        "FULLY_CONNECTED",
+        "of 16 bits and without a bias, whose type the options do not have, sums have 32 bits",
+        "micro/kernels/fully_connected.cc before 16 June 2026",
+        kernels="reference",
+        before="2026-06",
+    ),
+    "dense_16x8_int32": Difference(
         "FULLY_CONNECTED",
         "of 16 bits and without a bias, whose type the options have as INT32, sums have 32 bits",
-        "micro/kernels/fully_connected.cc since April 2026",
+        "micro/kernels/fully_connected.cc",
         kernels="reference",
-        since="2026-04",
     ),
     "dense_16x8_channels": Difference(
         "FULLY_CONNECTED",

@@ -12,7 +12,7 @@ from ...ir.graph import Build
 from ...operators import Shape
 from .building import TfliteSite
 from .schema import OptionValue
-from .windows import CallConverter, add_bias, add_weights, fused_options, weight_type
+from .windows import CallConverter, add_bias, add_weights, fused_options, missing_bias, weight_type
 
 _KIND = "FullyConnectedOptions"
 
@@ -55,10 +55,11 @@ def _write(
     matrix = (site.params["output_c"], site.params["input_c"])
     weights = add_weights(site, matrix, 0, weight_type(site), pairs, product=not per_row)
     inputs = [site.view_input(0, source), weights]
-    if _find_build(site, "dense_16x8_narrow") is None:
+    missing = missing_bias(site, "dense_16x8")
+    if missing is None:
         inputs.append(add_bias(site, weights, values))
     options: dict[str, OptionValue] = {**fused_options(site), "KeepNumDims": len(source) > 2}
-    site.put("FULLY_CONNECTED", inputs, _KIND, made, **options)
+    site.put("FULLY_CONNECTED", inputs, _KIND, made, **options, **(missing or {}))
 
 
 def _find_build(site: TfliteSite, difference: str) -> Optional[Build]:

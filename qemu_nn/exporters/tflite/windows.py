@@ -145,18 +145,24 @@ def convolve(site: TfliteSite) -> None:
     own, pairs = _channel_params(site)
     shape = tuple(site.params[n] for n in ("output_c", "filter_h", "filter_w", "filter_c"))
     inputs = [x, add_weights(site, shape, 0, weight_type(site), pairs)]
-    narrow = bool(site.params.get("bias_is_int32"))
-    if not (narrow and _lacked_bias(site)):
+    narrow, missing = bool(site.params.get("bias_is_int32")), missing_bias(site, "convolve_16x8")
+    if missing is None:
         inputs.append(add_bias(site, inputs[1], own.astype(np.int32) if narrow else own))
-    site.put(
-        "CONV_2D", inputs, "Conv2DOptions", made, **window_options(site), **fused_options(site)
-    )
+    options = {**window_options(site), **fused_options(site), **(missing or {})}
+    site.put("CONV_2D", inputs, "Conv2DOptions", made, **options)
 
 
-def _lacked_bias(site: TfliteSite) -> bool:
-    """True if some builds of TensorFlow Lite Micro assume 64 bits for the missing bias."""
-    wide = [build for build in site.node.builds if build.difference == "convolve_16x8_wide"]
-    return bool(wide) and not wide[0].params["bias_is_int32"]
+#: Suffix of a difference of layers without bias -> the bias type that the options of the file name.
+_MISSING_BIAS = {"narrow": "INT64", "narrow_unsaid": "", "int32": "INT32"}
+
+
+def missing_bias(site: TfliteSite, operator: str) -> Optional[dict[str, OptionValue]]:
+    """Return the options of a 16-bit layer that was read without bias; None if it has a bias."""
+    read = {build.difference for build in site.node.builds}
+    for suffix, kind in _MISSING_BIAS.items():
+        if f"{operator}_{suffix}" in read:
+            return {"QuantizedBiasType": ("TensorType", kind)} if kind else {}
+    return None
 
 
 def depthwise(site: TfliteSite) -> None:

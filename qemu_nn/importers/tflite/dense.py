@@ -13,11 +13,10 @@ from ...errors import ModelError
 from ..arguments import moves, sides
 from .building import TfliteValue
 from .call import SUFFIXES, Converter, Options, TfliteCall, check_same_type
-from .checked import library
 from .parser import TfliteTensor
 from .scaling import multiplier, multipliers
 from .shaping import bring, check_shape
-from .windows import explain_bias32, filter_scales, read_bias, read_weights
+from .windows import explain_bias32, filter_scales, narrow_build, read_bias, read_weights
 
 
 def fully_connected(call: TfliteCall) -> None:
@@ -118,8 +117,7 @@ def _put_16_bit(
         own, short_own = ({**_pointwise_params(params), "bias_is_int32": flag} for flag in (0, 1))
         call.reject("dense_16x8_channels", _ONE_SCALE)
     if not call.has_input(2):
-        for difference in _narrow_builds(options):
-            call.record_build(difference, narrow, short_own, data, short)
+        call.record_build(narrow_build(call, options), narrow, short_own, data, short)
     elif call.tensor(2).type == "INT32":
         call.reject("dense_16x8_bias32", _explain_bias32(call))
         function, own, values = narrow, short_own, short
@@ -128,12 +126,6 @@ def _put_16_bit(
 
 def _explain_bias32(call: TfliteCall) -> str:
     return f'{explain_bias32(call.tensor(2))}, or choose kernels="reference"'
-
-
-def _narrow_builds(options: Options) -> list[str]:
-    """Return the builds in which a 16-bit layer without bias has 32-bit accumulators."""
-    narrow = options.integer("QuantizedBiasType") == library("TensorType").INT32
-    return ["dense_16x8_narrow", *(["dense_16x8_bias_type"] if narrow else [])]
 
 
 def _check_shapes(
@@ -199,8 +191,7 @@ def _put_computed(call: TfliteCall, options: Options, x: TfliteValue, output: Tf
         call.reject("dense_16x8_bias32", _explain_bias32(call))
         suffix = "s16_s32"
     elif suffix == "s16" and not call.has_input(2):
-        for difference in _narrow_builds(options):
-            call.reject(difference, _NO_SHORT_SUMS)
+        call.reject(narrow_build(call, options), _NO_SHORT_SUMS)
     call.put(f"tflm_fully_connected_tensor_{suffix}", params, [x, y, added], output)
 
 

@@ -101,9 +101,8 @@ def _border_params(borders: Sequence[_Border], value: int) -> dict[str, int]:
 def transpose(call: TfliteCall) -> None:
     """Convert TRANSPOSE."""
     x, output = read_pair(call, 2, ("INT8", "INT16", "FLOAT32"))
-    order, rank = call.integers(1), len(x.shape)
-    if sorted(order) != list(range(rank)):
-        raise ModelError(f"its permutation is {order}; it must be a permutation of {rank} axes")
+    rank = len(x.shape)
+    order = _read_order(call, rank)
     if rank > 5:
         raise ModelError(f"it has {rank} axes; TensorFlow Lite Micro transposes up to 5")
     check_shape(output, [x.shape[axis] for axis in order])
@@ -125,6 +124,20 @@ def transpose(call: TfliteCall) -> None:
     }
     call.record_build("transpose_any", "tflm_transpose_s8", moves(x.shape, order))
     call.put("arm_transpose_s8", params, [x], output)
+
+
+def _read_order(call: TfliteCall, rank: int) -> list[int]:
+    """Return the axes as the device reads them: an INT64 order as pairs of INT32."""
+    tensor, data = call.constant(1, "INT32", "INT64")
+    order: list[int] = data.reshape(-1).astype(tensor.dtype).view(np.int32)[: data.size].tolist()
+    if sorted(order) != list(range(rank)):
+        read = ", which the device reads as pairs of INT32" if tensor.type == "INT64" else ""
+        raise ModelError(
+            f"its order, {tensor}, is {data.reshape(-1)[:9].tolist()} of {tensor.type}{read}: "
+            f"{order[:9]} addresses memory outside of its input; it must be a permutation of "
+            f"{rank} axes, as INT32"
+        )
+    return order
 
 
 def _put_transpose(

@@ -163,11 +163,33 @@ _ONE_GROUP = (
 )
 
 
+#: Operator -> the builds in which a 16-bit layer without bias has 32-bit accumulators, by the type
+#: of the missing bias that the options name; "" for all other types.
+_NARROW = {
+    "CONV_2D": {
+        "INT32": "convolve_16x8_int32",
+        "INT64": "convolve_16x8_narrow",
+        "": "convolve_16x8_narrow_unsaid",
+    },
+    "FULLY_CONNECTED": {
+        "INT32": "dense_16x8_int32",
+        "INT64": "dense_16x8_narrow",
+        "": "dense_16x8_narrow_unsaid",
+    },
+}
+
+
+def narrow_build(call: TfliteCall, options: Options) -> str:
+    """Return the builds in which this 16-bit layer without bias has 32-bit accumulators."""
+    builds, kind = _NARROW[call.operator.name], options.choice("QuantizedBiasType", "TensorType")
+    return builds.get(kind, builds[""])
+
+
 def convolve(call: TfliteCall) -> None:
     """Convert CONV_2D with any number of groups.
 
-    A 16-bit convolution without bias has 32-bit accumulators, as with a 32-bit bias, because the
-    framework registers this kernel by default.
+    With CMSIS-NN, a 16-bit convolution without bias has 32-bit accumulators, as with a 32-bit bias,
+    because the framework registers this kernel by default.
     """
     call.check_counts(2, 3)
     options, x, output = call.read_options("Conv2DOptions"), call.value(), call.output()
@@ -195,9 +217,13 @@ def convolve(call: TfliteCall) -> None:
     }
     if suffix == "s16":
         params["bias_is_int32"] = int(not call.has_input(2) or call.tensor(2).type == "INT32")
-        wide = params if call.has_input(2) else {**params, "bias_is_int32": 0}
         if own != depth:
             call.reject("convolve_16x8_groups", _ONE_GROUP)
+        wide = params
+        if not call.has_input(2):
+            wide = {**params, "bias_is_int32": 0}
+            call.record_build(narrow_build(call, options), "tflm_convolve_s16", params, data, rows)
+        if own != depth:
             call.put("tflm_convolve_s16", wide, [x], output, data, rows)
             return
         call.record_build("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
