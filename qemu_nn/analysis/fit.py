@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..chips import Chip
+from ..errors import printable
 from ..targets import core_words
 from .table import Cell, Table
 
@@ -116,7 +117,7 @@ class Fit:
     def _sentence(self) -> str:
         verb = "fits" if self.fits else "does not fit"
         about = f"{self.chip.maker} {self.chip.name}, {core_words([self.chip.core])}"
-        return f"{self.network} {verb} into {about}"
+        return f"{printable(self.network)} {verb} into {about}"
 
 
 def _row(memory: str, needed: int, kib: int, what: str) -> tuple[Cell, ...]:

@@ -6,6 +6,7 @@ from datetime import date
 from importlib import resources
 from typing import Any
 
+from ..errors import printable
 from ..io.optional_deps import require
 from ..io.version import __version__
 
@@ -24,10 +25,16 @@ def page(template: str, **values: Any) -> str:
     Raises Error where jinja2 is missing.
     """
     jinja2 = templates()
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    how = {"autoescape": True, "undefined": jinja2.StrictUndefined, "finalize": _visible}
+    environment = jinja2.Environment(**how)
     made = f"qemu_nn {__version__}, {date.today().isoformat()}"
     style = jinja2.utils.markupsafe.Markup(_text("page.css"))
     return str(environment.from_string(_text(template)).render(made=made, style=style, **values))
+
+
+def _visible(value: Any) -> Any:
+    """Return a value of a template, a text without control characters except line ends."""
+    return printable(value, kept="\n") if type(value) is str else value
 
 
 def _text(name: str) -> str:

@@ -15,6 +15,9 @@ from .short_names import short_names
 
 Cell = Union[str, int, float, None]
 
+#: Characters with which a formula of a spreadsheet begins, or blanks that it skips.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 #: Rows of a table in a notebook.
 _ROWS = 200
 
@@ -78,11 +81,14 @@ class Table:
         return self.html()
 
     def csv(self) -> str:
-        """Return a header line and a line for each row; words in quotes, None is an empty field."""
+        """Return a header line and a line for each row; words in quotes, None is an empty field.
+
+        An apostrophe precedes a word that a spreadsheet would compute as a formula.
+        """
         out = io.StringIO()
         writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(self.rows)
+        for row in (self.columns, *self.rows):
+            writer.writerow(map(no_formula, row))
         return out.getvalue().rstrip("\n")
 
     def records(self) -> list[dict[str, Cell]]:
@@ -110,6 +116,11 @@ class Table:
     def _is_numeric(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if row[column] is not None]
         return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)
+
+
+def no_formula(cell: Cell) -> Cell:
+    """Return a cell for a CSV file; an apostrophe precedes a word that begins a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def spell(cell: Cell) -> str:

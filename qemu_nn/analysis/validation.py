@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
+from ..errors import printable
 from .compare import Difference, spell_position
 from .page import page
 from .summary import facts_text
@@ -194,7 +195,7 @@ class Validation:
         """
         parts = [self.table().text()]
         for layer, sentence, cause in self._findings():
-            parts.append(f"{layer}: {sentence}\n  likely cause: {cause}")
+            parts.append(f"{printable(layer)}: {sentence}\n  likely cause: {cause}")
         return "\n\n".join([*parts, facts_text(self.facts), *self._notes()])
 
     def csv(self) -> str:

@@ -14,7 +14,7 @@ from ..errors import Error
 from ..evaluation.batches import Batch as Batch
 from ..evaluation.batches import Batches as Batches
 from ..evaluation.batches import Blocks as Blocks
-from ..evaluation.batches import Labels, Samples, Stream
+from ..evaluation.batches import Labels, Reader, Samples, Stream, keys_of
 from ..evaluation.sample_transforms import Arrange, ByName, Coded, Reals, Shape, Take, of_tensor
 from ..io import files
 from ..io.arguments import as_path, shown
@@ -152,7 +152,8 @@ def coded_batches(host: Host, source: Any, how: Reading, size: int = SIZE) -> Ba
 
 def coded(host: Host, source: Any, how: Reading) -> Inputs:
     """Return all samples as Session.run() takes them; lists are arrays, too."""
-    if len(host.graph.inputs) == 1 and isinstance(source, list):
+    batches = isinstance(source, list) and isinstance(next(iter(source), None), Mapping)
+    if len(host.graph.inputs) == 1 and isinstance(source, list) and not batches:
         source = as_numbers(source, "the input")
     found = [batch.x for batch in coded_batches(host, source, how)]
     if not found:
@@ -187,6 +188,7 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     y, classes = (None, ()) if how.labels is None else read_labels(how.labels)
     if how.front_end is not None and not isinstance(source, (str, os.PathLike)):
         raise Error("front_end= makes features of WAV files: give data= as their path, or no chain")
+    source = Reader(source) if hasattr(source, "get_next") else source
     try:
         found = _inputs(source, take) if take.names else _input(source, take, how.front_end)
     except OSError as error:
@@ -282,11 +284,8 @@ def _of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[Optional
     """Return the arrays of several inputs by their names, from arrays called so, or x0, x1, ... in
     order; Error where they are missing.
     """
-    for keys in (names, [f"x{number}" for number in range(len(names))]):
-        if set(keys) <= set(arrays):
-            return {name: _source(arrays[key], key) for name, key in zip(names, keys)}
-    have, quoted = ", ".join(map(str, arrays)) or "no arrays", ", ".join(map(repr, names))
-    raise Error(f"the data hold {have}; name the inputs {quoted}, or x0, x1, ... in order")
+    keys = keys_of(names, arrays, "the data")
+    return {name: _source(arrays[key], key) for name, key in zip(names, keys)}
 
 
 def _input(source: Any, take: Take, front_end: Any) -> _Found:
@@ -350,9 +349,6 @@ def _has_sound(folder: Path) -> bool:
 
 def _of_mapping(arrays: Mapping[str, Any], what: str) -> tuple[Source, Optional[Source]]:
     """x and y among named arrays."""
-    key = "x" if "x" in arrays else next(iter(arrays)) if len(arrays) == 1 else None
-    if key is None:
-        have = ", ".join(map(str, arrays)) or "no arrays"
-        raise Error(f"{what} holds {have}; name the inputs 'x'")
+    (key,) = keys_of((), arrays, what)
     y = arrays.get("y") if key == "x" else None
     return _source(arrays[key], "the data"), None if y is None else _source(y, "labels")

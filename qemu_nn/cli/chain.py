@@ -42,9 +42,15 @@ def run_chain(
     found = chain(model, **{name: options[name] for name in _DEVICE if name in options})
     inputs = Path(given[0])
     sound = inputs.suffix.lower() in SOUNDS
-    return found, found.run(
-        read_wav(inputs, found.rate) if sound else read_array(inputs, "x"), trace
-    )
+    x = read_wav(inputs, found.rate) if sound else read_array(inputs, "x")
+    results = found.run(x, trace)
+    if not len(results[found.stages[-1].session.graph.outputs[0]]):
+        needed = round(float(found.seconds(1)[0]) * found.rate)
+        raise Error(
+            f"{inputs} has {len(x)} samples, but the chain needs {needed} for its first output: "
+            f"give a recording of {needed / found.rate:g} seconds or more"
+        )
+    return found, results
 
 
 def say_largest(found: Chain, results: dict[str, np.ndarray]) -> None:
@@ -54,7 +60,7 @@ def say_largest(found: Chain, results: dict[str, np.ndarray]) -> None:
     for name in graph.outputs:
         tensor, values = graph.tensors[name], results[name]
         scores = values.reshape(len(values), -1)
-        if not len(scores) or scores.shape[1] > _LISTED:
+        if scores.shape[1] > _LISTED:
             continue
         at = scores.argmax(0)
         seconds = found.seconds(len(scores))

@@ -10,7 +10,7 @@ import click
 from ..api import check as checking
 from ..api import recompute as recomputing
 from ..api.network import load_quantized
-from ..errors import Error
+from ..errors import Error, printable
 from .options import PATH, device, form, progress, say
 
 #: The exit code where a network does not run.
@@ -62,7 +62,9 @@ def _goldens_are_the_same(model: Path, folder: Path) -> bool:
             if not finding.same:
                 say("\n".join(finding.lines()))
         for name in comparison.missing:
-            say(f"GONE     {name}: the network has no such layer, or does not compute it")
+            say(
+                f"GONE     {printable(name)}: the network has no such layer, or does not compute it"
+            )
         good &= comparison.same and not comparison.missing
         say(f"{path}: {comparison.lines()[-1]}")
     return good

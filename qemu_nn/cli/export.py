@@ -10,6 +10,7 @@ import click
 
 from ..api import export as delivery
 from ..api import golden as pipeline
+from ..errors import printable
 from .data_options import prepared, reading
 from .inputs import inputs_of
 from .options import PATH, device, fit, fitted, force, inputs, say
@@ -60,7 +61,7 @@ def export(
     how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)
     say(
-        f"{network.graph.name} in {output}: {written.ram:,} bytes of RAM, "
+        f"{printable(f'{network.graph.name} in {output}')}: {written.ram:,} bytes of RAM, "
         f"{written.flash:,} of weights and biases; make -C {quote(str(output))} runs its self-test"
     )
     if found:

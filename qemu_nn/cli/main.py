@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import Any, Optional
 
@@ -12,7 +11,7 @@ import click
 from ..errors import Error, printable
 from ..io.version import __version__
 from .messages import messages
-from .options import say
+from .options import discard_output, say
 from .spelling import spelled
 
 FAULT, INTERRUPTED = 2, 130
@@ -49,6 +48,10 @@ class _Fault(click.ClickException):
 
     exit_code = FAULT
 
+    def show(self, file: Any = None) -> None:
+        """Print the sentence."""
+        say(f"Error: {self.format_message()}", err=True)
+
 
 class _Verbs(click.Group):
     """A group that loads the command it is asked for, which reports a fault of the input in a
@@ -66,6 +69,14 @@ class _Verbs(click.Group):
         verbs = (each for each in vars(module).values() if isinstance(each, click.Command))
         return next(verb for verb in verbs if verb.name == name)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Parse the arguments, and print the help or the version if they ask for it."""
+        try:
+            return super().make_context(*arguments, **options)
+        except BrokenPipeError:
+            discard_output(sys.stdout)
+            raise click.exceptions.Exit(0) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
         try:
@@ -74,9 +85,9 @@ class _Verbs(click.Group):
         except KeyboardInterrupt:
             say("interrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # the reader of our output has closed the pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise click.exceptions.Exit(FAULT) from None
+        except BrokenPipeError:  # of the help, which click prints
+            discard_output(sys.stdout)
+            raise click.exceptions.Exit(0) from None
         except Error as error:
             raise _Fault(spelled(str(error), ctx)) from None
         except OSError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
 
 import click
 from click.core import ParameterSource
@@ -82,8 +84,21 @@ def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print lines, without characters that would control the terminal."""
-    click.echo(printable(text, kept="\n\t"), err=err)
+    """Print lines, without characters that would control the terminal.
+
+    A command continues if the reader of its output is gone, so its exit code stays the verdict.
+    """
+    try:
+        click.echo(printable(text, kept="\n\t"), err=err)
+    except BrokenPipeError:
+        discard_output(sys.stderr if err else sys.stdout)
+
+
+def discard_output(stream: TextIO) -> None:
+    """Send what is printed to a stream, and what its buffer holds, to the null device."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def progress(turns: Iterable[Any]) -> Iterable[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -194,9 +194,15 @@ class Stream(Batches):
 
     def _batch(self, item: Any, first: int) -> Batch:
         given, y = item if _is_pair(item) else (item, None)
-        several = isinstance(given, Mapping)
-        found = {k: as_numbers(v, "the data") for k, v in given.items()} if several else given
-        x: Any = found if several else as_numbers(found, "the data")
+        x: Any
+        if isinstance(given, Mapping):
+            names = self._take.names
+            keys = keys_of(names, given, "a batch of the data")
+            y = given.get("y") if y is None and "y" not in keys else y
+            found = [as_numbers(given[key], "the data") for key in keys]
+            x = dict(zip(names, found)) if names else found[0]
+        else:
+            x = as_numbers(given, "the data")
         counts = {len(part) if part.ndim else 0 for part in arrays(x)}
         if len(counts) != 1 or counts == {0}:
             raise Error("the data must be arrays with an axis of samples, not numbers")
@@ -211,9 +217,46 @@ class Stream(Batches):
                 raise Error(f"there are {len(labels.source)} labels for more samples than that")
             y = labels.take(range(first, first + count))
         most = count if self._limit is None else min(count, self._limit - first)
-        x = {k: v[:most] for k, v in x.items()} if several else x[:most]
+        x = {k: v[:most] for k, v in x.items()} if isinstance(x, Mapping) else x[:most]
         y = None if y is None else y[:most]
         return Batch(self._take(x, lambda row: f"sample {first + row} of the data"), y, first)
+
+
+class Reader:
+    """Batches of ONNX Runtime's CalibrationDataReader: what get_next() returns until it is None."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def __iter__(self) -> Iterator[Any]:
+        if not hasattr(self._reader, "rewind"):
+            return self
+        self._reader.rewind()
+        return iter(self._reader.get_next, None)
+
+    def __next__(self) -> Any:
+        item = self._reader.get_next()
+        if item is None:
+            raise StopIteration
+        return item
+
+
+def keys_of(names: Sequence[str], arrays: Mapping[str, Any], what: str) -> Sequence[str]:
+    """Return the keys of a network's inputs in a dictionary: their names, or x0, x1, ... in order.
+
+    names: of several inputs. The key of one input is x, or the only one. Raises Error where a key
+    is missing.
+    """
+    if names:
+        for keys in (names, [f"x{number}" for number in range(len(names))]):
+            if set(keys) <= set(arrays):
+                return keys
+        wanted = f"the inputs {', '.join(map(repr, names))}, or x0, x1, ... in order"
+    else:
+        if "x" in arrays or len(arrays) == 1:
+            return ["x" if "x" in arrays else next(iter(arrays))]
+        wanted = "the inputs 'x'"
+    raise Error(f"{what} holds {', '.join(map(str, arrays)) or 'no arrays'}; name {wanted}")
 
 
 def _is_pair(item: Any) -> bool:

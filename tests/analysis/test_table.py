@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qemu_nn.analysis.table import Table
+from qemu_nn.analysis.table import Table, no_formula
 
 TABLE = Table(
     ("layer", "macs", "share"), (("conv", 12345, 0.5), ('a,"b"', None, None), ("fc", 7, 12.25))
@@ -62,7 +62,19 @@ def test_json_and_csv_give_every_cell_back(rows):
     table = Table(("a", "b"), tuple(rows))
     assert [tuple(record.values()) for record in json.loads(table.json())] == rows
     read = list(csv.reader(io.StringIO(table.csv(), newline="")))
-    assert read[1:] == [["" if cell is None else str(cell) for cell in row] for row in rows]
+    assert read[1:] == [
+        ["" if cell is None else str(no_formula(cell)) for cell in row] for row in rows
+    ]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_no_cell_of_csv_is_a_formula(start):
+    cell = f'{start}HYPERLINK("http://example.com")'
+    table = Table((cell,), ((cell,), (-1,)))
+    head, row, number = csv.reader(io.StringIO(table.csv(), newline=""))
+    assert head == row == [f"'{cell}"]
+    assert number == ["-1"]
+    assert json.loads(table.json()) == [{cell: cell}, {cell: -1}]
 
 
 def test_long_names_of_layers_stay_different():

@@ -239,6 +239,17 @@ def test_scores_are_listed_with_when_they_were_largest(folder):
     assert [float(line[4]) for line in lines] == ready
 
 
+@pytest.mark.parametrize("samples", [0, 5, 799])
+def test_a_recording_that_is_too_short_for_one_output_is_a_sentence(folder, samples):
+    write_wav("short.wav", sound(1)[:samples])
+    code, said = command("chain.json", "--input", "short.wav", "-o", "out.npz")
+    assert (code, "Traceback" in said) == (2, False)
+    assert f"short.wav has {samples} samples, but the chain needs 800 for its first output" in said
+    assert not (folder / "out.npz").exists()
+    write_wav("enough.wav", sound(1)[:800])
+    assert command("chain.json", "--input", "enough.wav")[0] == 0
+
+
 HOSTILE = {
     "empty": ({"stages": []}, "a chain has 1 to 64 networks, not 0"),
     "many": ({"stages": STAGES[:1] * 65}, "a chain has 1 to 64 networks, not 65"),

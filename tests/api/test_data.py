@@ -4,9 +4,12 @@ import struct
 
 import numpy as np
 import pytest
+from float_classifiers import float_network
 
-from qemu_nn.api.data import batches
+import qemu_nn
+from qemu_nn.api.data import batches, batches_by_name
 from qemu_nn.errors import Error
+from qemu_nn.ir.tensors import Tensor
 
 HWC, CHW = (4, 5, 3), (3, 4, 5)
 X = np.arange(7 * 60, dtype=np.float32).reshape(7, *HWC)
@@ -30,6 +33,22 @@ def saved(tmp_path, name, **arrays):
     return path
 
 
+class CalibrationReader:
+    """A reader as ONNX Runtime's quantization takes it: dictionaries, and None at the end."""
+
+    def __init__(self, batches):
+        self.batches = batches
+        self.rest = iter(batches)
+
+    def get_next(self):
+        return next(self.rest, None)
+
+
+class RewindingReader(CalibrationReader):
+    def rewind(self):
+        self.rest = iter(self.batches)
+
+
 def sources(tmp_path):
     return {
         "array": X,
@@ -39,6 +58,9 @@ def sources(tmp_path):
         "one array of any name": saved(tmp_path, "one.npz", images=X),
         "list of batches": [X[:3], X[3:]],
         "generator of pairs": ((X[i : i + 2], Y[i : i + 2]) for i in range(0, 7, 2)),
+        "list of dictionaries": [{"image": X[:3]}, {"image": X[3:]}],
+        "labelled dictionaries": [{"x": X[:3], "y": Y[:3]}, {"x": X[3:], "y": Y[3:]}],
+        "calibration reader": CalibrationReader([{"image": X[:3]}, {"image": X[3:]}]),
     }
 
 
@@ -47,7 +69,7 @@ def test_every_source_gives_the_same_samples_and_its_labels(tmp_path):
         x, y = gathered(source, size=3)
         assert x.dtype == np.float32, name
         np.testing.assert_array_equal(x, X, err_msg=name)
-        if name in ("pair", "npz", "generator of pairs"):
+        if name in ("pair", "npz", "generator of pairs", "labelled dictionaries"):
             np.testing.assert_array_equal(y, Y, err_msg=name)
         else:
             assert y is None, name
@@ -58,6 +80,44 @@ def test_the_number_of_batches_is_known_unless_they_come_from_a_generator():
     assert len(batches([X, X], HWC, "NHWC")) == 2
     with pytest.raises(TypeError):
         len(batches((x for x in [X]), HWC, "NHWC"))
+
+
+def test_a_calibration_reader_is_read_again_if_it_can_be_rewound():
+    items = [{"image": X[:3]}, {"image": X[3:]}]
+    again = batches(RewindingReader(items), HWC, "NHWC")
+    for _ in range(2):
+        np.testing.assert_array_equal(np.concatenate([batch.x for batch in again]), X)
+    once = batches(CalibrationReader(items), HWC, "NHWC")
+    assert len(list(once)) == 2
+    with pytest.raises(Error, match="used up: make it anew"):
+        list(once)
+
+
+def test_a_calibration_reader_calibrates_as_its_arrays_do():
+    network = float_network()
+    x = np.random.default_rng(5).normal(size=(6, *network.graph.shape)).astype(np.float32)
+    whole = qemu_nn.quantize(network, x)
+    for source in (
+        [{"x": x[:3]}, {"x": x[3:]}],
+        CalibrationReader([{"x": each[None]} for each in x]),
+    ):
+        found = qemu_nn.quantize(network, source)
+        assert found.graph.nodes == whole.graph.nodes
+        assert all(np.array_equal(found.graph.arrays[k], v) for k, v in whole.graph.arrays.items())
+
+
+def test_dictionaries_of_several_inputs_are_read_by_name_or_in_order():
+    tensors = (Tensor("a", (2,), "int8", 7), Tensor("b", (2,), "int8", 7))
+    a, b = (np.array([[v, -v]], np.float32) for v in (0.25, 0.5))
+    for item in ({"a": a, "b": b}, {"x0": a, "x1": b}, {"a": a, "b": b, "y": np.array([1])}):
+        (batch,) = batches_by_name([item], tensors)
+        np.testing.assert_array_equal(batch.x["a"], a)
+        np.testing.assert_array_equal(batch.x["b"], b)
+        assert (batch.y is None) == ("y" not in item)
+    with pytest.raises(Error, match="holds c, b; name the inputs 'a', 'b', or x0, x1"):
+        list(batches_by_name([{"c": a, "b": b}], tensors))
+    with pytest.raises(Error, match="a batch of the data holds c, b; name the inputs 'x'"):
+        list(batches([{"c": X, "b": X}], HWC, "NHWC"))
 
 
 def test_a_generator_is_read_no_further_than_it_is_used():

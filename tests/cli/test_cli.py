@@ -59,14 +59,14 @@ def output_of(*arguments):
     return output
 
 
-def start(*arguments):
+def start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
     """Another Python that finds the same package, whether it is installed or not."""
     paths = [str(DEMO.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
         text=True,
     )
 
@@ -464,10 +464,37 @@ def test_progress_is_silent_where_nobody_watches():
     assert re.fullmatch("'image': inputs lie in .*\n", err)
 
 
-def test_a_reader_that_goes_away_is_no_traceback():
-    with start("-m", "qemu_nn", "kernels") as running:
-        running.stdout.close()
-        assert running.stderr.read() == ""
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("kernels",), 0),
+        (("info", MODEL), 0),
+        (("info", "--help"), 0),
+        (("--help",), 0),
+        (("--version",), 0),
+        (("diff", MODEL, "other.qnz"), 1),
+        (("info", "nowhere.qnz"), 2),
+    ],
+)
+def test_a_reader_that_is_gone_does_not_change_the_exit_code(arguments, code, digits):
+    graph = dataclasses.replace(digits.graph, classes=())
+    node = dataclasses.replace(graph.nodes[0], params={**graph.nodes[0].params, "out_shift": 1})
+    graph = dataclasses.replace(graph, nodes=(node, *graph.nodes[1:]))
+    qemu_nn.Network(graph).save("other.qnz")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with start("-m", "qemu_nn", *arguments, stdout=writer) as running:
+        os.close(writer)
+        err = running.stderr.read()
+    assert running.returncode == code
+    assert err.startswith("Error: ") if code == 2 else err == ""
+
+
+def test_an_error_that_nobody_reads_is_exit_code_2():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with start("-m", "qemu_nn", "info", "nowhere.qnz", stderr=writer) as running:
+        os.close(writer)
     assert running.returncode == 2
 
 

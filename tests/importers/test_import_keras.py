@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from types import SimpleNamespace
 
 import keras_files as kf
 import numpy as np
@@ -10,6 +11,7 @@ from paths import SHARED
 
 import qemu_nn
 from qemu_nn.errors import ModelError
+from qemu_nn.importers.keras.model import build
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 pytestmark = pytest.mark.usefixtures("hdf5_here")
@@ -400,4 +402,65 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * 300_000_000)
     with pytest.raises(ModelError, match="unpacks to"):
+        qemu_nn.load(path)
+
+
+REPLACEMENTS = (None, "x", -1, 10**12, 1e400, [], {}, ["a"], {"class_name": "x"})
+
+
+def places(value, path=()):
+    """Yield the path of every entry of a JSON value."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, entry in entries:
+        yield (*path, key)
+        if isinstance(entry, (dict, list)):
+            yield from places(entry, (*path, key))
+
+
+def changed(value, path, replacement):
+    """Return a copy of a JSON value with another entry; without the entry if that is ...."""
+    copied = entry = json.loads(json.dumps(value))
+    for key in path[:-1]:
+        entry = entry[key]
+    if replacement is ...:
+        del entry[path[-1]]
+    else:
+        entry[path[-1]] = replacement
+    return copied
+
+
+@pytest.mark.parametrize("style", [2, 3])
+def test_any_other_entry_of_a_configuration_is_a_network_or_a_sentence(style):
+    model = kf.functional(
+        kf.layer("InputLayer", "in", batch_shape=[None, 4, 4, 2]),
+        kf.layer("Conv2D", "c", [normal(3, 3, 2, 2), normal(2)], ["in"], padding="same"),
+        kf.layer("Activation", "a", [], ["c"], activation="relu"),
+        kf.layer("GlobalAveragePooling2D", "f", [], ["a"]),
+        kf.layer("Dense", "d", [normal(2, 3), normal(3)], ["f"], activation="softmax"),
+        inputs=["in"],
+        outputs=["d"],
+    )
+    arrays = {each["name"]: each["weights"] for each in kf.every(model)}
+    good, read, refused = kf.described(model, style), 0, 0
+    for path in places(good):
+        for replacement in (..., *REPLACEMENTS):
+            stored = SimpleNamespace(
+                config=changed(good, path, replacement), arrays=lambda name, _: arrays.get(name, [])
+            )
+            try:
+                build("net", stored)
+                read += 1
+            except ModelError:
+                refused += 1
+    assert read > 100
+    assert refused > 100
+
+
+def test_a_layer_without_a_class_is_named(tmp_path):
+    path = small(tmp_path, "m.h5")
+    with h5py.File(path, "r+") as file:
+        config = json.loads(file.attrs["model_config"])
+        del config["config"]["layers"][0]["class_name"]
+        file.attrs["model_config"] = json.dumps(config)
+    with pytest.raises(ModelError, match="m: layer 'd' has no class_name"):
         qemu_nn.load(path)

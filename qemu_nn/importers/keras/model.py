@@ -62,7 +62,7 @@ class _Model:
         self.busy: set[Call] = set()
         seen: Counter[str] = Counter()
         for layer in layers:
-            kind, name = str(layer.get("class_name")), self._name(layer)
+            kind, name = self._kind(layer), self._name(layer)
             if name in self.layers:
                 raise ModelError(f"{builder.name}: two layers are called {name!r}")
             stem = _snake_case(kind)
@@ -70,6 +70,13 @@ class _Model:
             seen[stem] += 1
             self.layers[name] = layer
             self.places[name] = f"{place}layers/{stem}{f'_{index}' if index else ''}"
+
+    def _kind(self, layer: Mapping[str, Any]) -> str:
+        kind = layer.get("class_name")
+        if not isinstance(kind, str):
+            place = f"layer {layer['name']!r}" if "name" in layer else "a layer"
+            raise ModelError(f"{self.builder.name}: {place} has no class_name")
+        return kind
 
     def _name(self, layer: Mapping[str, Any]) -> str:
         inner = layer.get("config")
@@ -110,7 +117,8 @@ class _Model:
         return [self._tensor(name, call, index) for name, call, index in outputs]
 
     def _calls(self, name: str) -> int:
-        return len(self.layers[name].get("inbound_nodes") or [()])
+        nodes = self.layers[name].get("inbound_nodes")
+        return len(nodes) if isinstance(nodes, list) and nodes else 1
 
     def _tensor(self, name: str, call: int, index: int) -> str:
         """Return the tensor that one call of a layer makes; what it needs is made first."""
@@ -148,7 +156,7 @@ class _Model:
         arguments: Mapping[str, Any],
         as_name: str,
     ) -> list[str]:
-        builder, kind = self.builder, str(entry["class_name"])
+        builder, kind = self.builder, entry["class_name"]
         if kind in _MODELS:
             return _model(builder, self.stored, entry, f"{self.places[name]}/", inputs)
         if kind not in CONVERTERS:
