@@ -10,8 +10,8 @@ from typing import Any, Callable, Optional, Union
 
 from ..analysis.report import Report
 from ..errors import Error
-from ..evaluation.block_reader import blocks_of
-from ..evaluation.layer_statistics import Blockwise, Run, merged
+from ..evaluation.block_reader import open_blocks
+from ..evaluation.layer_statistics import Blockwise, Run, merge_figures
 from ..io.arguments import MOST_THREADS, as_callable, as_count
 from ..io.selection import Index
 from ..ir.builds import built
@@ -143,10 +143,10 @@ def analyze(
     source = real_batches(network, data, how, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
     with cluster(client, workers) as found:
-        reading, blocks, total = blocks_of(source, None, sample_bytes, found is not None)
+        reading, blocks, total = open_blocks(source, None, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
         share = {"client": found, "threads": threads}
-        whole = reduce_blocks(job, blocks, merged, **share, progress=progress, total=total)
+        whole = reduce_blocks(job, blocks, merge_figures, **share, progress=progress, total=total)
     if whole is None:
         raise Error("the data hold no samples")
     for gauge in whole.gauges:

@@ -15,7 +15,15 @@ from ..evaluation.batches import Batch as Batch
 from ..evaluation.batches import Batches as Batches
 from ..evaluation.batches import Blocks as Blocks
 from ..evaluation.batches import Labels, Reader, Samples, Stream, keys_of
-from ..evaluation.sample_transforms import Arrange, ByName, Coded, Reals, Shape, Take, of_tensor
+from ..evaluation.sample_transforms import (
+    Arrange,
+    ByName,
+    Coded,
+    Reals,
+    Shape,
+    Take,
+    convert_tensor,
+)
 from ..io import files
 from ..io.arguments import as_path, shown
 from ..io.images import IMAGES, ImageSource
@@ -126,7 +134,7 @@ def batches_by_name(
     Reading. Raises Error as batches().
     """
     how = Reading(labels=labels, selection=selection or Selection(), any_labels=any_labels)
-    take = ByName({t.name: of_tensor(t) for t in tensors})
+    take = ByName({t.name: convert_tensor(t) for t in tensors})
     return _batches(source, take, how, size)
 
 
@@ -136,7 +144,7 @@ def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) 
     """
     inputs = network.graph.inputs
     if len(inputs) > 1:
-        take: Take = ByName({t.name: of_tensor(t) for t in inputs})
+        take: Take = ByName({t.name: convert_tensor(t) for t in inputs})
     else:
         take = Reals(_prepared(network.host, how), how.layout)
     return _batches(source, take, how, size)
@@ -201,7 +209,7 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     sources, own = found
     first = next(iter(sources.values()))
     if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
-        take = take.of_layout("NHWC" if isinstance(first, ImageSource) else take.start[1])
+        take = take.for_layout("NHWC" if isinstance(first, ImageSource) else take.start[1])
         classes = classes or (first.classes if y is None else ())
     sources = _with_samples(sources, take)
     count = _checked(sources, take)
@@ -235,7 +243,7 @@ def _fits(
     """True if the network takes arrays of other shapes; form: makes one of the data's shape."""
     x = {n: np.broadcast_to(np.zeros((), s.dtype), form(s.whole)) for n, s in sources.items()}
     try:
-        take.blind()(x.get(None, x), "sample {} of the data".format)
+        take.without_checks()(x.get(None, x), "sample {} of the data".format)
     except Error:
         return False
     return True
@@ -253,10 +261,10 @@ def _checked(sources: _Sources, take: Take) -> int:
         if x.dtype.kind not in "fiub":
             raise Error(f"the data must be real numbers, not {x.dtype}")
     try:
-        take.blind()(one.get(None, one), "sample {} of the data".format)
+        take.without_checks()(one.get(None, one), "sample {} of the data".format)
     except Error:  # the same of all samples, whose shape the user knows; this takes no memory
         every = {name: np.broadcast_to(x, sources[name].whole) for name, x in one.items()}
-        take.blind()(every.get(None, every), "sample {} of the data".format)
+        take.without_checks()(every.get(None, every), "sample {} of the data".format)
         raise
     return counts.pop()
 

@@ -18,11 +18,11 @@ from ..lowering import device_part
 from ..lowering.mixed import chooses, mixed
 from ..lowering.s8_conv_dense import NARROW
 from ..operators import Conv, Dense, Identity, Pool, Reshape, Softmax
-from ..ptq.schemes import Scheme, scheme_of
+from ..ptq.schemes import Scheme, get_scheme
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.assign import Formats
 from ..quantizer.assign_affine import AffineFormats
-from ..quantizer.fusion import clamps
+from ..quantizer.fusion import find_clamps
 from ..runtime.unbounded import products
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile
@@ -73,7 +73,7 @@ def recovered(network: Network, profile: Profile) -> Recovered:
         raise Error(f"{name} cannot be trained: it has states, loops, or several inputs")
     affine = is_affine(graph)
     bits = 16 if graph.input.dtype == "int16" else 8
-    scheme = scheme_of("affine" if affine else "power2", profile, {}, bits, "minmax", "minmax")
+    scheme = get_scheme("affine" if affine else "power2", profile, {}, bits, "minmax", "minmax")
     try:
         real = _with_biases(_prepared(graph, network.reference, scheme))
         found = _recovered(graph, real, scheme, affine)
@@ -113,10 +113,10 @@ def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph
     real = device_part(reference).with_operators(changes)
     if all(name in real.shapes for name, change in changes.items() if change.to):
         return scheme.prepare(real, softmax)[0]
-    real = scheme_of("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
+    real = get_scheme("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
     wide = [
         name
-        for name, clamp in clamps(real).items()
+        for name, clamp in find_clamps(real).items()
         if chooses(real.node(name).operator) and graph.tensors[clamp.tensor].dtype == "int16"
     ]
     return mixed(real, wide)[0]
@@ -140,7 +140,7 @@ def _with_biases(graph: FloatGraph) -> FloatGraph:
 
 
 def _recovered(graph: Graph, real: FloatGraph, scheme: Any, affine: bool) -> Recovered:
-    own = clamps(real) if affine else {}
+    own = find_clamps(real) if affine else {}
     calls, functions, layers = {}, {}, {}
     for node in real.nodes:
         made = own[node.name].tensor if node.name in own else node.name

@@ -12,7 +12,7 @@ from ..analysis.evaluation import Evaluation, part_figures, per_class
 from ..analysis.figures import chosen_of, classified, compared, deviations, reconstructed
 from ..analysis.task_type import kind_of, scores_of, values_of
 from ..errors import Error
-from ..evaluation.block_reader import Source, batch_rows, blocks_of, first_of
+from ..evaluation.block_reader import Source, open_blocks, take_batch_rows, take_first
 from ..evaluation.scorers import Device, Real, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..io.selection import Index, Selection
@@ -142,12 +142,14 @@ def evaluate(
     chosen = Selection(limit, index, shuffle, seed)
     how = Reading(layout, labels, preprocessing, front_end, chosen, any_labels=True)
     source = subject.batches(data, how)
-    first, rest = first_of(source)
+    first, rest = take_first(source)
     if isinstance(subject.scorer, Device):
         subject.scorer.look(first.x)
-    job = _job(subject, Batch(*batch_rows(first, slice(1))), kind, output, tops, source.classes)
+    job = _job(
+        subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops, source.classes
+    )
     with cluster(client, workers) as found:
-        reading, blocks, total = blocks_of(source, rest, subject.sample_bytes, found is not None)
+        reading, blocks, total = open_blocks(source, rest, subject.sample_bytes, found is not None)
         parts = reduce_blocks(
             _Blockwise(job, reading),
             blocks,
@@ -277,7 +279,7 @@ class _Blockwise:
         for start in range(0, len(batch), _PIECE):
             part = slice(start, start + _PIECE)
             try:
-                more = self.job.parts(*batch_rows(batch, part))
+                more = self.job.parts(*take_batch_rows(batch, part))
             except Error as error:
                 raise self._blamed(batch, part, names, error) from None
             parts = _added(parts, more) if parts else more
@@ -289,7 +291,7 @@ class _Blockwise:
         """Return the error, and the first sample that has it alone."""
         for row in range(len(batch))[part]:
             try:
-                self.job.parts(*batch_rows(batch, slice(row, row + 1)))
+                self.job.parts(*take_batch_rows(batch, slice(row, row + 1)))
             except Error as own:
                 return type(own)(f"{names(row)}: {own}")
         return error

@@ -100,7 +100,7 @@ def quickest(
             if wanted is None:  # the device refuses a call, of which whoever plans it tells
                 return start, ()
             fits = _gives(swapped, profile, wanted)
-            if fits and (budget is None or not budget.excess(swapped)):
+            if fits and (budget is None or not budget.compute_excess(swapped)):
                 graph, was = swapped, node.function.name
                 gain = f"{100 * (1 - cycles / own):.0f} % fewer cycles on {core}"
                 notes.append(f"{name}: {other.function.name} instead of {was}, {gain}, same bits")

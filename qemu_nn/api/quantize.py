@@ -29,14 +29,14 @@ from ..ir.preprocessing import Preprocessing
 from ..lowering import device_part
 from ..operators import Identity, Reshape
 from ..optimize import optimize
-from ..ptq.budgets import budget_of
+from ..ptq.budgets import parse_budget
 from ..ptq.candidate import Plan
-from ..ptq.checkpoint import beside
+from ..ptq.checkpoint import name_search_record
 from ..ptq.format_search import Job, Progress
-from ..ptq.format_search import searched as searched_formats
-from ..ptq.mixed_precision import narrowed
-from ..ptq.pipeline import improved
-from ..ptq.schemes import SCHEMES, Overrides, Scheme, scheme_of
+from ..ptq.format_search import search_all_formats as searched_formats
+from ..ptq.mixed_precision import narrow_layers
+from ..ptq.pipeline import improve_network
+from ..ptq.schemes import SCHEMES, Overrides, Scheme, get_scheme
 from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import EFFORTS, STEPS
@@ -206,7 +206,7 @@ def quantize(
     searched = isinstance(method, str) and method == "search"
     one_of(EFFORTS, effort, "effort")
     first = "minmax" if searched else method
-    chosen = scheme_of(scheme, wanted, functions, bits, first, weight_method)
+    chosen = get_scheme(scheme, wanted, functions, bits, first, weight_method)
     span = as_count(search_range, "search_range", 0, 64) * chosen.octave
     threads = as_count(threads, "threads", most=MOST_THREADS)
     file = None if resume is None else as_path(resume, "resume")
@@ -215,7 +215,7 @@ def quantize(
     if how_long < 0:
         raise Error(f"minutes must be 0 or more, not {shown(minutes)}")
     taken = EFFORTS[effort] if steps is None else _steps(steps)
-    budget = budget_of({"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, core)
+    budget = parse_budget({"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, core)
     if not (searched or taken or budget) and (client is not None or workers is not None):
         raise Error(
             "client and workers are for method='search', effort='best', flash=, ram= and cycles=, "
@@ -256,13 +256,13 @@ def quantize(
         until = time.monotonic() + 60 * how_long
         way = Plan(taken, until, replace(how, client=found), budget, progress)
         if budget is not None:
-            job, curve = narrowed(job, kept, budget, way)
+            job, curve = narrow_layers(job, kept, budget, way)
         if searched:
-            own = beside(file, "method") if taken else file
+            own = name_search_record(file, "method") if taken else file
             tried = searched_formats(job, kept, replace(way.search, resume=own), progress)
         final = job.formats(tried)
         if taken:
-            job, final = improved(job, final, kept, way)
+            job, final = improve_network(job, final, kept, way)
     graph = job.scheme.lower(job.graph, final)
     choices: tuple[str, ...] = ()
     if target is not None:

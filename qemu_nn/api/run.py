@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ..errors import Error
-from ..evaluation.block_reader import Given, Source, blocks_of
+from ..evaluation.block_reader import Given, Source, open_blocks
 from ..firmware.golden import Names
 from ..io import files
 from ..io.arguments import as_callable, as_flag, as_path
@@ -155,7 +155,7 @@ def run_batches(
         graph = session.graph
         tensors = [*graph.inputs, *(graph.tensors.values() if trace else ())]
         size = sum(tensor.nbytes for tensor in tensors)
-        reading, blocks, total = blocks_of(source, None, size, True)
+        reading, blocks, total = open_blocks(source, None, size, True)
         job = _Job(session, reading, state, trace, real)
         yield from each_block(job, blocks, client=client, progress=progress, total=total)
 

@@ -15,11 +15,11 @@ from ..errors import DeviceWarning, Error
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, power_of_two
 from ..ir.graph import Graph
-from ..ptq.pipeline import reference_of
-from ..quantizer.affine_rules import affine_rule, fixed_formats
+from ..ptq.pipeline import make_reference
+from ..quantizer.affine_rules import find_fixed_formats, get_affine_rule
 from ..quantizer.assign import Formats
 from ..quantizer.grid import Grid
-from ..quantizer.rules import format_groups, rule
+from ..quantizer.rules import find_format_groups, get_rule
 from ..runtime.session import Session
 from ..targets import Profile
 from ..training import operators
@@ -185,7 +185,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
         network = self._network
         assert network.reference is not None  # it was recovered from it
         graph = self._legally(self._lowered)
-        real = reference_of(network.reference, self._real())
+        real = make_reference(network.reference, self._real())
         return replace(network, graph=graph, reference=real)
 
     def _lowered(self) -> Graph:
@@ -354,9 +354,9 @@ def _free_groups(graph: Any, formats: Any, powers: bool) -> list[tuple[str, ...]
     """Return tensors that share a format which may change: no function fixes it, and users do not
     make inputs in it.
     """
-    groups = format_groups(graph, rule if powers else affine_rule).values()
+    groups = find_format_groups(graph, get_rule if powers else get_affine_rule).values()
     dtype = next(iter(formats_of(formats).values())).dtype
-    fixed = {} if powers else fixed_formats(graph, dtype)
+    fixed = {} if powers else find_fixed_formats(graph, dtype)
     free = []
     for group in {id(group): group for group in groups}.values():
         bound = group.fixed or any(fixed.get(name) for name in group.tensors)

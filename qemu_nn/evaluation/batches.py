@@ -13,7 +13,7 @@ from ..io.arguments import as_count
 from ..io.selection import Indices, Selection
 from ..io.sources import Held, Source
 from ..runtime.samples import as_numbers
-from .sample_transforms import Take, arrays
+from .sample_transforms import Take, iterate_arrays
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Batch:
     first: int = 0
 
     def __len__(self) -> int:
-        return len(next(arrays(self.x)))
+        return len(next(iterate_arrays(self.x)))
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Stream(Batches):
         self._used = True
         done = 0
         for item in items:
-            batch = self._batch(item, done)
+            batch = self._check_batch(item, done)
             done += len(batch)
             yield batch
             if done == self._limit:
@@ -192,7 +192,7 @@ class Stream(Batches):
         """Raise Error: nothing of a generator can be read alone."""
         raise Error("the data come one after the other: save them as .npy to read them in blocks")
 
-    def _batch(self, item: Any, first: int) -> Batch:
+    def _check_batch(self, item: Any, first: int) -> Batch:
         given, y = item if _is_pair(item) else (item, None)
         x: Any
         if isinstance(given, Mapping):
@@ -203,7 +203,7 @@ class Stream(Batches):
             x = dict(zip(names, found)) if names else found[0]
         else:
             x = as_numbers(given, "the data")
-        counts = {len(part) if part.ndim else 0 for part in arrays(x)}
+        counts = {len(part) if part.ndim else 0 for part in iterate_arrays(x)}
         if len(counts) != 1 or counts == {0}:
             raise Error("the data must be arrays with an axis of samples, not numbers")
         count = counts.pop()

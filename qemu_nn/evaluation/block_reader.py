@@ -48,7 +48,7 @@ class Source:
         return batch, lambda row: source.name(int(numbers[row]))
 
 
-def block_size(samples: int, sample_bytes: int) -> int:
+def choose_block_size(samples: int, sample_bytes: int) -> int:
     """Return samples in a block: a power of two, by the data alone, so that sums of blocks are,
     too.
     """
@@ -58,7 +58,7 @@ def block_size(samples: int, sample_bytes: int) -> int:
     return size if size <= most else size // 2
 
 
-def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
+def take_first(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
     """Return some of the first samples, and of data that come one after the other all batches, read
     on.
     """
@@ -71,14 +71,14 @@ def first_of(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
     raise Error("the data hold no samples")
 
 
-def batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
+def take_batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
     """Return some samples of a batch, and their labels if there are any."""
     x = batch.x
     x = {name: rows[part] for name, rows in x.items()} if isinstance(x, dict) else x[part]
     return x, None if batch.y is None else batch.y[part]
 
 
-def blocks_of(
+def open_blocks(
     source: Batches, rest: Optional[Iterable[Batch]], sample_bytes: int, away: bool
 ) -> tuple[Source, Iterable[Any], Optional[int]]:
     """Return how blocks are read, the blocks, and how many there are if that is known.
@@ -88,11 +88,11 @@ def blocks_of(
     """
     if rest is not None or isinstance(source, Stream):
         rest = source if rest is None else rest
-        total = len(source) if hasattr(source, "__len__") and _sized(source) else None
+        total = len(source) if hasattr(source, "__len__") and _count_samples(source) else None
         given = (Given(b, range(b.first, b.first + len(b))) for b in rest if len(b))
         return Source(), given, total
     assert source.samples is not None  # only of streams it is unknown
-    blocks = source.blocks(block_size(source.samples, sample_bytes))
+    blocks = source.blocks(choose_block_size(source.samples, sample_bytes))
     labels = blocks.samples.labels
     sources = [*blocks.samples.sources.values(), *([labels.source] if labels else [])]
     if not (away and any(isinstance(each, Held) for each in sources)):
@@ -101,7 +101,7 @@ def blocks_of(
     return Source(), sent, len(blocks)
 
 
-def _sized(source: Batches) -> bool:
+def _count_samples(source: Batches) -> bool:
     try:
         return len(source) >= 0
     except TypeError:

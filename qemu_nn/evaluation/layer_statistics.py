@@ -17,7 +17,7 @@ from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
 from ..lowering.float_semantics import counterparts, meanings, stranger
-from ..quantizer.rules import kept_range
+from ..quantizer.rules import find_kept_range
 from ..runtime.evaluate import each_tensor, in_order
 from ..runtime.input_checks import Gauge
 from ..runtime.per_layer import Calls
@@ -25,7 +25,7 @@ from ..runtime.session import Session
 from ..runtime.unbounded import Unlimited
 from ..runtime.unbounded_s8 import has_wide_sums, is_affine
 from ..targets import Profile
-from .block_reader import Source, batch_rows
+from .block_reader import Source, take_batch_rows
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -44,7 +44,7 @@ class Found:
     samples: int = 0
 
 
-def merged(found: Found, more: Found) -> Found:
+def merge_figures(found: Found, more: Found) -> Found:
     """Return the figures of neighbouring samples together."""
     for name, figures in found.figures.items():
         figures.merge(more.figures[name])
@@ -69,7 +69,7 @@ class Blockwise:
         batch, _ = self.source.read(block)
         found = self.run.nothing()
         for start in range(0, len(batch), self.size):
-            self.run.add(found, *batch_rows(batch, slice(start, start + self.size)))
+            self.run.add(found, *take_batch_rows(batch, slice(start, start + self.size)))
         return found
 
 
@@ -87,7 +87,7 @@ class Run:
         self.starts = {tensor.name for tensor in self.graph.inputs}
         self.meanings = meanings(self.graph, self.reference)
         self.kept = {
-            name: kept_range(self.reference, name)
+            name: find_kept_range(self.reference, name)
             for name, tensor in self.tensors.items()
             if name in names and tensor.spelled is not None  # others stand for themselves
         }
@@ -131,12 +131,12 @@ class Run:
         for name in self.starts & set(found.figures):
             codes, figures = device[name], found.figures[name]
             exact = real[name].reshape(codes.shape)
-            for part in _parts(len(codes), math.prod(codes.shape[1:])):
+            for part in _split_samples(len(codes), math.prod(codes.shape[1:])):
                 figures.add(exact[part], codes[part])
                 figures.add_unsaturated(np.rint(figures.format.unrounded(exact[part])))
         single = {name: device[name] for name in self.starts}
         for node in self.graph.nodes:
-            inputs = [self._rounded(real, name, single) for name in node.inputs]
+            inputs = [self._round_input(real, name, single) for name in node.inputs]
             same = all(x is device[name] for x, name in zip(inputs, node.inputs))
             single[node.name] = device[node.name] if same else self.calls.run(node, inputs)
             if node.name in found.figures:
@@ -150,7 +150,7 @@ class Run:
                 f"{self.graph.name} does not end in scores of classes, so labels have no meaning"
             )
 
-    def _rounded(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
+    def _round_input(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
         """Return the input of a call run alone: the real tensor, or that of a call in the same
         layer.
         """
@@ -165,11 +165,13 @@ class Run:
         got, inputs = device[node.name], [device[name] for name in node.inputs]
         exact, single = (each.reshape(got.shape) for each in (real[node.name], single))
         same = single is device[node.name]
-        for part in _parts(len(got), *(math.prod(each.shape[1:]) for each in (got, *inputs))):
+        for part in _split_samples(
+            len(got), *(math.prod(each.shape[1:]) for each in (got, *inputs))
+        ):
             figures.add(exact[part], got[part], None if same else single[part])
-            self._saturation(figures, node, [each[part] for each in inputs])
+            self._count_saturation(figures, node, [each[part] for each in inputs])
 
-    def _saturation(self, figures: Gathered, node: Node, inputs: list[np.ndarray]) -> None:
+    def _count_saturation(self, figures: Gathered, node: Node, inputs: list[np.ndarray]) -> None:
         call = self.unlimited[node.name]
         sums = call.accumulators(inputs[0])
         if sums is not None and not has_wide_sums(self.graph, node):
@@ -182,11 +184,11 @@ class Run:
 
     def report(self, found: Found) -> Report:
         """Return all figures."""
-        weights = tuple(self._weights())
+        weights = tuple(self._pair_weights())
         formats = {(w.layer, w.role): w.format for w in weights}
         nodes = {node.name: node for node in self.graph.nodes}
         layers = tuple(
-            self._layer(each, name, nodes.get(name), formats)
+            self._measure_layer(each, name, nodes.get(name), formats)
             for name, each in found.figures.items()
         )
         return Report(
@@ -199,7 +201,7 @@ class Run:
             **(found.choices.figures() if found.choices else {}),
         )
 
-    def _layer(
+    def _measure_layer(
         self,
         figures: Gathered,
         name: str,
@@ -233,13 +235,13 @@ class Run:
             bars=figures.bars(),
         )
 
-    def _weights(self) -> Iterator[WeightFigures]:
+    def _pair_weights(self) -> Iterator[WeightFigures]:
         """Yield the arrays of every layer, next to the real ones that they stand for."""
         for c in counterparts(self.graph, self.meanings):
             yield weight_figures(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
 
 
-def _parts(samples: int, *sizes: int) -> Iterator[slice]:
+def _split_samples(samples: int, *sizes: int) -> Iterator[slice]:
     """Split samples into parts with tensors that fit in the cache."""
     step = max(_PART // (8 * max(1, *sizes)), 1)
     return (slice(start, start + step) for start in range(0, samples, step))

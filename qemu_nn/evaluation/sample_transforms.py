@@ -48,11 +48,11 @@ class Take:
         """True if features become the network's integers byte for byte, as firmware copies them."""
         return False
 
-    def of_layout(self, given: Optional[str]) -> Take:
+    def for_layout(self, given: Optional[str]) -> Take:
         """Return the same for data of this layout."""
         return self
 
-    def blind(self) -> Take:
+    def without_checks(self) -> Take:
         """Return the same without a look at samples."""
         return self
 
@@ -94,7 +94,7 @@ class Arrange(Take):
         """True if integers of the network's type are codes."""
         return self.own is not None
 
-    def of_layout(self, given: Optional[str]) -> Arrange:
+    def for_layout(self, given: Optional[str]) -> Arrange:
         """Return the same for data of this layout."""
         return replace(self, given=given)
 
@@ -110,7 +110,7 @@ class Arrange(Take):
         default = None if self.own is None else self.layout
         real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
         if len(real) != len(x):
-            raise no_axis(x)
+            raise require_batch_axis(x)
         if steps is not None:
             real = steps.apply(real, self.layout)
         if self.tensor is not None:
@@ -118,7 +118,7 @@ class Arrange(Take):
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
 
 
-def of_tensor(tensor: Tensor) -> Arrange:
+def convert_tensor(tensor: Tensor) -> Arrange:
     """Return real samples of one of several inputs, or its own integers."""
     return Arrange(tensor.logical, None, None, tensor.format, tensor=tensor)
 
@@ -171,11 +171,11 @@ class Coded(Take):
         """True if the network has no floats other than the values of its integers."""
         return self.host.reference is None
 
-    def blind(self) -> Coded:
+    def without_checks(self) -> Coded:
         """Return the same without a look at samples."""
         return replace(self, look=None)
 
-    def of_layout(self, given: Optional[str]) -> Coded:
+    def for_layout(self, given: Optional[str]) -> Coded:
         """Return the same for data of this layout."""
         return replace(self, given=given)
 
@@ -187,9 +187,9 @@ class Coded(Take):
         codes = self.host.codes(x, self.given)
         if self.look is not None:
             self.look(x, self.given)
-        (made,), (had,) = {*map(len, arrays(codes))}, {*map(len, arrays(x))}
+        (made,), (had,) = {*map(len, iterate_arrays(codes))}, {*map(len, iterate_arrays(x))}
         if made != had:
-            raise no_axis(next(arrays(x)))
+            raise require_batch_axis(next(iterate_arrays(x)))
         return codes
 
 
@@ -202,18 +202,18 @@ class Reals(Coded):
         expect_finite(x, name)
         real = self.host.reals(x, self.given)
         if len(real) != len(x):
-            raise no_axis(x)
+            raise require_batch_axis(x)
         return real.astype(np.float64 if real.dtype == np.float64 else np.float32)
 
 
-def arrays(x: Any) -> Iterator[np.ndarray]:
+def iterate_arrays(x: Any) -> Iterator[np.ndarray]:
     """Yield the arrays of all inputs."""
     yield from x.values() if isinstance(x, Mapping) else (x,)
 
 
 def expect_finite(x: Any, name: Name) -> None:
     """Refuse NaN and infinite numbers, naming the sample."""
-    for part in arrays(x):
+    for part in iterate_arrays(x):
         if part.dtype.kind == "f" and not np.isfinite(part).all():
             rows = part.reshape(len(part), math.prod(part.shape[1:]))
             bad = int(np.argwhere(~np.isfinite(rows).all(1))[0, 0])
@@ -221,7 +221,7 @@ def expect_finite(x: Any, name: Name) -> None:
             raise Error(f"{name(bad)} contains {what}")
 
 
-def no_axis(x: np.ndarray) -> Error:
+def require_batch_axis(x: np.ndarray) -> Error:
     """Raise Error for data that are one sample instead of a batch."""
     return Error(
         f"the data must have an axis of samples in front: for one sample give {[1, *x.shape]}"

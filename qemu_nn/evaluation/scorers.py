@@ -52,7 +52,7 @@ class Device:
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
         """Return the scores of samples by output, channels last as they lie in memory."""
-        found = self._host.scores(self.session.run(self._host.codes(*self._given(x))))
+        found = self._host.scores(self.session.run(self._host.codes(*self._arrange_samples(x))))
         if self.host.reference is not None:
             return found
         tensors = self.host.graph.tensors
@@ -60,10 +60,10 @@ class Device:
 
     def look(self, x: Samples) -> None:
         """Log how samples use the formats of the inputs, or warn where that is odd."""
-        for gauge in self._host.gauges(*self._given(x)):
+        for gauge in self._host.gauges(*self._arrange_samples(x)):
             tell(gauge, stacklevel=3)
 
-    def _given(self, x: Samples) -> tuple[Samples, Optional[str]]:
+    def _arrange_samples(self, x: Samples) -> tuple[Samples, Optional[str]]:
         """Return samples as users give them, and their layout: they come as they lie in memory."""
         tensors = {tensor.name: tensor for tensor in self.host.graph.inputs}
         if isinstance(x, Mapping):

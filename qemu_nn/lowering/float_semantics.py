@@ -13,7 +13,7 @@ from ..ir.float_graph import FloatGraph
 from ..ir.formats import q_format
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Conv, Dense, Identity, Operator, Reshape
-from ..quantizer.fusion import bounds
+from ..quantizer.fusion import get_clamp_bounds
 from ..runtime.unbounded import products
 from ..runtime.unbounded_s8 import bias_of, factors, is_affine
 from .prepare import device_part, prepare
@@ -73,7 +73,7 @@ def _meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
     low, high = -math.inf, math.inf
     while True:
         node = makers[name]
-        limits = bounds(node.operator)
+        limits = get_clamp_bounds(node.operator)
         if limits is not None:
             low, high = max(low, limits[0]), min(high, limits[1])
         same = isinstance(node.operator, (Reshape, Identity))

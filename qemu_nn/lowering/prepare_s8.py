@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Pool, PRelu, Relu
-from ..quantizer.affine_rules import Rescale, fixed_formats, joins, types
+from ..quantizer.affine_rules import Rescale, find_fixed_formats, infer_types, joins_tensors
 from .prepare import averaging, ends_in_softmax, without_groups
 
 
@@ -21,7 +21,7 @@ def prepare_s8(
     nodes: list[FloatNode] = []
     notes: list[str] = []
     outputs = list(graph.outputs)
-    fixed, own = fixed_formats(graph), types(graph, dtype)
+    fixed, own = find_fixed_formats(graph), infer_types(graph, dtype)
     for node in graph.nodes:
         operator, wide = node.operator, own[node.name] == "int16"
         if ends_in_softmax(node, graph, softmax):
@@ -33,7 +33,7 @@ def prepare_s8(
             nodes.append(replace(node, operator=without_groups(node.name, operator, notes)))
         elif isinstance(operator, PRelu) and operator.slope.size == 1:
             nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))
-        elif joins(operator) and fixed[node.name] is None:
+        elif joins_tensors(operator) and fixed[node.name] is None:
             aside = [name for name in node.inputs if fixed[name]]
             sources = {name: graph.unused(f"{node.name}/{name}") for name in aside}
             nodes += [FloatNode(new, Rescale(), (name,)) for name, new in sources.items()]

@@ -30,7 +30,7 @@ from ..operators import (
 )
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.assign_affine import AffineFormats
-from ..quantizer.fusion import Clamp, clamps
+from ..quantizer.fusion import Clamp, find_clamps
 from . import s8_activation_pool as unweighted
 from . import s8_conv_dense as weighted
 from . import s8_data_movement as data_movement
@@ -76,7 +76,7 @@ def lower_s8(
     nodes: list[Node] = []
     arrays: dict[str, np.ndarray] = {}
     problems = []
-    own = clamps(graph)
+    own = find_clamps(graph)
     for node in graph.nodes:
         if node.name not in own:  # an activation that is fused into the call before it
             continue

@@ -41,13 +41,13 @@ class Budget:
             return sum(buffers(plan(graph, self.profile)).values())
         return usual_cycles(graph, self.core, self.profile.cmsis)[0]
 
-    def uncounted(self, graph: Graph) -> dict[str, str]:
+    def list_uncounted(self, graph: Graph) -> dict[str, str]:
         """Return layer -> function of those whose cycles are limited, and not known."""
         if "cycles" not in self.limits:
             return {}
         return usual_cycles(graph, self.core, self.profile.cmsis)[1]
 
-    def costs(self, graph: Graph) -> dict[str, int]:
+    def compute_costs(self, graph: Graph) -> dict[str, int]:
         """Return what a network takes of each that is limited."""
         return {name: self.cost(name, graph) for name in self.limits}
 
@@ -58,12 +58,12 @@ class Budget:
         except Error:
             return [*(self.cost(name, graph) for name in WORDS if name != "cycles"), None]
 
-    def excess(self, graph: Graph) -> float:
+    def compute_excess(self, graph: Graph) -> float:
         """Return the sum of the excesses in shares of their limits; 0 if the network fits."""
-        return sum(max(0.0, c / self.limits[n] - 1) for n, c in self.costs(graph).items())
+        return sum(max(0.0, c / self.limits[n] - 1) for n, c in self.compute_costs(graph).items())
 
 
-def budget_of(
+def parse_budget(
     given: Mapping[str, Optional[int]], scheme: Scheme, bits: int, target: str
 ) -> Optional[Budget]:
     """Return the budget that a user gives, if any. Raises Error for a scheme without mixed

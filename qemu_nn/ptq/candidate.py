@@ -18,7 +18,7 @@ from ..quantizer.search import Search
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
 from .budgets import Budget
-from .checkpoint import State, in_c_order
+from .checkpoint import State, copy_in_c_order
 from .format_search import Job, Progress
 
 #: Energies below it are no signal, and no noise.
@@ -36,7 +36,7 @@ class Plan:
     budget: Optional[Budget] = None
     progress: Optional[Progress] = None
 
-    def turns(self, turns: Iterable[Any]) -> Iterator[Any]:
+    def iterate_in_time(self, turns: Iterable[Any]) -> Iterator[Any]:
         """Yield items until the time is up."""
         for turn in self.progress(turns) if self.progress else turns:
             if time.monotonic() >= self.until:
@@ -60,14 +60,14 @@ class Trial:
     formats: Any
     real: FloatGraph
 
-    def lowered(self) -> Graph:
+    def lower_calls(self) -> Graph:
         """Return the calls."""
         return self.job.scheme.lower(self.job.graph, self.formats)
 
-    def in_c_order(self) -> Trial:
+    def copy_in_c_order(self) -> Trial:
         """Return the same, as a file of a state has it."""
-        real, graph = in_c_order(self.real), self.job.graph
-        graph = real if graph is self.real else in_c_order(graph)
+        real, graph = copy_in_c_order(self.real), self.job.graph
+        graph = real if graph is self.real else copy_in_c_order(graph)
         return replace(self, real=real, job=replace(self.job, graph=graph))
 
     def state(self, ranged: bool, notes: Sequence[str], done: int) -> State:
@@ -77,7 +77,7 @@ class Trial:
             *(ranged, tuple(notes), done),
         )
 
-    def scored(self) -> Graph:
+    def lower_to_scores(self) -> Graph:
         """Return the calls up to the scores, without a softmax after them."""
         graph = self.job.scheme.prepare(self.job.graph, softmax=False)[0]
         return self.job.scheme.lower(graph, self.formats)
@@ -98,14 +98,16 @@ class Judge:
         """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
         where no device has these formats, or the budget is exceeded."""
         try:
-            if self.budget is not None and self.budget.excess(trial.lowered()):
+            if self.budget is not None and self.budget.compute_excess(trial.lower_calls()):
                 return -math.inf
-            graph = trial.scored()
+            graph = trial.lower_to_scores()
             session = Session(graph, trial.job.scheme.profile)
             got = session.run(graph.input.format.quantize(self.x))
         except Error:
             return -math.inf
-        ratios = [_ratio(graph, name, got[name], real) for name, real in self.scores.items()]
+        ratios = [
+            _compute_ratio(graph, name, got[name], real) for name, real in self.scores.items()
+        ]
         return sum(ratios) / len(ratios)
 
     def part(self, rows: slice) -> Judge:
@@ -114,7 +116,7 @@ class Judge:
         return replace(self, x=self.x[rows], scores=scores)
 
 
-def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
+def _compute_ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
     values = graph.node(name).output.format.dequantize(got).reshape(real.shape)
     error, signal = (float(np.sum(each**2, dtype=np.float64)) for each in (values - real, real))
     return 10 * math.log10(max(signal, _TINY) / max(error, _TINY))
@@ -123,11 +125,11 @@ def _ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
 def judge_of(job: Job, x: np.ndarray) -> Judge:
     """Return what scores networks for a job on inputs x."""
     graph = job.scheme.prepare(job.graph, softmax=False)[0]
-    held = {holder(graph, name): value for name, value in evaluate(graph, x).items()}
+    held = {find_holder(graph, name): value for name, value in evaluate(graph, x).items()}
     return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
 
 
-def holder(graph: FloatGraph, name: str) -> str:
+def find_holder(graph: FloatGraph, name: str) -> str:
     """Return the tensor that holds the values of another on the device, where nothing moves."""
     while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
         name = graph.node(name).inputs[0]

@@ -79,7 +79,7 @@ class Record:
                     "name another file"
                 )
             try:
-                state = _state(archive, document, job, self.formats)
+                state = _parse_state(archive, document, job, self.formats)
                 state.scheme.lower(state.graph, state.formats)
             except ModelError:
                 raise
@@ -90,13 +90,13 @@ class Record:
     def write(self, state: State) -> None:
         """Keep a state, whole or not at all; what a search kept on the way is no longer needed."""
         if self.path is not None:
-            write_archive(self.path, _entries(state, self.key, self.job.graph))
-            searching = beside(self.path, "search")
+            write_archive(self.path, _make_entries(state, self.key, self.job.graph))
+            searching = name_search_record(self.path, "search")
             assert searching is not None
             searching.unlink(missing_ok=True)
 
 
-def beside(path: Optional[Path], what: str) -> Optional[Path]:
+def name_search_record(path: Optional[Path], what: str) -> Optional[Path]:
     """Return where a search keeps its decisions, which is one of several things to resume."""
     return None if path is None else path.with_name(f"{path.name}.{what}")
 
@@ -111,13 +111,13 @@ def record_of(path: Optional[Path], job: Job, formats: Any, x: np.ndarray, optio
     about = (options, job.scheme.profile, job.given, x.shape, x.dtype)
     digest = hashlib.sha256(repr(about).encode())
     digest.update(x.tobytes())
-    entries = {**float_entries(job.graph), **_entries(start, "", job.graph)}
+    entries = {**float_entries(job.graph), **_make_entries(start, "", job.graph)}
     for name, content in sorted(entries.items()):
         digest.update(f"{name} {len(content)} ".encode() + content)
     return Record(path, job, formats, digest.hexdigest())
 
 
-def in_c_order(graph: FloatGraph) -> FloatGraph:
+def copy_in_c_order(graph: FloatGraph) -> FloatGraph:
     """Return the network with its arrays as files have them: where terms lie, their sums depend
     on.
     """
@@ -131,7 +131,7 @@ def in_c_order(graph: FloatGraph) -> FloatGraph:
     return graph.with_operators(changed) if changed else graph
 
 
-def _entries(state: State, key: str, start: FloatGraph) -> dict[str, bytes]:
+def _make_entries(state: State, key: str, start: FloatGraph) -> dict[str, bytes]:
     entries = {} if state.real is start else float_entries(state.real)
     document = {
         "version": _VERSION,
@@ -143,34 +143,34 @@ def _entries(state: State, key: str, start: FloatGraph) -> dict[str, bytes]:
         "rounded": state.graph is not state.real,
         "methods": [str(method) for method in state.scheme.methods],
         "functions": dict(state.scheme.functions),
-        "formats": _from_formats(state.formats),
+        "formats": _encode_formats(state.formats),
     }
     if isinstance(state.formats, AffineFormats):
-        entries.update(_arrays("scales", state.formats.weights))
+        entries.update(_list_arrays("scales", state.formats.weights))
     if state.graph is not state.real:
-        layers = dict(_layers(state.graph))
-        entries.update(_arrays("weights", {n: own.weights for n, own in layers.items()}))
+        layers = dict(_list_layers(state.graph))
+        entries.update(_list_arrays("weights", {n: own.weights for n, own in layers.items()}))
         biases = {n: own.bias for n, own in layers.items() if own.bias is not None}
-        entries.update(_arrays("biases", biases))
+        entries.update(_list_arrays("biases", biases))
     return {_STATE: json.dumps(document, indent=1).encode("ascii"), **entries}
 
 
-def _arrays(folder: str, held: Mapping[str, np.ndarray]) -> dict[str, bytes]:
+def _list_arrays(folder: str, held: Mapping[str, np.ndarray]) -> dict[str, bytes]:
     """Entries of arrays of layers, by the layers' names in hexadecimal, which any zip holds."""
-    return {_entry(folder, name): format_npy(array) for name, array in held.items()}
+    return {_encode_entry(folder, name): format_npy(array) for name, array in held.items()}
 
 
-def _entry(folder: str, name: str) -> str:
+def _encode_entry(folder: str, name: str) -> str:
     return f"{folder}/{name.encode().hex()}.npy"
 
 
-def _layers(graph: FloatGraph) -> Iterator[tuple[str, Any]]:
+def _list_layers(graph: FloatGraph) -> Iterator[tuple[str, Any]]:
     for node in graph.nodes:
         if isinstance(node.operator, (Conv, Dense)):
             yield node.name, node.operator
 
 
-def _from_formats(formats: Any) -> dict[str, Any]:
+def _encode_formats(formats: Any) -> dict[str, Any]:
     if isinstance(formats, Formats):
         held = {"tensors": formats.tensors, "weights": formats.weights, "biases": formats.biases}
         return {**{role: dict(fracs) for role, fracs in held.items()}, "notes": [*formats.notes]}
@@ -186,7 +186,7 @@ def _from_formats(formats: Any) -> dict[str, Any]:
     return {"tensors": tensors, "notes": [*formats.notes], "narrow": sorted(formats.narrow)}
 
 
-def _state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
+def _parse_state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
     real = graph = job.graph
     if document.flag("changed"):
         real = graph = read_float(archive, {**OPERATORS, "Rescale": Rescale})
@@ -194,7 +194,7 @@ def _state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
         if ends[0] != ends[1]:
             raise document.error("its network has another input or other outputs")
     if document.flag("rounded"):
-        layers = dict(_layers(real))
+        layers = dict(_list_layers(real))
         graph = real.with_operators({n: _read_layer(archive, n, layers[n]) for n in layers})
     methods = document.texts("methods")
     if len(methods) != 2:
@@ -202,7 +202,7 @@ def _state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
     functions = document.object("functions")
     named = {layer: functions.text(layer) for layer in functions.values}
     scheme = replace(job.scheme, functions=named).with_methods(*methods)
-    read = _powers if isinstance(formats, Formats) else _affine
+    read = _parse_powers if isinstance(formats, Formats) else _parse_affine
     chosen = read(archive, document.object("formats"), real, formats)
     done = document.integer("done")
     if done < 1:
@@ -212,33 +212,33 @@ def _state(archive: Archive, document: Fields, job: Job, formats: Any) -> State:
 
 
 def _read_layer(archive: Archive, name: str, like: Any) -> Any:
-    weights = _finite(archive, "weights", name, like.weights.shape)
+    weights = _parse_finite(archive, "weights", name, like.weights.shape)
     bias = None
-    if _entry("biases", name) in archive.names:
-        bias = _finite(archive, "biases", name, (len(weights),))
+    if _encode_entry("biases", name) in archive.names:
+        bias = _parse_finite(archive, "biases", name, (len(weights),))
     return replace(like, weights=weights, bias=bias)
 
 
-def _finite(archive: Archive, folder: str, name: str, *shapes: tuple[int, ...]) -> np.ndarray:
-    entry = _entry(folder, name)
+def _parse_finite(archive: Archive, folder: str, name: str, *shapes: tuple[int, ...]) -> np.ndarray:
+    entry = _encode_entry(folder, name)
     array = archive.array(entry, FLOATS)
     if array.shape not in shapes or not np.isfinite(array).all():
         raise ModelError(f"{archive.path}: {entry} does not fit the layer {name!r}")
     return array
 
 
-def _powers(archive: Archive, document: Fields, graph: FloatGraph, start: Formats) -> Formats:
-    layers = {name for name, _ in _layers(graph)}
-    tensors = _fracs(document.object("tensors"), graph.shapes)
-    weights = _fracs(document.object("weights"), layers)
+def _parse_powers(archive: Archive, document: Fields, graph: FloatGraph, start: Formats) -> Formats:
+    layers = {name for name, _ in _list_layers(graph)}
+    tensors = _parse_fracs(document.object("tensors"), graph.shapes)
+    weights = _parse_fracs(document.object("weights"), layers)
     biases = document.object("biases")
     return Formats(
-        *(start.bits, tensors, weights, _fracs(biases, layers & {*biases.values})),
+        *(start.bits, tensors, weights, _parse_fracs(biases, layers & {*biases.values})),
         tuple(document.texts("notes")),
     )
 
 
-def _fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
+def _parse_fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
     """Return fraction bits of just these, in the file's order."""
     _complete(document, names)
     found = {name: document.integer(name) for name in document.values}
@@ -247,23 +247,25 @@ def _fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
     return found
 
 
-def _affine(
+def _parse_affine(
     archive: Archive, document: Fields, graph: FloatGraph, start: AffineFormats
 ) -> AffineFormats:
     tensors = document.object("tensors")
     _complete(tensors, graph.shapes)
     weights = {}
-    for name, operator in _layers(graph):
+    for name, operator in _list_layers(graph):
         ones = (1,) * (operator.weights.ndim - 1)
-        weights[name] = _finite(archive, "scales", name, (1, *ones), (len(operator.weights), *ones))
+        weights[name] = _parse_finite(
+            archive, "scales", name, (1, *ones), (len(operator.weights), *ones)
+        )
         if weights[name].min() <= 0:
             raise ModelError(f"{archive.path}: the weights of {name!r} have a scale of 0 or below")
-    found = {name: _format(own) for name, own in tensors.children()}
+    found = {name: _parse_format(own) for name, own in tensors.children()}
     narrow = frozenset(document.texts("narrow"))
     return AffineFormats(found, weights, tuple(document.texts("notes")), narrow)
 
 
-def _format(document: Fields) -> Format:
+def _parse_format(document: Fields) -> Format:
     dtype, zero, frac = document.text("dtype"), document.integer("zero"), None
     if dtype not in ("int8", "int16"):
         raise document.error("'dtype' must be int8 or int16")

@@ -40,12 +40,14 @@ class Job:
         """Return all formats, with those that a search tries."""
         return self.scheme.assign_formats(self.graph, self.statistics, self.given, tried)
 
-    def lowered(self, tried: Given) -> Graph:
+    def lower_calls(self, tried: Given) -> Graph:
         """Return the calls, with the formats that a search tries."""
         return self.scheme.lower(self.graph, self.formats(tried))
 
 
-def searched(job: Job, kept: list[Batch], how: Search, progress: Optional[Progress]) -> Given:
+def search_all_formats(
+    job: Job, kept: list[Batch], how: Search, progress: Optional[Progress]
+) -> Given:
     """Return the formats that a search chooses, on all of the data."""
     x = np.concatenate([batch.x for batch in kept])
     labels = [batch.y for batch in kept if batch.y is not None]
@@ -73,7 +75,7 @@ class Scorer:
 
     def __call__(self, tried: Given) -> Score:
         """Return the score of the network with the formats that are tried."""
-        graph = self.job.lowered(tried)
+        graph = self.job.lower_calls(tried)
         x = graph.input.format.quantize(self.x)
         session = Session(graph, self.job.scheme.profile)
         result = session.run(x)[graph.outputs[0]].reshape(len(x), -1)

@@ -14,7 +14,7 @@ from ..evaluation.batches import Batch
 from ..lowering.mixed import chooses, mixed, neighbours
 from ..lowering.s8_conv_dense import narrow_function
 from ..quantizer.affine_rules import Rescale
-from ..quantizer.fusion import clamps
+from ..quantizer.fusion import find_clamps
 from ..runtime.cluster import Compute, computing
 from .budgets import WORDS, Budget
 from .candidate import Judge, Plan, Trial, judge_of
@@ -31,7 +31,7 @@ COLUMNS = ("layer", "bits", *WORDS, "snr")
 Bits = Mapping[str, int]
 
 
-def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tuple[Job, Table]:
+def narrow_layers(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tuple[Job, Table]:
     """Return the job with widths of its layers that keep within the budget, a note for each change,
     and the table of these, whose first row is the network without any.
 
@@ -41,13 +41,13 @@ def narrowed(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tupl
     network does not fit.
     """
     judge = judge_of(job, np.concatenate([batch.x for batch in kept]))
-    choices = _choices(job, budget)
+    choices = _list_width_choices(job, budget)
     bits = {name: max(own) for name, own in choices.items()}
     with computing(judge, way.search.client, way.search.threads) as compute:
         found = _Search(job, budget, choices, neighbours(job.graph), judge, compute, way)
-        place = found.widened(found.narrowed(_Place(bits, _trial(job, bits))))
+        place = found.widen_loudest(found.search_narrow(_Place(bits, _trial(job, bits))))
     notes = [*job.notes, *place.notes]
-    if unknown := budget.uncounted(place.trial.lowered()):
+    if unknown := budget.list_uncounted(place.trial.lower_calls()):
         names = ", ".join(sorted({*unknown.values()}))
         notes.append(f"cycles of {names} are not known, and not counted")
     return replace(place.trial.job, notes=tuple(notes)), Table(COLUMNS, place.rows)
@@ -84,10 +84,11 @@ class _Move:
         return f"{' and '.join(self.layers)}: {self.bits} bits"
 
 
-def _choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
+def _list_width_choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
     """Return layer -> the widths that it may have."""
     found: dict[str, tuple[int, ...]] = {}
-    written, unknown = clamps(job.graph), {*budget.uncounted(_trial(job, {}).lowered())}
+    written = find_clamps(job.graph)
+    unknown = {*budget.list_uncounted(_trial(job, {}).lower_calls())}
     for node in job.graph.nodes:
         if not chooses(node.operator):
             continue
@@ -108,7 +109,7 @@ def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) 
     unknown: layers that it does not count anyway. Else what is unknown would look cheap.
     """
     try:
-        return {*budget.uncounted(_trial(job, {name: 16}).lowered())} <= {*unknown}
+        return {*budget.list_uncounted(_trial(job, {name: 16}).lower_calls())} <= {*unknown}
     except Error:
         return False
 
@@ -151,7 +152,7 @@ class _Search:
     compute: Compute
     way: Plan
 
-    def narrowed(self, place: _Place) -> _Place:
+    def search_narrow(self, place: _Place) -> _Place:
         """Return the first place on the way down that keeps within the budget, or on the way back:
         weights of 4 bits may take more cycles than those of 8.
 
@@ -160,40 +161,42 @@ class _Search:
         noise: dict[_Move, float] = {}
         saved: dict[_Move, float] = {}
         back = False
-        place = self._noted(place, None, "all as wide as they may be")
-        while excess := self.budget.excess(place.trial.lowered()):
+        place = self._note_place(place, None, "all as wide as they may be")
+        while excess := self.budget.compute_excess(place.trial.lower_calls()):
             left = {} if back else {m: saved[m] for m in saved if m.narrows(place.bits)}
-            saved = left if left and self.way.late else self._saved(place, excess, back)
+            saved = left if left and self.way.late else self._list_savings(place, excess, back)
             if not saved and not back:
-                back, saved = True, self._saved(place, excess, True)
+                back, saved = True, self._list_savings(place, excess, True)
             if not saved:
-                raise Error(f"{self._least(place)}; no other bits of a layer bring it nearer")
+                raise Error(
+                    f"{self._choose_least(place)}; no other bits of a layer bring it nearer"
+                )
             self._measure(place, [move for move in saved if move not in noise], noise)
-            move = min(saved, key=lambda each: _rank(noise.get(each), saved[each]))
-            place = self._noted(self._moved(place, move), move)
+            move = min(saved, key=lambda each: _rank_savings(noise.get(each), saved[each]))
+            place = self._note_place(self._apply_move(place, move), move)
             changed = {*move.layers}.union(*(self.near[layer] for layer in move.layers))
             noise = {known: own for known, own in noise.items() if not changed & {*known.layers}}
         return place
 
-    def widened(self, place: _Place) -> _Place:
+    def widen_loudest(self, place: _Place) -> _Place:
         """Return the place where layers are widened again that still fit, the loudest first, as far
         as there is time.
         """
         if self.way.late:
             return place
         noise: dict[_Move, float] = {}
-        fitting = [move for move in self._moves(place.bits, 1) if self._fits(place, move)]
+        fitting = [move for move in self._list_moves(place.bits, 1) if self._fits(place, move)]
         self._measure(place, fitting, noise)
         for move in sorted(noise, key=lambda each: noise[each]):
             if self.way.late or noise[move] >= 0:
                 break
             wider = all(place.bits[layer] < move.bits for layer in move.layers)
             if wider and self._fits(place, move):
-                tried = self._noted(self._moved(place, move), move, f"{move} again")
+                tried = self._note_place(self._apply_move(place, move), move, f"{move} again")
                 place = tried if tried.ratio > place.ratio else place
         return place
 
-    def _moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
+    def _list_moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
         """Yield all changes of a layer, and of neighbours alike; sign: 1 to more bits, -1 to
         fewer.
         """
@@ -206,45 +209,45 @@ class _Search:
                         if both and layer < other and 4 not in (to, bits[layer], bits[other]):
                             yield _Move((layer, other), to)
 
-    def _moved(self, place: _Place, move: _Move) -> _Place:
+    def _apply_move(self, place: _Place, move: _Move) -> _Place:
         bits = move(place.bits)
         return replace(place, bits=bits, trial=_trial(self.job, bits))
 
     def _fits(self, place: _Place, move: _Move) -> bool:
-        return not self.budget.excess(self._moved(place, move).trial.lowered())
+        return not self.budget.compute_excess(self._apply_move(place, move).trial.lower_calls())
 
-    def _saved(self, place: _Place, excess: float, back: bool) -> dict[_Move, float]:
+    def _list_savings(self, place: _Place, excess: float, back: bool) -> dict[_Move, float]:
         """Return the changes to fewer bits that bring a network nearer to its budget, and by how
         much; where none does alone, all that do not lead away from it. back: to any bits, and only
         those that bring it nearer.
         """
         signs = (-1, 1) if back else (-1,)
-        saved = {
-            move: excess - self.budget.excess(self._moved(place, move).trial.lowered())
-            for sign in signs
-            for move in self._moves(place.bits, sign)
-        }
+        saved = {}
+        for sign in signs:
+            for move in self._list_moves(place.bits, sign):
+                calls = self._apply_move(place, move).trial.lower_calls()
+                saved[move] = excess - self.budget.compute_excess(calls)
         nearer = {move: gain for move, gain in saved.items() if gain > 0}
         if nearer or back:
             return nearer
         return {move: gain for move, gain in saved.items() if not gain} or saved
 
-    def _least(self, place: _Place) -> str:
-        costs = self.budget.costs(place.trial.lowered())
+    def _choose_least(self, place: _Place) -> str:
+        costs = self.budget.compute_costs(place.trial.lower_calls())
         name = next(name for name, cost in costs.items() if cost > self.budget.limits[name])
         return f"it takes {costs[name]} {WORDS[name]}, more than {name}={self.budget.limits[name]}"
 
     def _measure(self, place: _Place, moves: Sequence[_Move], noise: dict[_Move, float]) -> None:
         """Fill in the noise that each of these changes adds, as far as there is time."""
-        trials = [self._moved(place, move).trial for move in moves]
-        now = _noise(place.ratio)
-        for number, reached in self.compute(self.way.turns(trials)):
-            noise[moves[number]] = _noise(reached) - now
+        trials = [self._apply_move(place, move).trial for move in moves]
+        now = _convert_noise(place.ratio)
+        for number, reached in self.compute(self.way.iterate_in_time(trials)):
+            noise[moves[number]] = _convert_noise(reached) - now
 
-    def _noted(self, place: _Place, move: Optional[_Move], what: str = "") -> _Place:
+    def _note_place(self, place: _Place, move: Optional[_Move], what: str = "") -> _Place:
         """Return the place with its signal-to-noise ratio, a note and a row."""
-        graph, ratio = place.trial.lowered(), self.judge(place.trial)
-        costs = self.budget.costs(graph).items()
+        graph, ratio = place.trial.lower_calls(), self.judge(place.trial)
+        costs = self.budget.compute_costs(graph).items()
         words = [what or str(move), *(f"{cost} {WORDS[name]}" for name, cost in costs)]
         notes = (*place.notes, f"{', '.join(words)}, {ratio:.1f} dB")
         changed = (", ".join(move.layers), move.bits) if move else ("", None)
@@ -252,7 +255,7 @@ class _Search:
         return replace(place, ratio=ratio, notes=notes, rows=rows)
 
 
-def _rank(noise: Optional[float], saved: float) -> tuple[bool, float]:
+def _rank_savings(noise: Optional[float], saved: float) -> tuple[bool, float]:
     """Return what is best first: the least noise for what it saves; unknown noise last, by that
     alone.
     """
@@ -261,7 +264,7 @@ def _rank(noise: Optional[float], saved: float) -> tuple[bool, float]:
     return False, max(noise, _LEAST_NOISE) / max(saved, _LEAST_NOISE)
 
 
-def _noise(ratio: float) -> float:
+def _convert_noise(ratio: float) -> float:
     """Convert a signal-to-noise ratio in decibels."""
     share: float = 10.0 ** (-ratio / 10)
     return share

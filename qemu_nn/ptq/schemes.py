@@ -17,13 +17,13 @@ from ..ir.statistics import Statistics, statistics_of
 from ..lowering import lower, lower_s8, prepare, prepare_s8
 from ..lowering.s8_conv_dense import NARROW, PER_ROW
 from ..operators import Dense
-from ..quantizer.affine_rules import affine_rule, fixed_formats, types
+from ..quantizer.affine_rules import find_fixed_formats, get_affine_rule, infer_types
 from ..quantizer.assign import Formats, assign_formats
 from ..quantizer.assign_affine import AffineFormats, assign_affine_formats
-from ..quantizer.fusion import clamps
-from ..quantizer.policies import Policy, method_of, minmax, policy
-from ..quantizer.ranges import Ranges, ranges
-from ..quantizer.rules import format_groups
+from ..quantizer.fusion import find_clamps
+from ..quantizer.policies import Policy, get_policy, minmax, name_method
+from ..quantizer.ranges import Ranges, get_range_method
+from ..quantizer.rules import find_format_groups
 from ..quantizer.search import Given, Variable
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 
@@ -127,12 +127,12 @@ class PowersOfTwo(Scheme):
 
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
         """See Scheme."""
-        return replace(self, policy=policy(method), weight_policy=policy(weight_method))
+        return replace(self, policy=get_policy(method), weight_policy=get_policy(weight_method))
 
     @property
     def methods(self) -> tuple[Union[str, float], Union[str, float]]:
         """See Scheme."""
-        return method_of(self.policy), method_of(self.weight_policy)
+        return name_method(self.policy), name_method(self.weight_policy)
 
     def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
         """Return weights, outputs of layers that have some, biases."""
@@ -202,8 +202,8 @@ class Affine(Scheme):
 
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
         """See Scheme."""
-        activations = ranges(method, dtype=self._dtype)
-        return replace(self, activations=activations, weights=ranges(weight_method))
+        activations = get_range_method(method, dtype=self._dtype)
+        return replace(self, activations=activations, weights=get_range_method(weight_method))
 
     @property
     def methods(self) -> tuple[Union[str, float], Union[str, float]]:
@@ -212,8 +212,8 @@ class Affine(Scheme):
 
     def by_rows(self, graph: FloatGraph) -> Scheme:
         """See Scheme; those of 8 bits whose function the user does not name."""
-        dtypes, rows = types(graph, self._dtype), {**self.functions}
-        for name, clamp in clamps(graph).items():
+        dtypes, rows = infer_types(graph, self._dtype), {**self.functions}
+        for name, clamp in find_clamps(graph).items():
             dense = isinstance(graph.node(name).operator, Dense)
             if dense and dtypes[name] == "int8" and not {name, clamp.tensor} & {*self.functions}:
                 rows[name] = PER_ROW
@@ -223,18 +223,18 @@ class Affine(Scheme):
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides
     ) -> list[Variable]:
         """Return weights, and every format that can be chosen."""
-        fixed = fixed_formats(graph, self._dtype)
+        fixed = find_fixed_formats(graph, self._dtype)
         taken = {n for n, roles in given.items() if "output" in roles}
         variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
         for group in {
-            id(group): group for group in format_groups(graph, affine_rule).values()
+            id(group): group for group in find_format_groups(graph, get_affine_rule).values()
         }.values():
             if fixed[group.tensors[0]] is None and not taken & set(group.tensors):
                 variables.append((group.tensors[0], "output", 0))
         return variables
 
 
-def scheme_of(
+def get_scheme(
     name: str,
     wanted: Profile,
     functions: Optional[Mapping[str, str]],
@@ -255,8 +255,12 @@ def scheme_of(
                 f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}, or "
                 "scheme='affine' for the s8 and s16 functions"
             )
-        return PowersOfTwo(wanted, functions, bits, policy(method, _SEARCH), policy(weight_method))
+        return PowersOfTwo(
+            wanted, functions, bits, get_policy(method, _SEARCH), get_policy(weight_method)
+        )
     if not is_affine(wanted.cmsis):
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
     dtype = "int8" if bits == 8 else "int16"
-    return Affine(wanted, functions, ranges(method, _SEARCH, dtype), ranges(weight_method))
+    return Affine(
+        wanted, functions, get_range_method(method, _SEARCH, dtype), get_range_method(weight_method)
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .grid import Grid
-from .im2col import Weighted, matrix, with_matrix
+from .im2col import Weighted, make_weight_matrix, replace_weight_matrix
 
 #: Regularization of every tap's squares, as a share of their mean, besides taps / rows: it keeps
 #: weights near the real ones where the data say little.
@@ -27,7 +27,9 @@ class Sums:
     count: int
 
 
-def sums(device: np.ndarray, real: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Sums:
+def sum_products(
+    device: np.ndarray, real: np.ndarray, weights: np.ndarray, bias: np.ndarray
+) -> Sums:
     """device, real: rows [groups, n, taps] of the inputs as the device has them and as they should
     be. weights, bias: the real ones, [groups, out / groups, taps] and [groups, out / groups]."""
     ones = np.ones((*device.shape[:2], 1))
@@ -37,31 +39,32 @@ def sums(device: np.ndarray, real: np.ndarray, weights: np.ndarray, bias: np.nda
     return Sums(turned @ inputs, turned @ outputs, device.shape[1])
 
 
-def rounded(operator: Weighted, grid: Grid, device: np.ndarray, real: np.ndarray) -> Weighted:
-    """Return the layer with weights and bias on the grid, whose sums on the device's inputs are
-    near those of the real layer on real ones: at least as near as with the nearest weights.
+def round_layer(operator: Weighted, grid: Grid, device: np.ndarray, real: np.ndarray) -> Weighted:
+    """Return the layer with weights and bias on the grid.
 
-    device, real: see sums(). First the real weights are found that are best for the device's
-    inputs; then each is rounded in turn, and the others of its sum make up for the error (as
-    Frantar et al. 2022 do); then single weights move by steps as long as that brings sums nearer.
+    Its sums on the device's inputs approximate the float layer's sums on float inputs, at least as
+    closely as the nearest weights do. device, real: see sum_products(). The search first solves for
+    the float weights that are best on the device's inputs. It then rounds one weight after another
+    and lets the remaining weights of the sum compensate the error (Frantar et al., 2022). At the
+    end it moves single weights by one step while that reduces the error of the sums.
     """
-    weights = matrix(operator)
+    weights = make_weight_matrix(operator)
     groups, out, taps = weights.shape
     bias = np.zeros(groups * out) if operator.bias is None else operator.bias.astype(np.float64)
     bias = bias.reshape(groups, out)
-    found = sums(device, real, weights, bias)
+    found = sum_products(device, real, weights, bias)
     start = np.concatenate([weights, bias[..., None]], axis=2)
-    steps, low, high = grid.with_biases(start.shape)
-    products, target = _best(found, start)
+    steps, low, high = grid.append_bias_steps(start.shape)
+    products, target = _solve_best_weights(found, start)
     nearest = np.clip(np.rint(start / steps), low, high)
-    fed = _fed_back(products, target, steps, low, high)
-    chosen = _least(products, target, steps, nearest, fed)
-    chosen = _moved(products, target, steps, low, high, chosen)
+    fed = feed_errors_back(products, target, steps, low, high)
+    chosen = choose_least_error(products, target, steps, nearest, fed)
+    chosen = move_weights_in_turn(products, target, steps, low, high, chosen)
     values = chosen * steps
-    return with_matrix(operator, values[..., :taps], values[..., taps].ravel())
+    return replace_weight_matrix(operator, values[..., :taps], values[..., taps].ravel())
 
 
-def loss(found: Sums, values: np.ndarray) -> np.ndarray:
+def compute_loss(found: Sums, values: np.ndarray) -> np.ndarray:
     """Return the squared error of sums, less a constant; values: weights, bias [groups, out, taps +
     1].
     """
@@ -70,7 +73,7 @@ def loss(found: Sums, values: np.ndarray) -> np.ndarray:
     return result
 
 
-def _best(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _solve_best_weights(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the damped products, and the real weights that are best for them."""
     size = start.shape[2]
     mean = np.trace(found.products, axis1=1, axis2=2) / size
@@ -80,7 +83,7 @@ def _best(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return products, np.linalg.solve(products, wanted).transpose(0, 2, 1)
 
 
-def _fed_back(
+def feed_errors_back(
     products: np.ndarray, target: np.ndarray, steps: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
     """Return integers, rounded one tap after the other: the coarsest first, as the rest make up for
@@ -100,7 +103,7 @@ def _fed_back(
     return result
 
 
-def _least(
+def choose_least_error(
     products: np.ndarray, target: np.ndarray, steps: np.ndarray, *choices: np.ndarray
 ) -> np.ndarray:
     """Choose, for every output channel, the integers with the smallest error."""
@@ -113,7 +116,7 @@ def _least(
     return result
 
 
-def _moved(
+def move_weights_in_turn(
     products: np.ndarray,
     target: np.ndarray,
     steps: np.ndarray,

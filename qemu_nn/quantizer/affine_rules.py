@@ -13,7 +13,7 @@ from typing import Optional
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
-from .rules import Rule, rule
+from .rules import Rule, get_rule
 
 #: Type of activations -> operators whose function always writes one format, which holds all values
 #: they can reach.
@@ -34,21 +34,21 @@ class Rescale(Identity):
     to: Optional[str] = None
 
 
-def affine_rule(operator: Operator) -> Rule:
+def get_affine_rule(operator: Operator) -> Rule:
     """Return the rule of an operator."""
     if isinstance(operator, Elementwise):
         return Rule(same_format=operator.kind in ("maximum", "minimum"))
     if isinstance(operator, Rescale) or (isinstance(operator, Relu) and operator.slope):
         return Rule()
-    return Rule(fixed=True) if type(operator) in FIXED["int8"] else rule(operator)
+    return Rule(fixed=True) if type(operator) in FIXED["int8"] else get_rule(operator)
 
 
-def joins(operator: Operator) -> bool:
+def joins_tensors(operator: Operator) -> bool:
     """True if an operator reads several tensors, all in the format of its output."""
-    return isinstance(operator, (Concat, Elementwise)) and affine_rule(operator).same_format
+    return isinstance(operator, (Concat, Elementwise)) and get_affine_rule(operator).same_format
 
 
-def types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
+def infer_types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
     """Return tensor -> the type of its integers; dtype: of the input's. A Rescale alone changes
     it.
     """
@@ -59,16 +59,16 @@ def types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
     return found
 
 
-def fixed_formats(graph: FloatGraph, dtype: str = "int8") -> dict[str, Optional[Format]]:
+def find_fixed_formats(graph: FloatGraph, dtype: str = "int8") -> dict[str, Optional[Format]]:
     """Return tensor -> the format that its function fixes; None where the format can be chosen.
 
     dtype: of the input.
     """
-    own = types(graph, dtype)
+    own = infer_types(graph, dtype)
     fixed: dict[str, Optional[Format]] = dict.fromkeys(graph.starts)
     for node in graph.nodes:
         formats = {fixed[name] for name in node.inputs}
-        same = len(formats) == 1 and affine_rule(node.operator).same_format
+        same = len(formats) == 1 and get_affine_rule(node.operator).same_format
         fixed[node.name] = FIXED[own[node.name]].get(
             type(node.operator), formats.pop() if same else None
         )

@@ -17,7 +17,7 @@ from ..ir.statistics import Statistics, statistics_of
 from ..operators import Conv, Dense, Elementwise
 from .grid import Grid
 from .policies import Policy
-from .rules import FormatGroup, format_groups
+from .rules import FormatGroup, find_format_groups
 
 #: Node name -> role ("output", "weights", "bias") -> fraction bits that the user has chosen.
 Overrides = Mapping[str, Mapping[str, int]]
@@ -101,12 +101,12 @@ def assign_formats(
     Raises Error where the device cannot run these.
     """
     given = given or {}
-    group_of = format_groups(graph)
+    group_of = find_format_groups(graph)
     weighted = {n.name: n.operator for n in graph.nodes if isinstance(n.operator, (Conv, Dense))}
     _check_given(graph, given, weighted, group_of)
     tensors = {}
     for group in {id(group): group for group in group_of.values()}.values():
-        frac = _frac_of_group(group, statistics, bits, policy, given)
+        frac = _choose_group_frac(group, statistics, bits, policy, given)
         tensors.update(dict.fromkeys(group.tensors, frac))
     weights, biases = {}, {}
     for name, operator in weighted.items():
@@ -114,10 +114,10 @@ def assign_formats(
         chosen = weight_policy(statistics_of(operator.weights), bits)
         weights[name] = own.get("weights", chosen)
         if operator.bias is not None:
-            biases[name] = own.get("bias", _frac_of_bias(operator.bias, bits))
+            biases[name] = own.get("bias", _choose_bias_frac(operator.bias, bits))
     draft = _Draft(bits, group_of, tensors, weights, biases, given)
     _note_saturating(draft, statistics, policy)
-    finest = {name: _finest_sum(op, statistics[name]) for name, op in weighted.items()}
+    finest = {name: _find_finest_sum(op, statistics[name]) for name, op in weighted.items()}
     _resolve_tensors(graph, draft, finest)
     for node in graph.nodes:
         if node.name in finest:
@@ -126,7 +126,7 @@ def assign_formats(
     return Formats(bits, draft.tensors, draft.weights, draft.biases, notes)
 
 
-def _frac_of_group(
+def _choose_group_frac(
     group: FormatGroup,
     statistics: Mapping[str, Statistics],
     bits: int,
@@ -158,11 +158,11 @@ def _note_saturating(draft: _Draft, statistics: Mapping[str, Statistics], policy
             )
 
 
-def _frac_of_bias(bias: np.ndarray, bits: int) -> int:
+def _choose_bias_frac(bias: np.ndarray, bits: int) -> int:
     return dec_bit(float(np.abs(bias).max(initial=0.0)), bits)
 
 
-def _finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> int:
+def _find_finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> int:
     """Return the most fraction bits with which a 32-bit accumulator holds the sums of a layer."""
     bias = 0.0 if operator.bias is None else float(np.abs(operator.bias).max(initial=0.0))
     return dec_bit(max(statistics.largest, bias), 32) - _SPARE

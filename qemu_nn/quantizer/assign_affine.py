@@ -15,11 +15,11 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
 from ..operators import Conv, Dense
-from .affine_rules import affine_rule, fixed_formats, types
-from .fusion import clamps
+from .affine_rules import find_fixed_formats, get_affine_rule, infer_types
+from .fusion import find_clamps
 from .grid import Grid
 from .ranges import Ranges
-from .rules import FormatGroup, format_groups
+from .rules import FormatGroup, find_format_groups
 
 #: Node name -> role ("output") -> (low, high): ranges that the user has chosen.
 GivenRanges = Mapping[str, Mapping[str, tuple[float, float]]]
@@ -90,21 +90,21 @@ def assign_affine_formats(
     Raises Error for ranges that no format has.
     """
     given, narrowed = given or {}, narrowed or {}
-    group_of = format_groups(graph, affine_rule)
-    dtypes = types(graph, activations.dtype)
-    fixed = fixed_formats(graph, activations.dtype)
+    group_of = find_format_groups(graph, get_affine_rule)
+    dtypes = infer_types(graph, activations.dtype)
+    fixed = find_fixed_formats(graph, activations.dtype)
     _check_given(graph, given, group_of)
     tensors: dict[str, Format] = {}
     for group in {id(group): group for group in group_of.values()}.values():
         chosen = fixed[group.tensors[0]]
         if chosen is None:
             how = replace(activations, dtype=dtypes[group.tensors[0]])
-            ends = _range(group, statistics, how, given, narrowed)
+            ends = _find_range(group, statistics, how, given, narrowed)
             chosen = affine_format(*ends, how.dtype)
         tensors.update(dict.fromkeys(group.tensors, chosen))
     scales: dict[str, np.ndarray] = {}
     notes = []
-    clamped = clamps(graph)
+    clamped = find_clamps(graph)
     small = frozenset(n for n, clamp in clamped.items() if {n, clamp.tensor} & {*narrow})
     for node in graph.nodes:
         operator = node.operator
@@ -112,15 +112,15 @@ def assign_affine_formats(
             most = _MOST_NARROW if node.name in small else _MOST
             step = narrowed.get(node.name, {}).get("weights", 0)
             whole = isinstance(operator, Dense) and node.name not in per_row
-            wanted = _weight_scales(operator, weights, whole, most) * 2 ** (-step / 2)
+            wanted = _choose_weight_scales(operator, weights, whole, most) * 2 ** (-step / 2)
             source, output = tensors[node.inputs[0]], tensors[clamped[node.name].tensor]
-            scales[node.name] = _without_overflow(operator, wanted, (source, output), most)
+            scales[node.name] = _prevent_overflow(operator, wanted, (source, output), most)
             if not np.array_equal(scales[node.name], wanted.astype(np.float32)):
                 notes.append(f"{node.name}: its weights are coarser, so that its sums fit")
     return AffineFormats(tensors, scales, tuple(notes), small)
 
 
-def _range(
+def _find_range(
     group: FormatGroup,
     statistics: Mapping[str, Statistics],
     activations: Ranges,
@@ -132,28 +132,28 @@ def _range(
     if asked:
         return asked[0]
     steps = max(narrowed.get(name, {}).get("output", 0) for name in group.tensors)
-    ends = [activations.of_activations(statistics[name]) for name in group.exposed]
+    ends = [activations.choose_activation_range(statistics[name]) for name in group.exposed]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     return low * 2 ** (-steps / 2), high * 2 ** (-steps / 2)
 
 
-def _rows(array: np.ndarray) -> np.ndarray:
+def _has_row_scales(array: np.ndarray) -> np.ndarray:
     return np.asarray(array, np.float64).reshape(len(array), -1)
 
 
-def _weight_scales(
+def _choose_weight_scales(
     operator: Union[Conv, Dense], chosen: Ranges, whole: bool, most: int
 ) -> np.ndarray:
     """Return one for all, or one for each output channel; channels of zeros have the largest."""
-    rows = _rows(operator.weights)
+    rows = _has_row_scales(operator.weights)
     parts: Iterable[np.ndarray] = [rows] if whole else rows
-    largest = np.array([chosen.of_weights(part, most) for part in parts])
+    largest = np.array([chosen.choose_weight_range(part, most) for part in parts])
     largest[largest < _SMALLEST] = max(largest.max(), _SMALLEST)
     scales = largest / most
     return scales.reshape(-1, *[1] * (operator.weights.ndim - 1))
 
 
-def _without_overflow(
+def _prevent_overflow(
     operator: Union[Conv, Dense], scales: np.ndarray, formats: tuple[Format, Format], most: int
 ) -> np.ndarray:
     """Return scales, as float32, with which the sums of every input fit.
@@ -168,7 +168,7 @@ def _without_overflow(
     wide = source.dtype == "int16"
     for _ in range(_OCTAVES):
         integers = np.abs(quantize_symmetric(operator.weights, scales, most))
-        products = _INPUT[source.dtype] * _rows(integers).sum(1)
+        products = _INPUT[source.dtype] * _has_row_scales(integers).sum(1)
         steps = scales.ravel().astype(np.float64) * source.scale
         fits = products + bias / steps < (_WIDE_SUM if wide else _SUM)
         if wide and isinstance(operator, Conv) and not operator.depthwise:

@@ -13,7 +13,7 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Dense, Pool, Reshape, Shape
 
 
-def convolved(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
+def replace_average_pools(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
     """Return the same function, with averages as depthwise convolutions where these can compute
     them.
 
@@ -27,18 +27,18 @@ def convolved(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
         pool = node.operator
         if node.name in fixed or not isinstance(pool, Pool) or pool.kind != "average":
             continue
-        conv, shares = _convolution(pool, graph.shapes[node.inputs[0]])
+        conv, shares = _make_convolution(pool, graph.shapes[node.inputs[0]])
         changed = {node.name: replace(node, operator=conv)}
         if (shares < 1).any():
-            reader = _dense_behind(graph, node.name)
+            reader = _find_dense_reader(graph, node.name)
             if reader is None or reader.name in fixed:
                 continue
-            changed[reader.name] = _made_up(reader, shares)
+            changed[reader.name] = _compensate_shares(reader, shares)
         graph = graph.with_nodes(changed.get(each.name, each) for each in graph.nodes)
     return graph
 
 
-def _convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
+def _make_convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
     """Return the sums of all windows over the size of one, and which share of a window counts for
     each output [height, width, channels].
     """
@@ -53,7 +53,7 @@ def _convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
     return conv, np.rint(shares * size) / size
 
 
-def _dense_behind(graph: FloatGraph, name: str) -> Optional[FloatNode]:
+def _find_dense_reader(graph: FloatGraph, name: str) -> Optional[FloatNode]:
     """Return the fully connected layer that alone reads a tensor, as a vector; None if there is
     none.
     """
@@ -67,7 +67,7 @@ def _dense_behind(graph: FloatGraph, name: str) -> Optional[FloatNode]:
     return None
 
 
-def _made_up(node: FloatNode, shares: np.ndarray) -> FloatNode:
+def _compensate_shares(node: FloatNode, shares: np.ndarray) -> FloatNode:
     """Return a fully connected layer for inputs that are only these shares of what they were."""
     operator = node.operator
     assert isinstance(operator, Dense)

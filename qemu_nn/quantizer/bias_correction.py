@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Dense
-from .fusion import clamps
+from .fusion import find_clamps
 from .grid import Grid
 
 #: A channel that an activation cuts off nearly always moves as if so much of it passed.
@@ -21,7 +21,7 @@ _TURNS = 3
 Values = Callable[[str], np.ndarray]
 
 
-def corrected(
+def correct_bias(
     graph: FloatGraph,
     name: str,
     grid: Grid,
@@ -36,33 +36,33 @@ def corrected(
     error does not fall keeps its bias.
     """
     node = graph.node(name)
-    seen = clamps(graph).get(name)
+    seen = find_clamps(graph).get(name)
     assert isinstance(node.operator, (Conv, Dense))
     assert seen is not None
-    wanted = _means(real(seen.tensor))
+    wanted = _average_channels(real(seen.tensor))
     rows = len(node.operator.weights)
     bias = node.operator.bias
     bias = np.zeros(rows) if bias is None else grid.bias(bias.astype(np.float64))
-    got = measure(_with_bias(graph, node, bias))(seen.tensor)
+    got = measure(_replace_bias(graph, node, bias))(seen.tensor)
     for _ in range(_TURNS):
-        error = _means(got) - wanted
-        passing = _means((got > seen.low) & (got < seen.high))
+        error = _average_channels(got) - wanted
+        passing = _average_channels((got > seen.low) & (got < seen.high))
         tried = grid.bias(bias - error / np.maximum(passing, _LEAST_PASSING))
-        moved = measure(_with_bias(graph, node, tried))(seen.tensor)
-        better = np.abs(_means(moved) - wanted) < np.abs(error)
+        moved = measure(_replace_bias(graph, node, tried))(seen.tensor)
+        better = np.abs(_average_channels(moved) - wanted) < np.abs(error)
         if not better.any():
             break
         bias = np.where(better, tried, bias)
         got = np.where(better, moved, got)
-    return _with_bias(graph, node, bias)
+    return _replace_bias(graph, node, bias)
 
 
-def _means(values: np.ndarray) -> np.ndarray:
+def _average_channels(values: np.ndarray) -> np.ndarray:
     """Return the mean of every channel, the last axis."""
     result: np.ndarray = values.reshape(-1, values.shape[-1]).mean(0, dtype=np.float64)
     return result
 
 
-def _with_bias(graph: FloatGraph, node: FloatNode, bias: np.ndarray) -> FloatGraph:
+def _replace_bias(graph: FloatGraph, node: FloatNode, bias: np.ndarray) -> FloatGraph:
     assert isinstance(node.operator, (Conv, Dense))
     return graph.with_operators({node.name: replace(node.operator, bias=bias)})

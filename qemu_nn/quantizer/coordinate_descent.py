@@ -14,9 +14,9 @@ from ..ir.graph import Graph
 from ..operators import Conv, Dense
 from ..runtime.session import Session
 from ..targets import Profile
-from .fusion import clamps
+from .fusion import find_clamps
 from .grid import Grid
-from .im2col import Weighted, matrix, with_matrix
+from .im2col import Weighted, make_weight_matrix, replace_weight_matrix
 
 #: Bytes of a layer's outputs that are tried at a time; products that the moves of all its weights
 #: may take; beyond these only its biases move.
@@ -39,7 +39,7 @@ class Goal:
     lower: Callable[[FloatGraph], Graph]
     profile: Profile
 
-    def traced(self, graph: Graph) -> dict[str, np.ndarray]:
+    def trace_integers(self, graph: Graph) -> dict[str, np.ndarray]:
         """Return the integers of all tensors."""
         codes = graph.input.format.quantize(self.x)
         traced = Session(graph, self.profile).run(codes, trace=True)
@@ -90,19 +90,19 @@ class Cut:
         tries = len(outputs)
         got = {self.last: outputs.reshape(-1, *outputs.shape[2:])}
         if self.behind is not None:
-            beside = {name: _repeated(codes, tries) for name, codes in self.beside.items()}
+            beside = {name: _repeat_samples(codes, tries) for name, codes in self.beside.items()}
             got.update(self.behind.run({**got, **beside} if beside else got[self.last]))
         return self.goal.errors(self.whole, got)
 
 
-def _repeated(codes: np.ndarray, times: int) -> np.ndarray:
+def _repeat_samples(codes: np.ndarray, times: int) -> np.ndarray:
     spread = np.broadcast_to(codes, (times, *codes.shape))
     return spread.reshape(-1, *codes.shape[1:])
 
 
-def cut_at(graph: FloatGraph, name: str, goal: Goal) -> Cut:
+def cut_network(graph: FloatGraph, name: str, goal: Goal) -> Cut:
     """Return a network whose parameters lie on their grids, at a layer."""
-    names, last = [name], clamps(graph)[name].tensor
+    names, last = [name], find_clamps(graph)[name].tensor
     while names[-1] != last:
         names.append(graph.readers(names[-1])[0].name)
     source = graph.node(name).inputs[0]
@@ -111,7 +111,7 @@ def cut_at(graph: FloatGraph, name: str, goal: Goal) -> Cut:
     layout = "NHWC" if len(shape) == 3 else None
     part = FloatGraph(graph.name, source, shape, layout, nodes, (last,))
     whole = goal.lower(graph)
-    traced = goal.traced(whole)
+    traced = goal.trace_integers(whole)
     while source not in traced:  # nothing moves
         source = graph.node(source).inputs[0]
     reached = {last}
@@ -141,7 +141,7 @@ class _Codes:
     low: np.ndarray
     high: np.ndarray
 
-    def moved(self, column: int, moves: np.ndarray) -> _Codes:
+    def move_column(self, column: int, moves: np.ndarray) -> _Codes:
         """Move the weights of a column by [out] or [1], within the grid."""
         integers, low, high = self.integers.copy(), self.low[column], self.high[column]
         integers[:, column] = np.clip(integers[:, column] + moves, low, high)
@@ -150,13 +150,13 @@ class _Codes:
     def layer(self, like: Weighted) -> Weighted:
         """Return the layer with their floats."""
         values = self.integers * self.steps
-        return with_matrix(like, values[:, :-1], values[:, -1])
+        return replace_weight_matrix(like, values[:, :-1], values[:, -1])
 
 
-def _codes(layer: Weighted, grid: Grid) -> _Codes:
-    weights = matrix(layer)
+def _encode(layer: Weighted, grid: Grid) -> _Codes:
+    weights = make_weight_matrix(layer)
     groups, out, taps = weights.shape
-    steps, low, high = grid.with_biases((groups, out, taps + 1))
+    steps, low, high = grid.append_bias_steps((groups, out, taps + 1))
     steps = steps.reshape(groups * out, -1)
     values = np.zeros(steps.shape)
     values[:, :-1] = weights.reshape(-1, taps)
@@ -174,7 +174,7 @@ class _Found:
     errors: np.ndarray
 
 
-def descended(
+def descend_layer(
     graph: FloatGraph,
     name: str,
     grid: Grid,
@@ -189,9 +189,9 @@ def descended(
     channels at a time, as none changes another's; then, for each channel that changed, the calls
     after it. What the whole network computes decides in the end.
     """
-    at, layer = cut_at(graph, name, goal), graph.node(name).operator
+    at, layer = cut_network(graph, name, goal), graph.node(name).operator
     assert isinstance(layer, (Conv, Dense))
-    codes = _codes(layer, grid)
+    codes = _encode(layer, grid)
     outputs = at.outputs(codes.layer(layer))
     now = _Found(codes, outputs, at.errors(outputs[None])[0])
     biases = codes.integers.shape[1] - 1
@@ -201,10 +201,10 @@ def descended(
     for column in turns([biases, *weights]):
         for size in sizes[::-1] if column == biases else np.ones((1, 1)):
             for move in (size, -size):
-                now = _moved(at, layer, now, now.codes.moved(column, move))
+                now = _apply_moves(at, layer, now, now.codes.move_column(column, move))
     result = graph.with_operators({name: now.codes.layer(layer)})
     lowered = goal.lower(result)
-    before, after = (goal.errors(g, goal.traced(g)).sum() for g in (at.whole, lowered))
+    before, after = (goal.errors(g, goal.trace_integers(g)).sum() for g in (at.whole, lowered))
     return result if after < before else graph
 
 
@@ -214,7 +214,7 @@ def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
     """
     calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
     products = dict.fromkeys(("own", "behind"), 0.0)
-    for name, clamp in clamps(graph).items():
+    for name, clamp in find_clamps(graph).items():
         operator = graph.node(name).operator
         if isinstance(operator, (Conv, Dense)):
             where = "own" if clamp.tensor == at.last else "behind"
@@ -225,7 +225,7 @@ def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
     return cost
 
 
-def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
+def _apply_moves(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
     """Apply the moves of the channels that bring scores nearer."""
     outputs = at.outputs(tried.layer(layer))
     channels = np.flatnonzero((outputs != now.outputs).reshape(-1, outputs.shape[-1]).any(0))
@@ -233,7 +233,7 @@ def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
     gains = np.empty((len(channels), len(outputs)))
     for first in range(0, len(channels), most):
         rows = slice(first, first + most)
-        mixed = [_mixed(now.outputs, outputs, channel) for channel in channels[rows, None]]
+        mixed = [_mix_arrays(now.outputs, outputs, channel) for channel in channels[rows, None]]
         gains[rows] = now.errors - at.errors(np.stack(mixed))
     total = gains.sum(1)
     better = total > _LEAST * np.sqrt(np.square(gains).sum(1))
@@ -241,7 +241,7 @@ def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
         return now
     best = channels[np.argmax(np.where(better, total, -np.inf))]
     sets = (np.array([best]), channels[better])  # moves that help alone may not help together
-    both = np.stack([_mixed(now.outputs, outputs, chosen) for chosen in sets])
+    both = np.stack([_mix_arrays(now.outputs, outputs, chosen) for chosen in sets])
     errors = at.errors(both)
     which = int(np.argmin(errors.sum(1)))
     integers = now.codes.integers.copy()
@@ -249,7 +249,7 @@ def _moved(at: Cut, layer: Weighted, now: _Found, tried: _Codes) -> _Found:
     return _Found(replace(tried, integers=integers), both[which], errors[which])
 
 
-def _mixed(now: np.ndarray, other: np.ndarray, channels: np.ndarray) -> np.ndarray:
+def _mix_arrays(now: np.ndarray, other: np.ndarray, channels: np.ndarray) -> np.ndarray:
     result: np.ndarray = now.copy()
     result[..., channels] = other[..., channels]
     return result

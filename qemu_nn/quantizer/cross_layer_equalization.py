@@ -73,7 +73,7 @@ def commutes(operator: Operator, shapes: list[Shape]) -> bool:
     return isinstance(operator, (Identity, Pool))
 
 
-def channel_groups(
+def find_channel_groups(
     graph: FloatGraph, through: Callable[[Operator, list[Shape]], bool] = commutes
 ) -> list[ChannelGroup]:
     """Return all groups between layers; those that touch an input or an output, or an operator that
@@ -98,11 +98,11 @@ def channel_groups(
     for name in graph.shapes:
         members.setdefault(find(name), []).append(name)
     closed = {find(name) for name in barred}
-    groups = [_group(graph, names) for start, names in members.items() if start not in closed]
+    groups = [_find_group(graph, names) for start, names in members.items() if start not in closed]
     return [group for group in groups if group.writers and group.readers and group.channels > 1]
 
 
-def _group(graph: FloatGraph, names: list[str]) -> ChannelGroup:
+def _find_group(graph: FloatGraph, names: list[str]) -> ChannelGroup:
     weighted = [node for node in graph.nodes if isinstance(node.operator, (Conv, Dense))]
     return ChannelGroup(
         min(graph.shapes[name][-1] for name in names),
@@ -112,19 +112,19 @@ def _group(graph: FloatGraph, names: list[str]) -> ChannelGroup:
     )
 
 
-def scaled(graph: FloatGraph, group: ChannelGroup, factors: np.ndarray) -> FloatGraph:
+def scale_channels(graph: FloatGraph, group: ChannelGroup, factors: np.ndarray) -> FloatGraph:
     """Return the same function, with every channel of a group multiplied by its factor, all above
     0.
     """
     nodes = {node.name: node for node in graph.nodes}
     for name in group.writers:
-        nodes[name] = _written(nodes[name], factors)
+        nodes[name] = _scale_writer(nodes[name], factors)
     for name in group.readers:
-        nodes[name] = _read(nodes[name], factors)
+        nodes[name] = _scale_reader(nodes[name], factors)
     return graph.with_nodes(nodes.values())
 
 
-def _written(node: FloatNode, factors: np.ndarray) -> FloatNode:
+def _scale_writer(node: FloatNode, factors: np.ndarray) -> FloatNode:
     operator = node.operator
     assert isinstance(operator, (Conv, Dense))
     rows = np.resize(factors, len(operator.weights))
@@ -134,14 +134,14 @@ def _written(node: FloatNode, factors: np.ndarray) -> FloatNode:
     return replace(node, operator=replace(operator, weights=weights, bias=bias))
 
 
-def _read(node: FloatNode, factors: np.ndarray) -> FloatNode:
+def _scale_reader(node: FloatNode, factors: np.ndarray) -> FloatNode:
     operator = node.operator
     assert isinstance(operator, (Conv, Dense))
-    weights = operator.weights.astype(np.float64) / _columns(operator, factors)
+    weights = operator.weights.astype(np.float64) / _spread_over_weights(operator, factors)
     return replace(node, operator=replace(operator, weights=weights))
 
 
-def _columns(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
+def _spread_over_weights(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
     """Return what each weight meets: factors of input channels, broadcast to the weights."""
     depth = operator.weights.shape[-1]
     groups = operator.groups if isinstance(operator, Conv) else 1
@@ -150,14 +150,14 @@ def _columns(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
     return rows.reshape(len(rows), *[1] * (operator.weights.ndim - 2), depth)
 
 
-def largest_values(group: ChannelGroup, seen: Mapping[str, np.ndarray]) -> np.ndarray:
+def find_largest_values(group: ChannelGroup, seen: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the largest magnitude of every channel."""
     rows = [seen[name].reshape(-1, group.channels).max(0) for name in group.tensors]
     result: np.ndarray = np.max(rows, axis=0)
     return result
 
 
-def largest_weights(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray, np.ndarray]:
+def find_largest_weights(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest weights that write and that read each channel, of each layer relative to
     its largest.
     """
@@ -166,27 +166,29 @@ def largest_weights(graph: FloatGraph, group: ChannelGroup) -> tuple[np.ndarray,
         operator = graph.node(name).operator
         assert isinstance(operator, (Conv, Dense))
         rows = np.abs(operator.weights).reshape(len(operator.weights), -1).max(1)
-        writing = np.maximum(writing, rows.reshape(-1, group.channels).max(0) / _most(rows))
+        writing = np.maximum(writing, rows.reshape(-1, group.channels).max(0) / _find_largest(rows))
     for name in group.readers:
         operator = graph.node(name).operator
         assert isinstance(operator, (Conv, Dense))
-        columns = _largest_columns(operator)
-        reading = np.maximum(reading, columns.reshape(-1, group.channels).max(0) / _most(columns))
+        columns = _find_largest_columns(operator)
+        reading = np.maximum(
+            reading, columns.reshape(-1, group.channels).max(0) / _find_largest(columns)
+        )
     return writing, reading
 
 
-def _largest_columns(operator: Union[Conv, Dense]) -> np.ndarray:
+def _find_largest_columns(operator: Union[Conv, Dense]) -> np.ndarray:
     weights = np.abs(operator.weights)
     groups = operator.groups if isinstance(operator, Conv) else 1
     largest: np.ndarray = weights.reshape(groups, -1, weights.shape[-1]).max(1).ravel()
     return largest
 
 
-def _most(values: np.ndarray) -> float:
+def _find_largest(values: np.ndarray) -> float:
     return float(values.max()) or 1.0
 
 
-def equalized(
+def equalize_channels(
     graph: FloatGraph,
     seen: Mapping[str, np.ndarray],
     strength: Strength,
@@ -202,23 +204,25 @@ def equalized(
     seen = dict(seen)
     groups = [
         group
-        for group in channel_groups(graph)
+        for group in find_channel_groups(graph)
         if not {*group.tensors, *group.writers, *group.readers} & {*fixed}
     ]
     for _ in range(_SWEEPS if strength.writing else 1):
         for group in groups:
-            values = largest_values(group, seen)
-            writing, reading = largest_weights(graph, group)
+            values = find_largest_values(group, seen)
+            writing, reading = find_largest_weights(graph, group)
             exponents = (strength.reading, -strength.values, -strength.writing)
             logs = np.zeros(group.channels)
             for part, exponent in zip((reading, values, writing), exponents):
                 if exponent:
-                    logs += exponent * np.log2(np.maximum(part / _most(part), _SMALLEST))
+                    logs += exponent * np.log2(np.maximum(part / _find_largest(part), _SMALLEST))
             factors = np.clip(2.0 ** (logs - np.median(logs)), 1 / _MOST, _MOST)
-            largest = _most(values * factors)
-            wanted = _most(values) if not fill else 2.0 ** math.ceil(math.log2(largest)) * _FULL
+            largest = _find_largest(values * factors)
+            wanted = (
+                _find_largest(values) if not fill else 2.0 ** math.ceil(math.log2(largest)) * _FULL
+            )
             factors *= wanted / largest
-            graph = scaled(graph, group, factors)
+            graph = scale_channels(graph, group, factors)
             for name in group.tensors:
                 seen[name] = seen[name] * np.resize(factors, len(seen[name]))
     return graph

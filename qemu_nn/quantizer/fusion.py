@@ -26,7 +26,7 @@ class Clamp:
         return self.low, self.high
 
 
-def clamps(graph: FloatGraph) -> dict[str, Clamp]:
+def find_clamps(graph: FloatGraph) -> dict[str, Clamp]:
     """Return node -> what its call clamps to, for every node with a call of its own.
 
     Where only an activation reads the output of a node, the node's call writes the tensor of the
@@ -37,9 +37,12 @@ def clamps(graph: FloatGraph) -> dict[str, Clamp]:
     for node in graph.nodes:
         if node.name in fused:
             continue
-        own = Clamp(node.name, *(bounds(node.operator) or (-math.inf, math.inf)))
-        while _clamps(node.operator) and (behind := _activation(graph, own.tensor)) is not None:
-            low, high = bounds(behind.operator) or (own.low, own.high)
+        own = Clamp(node.name, *(get_clamp_bounds(node.operator) or (-math.inf, math.inf)))
+        while (
+            _function_clamps(node.operator)
+            and (behind := _find_activation(graph, own.tensor)) is not None
+        ):
+            low, high = get_clamp_bounds(behind.operator) or (own.low, own.high)
             ends = (min(max(end, low), high) for end in own.ends)
             own = Clamp(behind.name, *ends)
             fused.add(behind.name)
@@ -47,7 +50,7 @@ def clamps(graph: FloatGraph) -> dict[str, Clamp]:
     return calls
 
 
-def bounds(operator: Operator) -> Optional[tuple[float, float]]:
+def get_clamp_bounds(operator: Operator) -> Optional[tuple[float, float]]:
     """Return the lowest and highest output of an activation that only clamps; None for other
     operators.
     """
@@ -56,14 +59,14 @@ def bounds(operator: Operator) -> Optional[tuple[float, float]]:
     return (operator.low, operator.high) if isinstance(operator, Clip) else None
 
 
-def _clamps(operator: Operator) -> bool:
+def _function_clamps(operator: Operator) -> bool:
     """True if the function of an operator has the arguments act_min and act_max."""
     if isinstance(operator, Elementwise):
         return operator.kind in _SUMS
-    return isinstance(operator, (Conv, Dense, Pool)) or bounds(operator) is not None
+    return isinstance(operator, (Conv, Dense, Pool)) or get_clamp_bounds(operator) is not None
 
 
-def _activation(graph: FloatGraph, name: str) -> Optional[FloatNode]:
+def _find_activation(graph: FloatGraph, name: str) -> Optional[FloatNode]:
     readers = graph.readers(name)
     alone = len(readers) == 1 and name not in graph.outputs
-    return readers[0] if alone and bounds(readers[0].operator) is not None else None
+    return readers[0] if alone and get_clamp_bounds(readers[0].operator) is not None else None

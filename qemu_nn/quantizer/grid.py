@@ -25,7 +25,9 @@ class Grid:
         result: np.ndarray = np.clip(np.rint(real / self.biases), *self.bias_limits) * self.biases
         return result
 
-    def with_biases(self, shape: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def append_bias_steps(
+        self, shape: tuple[int, int, int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Steps of all weights with the bias as last tap, [groups, out / groups, taps + 1] as the
         shape says, and the least and the largest integer of each tap [taps + 1]."""
         groups, out, taps = shape

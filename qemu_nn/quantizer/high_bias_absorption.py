@@ -46,7 +46,7 @@ class _Behind:
     bends: tuple[tuple[str, float, float], ...]
 
 
-def absorbed(
+def absorb_high_biases(
     graph: FloatGraph,
     ends: Mapping[str, np.ndarray],
     share: float = 1.0,
@@ -66,23 +66,25 @@ def absorbed(
     moved: set[str] = set()
     layers = []
     for name, node in nodes.items():
-        behind = _behind(graph, node)
+        behind = _find_readers(graph, node)
         if behind is None or moved & {*behind.tensors}:
             continue
         if {*fixed} & {*behind.tensors, *behind.readers}:
             continue
-        constants = _constants(behind, ends, graph.shapes[name][-1], share)
+        constants = _choose_constants(behind, ends, graph.shapes[name][-1], share)
         if not constants.any():
             continue
         moved.update(behind.tensors)
         layers.append(name)
-        nodes[name] = _raised(nodes[name], -constants)
+        nodes[name] = _raise_bias(nodes[name], -constants)
         for reader in behind.readers:
-            nodes[reader] = _raised(nodes[reader], _made_of(nodes[reader].operator, constants))
+            nodes[reader] = _raise_bias(
+                nodes[reader], _apply_to_constant(nodes[reader].operator, constants)
+            )
     return graph.with_nodes(nodes.values()), layers
 
 
-def _behind(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
+def _find_readers(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
     """Return None if the constant would reach an output or an unsupported operator."""
     if not isinstance(node.operator, (Conv, Dense)):
         return None
@@ -91,11 +93,11 @@ def _behind(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
         if name in graph.outputs:
             return None
         for reader in graph.readers(name):
-            if _takes(reader.operator):
+            if _sees_constants(reader.operator):
                 readers.append(reader.name)
                 continue
             shapes = [graph.shapes[each] for each in (*reader.inputs, reader.name)]
-            straight = _straight(reader.operator, shapes)
+            straight = _find_linear_range(reader.operator, shapes)
             if straight is None or reader.name in tensors or reader.inputs.count(name) > 1:
                 return None
             tensors.append(reader.name)
@@ -104,14 +106,14 @@ def _behind(graph: FloatGraph, node: FloatNode) -> Optional[_Behind]:
     return _Behind(tuple(tensors), tuple(readers), tuple(bends)) if readers else None
 
 
-def _takes(operator: Operator) -> bool:
+def _sees_constants(operator: Operator) -> bool:
     """True if all windows of a layer see the constants: none has zeros from beyond a border."""
     if isinstance(operator, Conv):
         return max(operator.pads) <= 0
     return isinstance(operator, Dense)
 
 
-def _straight(operator: Operator, shapes: list[Shape]) -> Optional[tuple[float, float]]:
+def _find_linear_range(operator: Operator, shapes: list[Shape]) -> Optional[tuple[float, float]]:
     """Between which values an operator lets the constants of channels through; None: nowhere."""
     if isinstance(operator, Relu):
         return 0.0, math.inf if operator.limit is None else operator.limit
@@ -131,7 +133,7 @@ def _straight(operator: Operator, shapes: list[Shape]) -> Optional[tuple[float, 
     return (-math.inf, math.inf) if whole else None
 
 
-def _constants(
+def _choose_constants(
     behind: _Behind, ends: Mapping[str, np.ndarray], channels: int, share: float
 ) -> np.ndarray:
     """Return what is taken from each channel: the middle of its values, as far as no activation
@@ -155,7 +157,7 @@ def _constants(
     return result
 
 
-def _made_of(operator: Operator, constants: np.ndarray) -> np.ndarray:
+def _apply_to_constant(operator: Operator, constants: np.ndarray) -> np.ndarray:
     """Return what a layer without its bias makes of a constant in every channel [out]."""
     assert isinstance(operator, (Conv, Dense))
     if isinstance(operator, Dense):
@@ -169,7 +171,7 @@ def _made_of(operator: Operator, constants: np.ndarray) -> np.ndarray:
     return outputs
 
 
-def _raised(node: FloatNode, by: np.ndarray) -> FloatNode:
+def _raise_bias(node: FloatNode, by: np.ndarray) -> FloatNode:
     operator = node.operator
     assert isinstance(operator, (Conv, Dense))
     bias = by if operator.bias is None else operator.bias.astype(np.float64) + by

@@ -13,18 +13,20 @@ from ..operators import Conv, Dense, base
 Weighted = Union[Conv, Dense]
 
 
-def matrix(operator: Weighted) -> np.ndarray:
+def make_weight_matrix(operator: Weighted) -> np.ndarray:
     """Return the weights [groups, out / groups, taps], float64."""
     groups = operator.groups if isinstance(operator, Conv) else 1
     return operator.weights.astype(np.float64).reshape(groups, len(operator.weights) // groups, -1)
 
 
-def with_matrix(operator: Weighted, weights: np.ndarray, bias: Optional[np.ndarray]) -> Weighted:
-    """Return the layer with other weights, as matrix() has them, and another bias."""
+def replace_weight_matrix(
+    operator: Weighted, weights: np.ndarray, bias: Optional[np.ndarray]
+) -> Weighted:
+    """Return the layer with other weights, as make_weight_matrix() has them, and another bias."""
     return replace(operator, weights=weights.reshape(operator.weights.shape), bias=bias)
 
 
-def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
+def make_window_rows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
     """Return rows [groups, n, taps] of the inputs x [N, ...], which the weights are multiplied
     with.
 
@@ -32,21 +34,23 @@ def windows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
     """
     if isinstance(operator, Dense):
         flat = x.reshape(-1, x.shape[-1])
-        columns: np.ndarray = flat[_spread(len(flat), most)].astype(np.float64)[None]
+        columns: np.ndarray = flat[_choose_spread_indices(len(flat), most)].astype(np.float64)[None]
         return columns
     x = base.padded(base.to_nhwc(x, operator.layout), operator.pads)
     span = tuple(d * (k - 1) + 1 for d, k in zip(operator.dilation, operator.kernel))
     cells = sliding_window_view(x, span, (1, 2))
     cells = cells[:, :: operator.stride[0], :: operator.stride[1]]
     cells = cells[..., :: operator.dilation[0], :: operator.dilation[1]]
-    at = np.unravel_index(_spread(int(np.prod(cells.shape[:3])), most), cells.shape[:3])
+    at = np.unravel_index(
+        _choose_spread_indices(int(np.prod(cells.shape[:3])), most), cells.shape[:3]
+    )
     rows = cells[at].astype(np.float64)  # [n, channels, y, x]
     rows = rows.reshape(len(rows), operator.groups, -1, *rows.shape[2:])
     columns = rows.transpose(1, 0, 3, 4, 2).reshape(operator.groups, len(rows), -1)
     return columns
 
 
-def _spread(count: int, most: int) -> np.ndarray:
+def _choose_spread_indices(count: int, most: int) -> np.ndarray:
     """Choose evenly spread indices below `count` that are in step with no axis."""
     if count <= most:
         return np.arange(count)

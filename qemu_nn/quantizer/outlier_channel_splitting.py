@@ -24,10 +24,10 @@ from ..operators import (
 )
 from .cross_layer_equalization import (
     ChannelGroup,
-    channel_groups,
     commutes,
-    largest_values,
-    largest_weights,
+    find_channel_groups,
+    find_largest_values,
+    find_largest_weights,
 )
 
 #: Share of additional channels of a tensor, rounded up, and the limit for a small one.
@@ -58,7 +58,7 @@ class _Split:
     copies: np.ndarray
     way: Way
 
-    def places(self, count: int) -> np.ndarray:
+    def index_channels(self, count: int) -> np.ndarray:
         """Return which of `count` elements, in which the channels stand once or several times, each
         new one is a copy of.
         """
@@ -67,14 +67,14 @@ class _Split:
         result: np.ndarray = (starts[:, None] + channels).ravel()
         return result
 
-    def shares(self, count: int, exponent: float) -> np.ndarray:
+    def count_copies(self, count: int, exponent: float) -> np.ndarray:
         """Return the number of copies of each element, to a power."""
         copies = np.resize(self.copies, count).astype(np.float64)
-        result: np.ndarray = copies[self.places(count)] ** exponent
+        result: np.ndarray = copies[self.index_channels(count)] ** exponent
         return result
 
 
-def split(
+def split_channels(
     graph: FloatGraph,
     seen: Mapping[str, np.ndarray],
     way: Way,
@@ -91,34 +91,34 @@ def split(
     """
     nodes = {node.name: node for node in graph.nodes}
     added = 0
-    for group in _groups(graph, way):
+    for group in _find_groups(graph, way):
         if {*fixed} & {*group.tensors, *group.readers}:
             continue
         step = math.gcd(group.channels, _TOGETHER) if powers else 1
         count = step * math.ceil(share * group.channels / step)
-        sizes = _sizes(graph, group, seen, way)
-        copies = _copies(sizes, count)
+        sizes = _measure_channels(graph, group, seen, way)
+        copies = _count_copies(sizes, count)
         if count > _LARGE * group.channels or (sizes / copies).max() > _WORTH * sizes.max():
             continue
         own = _Split(group.channels, copies, way)
         for name in group.tensors:
-            nodes[name] = _with_copies(nodes[name], own)
+            nodes[name] = _copy_outputs(nodes[name], own)
         for name in group.readers:
-            nodes[name] = _with_parts(nodes[name], own)
+            nodes[name] = _split_inputs(nodes[name], own)
         added += count
     return graph.with_nodes(nodes.values()), added
 
 
-def _groups(graph: FloatGraph, way: Way) -> list[ChannelGroup]:
+def _find_groups(graph: FloatGraph, way: Way) -> list[ChannelGroup]:
     """Return tensors between layers of all channels. Depthwise layers are copied with their
     channels.
     """
-    through = _scales if way.values else _copied
+    through = _keeps_scaled_copies if way.values else _keeps_copies
     nodes = {node.name: node.operator for node in graph.nodes}
     found = []
-    for group in channel_groups(graph, through):
+    for group in find_channel_groups(graph, through):
         writers, readers = (
-            tuple(name for name in names if not _by_channel(nodes[name]))
+            tuple(name for name in names if not _arrange_by_channel(nodes[name]))
             for names in (group.writers, group.readers)
         )
         grouped = any(getattr(nodes[name], "groups", 1) > 1 for name in (*writers, *readers))
@@ -127,7 +127,7 @@ def _groups(graph: FloatGraph, way: Way) -> list[ChannelGroup]:
     return found
 
 
-def _by_channel(operator: Operator) -> bool:
+def _arrange_by_channel(operator: Operator) -> bool:
     return (
         isinstance(operator, Conv)
         and operator.depthwise
@@ -135,32 +135,32 @@ def _by_channel(operator: Operator) -> bool:
     )
 
 
-def _scales(operator: Operator, shapes: list[Shape]) -> bool:
+def _keeps_scaled_copies(operator: Operator, shapes: list[Shape]) -> bool:
     """True if copies of scaled channels in give the same copies out."""
-    return _by_channel(operator) or commutes(operator, shapes)
+    return _arrange_by_channel(operator) or commutes(operator, shapes)
 
 
-def _copied(operator: Operator, shapes: list[Shape]) -> bool:
+def _keeps_copies(operator: Operator, shapes: list[Shape]) -> bool:
     """True if copies of channels in give the same copies out. (Where one channel is broadcast to
     all, the group has one channel, and is none.)
     """
     alone = (Relu, Clip, PRelu, Sigmoid, Tanh, Elementwise)
-    return isinstance(operator, alone) or _scales(operator, shapes)
+    return isinstance(operator, alone) or _keeps_scaled_copies(operator, shapes)
 
 
-def _sizes(
+def _measure_channels(
     graph: FloatGraph, group: ChannelGroup, seen: Mapping[str, np.ndarray], way: Way
 ) -> np.ndarray:
     """Return how large each channel is in what its copies would share."""
     sizes = np.ones(group.channels)
     if way.values > 0:
-        sizes = sizes * largest_values(group, seen)
+        sizes = sizes * find_largest_values(group, seen)
     if way.values < 1:
-        sizes = sizes * largest_weights(graph, group)[1]
+        sizes = sizes * find_largest_weights(graph, group)[1]
     return sizes
 
 
-def _copies(sizes: np.ndarray, count: int) -> np.ndarray:
+def _count_copies(sizes: np.ndarray, count: int) -> np.ndarray:
     """Return how many copies each channel gets if always the largest gets one more."""
     copies = np.ones(len(sizes), np.int64)
     for _ in range(count):
@@ -168,31 +168,31 @@ def _copies(sizes: np.ndarray, count: int) -> np.ndarray:
     return copies
 
 
-def _with_copies(node: FloatNode, own: _Split) -> FloatNode:
+def _copy_outputs(node: FloatNode, own: _Split) -> FloatNode:
     """Return what makes a tensor of the group, with copies of its channels."""
     operator = node.operator
     if isinstance(operator, (Conv, Dense)):
         count = len(operator.weights)
-        places, scale = own.places(count), own.shares(count, -own.way.values)
+        places, scale = own.index_channels(count), own.count_copies(count, -own.way.values)
         weights, bias = operator.weights.astype(np.float64)[places], operator.bias
         bias = None if bias is None else bias.astype(np.float64)[places] * scale
-        if isinstance(operator, Conv) and _by_channel(operator):
+        if isinstance(operator, Conv) and _arrange_by_channel(operator):
             operator = replace(operator, weights=weights, bias=bias, groups=len(places))
         else:
             weights = weights * scale.reshape(-1, *[1] * (weights.ndim - 1))
             operator = replace(operator, weights=weights, bias=bias)
     elif isinstance(operator, Reshape):
-        operator = Reshape((*operator.to[:-1], len(own.places(operator.to[-1]))))
+        operator = Reshape((*operator.to[:-1], len(own.index_channels(operator.to[-1]))))
     elif isinstance(operator, PRelu) and operator.slope.ndim and operator.slope.shape[-1] > 1:
-        operator = PRelu(operator.slope[..., own.places(operator.slope.shape[-1])])
+        operator = PRelu(operator.slope[..., own.index_channels(operator.slope.shape[-1])])
     return replace(node, operator=operator)
 
 
-def _with_parts(node: FloatNode, own: _Split) -> FloatNode:
+def _split_inputs(node: FloatNode, own: _Split) -> FloatNode:
     """Return a layer that reads copies of channels."""
     operator = node.operator
     assert isinstance(operator, (Conv, Dense))
     depth = operator.weights.shape[-1]
-    weights = operator.weights.astype(np.float64)[..., own.places(depth)]
-    weights = weights * own.shares(depth, own.way.values - 1)
+    weights = operator.weights.astype(np.float64)[..., own.index_channels(depth)]
+    weights = weights * own.count_copies(depth, own.way.values - 1)
     return replace(node, operator=replace(operator, weights=weights))

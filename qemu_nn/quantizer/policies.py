@@ -40,28 +40,28 @@ def minmax(statistics: Statistics, bits: int) -> int:
 
 def mse(statistics: Statistics, bits: int) -> int:
     """Return the least mean square error, of rounding and of saturation together."""
-    return _best(statistics, bits, square_error)
+    return _find_best_format(statistics, bits, compute_square_error)
 
 
 def kl(statistics: Statistics, bits: int) -> int:
     """Return the least Kullback-Leibler divergence of the quantized distribution from the real
     one.
     """
-    return _best(statistics, bits, divergence)
+    return _find_best_format(statistics, bits, compute_divergence)
 
 
 def percentile(percent: float) -> Policy:
     """Return the finest format in which so many percent of the data do not saturate."""
     if not 0 < percent <= 100:
         raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
-    return partial(_reaching, percent)
+    return partial(_covers_range, percent)
 
 
-def _reaching(percent: float, statistics: Statistics, bits: int) -> int:
-    return dec_bit(reach(statistics, percent), bits)
+def _covers_range(percent: float, statistics: Statistics, bits: int) -> int:
+    return dec_bit(find_percentile_magnitude(statistics, percent), bits)
 
 
-def reach(statistics: Statistics, percent: float) -> float:
+def find_percentile_magnitude(statistics: Statistics, percent: float) -> float:
     """Return the magnitude that so many percent of the data do not exceed."""
     middle = statistics.bins // 2
     folded = statistics.counts[middle:] + statistics.counts[:middle][::-1]
@@ -74,17 +74,17 @@ def reach(statistics: Statistics, percent: float) -> float:
 POLICIES: dict[str, Policy] = {"minmax": minmax, "mse": mse, "kl": kl}
 
 
-def policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:
+def get_policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:
     """Return a policy by its name, or a percentile by its number; also: methods that the caller
     has.
     """
     if isinstance(method, str) and method in POLICIES:
         return POLICIES[method]
-    return percentile(percent_of(method, POLICIES, also))
+    return percentile(parse_percent(method, POLICIES, also))
 
 
-def method_of(chosen: Policy) -> Union[str, float]:
-    """Return the name of a policy, or its percentile: what policy() makes it of."""
+def name_method(chosen: Policy) -> Union[str, float]:
+    """Return the name of a policy, or its percentile: what get_policy() makes it of."""
     for name, known in POLICIES.items():
         if chosen is known:
             return name
@@ -93,7 +93,9 @@ def method_of(chosen: Policy) -> Union[str, float]:
     return percent
 
 
-def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[str] = ()) -> float:
+def parse_percent(
+    method: Union[str, float], names: Iterable[str], also: Sequence[str] = ()
+) -> float:
     """Return the percentile that a method names (99.9 or "99.9"); Error with the names for
     others.
     """
@@ -105,37 +107,37 @@ def percent_of(method: Union[str, float], names: Iterable[str], also: Sequence[s
         raise Error(f"there is no method {shown(method)}; {have(choices, method, near)}") from None
 
 
-def _best(statistics: Statistics, bits: int, loss: Loss) -> int:
+def _find_best_format(statistics: Statistics, bits: int, loss: Loss) -> int:
     """Return the format of the least loss; among equals the one with the widest range."""
     start = minmax(statistics, bits)
     if not statistics.largest:
         return start
     filled = statistics.filled()
-    return min(range(start, start + _SPAN), key=lambda frac: loss(filled, _grid(bits, frac)))
+    return min(range(start, start + _SPAN), key=lambda frac: loss(filled, _make_grid(bits, frac)))
 
 
-def _grid(bits: int, frac: int) -> Grid:
+def _make_grid(bits: int, frac: int) -> Grid:
     """Return what integers of so many bits represent, with so many fraction bits."""
     step, most = math.ldexp(1.0, -frac), 2 ** (bits - 1)
     return Grid(step, -most * step, (most - 1) * step)
 
 
-def _quantized(centres: np.ndarray, grid: Grid) -> np.ndarray:
+def _quantize_centres(centres: np.ndarray, grid: Grid) -> np.ndarray:
     """Return what each bin's centre becomes."""
     return np.clip(np.rint(centres / grid.step) * grid.step, grid.low, grid.high)
 
 
-def square_error(filled: Filled, grid: Grid) -> float:
+def compute_square_error(filled: Filled, grid: Grid) -> float:
     """Sum of squares; a step finer than a bin errs by step^2 / 12 inside of the range."""
     centres, step = filled.centres, grid.step
-    error = (_quantized(centres, grid) - centres) ** 2
+    error = (_quantize_centres(centres, grid) - centres) ** 2
     if step < filled.width:
         inside = (centres > grid.low) & (centres < grid.high + step)
         error = np.where(inside, step**2 / 12, error)
     return float(filled.counts @ error)
 
 
-def divergence(filled: Filled, grid: Grid) -> float:
+def compute_divergence(filled: Filled, grid: Grid) -> float:
     """KL of the histogram from itself with every level's share spread over the level's bins.
 
     What saturates counts to the outermost bin of the grid in the real distribution too, but not to
@@ -146,7 +148,7 @@ def divergence(filled: Filled, grid: Grid) -> float:
     centres, kept = filled.centres[first:last], filled.counts[first:last]
     if not kept.size:
         return float("inf")
-    starts = np.flatnonzero(np.diff(_quantized(centres, grid), prepend=-np.inf))
+    starts = np.flatnonzero(np.diff(_quantize_centres(centres, grid), prepend=-np.inf))
     sizes = np.diff(starts, append=kept.size)
     spread = np.repeat(np.add.reduceat(kept, starts) / sizes, sizes)
     real = kept.astype(np.float64)

@@ -11,12 +11,23 @@ import numpy as np
 from ..errors import Error
 from ..ir.formats import affine_format
 from ..ir.statistics import Statistics, statistics_of
-from .policies import Grid, Loss, divergence, percent_of, reach, square_error
+from .policies import (
+    Grid,
+    Loss,
+    compute_divergence,
+    compute_square_error,
+    find_percentile_magnitude,
+    parse_percent,
+)
 
 #: The ranges that a loss compares: down to an eighth of the whole, in quarters of an octave.
 _FACTORS = tuple(2.0 ** (-step / 4) for step in range(13))
 
-_LOSSES: dict[str, Optional[Loss]] = {"minmax": None, "mse": square_error, "kl": divergence}
+_LOSSES: dict[str, Optional[Loss]] = {
+    "minmax": None,
+    "mse": compute_square_error,
+    "kl": compute_divergence,
+}
 
 
 @dataclass(frozen=True)
@@ -32,20 +43,28 @@ class Ranges:
 
     @property
     def method(self) -> Union[str, float]:
-        """Statistics that ranges() reads."""
+        """Statistics that get_range_method() reads."""
         if self.loss is None and self.percent != 100:
             return self.percent
         return next(name for name, loss in _LOSSES.items() if loss is self.loss)
 
-    def of_activations(self, statistics: Statistics) -> tuple[float, float]:
+    def choose_activation_range(self, statistics: Statistics) -> tuple[float, float]:
         """Return the lowest and highest real value of a tensor; each is chosen by itself."""
         low, high = statistics.low, statistics.high
         if self.loss is None:
-            bound = statistics.largest if self.percent == 100 else reach(statistics, self.percent)
+            bound = (
+                statistics.largest
+                if self.percent == 100
+                else find_percentile_magnitude(statistics, self.percent)
+            )
             return max(low, -bound), min(high, bound)
         if not statistics.largest:
             return low, high
-        tried = [(a, b) for a in _ends(min(low, 0.0)) for b in _ends(max(high, 0.0))]
+        tried = [
+            (a, b)
+            for a in _list_range_ends(min(low, 0.0))
+            for b in _list_range_ends(max(high, 0.0))
+        ]
         filled = statistics.filled()
         costs = [self.loss(filled, self._grid(a, b)) for a, b in tried]
         return tried[int(np.argmin(costs))]
@@ -54,31 +73,33 @@ class Ranges:
         chosen = affine_format(low, high, self.dtype)
         return Grid(chosen.scale, *chosen.ends)
 
-    def of_weights(self, values: np.ndarray, most: int = 127) -> float:
+    def choose_weight_range(self, values: np.ndarray, most: int = 127) -> float:
         """Return the magnitude that becomes the integer `most`."""
         largest = float(np.abs(values).max(initial=0.0))
         if not largest or (self.loss is None and self.percent == 100):
             return largest
         statistics = statistics_of(values)
         if self.loss is None:
-            return reach(statistics, self.percent)
-        tried, filled = list(_ends(largest)), statistics.filled()
+            return find_percentile_magnitude(statistics, self.percent)
+        tried, filled = list(_list_range_ends(largest)), statistics.filled()
         costs = [self.loss(filled, Grid(end / most, -end, end)) for end in tried]
         return tried[int(np.argmin(costs))]
 
 
-def ranges(method: Union[str, float], also: Sequence[str] = (), dtype: str = "int8") -> Ranges:
+def get_range_method(
+    method: Union[str, float], also: Sequence[str] = (), dtype: str = "int8"
+) -> Ranges:
     """Return a method by its name, or a percentile of the magnitudes by its number; also: see
     policy().
     """
     if isinstance(method, str) and method in _LOSSES:
         return Ranges(_LOSSES[method], dtype=dtype)
-    percent = percent_of(method, _LOSSES, also)
+    percent = parse_percent(method, _LOSSES, also)
     if not 0 < percent <= 100:
         raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
     return Ranges(None, percent, dtype)
 
 
-def _ends(end: float) -> Iterator[float]:
+def _list_range_ends(end: float) -> Iterator[float]:
     """Return the widest first, as the first of equals is taken."""
     return (end * factor for factor in (_FACTORS if end else (1.0,)))

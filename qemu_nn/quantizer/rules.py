@@ -25,7 +25,7 @@ from ..operators import (
     Tanh,
     Transpose,
 )
-from .fusion import bounds
+from .fusion import get_clamp_bounds
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ _RULES: Mapping[type, Rule] = {
 }
 
 
-def rule(operator: Operator) -> Rule:
+def get_rule(operator: Operator) -> Rule:
     """Return the rule of an operator; those that multiply ask for nothing."""
     if isinstance(operator, Pool):
         return Rule(same_format=True, passes=operator.kind == "max")
@@ -78,8 +78,8 @@ class FormatGroup:
     integer_bits: int
 
 
-def format_groups(
-    graph: FloatGraph, rule_of: Callable[[Operator], Rule] = rule
+def find_format_groups(
+    graph: FloatGraph, rule_of: Callable[[Operator], Rule] = get_rule
 ) -> dict[str, FormatGroup]:
     """Return tensor name -> the tensors that share its format."""
     head = {name: name for name in graph.shapes}
@@ -120,7 +120,7 @@ def format_groups(
     return group_of
 
 
-def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
+def find_kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
     """Return the values of a tensor, lowest and highest, that the activations after it let
     through.
     """
@@ -128,7 +128,7 @@ def kept_range(graph: FloatGraph, name: str) -> tuple[float, float]:
     while name not in graph.outputs and len(graph.readers(name)) == 1:
         (reader,) = graph.readers(name)
         operator, name = reader.operator, reader.name
-        limits = bounds(operator)
+        limits = get_clamp_bounds(operator)
         if limits is not None:
             low, high = max(low, limits[0]), min(high, limits[1])
         elif not (isinstance(operator, Pool) and operator.kind == "max"):

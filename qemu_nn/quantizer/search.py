@@ -70,16 +70,16 @@ def search(
     Each variable is decided in order, with the others as they are; then all once more, because a
     narrow range may help only when its neighbours are narrow too.
     """
-    chosen, done = _resumed(how, {name: dict(roles) for name, roles in given.items()})
+    chosen, done = _resume_search(how, {name: dict(roles) for name, roles in given.items()})
     best = score(chosen)
     turns = [*variables] * _ROUNDS
-    with computing(partial(_score, score), how.client, how.threads) as compute:
+    with computing(partial(_score_formats, score), how.client, how.threads) as compute:
         for name, role, start in progress(turns[done:]):
             if how.goal is not None and best.accuracy >= how.goal - how.tolerance:
                 break
             now = chosen.get(name, {}).get(role, start)
             others = [frac for frac in range(start, start + how.span + 1) if frac != now]
-            trials = [_with(chosen, name, role, frac) for frac in others]
+            trials = [_replace_formats(chosen, name, role, frac) for frac in others]
             for number, reached in sorted(compute(trials)):
                 if reached is not None and reached > best:
                     best, chosen = reached, trials[number]
@@ -88,14 +88,14 @@ def search(
     return chosen
 
 
-def _score(score: Callable[[Given], Score], trial: Given) -> Optional[Score]:
+def _score_formats(score: Callable[[Given], Score], trial: Given) -> Optional[Score]:
     try:
         return score(trial)
     except Error:  # no device has these formats
         return None
 
 
-def _with(given: Given, name: str, role: str, frac: int) -> Given:
+def _replace_formats(given: Given, name: str, role: str, frac: int) -> Given:
     return {**given, name: {**given.get(name, {}), role: frac}}
 
 
@@ -105,7 +105,7 @@ def _keep(how: Search, chosen: Given, done: int) -> None:
         files.write_bytes(how.resume, json.dumps(document, indent=1).encode("ascii"))
 
 
-def _resumed(how: Search, given: Given) -> tuple[Given, int]:
+def _resume_search(how: Search, given: Given) -> tuple[Given, int]:
     """Return the decisions of an interrupted search, and how many there are."""
     if how.resume is None or not how.resume.exists():
         return given, 0

@@ -11,16 +11,16 @@ import numpy as np
 from ..ir.float_graph import FloatGraph
 from ..operators import Conv, Dense
 from ..runtime.evaluate import each_tensor
-from .adaptive_rounding import rounded
-from .avgpool_to_conv import convolved
-from .bias_correction import Values, corrected
-from .coordinate_descent import Goal, descended
-from .cross_layer_equalization import STRENGTHS, equalized
+from .adaptive_rounding import round_layer
+from .avgpool_to_conv import replace_average_pools
+from .bias_correction import Values, correct_bias
+from .coordinate_descent import Goal, descend_layer
+from .cross_layer_equalization import STRENGTHS, equalize_channels
 from .high_bias_absorption import SHARES as ABSORBED
-from .high_bias_absorption import absorbed
-from .im2col import windows
+from .high_bias_absorption import absorb_high_biases
+from .im2col import make_window_rows
 from .outlier_channel_splitting import SHARES as SPLIT
-from .outlier_channel_splitting import WAYS, split
+from .outlier_channel_splitting import WAYS, split_channels
 
 #: Rows that a layer is rounded by at most, and bytes of them.
 _ROWS, _BYTES = 1 << 15, 1 << 28
@@ -95,7 +95,7 @@ class Held:
     goal: Goal
 
 
-def seen_on(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
+def observe_inputs(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
     """Return what is known on inputs x."""
     ends = {}
     for name, values in each_tensor(graph, x):
@@ -105,8 +105,8 @@ def seen_on(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool
     return Seen(ends, frozenset(fixed), powers)
 
 
-def _average(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
-    changed = convolved(graph, seen.fixed)
+def _replace_averages(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+    changed = replace_average_pools(graph, seen.fixed)
     pairs = zip(graph.nodes, changed.nodes)
     names = [n.name for o, n in pairs if type(n.operator) is not type(o.operator)]
     if names:
@@ -117,79 +117,84 @@ def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]
     for strength in STRENGTHS:
         for fill in (False, True) if seen.powers else (False,):
             label = f"by {strength.name}" + (", to powers of two" if fill else "")
-            yield label, equalized(graph, seen.largest, strength, fill, seen.fixed)
+            yield label, equalize_channels(graph, seen.largest, strength, fill, seen.fixed)
 
 
 def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
     centred: list[str] = []
     for label, share in ABSORBED.items():
-        changed, layers = absorbed(graph, seen.ends, share, seen.fixed)
+        changed, layers = absorb_high_biases(graph, seen.ends, share, seen.fixed)
         if layers != centred:  # or there is no activation, and so no share
             yield f"{label}: {', '.join(layers)}", changed
         if not share:
             centred = layers
 
 
-def _split(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+def _split_outliers(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
     for way in WAYS:
         fewer = 0
         for share in SPLIT:
-            changed, added = split(graph, seen.largest, way, share, seen.powers, seen.fixed)
+            changed, added = split_channels(
+                graph, seen.largest, way, share, seen.powers, seen.fixed
+            )
             if added > fewer:
                 fewer = added
                 yield f"{added} more channels share {way.name}", changed
 
 
 def _round(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
-    yield "near the real weights", _rounded(graph, held, refit=False)
-    yield "near the real sums", _rounded(graph, held, refit=True)
+    yield "near the real weights", _round_layers(graph, held, refit=False)
+    yield "near the real sums", _round_layers(graph, held, refit=True)
 
 
-def _rounded(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
+def _round_layers(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
     """Return each layer in turn, on what the layers before it make of the data now."""
-    for name in held.turns(_layers(graph)):
+    for name in held.turns(_list_layers(graph)):
         source = graph.node(name).inputs[0]
         node = held.graph.node(name)
         operator = node.operator
         assert isinstance(operator, (Conv, Dense))
-        most = min(_ROWS, _BYTES // (8 * operator.weights[0].size * _groups(operator)))
+        most = min(_ROWS, _BYTES // (8 * operator.weights[0].size * _list_groups(operator)))
         device, real = (
-            windows(operator, values(source), most) for values in (held.measure(graph), held.real)
+            make_window_rows(operator, values(source), most)
+            for values in (held.measure(graph), held.real)
         )
-        near = rounded(operator, held.formats.grid(node), device, real if refit else device)
+        near = round_layer(operator, held.formats.grid(node), device, real if refit else device)
         graph = graph.with_operators({name: near})
     return graph
 
 
 def _correct(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
-    for name in held.turns(_layers(graph)):
+    for name in held.turns(_list_layers(graph)):
         grid = held.formats.grid(graph.node(name))
-        graph = corrected(graph, name, grid, held.real, held.measure)
+        graph = correct_bias(graph, name, grid, held.real, held.measure)
     yield "", graph
 
 
 def _descend(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
-    for name in reversed(_layers(graph)):
-        graph = descended(graph, name, held.formats.grid(graph.node(name)), held.goal, held.turns)
+    for name in reversed(_list_layers(graph)):
+        graph = descend_layer(
+            graph, name, held.formats.grid(graph.node(name)), held.goal, held.turns
+        )
     yield "", graph
 
 
-def _layers(graph: FloatGraph) -> list[str]:
+def _list_layers(graph: FloatGraph) -> list[str]:
     return [node.name for node in graph.nodes if isinstance(node.operator, (Conv, Dense))]
 
 
-def _groups(operator: Any) -> int:
+def _list_groups(operator: Any) -> int:
     return operator.groups if isinstance(operator, Conv) else 1
 
 
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
-    "average": Before(_average, rescales=True),
+    "average": Before(_replace_averages, rescales=True),
     "rows": Assigning(),
     "formats": Assigning(),
     "equalize": Before(_equalize, rescales=True),
     "absorb": Before(_absorb, least=0.5),
-    "split": Before(_split, least=2.0),
+    "split": Before(_split_outliers, least=2.0),
     "search": Assigning(),
     "round": After(_round),
     "correct": After(_correct),

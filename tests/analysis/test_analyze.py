@@ -17,7 +17,7 @@ from qemu_nn.evaluation import block_reader
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.formats import quantize
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Sigmoid, Softmax
-from qemu_nn.quantizer.rules import kept_range
+from qemu_nn.quantizer.rules import find_kept_range
 from qemu_nn.runtime.unbounded import Unlimited
 
 RNG = np.random.default_rng(2)
@@ -279,7 +279,7 @@ def test_only_activations_right_behind_a_tensor_limit_what_of_it_counts():
         first = FloatNode("conv", Conv(np.ones((2, 1, 1, 2))), ("x",))
         more = [FloatNode(b, o, (a,)) for a, b, o in zip(names, names[1:], operators)]
         graph = FloatGraph("net", "x", (4, 4, 2), "NHWC", (first, *more), outputs)
-        return kept_range(graph, "conv")
+        return find_kept_range(graph, "conv")
 
     infinity = float("inf")
     assert behind(Relu()) == (0, infinity)

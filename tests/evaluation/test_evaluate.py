@@ -307,9 +307,9 @@ def test_sums_of_the_float_network_do_not_depend_on_other_samples():
 
 
 def test_a_block_s_size_follows_from_the_data_alone():
-    sizes = [block_reader.block_size(n, 3136) for n in (1, 10_000, 100_000, 10**8)]
+    sizes = [block_reader.choose_block_size(n, 3136) for n in (1, 10_000, 100_000, 10**8)]
     assert sizes == [64, 128, 1024, 16384]
-    assert [block_reader.block_size(10_000, size) for size in (600_000, 10**9)] == [64, 1]
+    assert [block_reader.choose_block_size(10_000, size) for size in (600_000, 10**9)] == [64, 1]
 
 
 def test_names_of_classes_are_matched(tmp_path):

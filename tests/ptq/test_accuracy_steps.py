@@ -16,25 +16,29 @@ from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lowering.mixed import mixed, neighbours
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
 from qemu_nn.ptq import mixed_precision as widths_of
-from qemu_nn.quantizer.adaptive_rounding import loss, rounded, sums
+from qemu_nn.quantizer.adaptive_rounding import compute_loss, round_layer, sum_products
 from qemu_nn.quantizer.affine_rules import Rescale
-from qemu_nn.quantizer.avgpool_to_conv import convolved
-from qemu_nn.quantizer.bias_correction import corrected
-from qemu_nn.quantizer.cross_layer_equalization import STRENGTHS, channel_groups, equalized
-from qemu_nn.quantizer.im2col import matrix, windows
-from qemu_nn.quantizer.steps import STEPS, seen_on
+from qemu_nn.quantizer.avgpool_to_conv import replace_average_pools
+from qemu_nn.quantizer.bias_correction import correct_bias
+from qemu_nn.quantizer.cross_layer_equalization import (
+    STRENGTHS,
+    equalize_channels,
+    find_channel_groups,
+)
+from qemu_nn.quantizer.im2col import make_weight_matrix, make_window_rows
+from qemu_nn.quantizer.steps import STEPS, observe_inputs
 from qemu_nn.runtime.evaluate import evaluate
 
 
 def largest(graph, x):
-    return seen_on(graph, x, fixed=(), powers=False).largest
+    return observe_inputs(graph, x, fixed=(), powers=False).largest
 
 
 @pytest.mark.parametrize("strength", STRENGTHS, ids=lambda each: each.name)
 @pytest.mark.parametrize("fill", [False, True])
 def test_equalizing_leaves_the_real_function_as_it_is(strength, fill):
     graph, x = network(), inputs()
-    result = equalized(graph, largest(graph, x), strength, fill)
+    result = equalize_channels(graph, largest(graph, x), strength, fill)
     changed = [a.name for a, b in zip(graph.nodes, result.nodes) if a is not b]
     assert changed == ["first", "depthwise", "point", "side", "dense"]
     real, other = (evaluate(each, x)["dense"] for each in (graph, result))
@@ -44,7 +48,7 @@ def test_equalizing_leaves_the_real_function_as_it_is(strength, fill):
 def test_equalized_activations_reach_equally_far():
     graph, x = network(), inputs()
     strength = next(each for each in STRENGTHS if each.name == "activations")
-    seen = largest(equalized(graph, largest(graph, x), strength, fill=True), x)
+    seen = largest(equalize_channels(graph, largest(graph, x), strength, fill=True), x)
     for tensor in ("first", "depthwise"):
         assert seen[tensor].min() > 0.99 * seen[tensor].max()
     top = max(seen[name].max() for name in ("point", "side", "sum", "relu2"))
@@ -52,22 +56,22 @@ def test_equalized_activations_reach_equally_far():
 
 
 def test_what_does_not_commute_with_scaling_is_left_alone():
-    whole = {name for group in channel_groups(network()) for name in group.tensors}
-    limited = {name for group in channel_groups(network(limit=6.0)) for name in group.tensors}
+    whole = {name for group in find_channel_groups(network()) for name in group.tensors}
+    limited = {name for group in find_channel_groups(network(limit=6.0)) for name in group.tensors}
     assert whole - limited == {"first", "relu"}
     assert not whole & {"x", "dense"}
 
 
 def test_layers_with_given_formats_stay():
     graph, x = network(), inputs()
-    result = equalized(graph, largest(graph, x), STRENGTHS[0], fixed={"point"})
+    result = equalize_channels(graph, largest(graph, x), STRENGTHS[0], fixed={"point"})
     changed = [a.name for a, b in zip(graph.nodes, result.nodes) if a is not b]
     assert changed == ["first", "depthwise"]
 
 
 def test_averages_by_convolutions_are_the_same():
     graph, x = network(), inputs()
-    result = convolved(graph)
+    result = replace_average_pools(graph)
     assert isinstance(result.node("pool").operator, Conv)
     for name in ("pool", "dense"):
         real, other = (evaluate(each, x, trace=True)[name] for each in (graph, result))
@@ -91,13 +95,13 @@ def test_a_layer_behind_makes_up_for_averages_at_the_border(pool):
     weights = np.random.default_rng(7).normal(size=(5, size))
     old["dense"] = FloatNode("dense", Dense(weights, np.zeros(5)), ("flat",))
     graph = graph.with_nodes(old.values())
-    result = convolved(graph)
+    result = replace_average_pools(graph)
     assert isinstance(result.node("pool").operator, Conv)
     real, other = (evaluate(each, x)["dense"] for each in (graph, result))
     np.testing.assert_allclose(other, real, rtol=1e-12, atol=1e-12 * np.abs(real).max())
-    assert convolved(graph, {"dense"}).node("pool").operator == pool
+    assert replace_average_pools(graph, {"dense"}).node("pool").operator == pool
     seen = graph.with_nodes([*old.values(), FloatNode("other", Relu(), ("flat",))])
-    assert convolved(seen).node("pool").operator == pool
+    assert replace_average_pools(seen).node("pool").operator == pool
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -112,21 +116,21 @@ def test_rounding_is_never_worse_than_to_the_nearest(name):
             continue
         source, grid = real[node.inputs[0]], formats.grid(node)
         device = source + noise.normal(size=source.shape) * 0.01 * source.std()
-        rows = [windows(node.operator, values, 1024) for values in (device, source)]
-        near = rounded(node.operator, grid, *rows)
-        assert on_grid(matrix(near), grid.weights, grid.weight_limits)
+        rows = [make_window_rows(node.operator, values, 1024) for values in (device, source)]
+        near = round_layer(node.operator, grid, *rows)
+        assert on_grid(make_weight_matrix(near), grid.weights, grid.weight_limits)
         assert on_grid(near.bias, grid.biases, grid.bias_limits)
-        plain = np.rint(matrix(node.operator) / grid.weights).clip(*grid.weight_limits)
-        weights = matrix(node.operator)
+        plain = np.rint(make_weight_matrix(node.operator) / grid.weights).clip(*grid.weight_limits)
+        weights = make_weight_matrix(node.operator)
         bias = np.asarray(node.operator.bias).reshape(weights.shape[:2])
-        found = sums(*rows, weights, bias)
+        found = sum_products(*rows, weights, bias)
 
         def error(values, offsets, found=found):
             columns = offsets.reshape(*values.shape[:2], 1)
-            return loss(found, np.concatenate([values, columns], axis=2)).sum()
+            return compute_loss(found, np.concatenate([values, columns], axis=2)).sum()
 
         nearest = error(plain * grid.weights, grid.bias(np.asarray(node.operator.bias)))
-        chosen = error(matrix(near), near.bias)
+        chosen = error(make_weight_matrix(near), near.bias)
         assert chosen <= nearest + 1e-9 * abs(nearest)
         gained += nearest - chosen
     assert gained > 0
@@ -141,8 +145,10 @@ def test_parameters_on_the_grid_become_these_integers(name):
     for node in graph.nodes:
         if isinstance(node.operator, Conv):
             grid = formats.grid(node)
-            rows = windows(node.operator, evaluate(graph, x, trace=True)[node.inputs[0]], 512)
-            near = rounded(node.operator, grid, rows, rows)
+            rows = make_window_rows(
+                node.operator, evaluate(graph, x, trace=True)[node.inputs[0]], 512
+            )
+            near = round_layer(node.operator, grid, rows, rows)
             node = FloatNode(node.name, near, node.inputs)
         nodes.append(node)
     changed = own.lower(graph.with_nodes(nodes), formats)
@@ -151,7 +157,7 @@ def test_parameters_on_the_grid_become_these_integers(name):
     ]
     point = next(node for node in nodes if node.name == "point")
     array = next(n.weights for n in changed.nodes if n.weights and "point" in n.weights)
-    integers = matrix(point.operator) / formats.grid(point).weights
+    integers = make_weight_matrix(point.operator) / formats.grid(point).weights
     assert np.array_equal(changed.arrays[array].reshape(-1), np.rint(integers).ravel())
 
 
@@ -179,7 +185,7 @@ def test_correcting_removes_the_mean_error():
 
     start = graph.with_nodes(shifted)
     grid = formats.grid(graph.node("first"))
-    result = corrected(start, "first", grid, real.__getitem__, measure)
+    result = correct_bias(start, "first", grid, real.__getitem__, measure)
     before, after = mean_error(start), mean_error(result)
     assert (after <= before).all()
     assert after.max() < before.max() / 5

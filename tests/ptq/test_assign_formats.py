@@ -9,7 +9,7 @@ from qemu_nn.ir.statistics import statistics_of
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Sigmoid, Softmax
 from qemu_nn.quantizer.assign import assign_formats
 from qemu_nn.quantizer.policies import minmax
-from qemu_nn.quantizer.rules import format_groups
+from qemu_nn.quantizer.rules import find_format_groups
 
 
 def dense(largest, bias=None, columns=4, rows=4):
@@ -176,7 +176,7 @@ def test_a_fixed_format_can_not_be_given():
 
 
 def test_an_input_that_only_feeds_a_relu_is_grouped_with_it():
-    group = format_groups(chain(Relu()))["x"]
+    group = find_format_groups(chain(Relu()))["x"]
     assert (group.tensors, group.exposed) == (("x", "relu0"), ("relu0",))
 
 

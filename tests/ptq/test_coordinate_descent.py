@@ -11,8 +11,8 @@ import qemu_nn
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Dense
 from qemu_nn.quantizer import coordinate_descent
-from qemu_nn.quantizer.coordinate_descent import Goal, cut_at, descended
-from qemu_nn.quantizer.im2col import matrix
+from qemu_nn.quantizer.coordinate_descent import Goal, cut_network, descend_layer
+from qemu_nn.quantizer.im2col import make_weight_matrix
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.runtime.session import Session
 
@@ -42,7 +42,7 @@ def test_parts_of_a_network_compute_what_all_of_it_does(name, layer):
     graph, _, to = goal(name, inputs(5), network(slope=0.0))
     operator = graph.node(layer).operator
     other = replace(operator, weights=np.roll(operator.weights, 1, axis=0))
-    at = cut_at(graph, layer, to)
+    at = cut_network(graph, layer, to)
     both = np.stack([at.outputs(each) for each in (operator, other)])
     changed = graph.with_nodes(
         replace(n, operator=other) if n.name == layer else n for n in graph.nodes
@@ -57,17 +57,20 @@ def test_parts_of_a_network_compute_what_all_of_it_does(name, layer):
 def test_scores_come_nearer_on_the_grid(name, layer):
     graph, formats, to = goal(name, inputs(10), network(slope=0.0))
     grid, node = formats.grid(graph.node(layer)), graph.node(layer)
-    away = np.random.default_rng(8).integers(-9, 10, matrix(node.operator).shape) * grid.weights
+    away = (
+        np.random.default_rng(8).integers(-9, 10, make_weight_matrix(node.operator).shape)
+        * grid.weights
+    )
     weights = node.operator.weights + away.reshape(node.operator.weights.shape)
     spoiled = replace(node, operator=replace(node.operator, weights=weights))
     start = graph.with_nodes(spoiled if n.name == layer else n for n in graph.nodes)
-    moved = descended(start, layer, grid, to, iter)
+    moved = descend_layer(start, layer, grid, to, iter)
     assert lack(moved, to) < lack(start, to)
     operator = moved.node(layer).operator
-    assert on_grid(matrix(operator), grid.weights, grid.weight_limits)
+    assert on_grid(make_weight_matrix(operator), grid.weights, grid.weight_limits)
     assert on_grid(operator.bias, grid.biases, grid.bias_limits)
-    before = np.rint(matrix(spoiled.operator) / grid.weights).clip(*grid.weight_limits)
-    moves = np.abs(np.rint(matrix(operator) / grid.weights) - before)
+    before = np.rint(make_weight_matrix(spoiled.operator) / grid.weights).clip(*grid.weight_limits)
+    moves = np.abs(np.rint(make_weight_matrix(operator) / grid.weights) - before)
     assert moves.max() <= 1
     assert layer == "point" or moves.any()  # one code there hardly reaches the scores
 
@@ -77,7 +80,7 @@ def test_what_saturates_comes_back():
     dense = graph.node("dense")
     far = replace(dense.operator, bias=dense.operator.bias + 64 * np.eye(5)[2])  # saturates
     graph = graph.with_nodes([*graph.nodes[:-1], replace(dense, operator=far)])
-    moved = descended(graph, "dense", formats.grid(dense), to, iter)
+    moved = descend_layer(graph, "dense", formats.grid(dense), to, iter)
     assert lack(moved, to) < lack(graph, to)
 
 
@@ -91,7 +94,7 @@ def test_where_it_takes_too_long_only_biases_move(monkeypatch):
 
     for work in (1 << 30, 1):
         monkeypatch.setattr(coordinate_descent, "_WORK", work)
-        descended(graph, "point", formats.grid(graph.node("point")), to, none)
+        descend_layer(graph, "point", formats.grid(graph.node("point")), to, none)
     assert turns == [[8, 0, 1, 2, 3, 4, 5, 6, 7], [8]]
 
 
@@ -99,18 +102,18 @@ def test_where_it_takes_too_long_only_biases_move(monkeypatch):
 def test_codes_stay_on_the_grid_however_far_they_move(name):
     graph, formats, _ = goal(name, inputs(2), network(slope=0.0))
     grid, layer = formats.grid(graph.node("point")), graph.node("point").operator
-    codes = coordinate_descent._codes(layer, grid)
+    codes = coordinate_descent._encode(layer, grid)
     for column, (low, high) in ((0, grid.weight_limits), (8, grid.bias_limits)):
         for far, end in ((-(2.0**50), low), (2.0**50, high)):
-            moved = codes.moved(column, np.array([far]))
+            moved = codes.move_column(column, np.array([far]))
             assert (moved.integers[:, column] == end).all()
-            assert on_grid(matrix(moved.layer(layer)), grid.weights, grid.weight_limits)
+            assert on_grid(make_weight_matrix(moved.layer(layer)), grid.weights, grid.weight_limits)
 
 
 def test_without_turns_nothing_changes():
     graph, formats, to = goal("affine", inputs(4), network(slope=0.0))
     grid = formats.grid(graph.node("dense"))
-    assert descended(graph, "dense", grid, to, lambda turns: ()) is graph
+    assert descend_layer(graph, "dense", grid, to, lambda turns: ()) is graph
 
 
 def test_the_step_is_judged_and_repeatable():

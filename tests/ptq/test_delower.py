@@ -13,7 +13,7 @@ from qemu_nn.api.delower import recovered
 from qemu_nn.errors import Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Concat, Conv, Sigmoid
-from qemu_nn.ptq.pipeline import reference_of
+from qemu_nn.ptq.pipeline import make_reference
 
 
 def profile(network):
@@ -54,7 +54,7 @@ def test_changes_of_formats_are_found_again_behind_training(how):
     changes = [n for n in network.graph.nodes if n.function.name.startswith("tflm_requantize")]
     assert len({node.function.name for node in changes}) == 1 + len(how)
     found = recovered(network, profile(network))
-    trained = replace(network, reference=reference_of(network.reference, found.graph))
+    trained = replace(network, reference=make_reference(network.reference, found.graph))
     again = recovered(trained, profile(network))
     assert [(n.name, n.inputs) for n in again.graph.nodes] == [
         (n.name, n.inputs) for n in found.graph.nodes

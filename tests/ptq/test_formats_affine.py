@@ -20,9 +20,9 @@ from qemu_nn.ir.formats import (
 from qemu_nn.ir.statistics import statistics_of
 from qemu_nn.ir.tensors import Tensor
 from qemu_nn.operators import Clip, Conv, Elementwise, Pool, Relu, Softmax
-from qemu_nn.quantizer.fusion import Clamp, clamps
-from qemu_nn.quantizer.policies import Grid, square_error
-from qemu_nn.quantizer.ranges import ranges
+from qemu_nn.quantizer.fusion import Clamp, find_clamps
+from qemu_nn.quantizer.policies import Grid, compute_square_error
+from qemu_nn.quantizer.ranges import get_range_method
 
 RNG = np.random.default_rng(51)
 
@@ -135,31 +135,31 @@ def test_a_sum_is_computed_in_steps_of_twice_the_larger_scale():
 
 def test_minmax_is_the_range_and_a_percentile_a_magnitude():
     values = np.concatenate([np.linspace(-1, 3, 1000), [100.0]])
-    assert ranges("minmax").of_activations(statistics_of(values)) == (-1, 100)
-    low, high = ranges(99.9).of_activations(statistics_of(values))
+    assert get_range_method("minmax").choose_activation_range(statistics_of(values)) == (-1, 100)
+    low, high = get_range_method(99.9).choose_activation_range(statistics_of(values))
     assert (low, high) == (-1, pytest.approx(3, abs=0.1))
-    assert ranges("50").of_weights(values) == pytest.approx(1.0, abs=0.1)
-    assert ranges("minmax").of_weights(-values) == 100
+    assert get_range_method("50").choose_weight_range(values) == pytest.approx(1.0, abs=0.1)
+    assert get_range_method("minmax").choose_weight_range(-values) == 100
 
 
 def test_mse_chooses_each_end_for_itself():
     values = np.concatenate([np.repeat(np.linspace(-4, 1, 500), 4000), [-16.0, 8.0]])
-    low, high = ranges("mse").of_activations(statistics_of(values))
+    low, high = get_range_method("mse").choose_activation_range(statistics_of(values))
     assert -6 < low < -3
     assert high < 3
     grid = Grid(24 / 255, -16.0, 8.0)
     better = Grid((high - low) / 255, low, high)
     found = statistics_of(values)
-    assert square_error(found, better) < square_error(found, grid) / 2
+    assert compute_square_error(found, better) < compute_square_error(found, grid) / 2
 
 
 @pytest.mark.parametrize("method", ["mse", "kl"])
 def test_what_has_no_outliers_keeps_most_of_its_range(method):
     values = RNG.uniform(0, 6, 100_000)
-    low, high = ranges(method).of_activations(statistics_of(values))
+    low, high = get_range_method(method).choose_activation_range(statistics_of(values))
     assert (low, high) == (pytest.approx(0, abs=1e-3), values.max())
-    assert ranges(method).of_weights(values) == values.max()
-    assert ranges(method).of_activations(statistics_of(np.zeros(3))) == (0, 0)
+    assert get_range_method(method).choose_weight_range(values) == values.max()
+    assert get_range_method(method).choose_activation_range(statistics_of(np.zeros(3))) == (0, 0)
 
 
 # ---- fusion ----
@@ -185,7 +185,7 @@ def test_an_activation_is_computed_along_where_it_alone_reads():
         ("soft", Softmax(2), ("leaky",)),
         ("cut", Relu(limit=0.5), ("soft",)),
     )
-    assert clamps(graph) == {
+    assert find_clamps(graph) == {
         "conv": Clamp("clip", 0.0, 2.0),
         "pool": Clamp("six", 0.0, 6.0),
         "sum": Clamp("sum"),
@@ -198,14 +198,14 @@ def test_an_activation_is_computed_along_where_it_alone_reads():
 @pytest.mark.parametrize("kind", ["maximum", "minimum"])
 def test_what_has_no_limits_of_its_own_leaves_them_to_a_call(kind):
     both = ("most", Elementwise(kind), ("x", "x"))
-    assert set(clamps(network(both, ("relu", Relu(), ("most",))))) == {"most", "relu"}
+    assert set(find_clamps(network(both, ("relu", Relu(), ("most",))))) == {"most", "relu"}
 
 
 def test_what_is_read_elsewhere_stays():
     nodes = (("conv", CONV, ("x",)), ("relu", Relu(), ("conv",)))
-    assert clamps(network(*nodes, outputs=("relu", "conv")))["conv"] == Clamp("conv")
+    assert find_clamps(network(*nodes, outputs=("relu", "conv")))["conv"] == Clamp("conv")
     twice = network(*nodes, ("sum", Elementwise("add"), ("conv", "relu")))
-    assert clamps(twice)["conv"] == Clamp("conv")
+    assert find_clamps(twice)["conv"] == Clamp("conv")
 
 
 def test_limits_apart_come_to_one_value():
@@ -214,4 +214,4 @@ def test_limits_apart_come_to_one_value():
         ("a", Clip(0.0, 1.0), ("conv",)),
         ("b", Clip(3.0, 5.0), ("a",)),
     )
-    assert clamps(network(*nodes))["conv"] == Clamp("b", 3.0, 3.0)
+    assert find_clamps(network(*nodes))["conv"] == Clamp("b", 3.0, 3.0)

@@ -19,8 +19,8 @@ from qemu_nn.operators import (
     Reshape,
     Sigmoid,
 )
-from qemu_nn.quantizer.high_bias_absorption import absorbed
-from qemu_nn.quantizer.steps import seen_on
+from qemu_nn.quantizer.high_bias_absorption import absorb_high_biases
+from qemu_nn.quantizer.steps import observe_inputs
 from qemu_nn.runtime.evaluate import evaluate
 
 CHANNELS = 6
@@ -50,11 +50,11 @@ def inputs(count=20, seed=3):
 
 
 def lows(graph, x):
-    return {name: ends[0] for name, ends in seen_on(graph, x, (), False).ends.items()}
+    return {name: ends[0] for name, ends in observe_inputs(graph, x, (), False).ends.items()}
 
 
 def taken(graph, x, share=1.0, fixed=()):
-    return absorbed(graph, seen_on(graph, x, fixed, False).ends, share, fixed)
+    return absorb_high_biases(graph, observe_inputs(graph, x, fixed, False).ends, share, fixed)
 
 
 def check_same(graph, result, x):
@@ -132,7 +132,7 @@ def test_without_an_activation_channels_are_centred():
     assert not taken(network(Relu()), x, 0.0)[1]
     result, _ = taken(graph, x, 0.0)
     check_same(graph, result, 9 * inputs(seed=5))
-    first, pool = (seen_on(result, x, (), False).ends[name] for name in ("first", "op0"))
+    first, pool = (observe_inputs(result, x, (), False).ends[name] for name in ("first", "op0"))
     np.testing.assert_allclose(np.minimum(first, pool)[0], -np.maximum(first, pool)[1])
 
 
@@ -168,7 +168,7 @@ def test_channels_rise_as_far_as_an_activation_is_straight():
     graph, x = network(Clip(-40.0, 1.0), bias=-12.0), inputs()
     result, _ = taken(graph, x)
     check_same(graph, result, x)
-    highest = seen_on(result, x, (), False).ends["first"][1]
+    highest = observe_inputs(result, x, (), False).ends["first"][1]
     np.testing.assert_allclose(highest[::2], 1.0)
 
 

@@ -9,8 +9,8 @@ import qemu_nn
 from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, PRelu, Relu, Reshape, Sigmoid
-from qemu_nn.quantizer.outlier_channel_splitting import WAYS, split
-from qemu_nn.quantizer.steps import STEPS, seen_on
+from qemu_nn.quantizer.outlier_channel_splitting import WAYS, split_channels
+from qemu_nn.quantizer.steps import STEPS, observe_inputs
 from qemu_nn.runtime.evaluate import evaluate
 
 CHANNELS = 16
@@ -62,7 +62,9 @@ def changed(graph, *nodes):
 
 
 def divided(graph, x, way, share=0.02, powers=False, fixed=()):
-    return split(graph, seen_on(graph, x, fixed, powers).largest, way, share, powers, fixed)
+    return split_channels(
+        graph, observe_inputs(graph, x, fixed, powers).largest, way, share, powers, fixed
+    )
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
@@ -92,7 +94,7 @@ def test_copies_of_the_largest_channel_share_what_is_large(way):
     count = 5 if result.shapes["sum"][-1] == CHANNELS + 4 else 0
     place = result.node("relu").operator.slope == graph.node("relu").operator.slope[3]
     assert place.sum() == count
-    before, after = (seen_on(each, x, (), False).largest for each in (graph, result))
+    before, after = (observe_inputs(each, x, (), False).largest for each in (graph, result))
     for name in ("first", "depthwise", "side", "sum", "relu"):
         wanted = before[name][3] * count**-way.values
         np.testing.assert_allclose(after[name][place], wanted, rtol=1e-9)

@@ -20,7 +20,7 @@ from qemu_nn.operators import (
     Reshape,
     Softmax,
 )
-from qemu_nn.ptq.schemes import scheme_of
+from qemu_nn.ptq.schemes import get_scheme
 from qemu_nn.targets import profile
 
 RNG = np.random.default_rng(21)
@@ -310,7 +310,7 @@ def test_a_search_recovers_what_outliers_cost(data):
 
 
 def test_a_search_tries_weights_and_each_format_that_is_not_given_or_fixed():
-    scheme = scheme_of("affine", profile(cmsis="7.0.0"), None, 8, "minmax", "minmax")
+    scheme = get_scheme("affine", profile(cmsis="7.0.0"), None, 8, "minmax", "minmax")
     graph, _ = scheme.prepare(float_network(SOFTMAX, (8, 8, 2)).graph)
     given = {"clip": {"output": (-1.0, 2.0)}}
     found = scheme.variables(graph, scheme.draft(graph), given)

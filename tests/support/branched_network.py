@@ -4,7 +4,7 @@ import numpy as np
 
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
-from qemu_nn.ptq.schemes import scheme_of
+from qemu_nn.ptq.schemes import get_scheme
 from qemu_nn.quantizer.statistics import observe
 from qemu_nn.targets import profile
 
@@ -52,7 +52,7 @@ SCHEMES = {
 
 def scheme(name):
     kind, cmsis, bits = SCHEMES[name]
-    return scheme_of(kind, profile("cortex-m4", cmsis, None), None, bits, "minmax", "minmax")
+    return get_scheme(kind, profile("cortex-m4", cmsis, None), None, bits, "minmax", "minmax")
 
 
 def lowered(name, graph, x):
