@@ -44,13 +44,13 @@ def interrupted(monkeypatch, step, **how):
 def test_an_interrupted_run_goes_on_to_the_same_network(how, tmp_path, monkeypatch):
     file, names = tmp_path / "steps.zip", how.get("steps", STEPS)
     whole = quantized(**how)
-    for function, step in (("rounded", "round"), ("corrected", "correct")):
+    for function, step in (("round_layer", "round"), ("correct_bias", "correct")):
         interrupted(monkeypatch, (steps, function), **how, resume=file)
         with zipfile.ZipFile(file) as archive:
             assert json.loads(archive.read("steps.json"))["done"] == names.index(step)
             assert "float.json" in archive.namelist()
     with monkeypatch.context() as patch:
-        for name in ("equalized", "convolved", "rounded"):
+        for name in ("equalize_channels", "replace_average_pools", "round_layer"):
             patch.setattr(steps, name, stopped)  # is not taken again
         rest = quantized(**how, resume=file)
     assert same(whole, rest)
@@ -63,7 +63,7 @@ def test_an_interrupted_run_goes_on_to_the_same_network(how, tmp_path, monkeypat
 def written(tmp_path_factory):
     """The file of steps that were interrupted in the last one, and what they were taken with."""
     how, file = FEWER, tmp_path_factory.mktemp("steps") / "steps.zip"
-    interrupted(pytest.MonkeyPatch(), (steps, "corrected"), **how, resume=file)
+    interrupted(pytest.MonkeyPatch(), (steps, "correct_bias"), **how, resume=file)
     return file.read_bytes(), how
 
 
