@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
@@ -36,6 +35,7 @@ import numpy as np
 from .errors import DeviceWarning, Error
 from .functions import FUNCTIONS, Array, Function
 from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
+from .io.warn import warn
 from .kernels import table as kernels
 from .kernels.devices import profile_for
 from .targets import DEFAULT_CORE, Profile, all_profiles, core_path
@@ -200,7 +200,7 @@ def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) 
     """Warn the caller of the binding if builds of Arm's library fault in this call."""
     fault = function.fault(_params(function, arguments), wanted)
     if fault is not None:
-        warnings.warn(f"{function.name}: {fault}", DeviceWarning, stacklevel=3)
+        warn(f"{function.name}: {fault}", DeviceWarning)
 
 
 def _binding(function: Function) -> Callable[..., np.ndarray]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import json
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Optional
 
 from ..errors import cut
 from ..functions.shapes import extent
+from ..io.terminal import terminal_width
 from ..ir.builds import weight_bytes
 from ..ir.graph import Graph, Node, Tensor
 from ..runtime.arena import TensorArena, tensor_arena
@@ -98,11 +100,15 @@ class Summary:
 
 def facts_text(facts: Mapping[str, Cell]) -> str:
     """Return a line for each fact, for a terminal."""
-    width = max(map(len, facts))
-    return "\n".join(
+    width, terminal = max(map(len, facts)), terminal_width()
+    lines = (
         f"{name.replace('_', ' '):<{width}}  {cut(spell(value), 100)}"
         for name, value in facts.items()
     )
+    if terminal is not None:
+        hanging = " " * (width + 2)
+        lines = (textwrap.fill(line, terminal, subsequent_indent=hanging) for line in lines)
+    return "\n".join(lines)
 
 
 def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:

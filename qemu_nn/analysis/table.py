@@ -6,17 +6,21 @@ import csv
 import html
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Union
+from typing import Optional, Union
 
 from ..errors import cut, printable
+from ..io.terminal import terminal_width
 from .short_names import short_names
 
 Cell = Union[str, int, float, None]
 
 #: Characters with which a formula of a spreadsheet begins, or blanks that it skips.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+#: Between two columns; the fewest characters that words are cut to in a narrow terminal.
+_GAP, _SHORTEST = "  ", 16
 
 #: Rows of a table in a notebook.
 _ROWS = 200
@@ -45,23 +49,19 @@ class Table:
         indices = [self.columns.index(name) for name in columns]
         return Table(columns, tuple(tuple(row[i] for i in indices) for row in self.rows))
 
-    def text(self) -> str:
+    def text(self, width: Optional[int] = None) -> str:
         """Return aligned for a terminal: numbers to the right, in groups of three; None as '-'.
 
-        Of longer words only the ends are shown, of long names of layers a short one for each.
+        Of longer words only the ends are shown, of long names of layers a short one for each. A
+        table wider than `width`, by default that of the terminal, has shorter words; columns that
+        still do not fit follow below, after the first column again.
         """
-        lines = [self.columns, *self._words(self.rows)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        width = terminal_width() if width is None else width
         right = [self._is_numeric(i) for i in range(len(self.columns))]
-        lines.insert(1, tuple("-" * width for width in widths))
-        padded = (
-            "  ".join(
-                cell.rjust(width) if to_right else cell.ljust(width)
-                for cell, width, to_right in zip(line, widths, right)
-            )
-            for line in lines
-        )
-        return "\n".join(line.rstrip() for line in padded)
+        lines = [self.columns, *self._words(self.rows)]
+        if width is not None:
+            lines = _shortened(lines, right, width)
+        return "\n\n".join(_aligned(lines, right, block) for block in _blocks(lines, width))
 
     def html(self) -> str:
         """Return HTML for a notebook; of a long table the first rows."""
@@ -116,6 +116,61 @@ class Table:
     def _is_numeric(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if row[column] is not None]
         return bool(cells) and all(isinstance(cell, (int, float)) for cell in cells)
+
+
+#: The cells of a line.
+_Line = tuple[str, ...]
+
+
+def _widths(lines: Sequence[_Line]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*lines)]
+
+
+def _shortened(lines: list[_Line], right: Sequence[bool], width: int) -> list[_Line]:
+    """Return lines whose words are cut so far that all columns fit a width; as they are if none
+    of their lengths does.
+    """
+    keys = _keys(lines)
+    for longest in range(_LONGEST, _SHORTEST - 1, -1):
+        cells = (
+            tuple(
+                cell if right[i] or i in keys else cut(cell, longest) for i, cell in enumerate(line)
+            )
+            for line in lines[1:]
+        )
+        shorter = [lines[0], *cells]
+        if sum(_widths(shorter)) + len(_GAP) * (len(right) - 1) <= width:
+            return shorter
+    return lines
+
+
+def _blocks(lines: Sequence[_Line], width: Optional[int]) -> Iterator[list[int]]:
+    """Yield the columns that fit a width next to each other; each block begins with the keys."""
+    keys, widths = _keys(lines), _widths(lines)
+    block: list[int] = []
+    for column in range(len(widths)):
+        used = sum(widths[i] + len(_GAP) for i in (*block, column)) - len(_GAP)
+        if width is not None and used > width and len(block) > len(keys):
+            yield block
+            block = list(keys)
+        block.append(column)
+    yield block
+
+
+def _keys(lines: Sequence[_Line]) -> list[int]:
+    """Return the columns that name the rows."""
+    return [0, 1] if lines[0][:1] == ("#",) else [0]
+
+
+def _aligned(lines: Sequence[_Line], right: Sequence[bool], block: Sequence[int]) -> str:
+    """Return some columns of lines, with a line of dashes after the first."""
+    widths = _widths(lines)
+    dashes = tuple("-" * width for width in widths)
+    padded = (
+        _GAP.join(line[i].rjust(widths[i]) if right[i] else line[i].ljust(widths[i]) for i in block)
+        for line in (lines[0], dashes, *lines[1:])
+    )
+    return "\n".join(line.rstrip() for line in padded)
 
 
 def no_formula(cell: Cell) -> Cell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import cut
+from ..io.terminal import terminal_width
 from .short_names import short_names
 from .table import Cell, Table, spell
 
@@ -42,7 +43,8 @@ def narrow(layers: Table) -> Table:
     )
     names = [str(row[0]) for row in layers.rows]
     others = max(map(len, rest.text().splitlines())) + len(f"{len(names)}") + 2 * 2
-    short = short_names(names, max(_SHORTEST, min(_LONGEST, WIDTH - others)))
+    width = min(WIDTH, terminal_width() or WIDTH)
+    short = short_names(names, max(_SHORTEST, min(_LONGEST, width - others)))
     rows = ((i, short[name], *row) for i, (name, row) in enumerate(zip(names, rest.rows)))
     return Table(("#", "layer", *rest.columns), tuple(rows))
 

@@ -23,7 +23,6 @@ from ..runtime.host import Host, predicted
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
 from ..targets import chip as find_chip
-from .tflite_file import check_ending, save_tflite
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
@@ -300,6 +299,8 @@ class Network:
             of powers of two, with loops, or with a call that has no operator; the sentence names
             it.
         """
+        from .tflite_file import check_ending, save_tflite
+
         path = as_path(path, "the file of a network")
         check_ending(path)
         if path.suffix == ".tflite":

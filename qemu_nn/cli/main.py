@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import os
 import sys
+import textwrap
 from typing import Any, Optional
 
 import click
 
 from ..errors import Error, printable
 from ..io.version import __version__
-from .messages import messages
-from .options import discard_output, say
+from .commands import COMMANDS, GROUPS
+from .messages import messages, verbose
 from .spelling import spelled
+from .terminal import discard_output, say
 
 FAULT, INTERRUPTED = 2, 130
-
-#: Command -> its module, imported on first use: all modules take a second.
-VERBS = {
-    "demo": "demo",
-    "info": "info",
-    "run": "run",
-    "golden": "golden",
-    "compare": "golden",
-    "chips": "tables",
-    "kernels": "tables",
-    "bench": "bench",
-    "variants": "bench",
-    "check": "check",
-    "diff": "diff",
-    "import": "quantize",
-    "quantize": "quantize",
-    "fine-tune": "fine_tune",
-    "analyze": "analyze",
-    "evaluate": "evaluate",
-    "report": "report",
-    "export": "export",
-    "validate": "validate",
-    "conformance": "conformance",
-    "ndk": "ndk",
-    "sdk": "sdk",
-}
 
 
 class _Fault(click.ClickException):
@@ -59,15 +37,43 @@ class _Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted(VERBS)
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> Optional[click.Command]:
         """Return the command of a name; None if there is none."""
-        if name not in VERBS:
+        if name not in COMMANDS:
             return None
-        module = importlib.import_module(f".{VERBS[name]}", __package__)
-        verbs = (each for each in vars(module).values() if isinstance(each, click.Command))
-        return next(verb for verb in verbs if verb.name == name)
+        module = importlib.import_module(f".{COMMANDS[name].module}", __package__)
+        found = (each for each in vars(module).values() if isinstance(each, click.Command))
+        command = next(each for each in found if each.name == name)
+        if command.epilog is None:  # on first use
+            command.epilog = f"Example: qemu-nn {COMMANDS[name].example}"
+            command.params.append(verbose())
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[Optional[str], Optional[click.Command], list[str]]:
+        """Return the command that the arguments begin with; a path alone stands for info."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            if not (os.path.exists(name) or "." in name or os.sep in name):
+                near = difflib.get_close_matches(name.lower(), COMMANDS, 3)
+                hint = f" Did you mean {' or '.join(near)}?" if near else ""
+                ctx.fail(f"No such command '{name}'.{hint}")
+            args = ["info", *args]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their groups, with an example of each."""
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                width = max(map(len, COMMANDS))
+                for name, entry in commands.items():
+                    lines = textwrap.wrap(entry.help, max(formatter.width - width - 4, 20))
+                    formatter.write(f"  {name:<{width}}  {lines[0]}\n")
+                    for line in (*lines[1:], f"$ qemu-nn {entry.example}"):
+                        formatter.write(f"  {'':<{width}}  {line}\n")
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Parse the arguments, and print the help or the version if they ask for it."""
@@ -109,4 +115,9 @@ def main() -> None:
     Exit codes: 0 for success, 1 if compare, validate, conformance or diff finds a difference, check
     a network that does not run, --fit a chip that is too small, bench --against what became slower,
     or ndk check a broken limit, 2 if the input is at fault.
+
+    qemu-nn MODEL is qemu-nn info MODEL. The options of a command: qemu-nn COMMAND --help.
     """
+
+
+main.params.append(verbose())

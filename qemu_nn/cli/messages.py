@@ -1,4 +1,4 @@
-"""Messages on stderr: warnings, and checks of inputs."""
+"""Messages on stderr: warnings, and with --verbose the checks of inputs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from ..errors import DeviceWarning, InputWarning
-from ..runtime.input_checks import LOGGER
-from .options import say
 from .spelling import spelled
+from .terminal import say
+
+#: The parent of all loggers of this package.
+_LOGGER = logging.getLogger("qemu_nn")
 
 
 class _Lines(logging.Handler):
@@ -24,9 +26,25 @@ class _Lines(logging.Handler):
         say(record.getMessage(), err=True)
 
 
+def verbose() -> click.Option:
+    """Return the option --verbose, which every command has."""
+
+    def start(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+        if given:
+            _LOGGER.setLevel(logging.INFO)
+
+    return click.Option(
+        ["-v", "--verbose"],
+        is_flag=True,
+        expose_value=False,
+        callback=start,
+        help="Also print, on stderr, the range of the inputs and how many codes they use.",
+    )
+
+
 @contextmanager
 def messages(ctx: click.Context) -> Iterator[None]:
-    """Print each warning once, and the line on inputs that meet a network."""
+    """Print each warning once, and what --verbose asks for."""
     seen = set()
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -34,9 +52,8 @@ def messages(ctx: click.Context) -> Iterator[None]:
             seen.add(str(message))
             say(f"warning: {spelled(str(message), ctx)}", err=True)
 
-    handler, level = _Lines(), LOGGER.level
-    LOGGER.addHandler(handler)
-    LOGGER.setLevel(logging.INFO)
+    handler = _Lines()
+    _LOGGER.addHandler(handler)
     try:
         with warnings.catch_warnings():
             for kind in (DeviceWarning, InputWarning):
@@ -44,5 +61,5 @@ def messages(ctx: click.Context) -> Iterator[None]:
             warnings.showwarning = show
             yield
     finally:
-        LOGGER.removeHandler(handler)
-        LOGGER.setLevel(level)
+        _LOGGER.removeHandler(handler)
+        _LOGGER.setLevel(logging.NOTSET)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import click
 from click.core import ParameterSource
-from tqdm import tqdm
 
-from ..analysis.page import templates
 from ..api.network import DEFAULT_STACK, Network
-from ..errors import Error, printable
+from ..errors import Error
 from ..io import files
 from ..releases import choices
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
+from .terminal import say as say
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
@@ -83,26 +80,10 @@ def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
     )
 
 
-def say(text: str, err: bool = False) -> None:
-    """Print lines, without characters that would control the terminal.
-
-    A command continues if the reader of its output is gone, so its exit code stays the verdict.
-    """
-    try:
-        click.echo(printable(text, kept="\n\t"), err=err)
-    except BrokenPipeError:
-        discard_output(sys.stderr if err else sys.stdout)
-
-
-def discard_output(stream: TextIO) -> None:
-    """Send what is printed to a stream, and what its buffer holds, to the null device."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, stream.fileno())
-    os.close(null)
-
-
 def progress(turns: Iterable[Any]) -> Iterable[Any]:
     """Return the turns, with a progress bar if stderr is a terminal."""
+    from tqdm import tqdm
+
     shown: Iterable[Any] = tqdm(turns, disable=None, leave=False)
     return shown
 
@@ -110,6 +91,8 @@ def progress(turns: Iterable[Any]) -> Iterable[Any]:
 def check_page(path: Optional[Path]) -> None:
     """Raise Error, before any work, if the HTML page cannot be written."""
     if path is not None:
+        from ..analysis.page import templates
+
         files.check_place(path)
         templates()
 

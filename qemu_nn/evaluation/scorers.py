@@ -61,7 +61,7 @@ class Device:
     def look(self, x: Samples) -> None:
         """Log how samples use the formats of the inputs, or warn where that is odd."""
         for gauge in self._host.gauges(*self._arrange_samples(x)):
-            tell(gauge, stacklevel=3)
+            tell(gauge)
 
     def _arrange_samples(self, x: Samples) -> tuple[Samples, Optional[str]]:
         """Return samples as users give them, and their layout: they come as they lie in memory."""

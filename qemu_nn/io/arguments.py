@@ -16,6 +16,9 @@ from ..errors import Error
 #: Most characters of a value in a sentence; most threads, because each allocates memory.
 _LONGEST, MOST_THREADS = 60, 1024
 
+#: Most choices that a sentence lists.
+_MOST_LISTED = 40
+
 
 def shown(value: object) -> str:
     """Return format a value for a sentence: words and numbers literally, other values by their
@@ -36,17 +39,23 @@ def one_of(choices: Iterable[str], value: object, what: str) -> str:
 
 
 def have(choices: Iterable[str], value: object, near: Optional[Mapping[str, str]] = None) -> str:
-    """Return format the end of a sentence about an unknown name: the choices and the nearest ones.
+    """Return the end of a sentence about an unknown name: the choices and the nearest ones.
 
-    near: word to compare the name with -> its choice; default: the choices in lower case.
+    near: word to compare the name with -> its choice; default: the choices in lower case. Of many
+    choices only the nearest ones are listed.
     """
     known = list(choices)
     words = {name.lower(): name for name in known} if near is None else near
     listed = f"have: {', '.join(known)}"
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return listed
-    meant = difflib.get_close_matches(value.lower(), words, 3, cutoff=0.7)
-    return f"{listed}; did you mean {' or '.join(words[w] for w in meant)}?" if meant else listed
+    meant: list[str] = []
+    if isinstance(value, str) and len(value) <= _LONGEST:
+        meant = difflib.get_close_matches(value.lower(), words, 3, cutoff=0.7)
+    if len(known) > _MOST_LISTED:
+        listed = f"have {len(known)} names, such as {', '.join(known[:3])}"
+    hint = f"did you mean {' or '.join(words[w] for w in meant)}?"
+    if meant:
+        return hint if len(known) > _MOST_LISTED else f"{listed}; {hint}"
+    return listed
 
 
 def as_text(value: Optional[str], what: str) -> Optional[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
 
 from ..errors import InputWarning
+from ..io.warn import warn
 from ..ir.tensors import Tensor
 
 #: Receiver of the line of an input check; the command line prints it.
@@ -150,21 +150,19 @@ def inspect(tensor: Tensor, codes: np.ndarray, real: Optional[np.ndarray] = None
     return gauge.sanity() or Sanity(0, 0, 0.0, "there are no codes to look at")
 
 
-def tell(gauge: Gauge, stacklevel: int = 2) -> None:
+def tell(gauge: Gauge) -> None:
     """Log the line of a look, or warn where the inputs are odd.
 
     Parameters
     ----------
     gauge : Gauge
         What has looked at the inputs.
-    stacklevel : int, default 2
-        As warnings.warn() counts, from the caller of this function.
     """
     sanity = gauge.sanity()
     if sanity is None:
         return
     line = f"{gauge.tensor.name!r}: {sanity.sentence}"
     if sanity.odd:
-        warnings.warn(line, InputWarning, stacklevel=stacklevel + 1)
+        warn(line, InputWarning)
     else:
         LOGGER.info("%s", line)

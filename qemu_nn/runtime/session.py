@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
+from ..io.warn import warn
 from ..ir.builds import with_states
 from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
@@ -104,7 +105,7 @@ class Session:
         many = {size: batched(self.plan.graph, size) for size in BATCHES}
         self._many: dict[int, Union[Graph, Compiled]] = {n: g for n, g in many.items() if g}
         for message in self.plan.warnings:
-            warnings.warn(message, DeviceWarning, stacklevel=3)
+            warn(message, DeviceWarning)
 
     def __repr__(self) -> str:
         return f"<Session of {self.graph.name[:60]!r} for {self.profile}, threads={self.threads}>"
@@ -267,7 +268,7 @@ class Session:
         if all(gauge.enough for gauge in gauges):
             self._unseen = False
             for gauge in gauges:
-                tell(gauge, stacklevel=3)
+                tell(gauge)
 
     def _measured(self, x: np.ndarray) -> Batch:
         axes = self._axes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
 
 from ..errors import DeviceWarning, ModelError
+from ..io.warn import warn
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import (
     Affine,
@@ -163,7 +163,7 @@ class _Converter:
         if operator.log:
             return "LogSoftmax"
         text = f"{node.name}: in fixed point the softmax becomes a LogSoftmax"
-        warnings.warn(DeviceWarning(text), stacklevel=2)
+        warn(text, DeviceWarning)
         return "Softmax"
 
     def _elementwise(self, node: FloatNode, operator: Elementwise) -> str:

@@ -39,6 +39,7 @@ RENAMED = {
 #: file of an output what .save() takes, data of a search hold their labels.
 OWN = {
     "help": "",
+    "verbose": "the logger qemu_nn.inputs",
     "json": ".json()",
     "csv": ".csv()",
     "html": ".html()",

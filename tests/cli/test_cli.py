@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -103,7 +102,7 @@ def test_the_version_is_the_packages():
 def test_help_names_every_verb():
     assert all(f"  {verb} " in output_of("--help") for verb in VERBS)
     assert main.list_commands(None) == sorted(VERBS)
-    assert "..." not in output_of("--help").split("Commands:")[1]
+    assert "..." not in output_of("--help").split("Networks:")[1]
 
 
 def test_kernels_lists_every_row_once(digits):
@@ -214,13 +213,13 @@ def test_real_inputs_are_quantized_in_any_layout(digits, form):
     turned = {"channels first": np.moveaxis(real, -1, 1), "a batch of 1 each": real[:, None]}
     np.save("real.npy", turned.get(form, real))
     for options in (["run", MODEL, "-o", "out.npz"], ["golden", MODEL, "-o", "goldens"]):
-        told = output_of(*options, "-i", "real.npy")
+        told = output_of(*options, "-i", "real.npy", "-v")
         assert "'image': inputs lie in 0..0.9922 (int8 holds -1..0.9922)" in told
     scores = digits.session().run(x)["softmax"]
     with np.load("out.npz") as arrays:
         assert np.array_equal(arrays["softmax"], scores)
     assert np.array_equal(np.load("goldens/x3/softmax.npy").ravel(), scores[3])
-    code, out, err = shell("variants", MODEL, "-i", "real.npy", "--json")
+    code, out, err = shell("variants", MODEL, "-i", "real.npy", "--json", "-v")
     assert code == 0
     assert err.startswith("'image': inputs lie in 0..0.9922 (int8 holds -1..0.9922): they use ")
     assert json.loads(out)
@@ -461,7 +460,7 @@ def test_exit_codes_reach_the_shell():
 def test_progress_is_silent_where_nobody_watches():
     code, _, err = shell("run", MODEL, "-i", IMAGES, "-o", "out.npz")
     assert code == 0
-    assert re.fullmatch("'image': inputs lie in .*\n", err)
+    assert err == ""
 
 
 @pytest.mark.parametrize(

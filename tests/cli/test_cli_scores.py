@@ -101,7 +101,7 @@ def test_the_line_on_inputs_comes_on_stderr(tmp_path):
     real = np.random.default_rng(0).random((9, 8, 8, 1)) / 40
     for factor, told in ((1, "warning: 'image': inputs lie in "), (39, "of 256 codes, ")):
         np.save(tmp_path / "x.npy", real * factor)
-        result = CliRunner().invoke(main, ["run", str(MODEL), "-i", str(tmp_path / "x.npy")])
+        result = CliRunner().invoke(main, ["run", str(MODEL), "-v", "-i", str(tmp_path / "x.npy")])
         assert told in result.output
         assert ("were they scaled as in training?" in result.output) == (factor == 1)
 

@@ -42,7 +42,7 @@ def test_run_takes_integers_and_real_numbers(model, x, tmp_path):
     np.save(tmp_path / "q.npy", x)
     np.save(tmp_path / "real.npy", dequantize_affine(x, 0.05, 3))
     said = [
-        invoke("run", model, "-i", tmp_path / f"{name}.npy", "-o", tmp_path / f"{name}.npz")
+        invoke("run", model, "-i", tmp_path / f"{name}.npy", "-o", tmp_path / f"{name}.npz", "-v")
         for name in ("q", "real")
     ]
     assert all("inputs lie in -6.55..6.2 (int8 holds -6.55..6.2)" in text for text in said)
