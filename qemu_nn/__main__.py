@@ -1,11 +1,20 @@
 """`python -m qemu_nn` is `qemu-nn`."""
 
+import signal
 import sys
+from typing import NoReturn
+
+#: Exit code of a command that a signal ends: this and the number of the signal.
+_SIGNALLED = 128
 
 
 def start() -> None:
     """Run the command line; an interrupt while it is being loaded ends it without a traceback, and
-    so does a missing C core."""
+    so does a missing C core. A command that is terminated removes its temporary files."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _terminated)
     try:
         from .cli.main import main
 
@@ -21,6 +30,11 @@ def start() -> None:
             raise
         print(f"Error: {told}", file=sys.stderr)
         sys.exit(2)
+
+
+def _terminated(number: int, _frame: object) -> NoReturn:
+    signal.signal(number, signal.SIG_DFL)
+    sys.exit(_SIGNALLED + number)
 
 
 if __name__ == "__main__":

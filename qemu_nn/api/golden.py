@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error, Refused
+from ..io import files
 from ..io.arguments import as_array, as_callable, as_path, one_of
 from ..io.arrays import read_npz
 from ..io.selection import Index
@@ -135,7 +136,8 @@ def golden(
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     x = coded(session.host, x, Reading.of(limit, index, shuffle, seed, **given))
     said = about(session, target)
-    return write_goldens(session, said, x, folder, progress, state, force, format)
+    with files.naming(folder):
+        return write_goldens(session, said, x, folder, progress, state, force, format)
 
 
 def about(session: Session, core: str) -> About:

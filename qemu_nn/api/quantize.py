@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..io import files
 from ..io.arguments import (
     MOST_THREADS,
     as_callable,
@@ -252,7 +253,7 @@ def quantize(
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     curve = None
-    with cluster(client, workers) as found:
+    with files.locked(file), cluster(client, workers) as found:
         until = time.monotonic() + 60 * how_long
         way = Plan(taken, until, replace(how, client=found), budget, progress)
         if budget is not None:

@@ -28,7 +28,6 @@ from ..io.archive import (
     open_archive,
     write_archive,
 )
-from ..io.files import reason
 from ..ir.formats import differing
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
@@ -109,18 +108,15 @@ def write(
     """Write a golden set, from the goldens of each input, whole or not at all.
 
     The folder must be new, empty, or hold an earlier golden set and nothing else (which is
-    replaced; edited files only with `force`). Raises Error where it holds something else or
-    cannot be written.
+    replaced; edited files only with `force`). Raises Error where it holds something else, OSError
+    where it cannot be written.
     """
     folder = Path(folder).resolve()
-    try:
-        with replacing(folder, _listed, force) as fresh:
-            writer = _Writer(_into(fresh), about, with_c=True)
-            for sample in samples:
-                writer.add(sample)
-            nbytes = writer.finish()
-    except OSError as error:
-        raise Error(f"cannot write the goldens to {folder}: {reason(error)}") from None
+    with replacing(folder, _listed, force) as fresh:
+        writer = _Writer(_into(fresh), about, with_c=True)
+        for sample in samples:
+            writer.add(sample)
+        nbytes = writer.finish()
     names = tuple(golden["name"] for golden in writer.goldens)
     return GoldenSet(folder, writer.inputs, names, nbytes, writer.names.stems)
 
@@ -128,25 +124,23 @@ def write(
 def write_one(path: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:
     """Write a golden set as one .npz file, whole or not at all: arrays, and manifest.json.
 
-    Raises Error where a file is there that is no golden set, or the set is too large.
+    Raises Error where a file is there that is no golden set, the set is too large or cannot be
+    written.
     """
     path = Path(path).resolve()
     entries: dict[str, bytes] = {}
-    try:
-        if path.exists() and not _is_golden(path):
-            raise Error(f"{path} is no golden set: remove it, or choose another name")
-        writer = _Writer(entries.__setitem__, about, with_c=False)
-        for sample in samples:
-            writer.add(sample)
-        nbytes = writer.finish()
-        if len(entries) > MOST_ENTRIES or nbytes > LIMIT:
-            raise Error(
-                f"{len(entries)} goldens of {nbytes} bytes are too many for one archive: choose "
-                "format='folder', or fewer inputs"
-            )
-        write_archive(path, entries)
-    except (OSError, ModelError) as error:
-        raise Error(f"cannot write the goldens to {path}: {error}") from None
+    if path.exists() and not _is_golden(path):
+        raise Error(f"{path} is no golden set: remove it, or choose another name")
+    writer = _Writer(entries.__setitem__, about, with_c=False)
+    for sample in samples:
+        writer.add(sample)
+    nbytes = writer.finish()
+    if len(entries) > MOST_ENTRIES or nbytes > LIMIT:
+        raise Error(
+            f"{len(entries)} goldens of {nbytes} bytes are too many for one archive: choose "
+            "format='folder', or fewer inputs"
+        )
+    write_archive(path, entries)
     names = tuple(golden["name"] for golden in writer.goldens)
     return GoldenSet(path, writer.inputs, names, nbytes, writer.names.stems)
 

@@ -6,10 +6,11 @@ import errno
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Union
+from typing import BinaryIO, Optional, Union
 
 from ..errors import Error, ModelError
 
@@ -107,6 +108,59 @@ def writing(path: Path) -> Iterator[BinaryIO]:
                 beside.unlink()
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot write {path}: {reason(error)}") from None
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name a path in the error of a write that fails, such as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"cannot write {path}: {reason(error)}") from None
+
+
+@contextmanager
+def locked(path: Optional[Path]) -> Iterator[None]:
+    """Keep other processes off a file that this one replaces again and again; None for no file.
+
+    The lock is on a file next to the path, because a replaced file loses its own. It ends with the
+    process. Raises Error where another process has it.
+    """
+    if path is None:
+        yield
+        return
+    check_place(path)
+    lock = path.with_name(f".{path.name}.lock")
+    with naming(lock):
+        number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        _lock(number)
+        if not os.path.samestat(os.stat(lock), os.fstat(number)):
+            raise BlockingIOError  # its owner has removed it, and there is another one
+    except OSError:
+        os.close(number)
+        raise Error(f"another process uses {path}: wait for its end or name another file") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink()  # before the lock ends: afterwards the file may be another process's
+        os.close(number)
+        if sys.platform == "win32":  # which removes no file that is open
+            with suppress(OSError):
+                lock.unlink()
+
+
+def _lock(number: int) -> None:
+    """Lock an open file; OSError where another process has locked it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def reason(error: Exception) -> str:

@@ -6,14 +6,14 @@ import shutil
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, Callable
 
 import numpy as np
 
-from ..errors import Error, ModelError
+from ..errors import Error
 from . import files
 
 #: Bytes of a .npy header: a multiple of 64, enough for many axes.
@@ -74,25 +74,30 @@ def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
 
         def append(rows: Mapping[str, np.ndarray]) -> None:
             for name, values in rows.items():
-                if name not in arrays:
-                    arrays[name] = begin(name)
-                arrays[name].append(values)
+                with files.naming(path):
+                    if name not in arrays:
+                        arrays[name] = begin(name)
+                    arrays[name].append(values)
 
         yield append
         if not arrays:
             raise Error("the data hold no samples")
         for array in arrays.values():
-            array.finish()
+            with files.naming(path):
+                array.finish()
         if path.suffix == ".npz":
             _put_together(path, {name: array.stream for name, array in arrays.items()})
 
 
-def _beside(path: Path) -> BinaryIO:
-    """Return a file without a name on the same disk."""
+@contextmanager
+def _beside(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file without a name on the same disk."""
+    file = TemporaryFile(dir=path.parent)  # noqa: SIM115  # its end could raise, see below
     try:
-        return TemporaryFile(dir=path.parent)
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {files.reason(error)}") from None
+        yield file
+    finally:
+        with suppress(OSError):  # of bytes that a full disk does not take
+            file.close()
 
 
 def _put_together(path: Path, streams: Mapping[str, BinaryIO]) -> None:
