@@ -156,6 +156,8 @@ def _own_reference(network: Network) -> Optional[Real]:
     """Return the float network that a network came from, or that its integers stand for."""
     if network.reference is not None:
         return Real(network.reference)
+    if network.after is not None:  # whose scores are not the integers' own
+        return None
     try:
         return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
     except Error:  # a call without a float meaning

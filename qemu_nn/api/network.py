@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
@@ -54,6 +54,9 @@ class Network:
         network computes in another way than the file's own tool.
     preprocessing : Preprocessing or None
         What raw samples, such as pixels, become before they are real inputs.
+    before, after : ir.float_graph.FloatGraph or None
+        Steps in floats of a quantized .onnx file: what the host computes before the device's inputs
+        and after its outputs.
     curve : analysis.table.Table or None
         What each change of a layer's width costs, where quantize() had a budget: layer, bits,
         flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Files do not
@@ -70,18 +73,20 @@ class Network:
     notes: tuple[str, ...] = ()
     preprocessing: Optional[Preprocessing] = None
     curve: Optional[Table] = None
+    before: Optional[FloatGraph] = None
+    after: Optional[FloatGraph] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
             raise Error(_no_graph("Network", self.graph))
         if self.preprocessing is not None and not isinstance(self.preprocessing, Preprocessing):
             raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
-        Host(self.graph, self.reference, self.preprocessing)  # which fit each other
+        assert self.host  # whose parts fit each other
 
     @property
     def host(self) -> Host:
         """The conversion of floats to codes and of outputs to scores: the two ends of predict()."""
-        return Host(self.graph, self.reference, self.preprocessing)
+        return Host(self.graph, self.reference, self.preprocessing, self.before, self.after)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -286,7 +291,8 @@ class Network:
         ----------
         path : str or Path
             A file that ends in ".qnz", which holds all of the network; or in ".tflite", which
-            TensorFlow Lite Micro and LiteRT run, too. That one does not hold the float reference;
+            TensorFlow Lite Micro and LiteRT run, too. That one does not hold the float reference,
+            nor the host's steps before and after the device;
             of what raw samples become it holds (raw - mean) / std of bytes, if that makes the same
             integers of all bytes. It is written whole or not at all.
 
@@ -306,7 +312,8 @@ class Network:
         if path.suffix == ".tflite":
             save_tflite(self.graph, path, self.preprocessing)
             return
-        save_package(self.graph, path, self.reference, self.preprocessing, self.notes)
+        steps = {"before": self.before, "after": self.after}
+        save_package(self.graph, path, self.reference, self.preprocessing, self.notes, steps)
 
 
 @dataclass(frozen=True)
@@ -483,7 +490,8 @@ def load(
     if found.graph is None:
         assert found.reference is not None  # a file holds one of them
         return FloatNetwork(found.reference)
-    return Network(found.graph, found.reference, found.notes, found.preprocessing)
+    made = Network(found.graph, found.reference, found.notes, found.preprocessing)
+    return replace(made, before=found.before, after=found.after)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

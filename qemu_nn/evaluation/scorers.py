@@ -38,8 +38,7 @@ class Device:
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs."""
-        reference = self.host.reference
-        return self.host.graph.outputs if reference is None else reference.outputs
+        return self.host.outputs
 
     @cached_property
     def session(self) -> Session:
@@ -48,12 +47,12 @@ class Device:
 
     @cached_property
     def _host(self) -> Host:
-        return replace(self.host, preprocessing=None)  # samples come prepared
+        return replace(self.host, preprocessing=None, before=None)  # samples come prepared
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
         """Return the scores of samples by output, channels last as they lie in memory."""
         found = self._host.scores(self.session.run(self._host.codes(*self._arrange_samples(x))))
-        if self.host.reference is not None:
+        if self.host.reference is not None or self.host.after is not None:
             return found
         tensors = self.host.graph.tensors
         return {name: tensors[name].to_memory(values) for name, values in found.items()}

@@ -15,7 +15,9 @@ class ModelFile:
     """The content of a model file: a quantized network, a float network, or both.
 
     graph: the quantized network. reference: the float network; if there is a graph, the network
-    that the graph was quantized from. preprocessing: the conversion of raw samples to inputs of
+    that the graph was quantized from. before, after: steps in floats that the host computes, from
+    the inputs of the file to those of the graph, and from the outputs of the graph to those of the
+    file. preprocessing: the conversion of raw samples to inputs of
     the graph. notes: sentences about how the file was read, or how its network was made.
     """
 
@@ -23,3 +25,5 @@ class ModelFile:
     reference: Optional[FloatGraph] = None
     preprocessing: Optional[Preprocessing] = None
     notes: tuple[str, ...] = ()
+    before: Optional[FloatGraph] = None
+    after: Optional[FloatGraph] = None

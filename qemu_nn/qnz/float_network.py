@@ -1,7 +1,8 @@
-"""The float network in a model file (.qnz): float.json, and its arrays.
+"""Float networks in a model file (.qnz): float.json, before.json or after.json, and its arrays.
 
 Operators are written field by field: numbers and tuples as JSON, floats as hexadecimal text
-(exact, infinity too), arrays as {"array": n} for the entry floats/<n>.npy.
+(exact, infinity too), arrays as {"array": n} for the entry floats/<n>.npy, before/<n>.npy or
+after/<n>.npy.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import OPERATORS, Operator
 
 FLOAT_GRAPH = "float.json"
-_FOLDER = "floats/"
+
+#: The host's steps around a quantized network.
+STEPS = {"before": "before.json", "after": "after.json"}
+
+_FOLDERS = {FLOAT_GRAPH: "floats/", **{entry: f"{name}/" for name, entry in STEPS.items()}}
 _VERSION = 1
 
 
-def float_entries(graph: FloatGraph) -> dict[str, bytes]:
-    """Return name -> content of the entries that hold a float network.
+def float_entries(graph: FloatGraph, main: str = FLOAT_GRAPH) -> dict[str, bytes]:
+    """Return name -> content of the entries that hold a float network; main: the first of them.
 
     Raises ModelError for weights that are not finite.
     """
@@ -49,45 +54,55 @@ def float_entries(graph: FloatGraph) -> dict[str, bytes]:
         "classes": list(graph.classes),
         "arrays": len(arrays),
     }
-    entries = {_entry(index): format_npy(array) for index, array in enumerate(arrays)}
-    return {FLOAT_GRAPH: json.dumps(document, indent=1).encode("ascii"), **entries}
+    if graph.others:
+        document["others"] = [{"name": name, "shape": list(n)} for name, n in graph.others]
+    entries = {_entry(main, index): format_npy(array) for index, array in enumerate(arrays)}
+    return {main: json.dumps(document, indent=1).encode("ascii"), **entries}
 
 
-def float_names(archive: Archive) -> set[str]:
+def float_names(archive: Archive, main: str = FLOAT_GRAPH) -> set[str]:
     """Return the names of the entries that a float network in the file consists of."""
-    count = _fields(archive).integer("arrays")
-    return {FLOAT_GRAPH, *(_entry(i) for i in range(min(max(count, 0), len(archive.names))))}
+    count = min(max(_fields(archive, main).integer("arrays"), 0), len(archive.names))
+    return {main, *(_entry(main, i) for i in range(count))}
 
 
-def read_float(archive: Archive, operators: Mapping[str, type[Operator]] = OPERATORS) -> FloatGraph:
+def read_float(
+    archive: Archive,
+    operators: Mapping[str, type[Operator]] = OPERATORS,
+    main: str = FLOAT_GRAPH,
+) -> FloatGraph:
     """Return the float network of a file; ModelError with the reason for anything else in there.
 
     operators: those that it may have, by the names of their classes.
     """
-    fields = _fields(archive)
+    fields, folder = _fields(archive, main), _FOLDERS[main]
     if fields.integer("version") != _VERSION:
         raise fields.error(f"version {fields.integer('version')}; this qemu_nn reads {_VERSION}")
+    nodes = (_to_node(archive, folder, node, operators) for node in fields.objects("nodes"))
     parts: dict[str, Any] = {
         "name": fields.text("name"),
         "input": fields.text("input"),
         "shape": tuple(fields.integers("shape")),
         "layout": fields.text("layout", None),
-        "nodes": tuple(_to_node(archive, node, operators) for node in fields.objects("nodes")),
+        "nodes": tuple(nodes),
         "outputs": tuple(fields.texts("outputs")),
         "classes": tuple(fields.texts("classes")),
     }
+    if "others" in fields:
+        others = fields.objects("others")
+        parts["others"] = tuple((n.text("name"), tuple(n.integers("shape"))) for n in others)
     try:
         return FloatGraph(**parts)
     except ModelError as error:
         raise fields.error(str(error)) from None
 
 
-def _fields(archive: Archive) -> Fields:
-    return parse_json(archive.read(FLOAT_GRAPH), f"{archive.path}: {FLOAT_GRAPH}")
+def _fields(archive: Archive, main: str) -> Fields:
+    return parse_json(archive.read(main), f"{archive.path}: {main}")
 
 
-def _entry(index: int) -> str:
-    return f"{_FOLDER}{index}.npy"
+def _entry(main: str, index: int) -> str:
+    return f"{_FOLDERS[main]}{index}.npy"
 
 
 def _from_operator(graph: FloatGraph, node: FloatNode, arrays: list[np.ndarray]) -> dict[str, Any]:
@@ -106,7 +121,7 @@ def _from_operator(graph: FloatGraph, node: FloatNode, arrays: list[np.ndarray])
 
 
 def _to_node(
-    archive: Archive, fields: Fields, operators: Mapping[str, type[Operator]]
+    archive: Archive, folder: str, fields: Fields, operators: Mapping[str, type[Operator]]
 ) -> FloatNode:
     kind = operators.get(fields.text("operator"))
     if kind is None:
@@ -116,12 +131,12 @@ def _to_node(
     names = [field.name for field in fields_of(kind)]  # type: ignore[arg-type]
     if sorted(given.values) != sorted(names):
         raise given.error(f"{kind.__name__} has the fields {', '.join(names)}")
-    values = {name: _value(archive, given, name, hints[name]) for name in names}
+    values = {name: _value(archive, folder, given, name, hints[name]) for name in names}
     operator: Operator = kind(**values)
     return FloatNode(fields.text("name"), operator, tuple(fields.texts("inputs")))
 
 
-def _value(archive: Archive, fields: Fields, name: str, hint: Any) -> Any:
+def _value(archive: Archive, folder: str, fields: Fields, name: str, hint: Any) -> Any:
     """Return a field of an operator, of just the type that it is declared with."""
     value = fields.values[name]
     if get_origin(hint) is Union:  # Optional
@@ -129,7 +144,7 @@ def _value(archive: Archive, fields: Fields, name: str, hint: Any) -> Any:
             return None
         (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
     if hint is np.ndarray:
-        array = archive.array(_entry(fields.object(name).integer("array")), FLOATS)
+        array = archive.array(f"{folder}{fields.object(name).integer('array')}.npy", FLOATS)
         if not np.isfinite(array).all():
             raise fields.error(f"{name!r} has values that are not finite")
         return array

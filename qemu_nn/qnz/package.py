@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Optional, Union
 
@@ -23,7 +23,7 @@ from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.model_file import ModelFile
 from ..ir.preprocessing import Preprocessing
-from .float_network import FLOAT_GRAPH, float_entries, float_names, read_float
+from .float_network import FLOAT_GRAPH, STEPS, float_entries, float_names, read_float
 from .quantized_network import graph_from_fields, graph_to_dict, inputs_of
 
 _FORMAT = "qemu_nn graph"
@@ -47,8 +47,11 @@ def save_package(
     reference: Optional[FloatGraph] = None,
     preprocessing: Optional[Preprocessing] = None,
     notes: Sequence[str] = (),
+    steps: Optional[Mapping[str, Optional[FloatGraph]]] = None,
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
+
+    steps: those of the host "before" and "after" a quantized network.
 
     Raises ModelError where the file cannot be written, or an array has another type; Error for
     a path with another ending, which load() would read as another format.
@@ -61,6 +64,8 @@ def save_package(
             f"{path}: a network is saved as a .qnz file; name it {path.stem or 'network'}.qnz"
         )
     entries = {} if reference is None else float_entries(reference)
+    for name, part in (steps or {}).items():
+        entries.update({} if part is None else float_entries(part, STEPS[name]))
     if graph is not None:
         version = _VERSION if graph.loops else _WITHOUT_LOOPS
         document = {"format": _FORMAT, "version": version, **graph_to_dict(graph)}
@@ -82,6 +87,8 @@ def load_package(path: Union[str, Path]) -> ModelFile:
     with open_archive(Path(path)) as archive:
         has_float = FLOAT_GRAPH in archive.names
         expected = float_names(archive) if has_float else {_GRAPH}
+        around = {n: main for n, main in STEPS.items() if {main, _GRAPH} <= archive.names}
+        expected = expected.union(*(float_names(archive, main) for main in around.values()))
         fields = None
         if _GRAPH in archive.names or not has_float:
             fields = parse_json(archive.read(_GRAPH), f"{path}: {_GRAPH}")
@@ -96,9 +103,11 @@ def load_package(path: Union[str, Path]) -> ModelFile:
         reference = read_float(archive) if has_float else None
         if fields is None:
             return ModelFile(reference=reference)
+        steps = {name: read_float(archive, main=main) for name, main in around.items()}
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
     graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
-    return ModelFile(graph, reference, preprocessing, tuple(fields.texts("notes", [])))
+    notes = tuple(fields.texts("notes", []))
+    return ModelFile(graph, reference, preprocessing, notes, **steps)
 
 
 def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:

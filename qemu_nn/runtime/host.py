@@ -16,9 +16,9 @@ from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
 from ..operators import Identity, Operator, Reshape, Shape, Softmax
-from .evaluate import each_tensor, evaluate
+from .evaluate import each_tensor, evaluate, in_order
 from .input_checks import Gauge
-from .inputs import by_name
+from .inputs import by_name, named
 from .samples import as_numbers, expect_finite, shaped
 
 #: The network's integers: an array, of several inputs by their names.
@@ -45,23 +45,50 @@ class Host:
         operators before the device's input and after the device's outputs.
     preprocessing : ir.preprocessing.Preprocessing or None
         The conversion of raw samples, applied first.
+    before, after : ir.float_graph.FloatGraph or None
+        Steps of a network without a float reference: from the floats of users to the device's
+        inputs, and from its outputs to scores.
 
     Raises
     ------
     Error
-        There is a preprocessing, but the network has several inputs.
+        There is a preprocessing, but the network has several inputs; or the steps are those of
+        another network.
     """
 
     graph: Graph
     reference: Optional[FloatGraph] = None
     preprocessing: Optional[Preprocessing] = None
+    before: Optional[FloatGraph] = None
+    after: Optional[FloatGraph] = None
 
     def __post_init__(self) -> None:
-        if self.preprocessing is not None and len(self.graph.inputs) > 1:
+        if self.preprocessing is not None and len(self.inputs) > 1:
             raise Error(
-                f"{self.graph.name} has {len(self.graph.inputs)} inputs: a preprocessing is for "
+                f"{self.graph.name} has {len(self.inputs)} inputs: a preprocessing is for "
                 "networks of one"
             )
+        tensors = self.graph.tensors
+        starts = {} if self.after is None else self.after.starts
+        ends = {} if self.before is None else self.before.shapes
+        made = set() if self.before is None else set(self.before.outputs)
+        fits = all(n in self.graph.outputs and tensors[n].logical == starts[n] for n in starts)
+        fits &= self.before is None or made == {tensor.name for tensor in self.graph.inputs}
+        if not fits or any(tensors[name].logical != ends[name] for name in made):
+            raise Error(f"the steps around {self.graph.name} are those of another network")
+
+    @property
+    def inputs(self) -> dict[str, Shape]:
+        """Shapes of samples, by the names of the inputs, as users give them."""
+        if self.before is not None:
+            return self.before.starts
+        return {tensor.name: tensor.logical for tensor in self.graph.inputs}
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the scores."""
+        known = self.reference or self.after
+        return self.graph.outputs if known is None else known.outputs
 
     def codes(self, x: Any, layout: Optional[str] = None) -> Codes:
         """Return what Session.run() takes, of numbers as Network.predict() takes them.
@@ -140,6 +167,8 @@ class Host:
             raise Error(f"{self.graph.name} has {len(self.graph.inputs)} inputs, not one")
         array, tensor = as_numbers(self._unnamed(x), "the input"), self.graph.input
         if not self._are_codes(array, tensor):
+            if self.before is not None:
+                return self._before(array, layout)[0][tensor.name]
             return self._reals(array, layout)[0]
         if self._prepares:
             raise Error(
@@ -174,6 +203,9 @@ class Host:
         if missing:
             raise Error(f"the outputs lack {missing[0]!r}: give what run() returned")
         real = {name: _real(tensors[name], outputs[name]) for name in self.graph.outputs}
+        if self.after is not None:
+            made = _stepped(self.after, real)
+            return {name: real.get(name, made[name].astype(np.float64)) for name in made}
         return real if self.reference is None else self._behind(self.reference, real)
 
     def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
@@ -196,7 +228,7 @@ class Host:
             As scores().
         """
         found = self.scores(outputs)
-        if self.reference is None:
+        if self.reference is None and self.after is None:
             tensors = self.graph.tensors
             strange = any(_stands_for_itself(tensor) for tensor in self.graph.inputs)
             plain = (name for name in found if strange or _stands_for_itself(tensors[name]))
@@ -222,8 +254,9 @@ class Host:
     @property
     def start(self) -> tuple[Shape, Optional[str]]:
         """Shape and layout of real samples."""
-        if self.reference is not None:
-            return self.reference.shape, self.reference.layout
+        known = self.reference or self.before
+        if known is not None:
+            return known.shape, known.layout
         return self.graph.input.shape, _layout(self.graph.input)
 
     @property
@@ -265,6 +298,14 @@ class Host:
         """Return codes of every input, the floats that were rounded to them, if they were, and
         whether it is a single sample.
         """
+        if self.before is not None and not self._names_codes(x):
+            reals, single = self._before(x, layout)
+            tensors = self.graph.inputs
+            return (
+                {each.name: self._rounded(reals[each.name], each) for each in tensors},
+                reals,
+                single,
+            )
         arrays = by_name(self.graph, self._unnamed(x), as_numbers)
         codes, reals, singles = {}, {}, []
         for tensor in self.graph.inputs:
@@ -281,6 +322,34 @@ class Host:
         if len({*singles}) > 1:
             raise Error("some inputs are a single sample and some a batch: give all alike")
         return codes, reals, singles[0]
+
+    def _names_codes(self, x: Any) -> bool:
+        """True if x holds integers of the device's own inputs, which the host computes."""
+        tensors = self.graph.inputs
+        given = x if isinstance(x, Mapping) else {tensors[0].name: x}
+        names = {tensor.name for tensor in tensors}
+        arrays = {name: as_numbers(part, "the input") for name, part in given.items()}
+        return set(arrays) == names and all(self._are_codes(arrays[t.name], t) for t in tensors)
+
+    def _before(self, x: Any, layout: Optional[str]) -> tuple[dict[str, np.ndarray], bool]:
+        """Return the real values of the device's inputs, and whether it is a single sample."""
+        assert self.before is not None
+        steps, own = self.preprocessing, self.before.layout
+        arrays = named(self.before.name, list(self.before.starts), x, as_numbers)
+        starts, singles = {}, set()
+        for name, shape in self.before.starts.items():
+            what = "the input" if len(arrays) == 1 else f"the input {name!r}"
+            array = arrays[name] if steps is None else resized(steps, arrays[name], shape, layout)
+            image = own if name == self.before.input else None
+            real, single = shaped(array, what, shape, image, layout, image, self._axes)
+            starts[name] = real if steps is None else steps.apply(real, own or "NHWC")
+            expect_finite(starts[name], what)
+            singles.add(single)
+        if len(singles) > 1:
+            raise Error("some inputs are a single sample and some a batch: give all alike")
+        made = _stepped(self.before, starts)
+        tensors = self.graph.inputs
+        return {each.name: each.to_memory(made[each.name]) for each in tensors}, singles.pop()
 
     def _device_reals(
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
@@ -381,6 +450,13 @@ def predicted(
     real, single = shaped(array, "the input", graph.shape, graph.layout, layout, graph.layout)
     expect_finite(real, "the input")
     return results(evaluate(graph, real), single)
+
+
+def _stepped(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:
+    """Return the outputs of the host's steps, in float32, as each sample alone has them."""
+    x = {name: starts[name].astype(np.float32) for name in graph.starts}
+    found = {n: value for n, value in each_tensor(in_order(graph), x) if n in graph.outputs}
+    return {name: found[name] for name in graph.outputs}
 
 
 def _names(x: Any, name: str) -> bool:

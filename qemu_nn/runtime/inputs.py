@@ -25,7 +25,13 @@ def by_name(
     """Return arrays by the names of a network's inputs; read: makes an array of what is given for
     one.
     """
-    names = [tensor.name for tensor in graph.inputs]
+    return named(graph.name, [tensor.name for tensor in graph.inputs], x, read)
+
+
+def named(
+    owner: str, names: Sequence[str], x: Inputs, read: Callable[[Any, str], np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return arrays by names; owner: of the inputs, for messages."""
     if isinstance(x, Mapping):
         if set(x) != set(names):
             raise Error(f"the inputs are {_quoted(names)}, but given are {_quoted(list(x))}")
@@ -34,7 +40,7 @@ def by_name(
         return {names[0]: read(x, "the input")}
     if not isinstance(x, (list, tuple)) or len(x) != len(names):
         raise Error(
-            f"{graph.name} has {len(names)} inputs: give a list of so many arrays, or a dictionary "
+            f"{owner} has {len(names)} inputs: give a list of so many arrays, or a dictionary "
             f"with the names {_quoted(names)}"
         )
     return {name: read(part, f"the input {name!r}") for name, part in zip(names, x)}

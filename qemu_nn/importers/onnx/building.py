@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,14 @@ FOLD_LIMIT = 2**24
 class Builder:
     """Tensors and constants by name, and the nodes that make the tensors."""
 
-    def __init__(self, model: Model, start: str, shape: Shape) -> None:
+    def __init__(self, model: Model, starts: Mapping[str, Shape]) -> None:
         self.opset = model.opset
         self.nodes: list[FloatNode] = []
-        self.values: dict[str, Value] = {start: Tensor(start, (1, *shape), True)}
+        self.values: dict[str, Value] = {
+            name: Tensor(name, (1, *shape), True) for name, shape in starts.items()
+        }
         self._model = model
-        self._names = {name for node in model.nodes for name in node.outputs} | {start}
+        self._names = {name for node in model.nodes for name in node.outputs}.union(starts)
         self._unmade: dict[str, Node] = {}
         self._left = FOLD_LIMIT
 

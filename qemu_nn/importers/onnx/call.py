@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -20,14 +20,20 @@ from .reading import Node
 class Call:
     """A node, the values of its inputs (None where left out), and the network under construction.
 
-    Every method raises ModelError if the file holds something else.
+    asked: the attributes and the places of inputs that were read. Every method raises ModelError
+    if the file holds something else.
     """
 
     node: Node
     inputs: tuple[Optional[Value], ...]
     builder: Builder
+    asked: set[Union[str, int]] = field(default_factory=set, compare=False, repr=False)
 
     # Attributes
+
+    def ignore(self, *keys: str) -> None:
+        """Count attributes as read that cannot change the numbers."""
+        self.asked.update(keys)
 
     def integer(self, key: str, default: int) -> int:
         """Return an integer attribute."""
@@ -77,12 +83,14 @@ class Call:
 
     def stored(self, key: str) -> np.ndarray:
         """Return the array of a tensor attribute."""
+        self.asked.add(key)
         proto = self.node.attributes.get(key)
         if not hasattr(proto, "data_type"):
             raise ModelError(f"its attribute {key!r} must be a tensor")
         return self.builder.decode(proto)
 
     def _attribute(self, key: str, kind: type, default: Any) -> Any:
+        self.asked.add(key)
         value = self.node.attributes.get(key, default)
         if not isinstance(value, kind):
             raise ModelError(f"its attribute {key!r} must be of the type {kind.__name__}")
@@ -92,14 +100,20 @@ class Call:
 
     def has(self, index: int) -> bool:
         """True if an optional input is given."""
+        self.asked.add(index)
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Value:
         """Return an input, constant or not."""
+        self.asked.add(index)
         value = self.inputs[index] if index < len(self.inputs) else None
         if value is None:
             raise ModelError(f"its input {index} is missing")
         return value
+
+    def optional(self, index: int) -> Optional[Value]:
+        """Return an input that may be left out."""
+        return self.value(index) if self.has(index) else None
 
     def tensor(self, index: int = 0) -> Tensor:
         """Return an input that depends on the network's input."""

@@ -64,6 +64,7 @@ def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _constant(call: Call) -> np.ndarray:
     """Constant: a tensor, a number or a list of numbers."""
     key, value = next(iter(call.node.attributes.items()), ("", None))
+    call.ignore(key)
     if key == "value":
         return call.stored(key)
     if key in ("value_int", "value_ints"):
@@ -82,6 +83,17 @@ def _filled(call: Call) -> np.ndarray:
     given = "value" in call.node.attributes
     value = call.stored("value") if given else np.zeros(1, np.float32)
     return np.full(shape, value.reshape(()), value.dtype)
+
+
+def _clip(call: Call) -> np.ndarray:
+    """Clip, whose bounds became inputs in operator set 11."""
+    result = call.array(0)
+    for key, at, bound in (("min", 1, np.maximum), ("max", 2, np.minimum)):
+        if call.has(at):
+            result = bound(result, call.array(at))
+        elif key in call.node.attributes:
+            result = bound(result, np.float32(call.number(key, 0.0)))
+    return result
 
 
 def _cast(call: Call) -> np.ndarray:
@@ -171,6 +183,7 @@ FOLDS: Mapping[str, Callable[[Call], np.ndarray]] = {
     "Max": _arithmetic(np.maximum),
     "Min": _arithmetic(np.minimum),
     "Sum": _arithmetic(np.add),
+    "Clip": _clip,
     "Equal": _arithmetic(np.equal),
     "Neg": _unary(np.negative),
     "Sqrt": _unary(np.sqrt),

@@ -69,7 +69,7 @@ def _shape(model: Model, start: str) -> Shape:
 
 def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder:
     """Return a network of nodes that starts from a tensor."""
-    builder = Builder(model, start, shape)
+    builder = Builder(model, {start: shape})
     for node in nodes:
         try:
             _convert(builder, node)

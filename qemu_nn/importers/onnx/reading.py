@@ -143,11 +143,11 @@ def _node(node: Any) -> Node:
         name=node.name or next(filter(None, outputs), ""),
         inputs=tuple(node.input),
         outputs=outputs,
-        attributes={each.name: _value(each) for each in node.attribute},
+        attributes={each.name: attribute_value(each) for each in node.attribute},
     )
 
 
-def _value(attribute: Any) -> Any:
+def attribute_value(attribute: Any) -> Any:
     """Return an attribute as int, float, str, TensorProto, list of these, or None for other
     kinds.
     """

@@ -30,6 +30,14 @@ _TYPES = {
     12: ("<u4", "uint64_data"),
     13: ("<u8", "uint64_data"),
 }
+#: Number of an element type of less than a byte -> its name, bits, and whether it has a sign. The
+#: first element is in the low bits of a byte.
+_NARROW = {
+    21: ("uint4", 4, False),
+    22: ("int4", 4, True),
+    25: ("uint2", 2, False),
+    26: ("int2", 2, True),
+}
 #: Element types of tensors that networks compute with: float, float16, double.
 FLOAT_TYPES = (1, 10, 11)
 
@@ -49,6 +57,8 @@ def dtype_of(number: int) -> np.dtype:
 
 def type_name(number: int) -> str:
     """Return what messages call an element type."""
+    if number in _NARROW:
+        return _NARROW[number][0]
     return np.dtype(_TYPES[number][0]).name if number in _TYPES else f"ONNX type {number}"
 
 
@@ -72,23 +82,37 @@ class Tensors:
 
     def _array(self, tensor: Any) -> np.ndarray:
         shape = tuple(tensor.dims)
-        dtype = dtype_of(tensor.data_type)
+        narrow = tensor.data_type in _NARROW
+        dtype = np.dtype(np.uint8) if narrow else dtype_of(tensor.data_type)
         if len(shape) > 8 or min(shape, default=0) < 0 or tensor.HasField("segment"):
             raise ModelError(f"an array cannot have the shape {list(shape[:9])}")
         if math.prod(max(n, 1) for n in shape) > _MOST:
             raise ModelError(f"its shape {list(shape)} is too large")
         count = math.prod(shape)
+        if narrow:
+            _, bits, signed = _NARROW[tensor.data_type]
+            packed = self._elements(tensor, dtype, -(-count * bits // 8), shape, "int32_data")
+            elements = _unpacked(packed, bits, signed)
+            return elements[:count].reshape(shape)
+        field = _TYPES[tensor.data_type][1]
+        found = self._elements(tensor, dtype, count, shape, field)
+        return found.reshape(shape)
+
+    def _elements(
+        self, tensor: Any, dtype: np.dtype, count: int, shape: tuple[int, ...], field: str
+    ) -> np.ndarray:
+        """Return elements from where a tensor holds them; field: for numbers one by one."""
         if tensor.data_location == _EXTERNAL:
-            return self._external(tensor.external_data, dtype, count).reshape(shape)
+            return self._external(tensor.external_data, dtype, count)
         if tensor.HasField("raw_data"):
             raw = tensor.raw_data
             _agree(len(raw), count * dtype.itemsize, shape, "bytes")
-            return np.frombuffer(raw, dtype).reshape(shape)
-        numbers = getattr(tensor, _TYPES[tensor.data_type][1])
+            return np.frombuffer(raw, dtype)
+        numbers = getattr(tensor, field)
         _agree(len(numbers), count, shape, "numbers")
         if dtype == np.float16:
-            return np.array(numbers, np.uint32).astype(np.uint16).view(np.float16).reshape(shape)
-        return np.array(numbers).astype(dtype).reshape(shape)
+            return np.array(numbers, np.uint32).astype(np.uint16).view(np.float16)
+        return np.array(numbers).astype(dtype)
 
     def _external(self, entries: Any, dtype: np.dtype, count: int) -> np.ndarray:
         """Return elements of a file next to the model."""
@@ -124,6 +148,17 @@ class Tensors:
         if not found:
             raise ModelError(f"its data is in {path}, which is not a file")
         return path
+
+
+def _unpacked(packed: np.ndarray, bits: int, signed: bool) -> np.ndarray:
+    """Return the elements of bytes, int8 or uint8."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    fields: np.ndarray = (packed[:, None] >> shifts & (2**bits - 1)).reshape(-1)
+    if not signed:
+        return fields.astype(np.uint8)
+    top = 2 ** (bits - 1)
+    result: np.ndarray = (fields ^ top).astype(np.int8) - np.int8(top)
+    return result
 
 
 def _number(places: dict[str, str], key: str) -> Optional[int]:

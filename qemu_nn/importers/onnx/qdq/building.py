@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Callable, Optional
@@ -11,13 +12,17 @@ import numpy as np
 from ....errors import ModelError
 from ....functions import FUNCTIONS
 from ....functions.scaling import quantize_multiplier
-from ....ir.formats import Format
+from ....ir.formats import Format, activation_limits
 from ....ir.graph import Node, Tensor
 from ....ir.tensors import free_name
 from ....operators import Shape
 from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, sides
 from ..reading import Model
-from .symbols import Fixed, Int, Real, Value, order_of
+from ..tensors import type_name
+from .symbols import Fixed, Int, Outside, Pending, Real, Value, order_of
+
+#: All real values.
+ANY = (-math.inf, math.inf)
 
 _RESCALED = "these tensors are brought into another format by a call of their own"
 
@@ -25,7 +30,8 @@ _RESCALED = "these tensors are brought into another format by a call of their ow
 class Builder:
     """Values by the file's names, and the calls that make them.
 
-    batch: how many samples the file takes at once; here they are a batch of any size.
+    batch: how many samples the file takes at once; here they are a batch of any size. sources: of
+    which tensor of the host each input is.
     """
 
     def __init__(self, model: Model) -> None:
@@ -37,6 +43,8 @@ class Builder:
         self.values: dict[str, Value] = {}
         self.notes: dict[str, list[str]] = {}
         self._model = model
+        self.sources: dict[str, str] = {}
+        self._starts: list[Int] = []
         self._names: set[str] = set()
         self._ended: set[str] = set()
         self._spent = 0
@@ -70,10 +78,31 @@ class Builder:
         self._names.add(name)
         return name
 
-    def start(self, name: str, shape: Shape, form: Format) -> Int:
-        """Return one of the network's inputs."""
-        value = Int(self.unique(name), shape, order_of(shape), form)
+    def element(self, name: str) -> str:
+        """Return the type of the integers of a constant, as the file has it."""
+        if name in self._model.constants:
+            return type_name(self._model.constants[name].data_type)
+        return getattr(getattr(self.values.get(name), "dtype", None), "name", "")
+
+    def declared(self, name: str) -> str:
+        """Return the type of the elements of an input of the file."""
+        return type_name(self._model.declared[name].type.tensor_type.elem_type)
+
+    def start(self, source: Outside, form: Format, element: str) -> Int:
+        """Return the input of the network that a tensor of the host becomes in a format."""
+        tensor = source.tensor
+        if not source.before:
+            raise ModelError("it quantizes what the host computes of the network's outputs")
+        if not tensor.batched:
+            raise ModelError(f"{tensor.name!r} has no batch axis")
+        for value in self._starts:
+            if self.sources[value.name] == tensor.name and value.format == form:
+                return value
+        shape = tensor.sample
+        value = Int(self.unique(tensor.name), shape, order_of(shape), form, element)
         self.inputs.append(tensor_of(value))
+        self.sources[value.name] = tensor.name
+        self._starts.append(value)
         return value
 
     def call(
@@ -165,6 +194,25 @@ class Builder:
         params = {"length": value.size}
         table = results.astype(np.int8)
         return self.call("executorch_quantized_activation_s8", params, [value], made, table)
+
+    def emitted(self, value: Pending, form: Format, name: str, kept: tuple[float, float]) -> Int:
+        """Return the integers of a layer, those between two real values."""
+        if value.clamps:
+            low, high = (min(max(end, kept[0]), kept[1]) for end in value.ends)
+            return value.emit(form, name, (low, high))
+        free = name if kept == ANY else f"{name}/free"
+        return self.kept(value.emit(form, free, value.ends), kept, name)
+
+    def kept(self, value: Int, ends: tuple[float, float], name: str) -> Int:
+        """Return integers between two real values."""
+        if ends == ANY:
+            return value
+        if value.kind == "s8":
+            low, high = (np.float32(end) for end in ends)
+            return self.table(value, value.format, name, lambda x: np.clip(x, low, high))
+        params = {**rescaling(value, value.format), **activation_limits(*ends, value.format)}
+        made = replace(value, name=name)
+        return self.call(f"tflm_relu_{value.kind}", params, [value], made)
 
     def rescaled(self, value: Int, to: Format, name: str) -> Int:
         """Return the same floats in another format."""

@@ -20,7 +20,7 @@ def of_lines(convert: Converter) -> Converter:
     """Return a converter of images that takes signals, too."""
 
     def converted(site: Site) -> Any:
-        if not site.call.inputs or len(site.integers(0).shape) != 2:
+        if len(site.shape()) != 2:
             return convert(site)
         made = convert(Site(_lifted(site.call), site.builder))
         assert isinstance(made, Pending)  # as all of images are
@@ -46,7 +46,17 @@ def _lifted(call: Call) -> Call:
     return replace(call, node=replace(call.node, attributes=attributes), inputs=inputs)
 
 
+def _raised_later(value: Pending) -> Pending:
+    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        raised: Int = _raised(value.emit(form, name, ends))
+        return raised
+
+    return replace(value, emit=emit, shape=(value.shape[0], 1, value.shape[1]))
+
+
 def _raised(value: Any) -> Any:
+    if isinstance(value, Pending):
+        return _raised_later(value)
     if isinstance(value, Real):
         return Real(_raised(value.integers))
     if isinstance(value, Int):

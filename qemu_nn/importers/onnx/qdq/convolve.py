@@ -9,6 +9,7 @@ import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
+from ..call import Call
 from .layers import Weights, bordered, centred, fitting, made_of, weights_of
 from .padding import geometry
 from .site import Converter, Site
@@ -29,6 +30,7 @@ def convolve(site: Site) -> Pending:
     if held.data.ndim != 4 or depth != held.data.shape[1] * call.integer("group", 1):
         raise ModelError(f"its weights {list(held.data.shape)} do not fit {list(x.shape)}")
     count, own, *kernel = held.data.shape
+    _check_kernel(call, kernel)
     if count % (depth // own):
         raise ModelError(f"its {count} filters are no multiple of its {depth // own} groups")
     places = geometry(call, size, kernel)
@@ -48,8 +50,14 @@ def convolve(site: Site) -> Pending:
     return Pending(emit, shape, clamps=True)
 
 
+def _check_kernel(call: Call, kernel: list[int]) -> None:
+    said = call.integers("kernel_shape")
+    if said is not None and said != kernel:
+        raise ModelError(f"its kernel_shape is {said}, but its weights have windows of {kernel}")
+
+
 def _bias(site: Site) -> Any:
-    return site.call.inputs[2] if len(site.call.inputs) > 2 else None
+    return site.call.optional(2)
 
 
 def _filters(
@@ -86,6 +94,7 @@ def transpose_conv(site: Site) -> Pending:
     if held.data.ndim != 4 or held.data.shape[0] != x.shape[0]:
         raise ModelError(f"its weights {list(held.data.shape)} do not fit {list(x.shape)}")
     _, count, *kernel = held.data.shape
+    _check_kernel(site.call, kernel)
     places = _places(site, x, kernel)
     weights: Weights = made_of(site, x, held, held.data.transpose(1, 2, 3, 0), _bias(site))
     shape = (count, places["output_h"], places["output_w"])
@@ -114,7 +123,7 @@ def _places(site: Site, x: Int, kernel: list[int]) -> dict[str, int]:
     more = call.integers("output_padding") or [0, 0]
     if not plain or any(more) or set(call.integers("dilations") or [1]) != {1}:
         raise ModelError("it has groups, dilations, output_padding or auto_pad: not supported")
-    if "output_shape" in call.node.attributes or len(pads) != 4 or len(strides) != 2:
+    if call.integers("output_shape") is not None or len(pads) != 4 or len(strides) != 2:
         raise ModelError("it must have two axes, and no output_shape")
     places: dict[str, int] = {}
     for axis, name in enumerate("hw"):

@@ -71,7 +71,7 @@ def _rows(site: Site, x: Int, columns: int) -> Int:
 def gemm(site: Site) -> Pending:
     """Gemm of one row, with a constant matrix."""
     call, x = site.call, site.integers(0)
-    held = call.inputs[1]
+    held: Any = call.optional(1)
     if call.number("alpha", 1.0) != 1 or call.number("beta", 1.0) != 1 or call.integer("transA", 0):
         raise ModelError("its alpha or beta is not 1, or it transposes its first input")
     if not isinstance(held, Fixed) or held.data.ndim != 2:
@@ -80,7 +80,7 @@ def gemm(site: Site) -> Pending:
     _check_axis(held, 0 if turned else 1)
     weights = _matrix(x, held) if turned else _matrix(x, held).T
     x = _rows(site, x, weights.shape[1])
-    given: Any = call.inputs[2] if len(call.inputs) > 2 else None
+    given: Any = call.optional(2)
     emit = _product(site, x, held, weights, given)
     return Pending(emit, (*x.shape[:-1], len(weights)), clamps=True)
 
@@ -93,7 +93,7 @@ def _check_axis(held: Fixed, axis: int) -> None:
 def matmul(site: Site) -> Pending:
     """MatMul with a constant matrix, which may get a bias, or of two tensors."""
     call, x = site.call, site.integers(0)
-    held: Any = call.inputs[1]
+    held: Any = call.optional(1)
     if not isinstance(held, Fixed):
         return _matrices(site, x, site.integers(1))
     if held.data.ndim != 2:

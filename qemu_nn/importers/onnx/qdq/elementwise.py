@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import Any, Callable
@@ -27,6 +28,9 @@ from .symbols import Fixed, Int, Pending, Real, broadcast
 #: The formats that softmax writes.
 _SOFTMAX, _SOFTMAX_16 = Format("int8", 1 / 256, -128), Format("int16", 1 / 32768)
 _SOFTMAX_FINE = Format("int16", 1 / 65536, -32768)
+
+#: The operator set from which on a softmax is of one axis, and not of all from it on.
+_OF_ONE_AXIS = 13
 
 _TABLES = (
     "CMSIS-NN's softmax of 16 bits reads tables of 513 entries, so that these may be a few steps "
@@ -162,14 +166,15 @@ def choose(site: Site, what: str) -> Pending:
 
 def softmax(site: Site) -> Pending:
     """Softmax along the last axis."""
-    x, axis = site.integers(0), site.call.integer("axis", -1)
+    x = site.integers(0)
     rank = len(x.shape) + 1
     opset = site.call.integer("opset", site.builder.opset)  # which operators on integers have
-    plain = axis in (-1, rank - 1) or (opset < 13 and rank == 2)
-    if not plain:
+    axis = site.call.integer("axis", -1 if opset >= _OF_ONE_AXIS else 1) % rank
+    if axis != rank - 1 and (opset >= _OF_ONE_AXIS or axis == 0):
         raise ModelError(f"it runs along axis {axis}; the functions take the last one")
     x = site.builder.ordered(x, range(len(x.shape)))
-    rows = {"num_rows": x.size // x.shape[-1], "row_size": x.shape[-1]}
+    row = math.prod(x.shape[axis - 1 :])
+    rows = {"num_rows": x.size // row, "row_size": row}
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         function, own = _softmax_of(x, form)

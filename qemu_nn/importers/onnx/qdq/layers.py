@@ -75,9 +75,10 @@ def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:
 
 def weights_of(call: Call, index: int, axis: int) -> Fixed:
     """Return the weights less their zero points, whose scales are along an axis or one for all."""
-    weights = call.inputs[index] if index < len(call.inputs) else None
-    if not isinstance(weights, Fixed):
+    given: Any = call.optional(index)
+    if not isinstance(given, Fixed):
         raise ModelError("its weights must be quantized constants")
+    weights = given
     if weights.zero.any():
         weights = replace(weights, data=weights.symmetric, zero=np.zeros(weights.zero.shape))
     if weights.scale.size > 1 and weights.axis % weights.data.ndim != axis:

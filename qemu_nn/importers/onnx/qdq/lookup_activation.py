@@ -153,6 +153,21 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     return np.array([0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.astype(float)])
 
 
+def _gelu_of(site: Site) -> Pending:
+    """Gelu, exact or by a hyperbolic tangent."""
+    way = site.call.text("approximate", "none")
+    if way not in ("none", "tanh"):
+        raise ModelError(f"its attribute 'approximate' is {way!r}; have: none, tanh")
+    return _curve(site, _gelu if way == "none" else _gelu_by_tanh)
+
+
+def _gelu_by_tanh(x: np.ndarray) -> np.ndarray:
+    real = x.astype(np.float64)
+    cubic = math.sqrt(2 / math.pi) * (real + 0.044715 * real**3)
+    result: np.ndarray = 0.5 * real * (1 + np.tanh(cubic))
+    return result
+
+
 def _erf(x: np.ndarray) -> np.ndarray:
     return np.array([math.erf(v) for v in x.astype(float)])
 
@@ -166,7 +181,6 @@ _CURVES: dict[str, tuple[Curve, Optional[Steps]]] = {
         lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1),
         _one("hard_swish"),
     ),
-    "Gelu": (_gelu, None),
     "com.microsoft.Gelu": (_gelu, None),
     "Erf": (_erf, None),
     "Exp": (lambda x: np.exp(x.astype(np.float64)), _one("exp")),
@@ -186,6 +200,7 @@ CURVES: dict[str, Converter] = {
     "Relu": partial(clamp, limits=lambda call: (0.0, math.inf)),
     "Clip": partial(clamp, limits=_clip_limits),
     "LeakyRelu": _leaky,
+    "Gelu": _gelu_of,
     "Elu": _elu,
     "HardSigmoid": _hard_sigmoid,
     "Sigmoid": partial(_s_curve, what="logistic", function=_sigmoid),

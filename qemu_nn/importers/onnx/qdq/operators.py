@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Optional
 
 from ....errors import ModelError
 from ..reading import Model, Node
+from .pairs import DEQUANTIZE, QUANTIZE, QUANTIZE_CLIP
 
 #: Operator on integers -> the one on floats, and where its inputs are: pairs of a tensor, its
 #: scale and zero point; then the scale and zero point of the output, and a bias.
@@ -23,22 +26,47 @@ _FORMS: dict[str, tuple[str, tuple[tuple[int, int, int], ...], tuple[int, int], 
     "com.microsoft.QLinearReduceMean": ("ReduceMean", ((0, 1, 2),), (3, 4), -1),
 }
 
+#: Inputs of a QuantizeLinear, and of a Clip.
+_CLIPPED = 3
+
 _CONCAT = "com.microsoft.QLinearConcat"
 
 
-def plain(model: Model) -> list[Node]:
-    """Return the nodes of a file, with pairs instead of operators on integers."""
-    found: list[Node] = []
+def plain(model: Model) -> Model:
+    """Return a file with pairs instead of operators on integers, with constants instead of nodes
+    that hold them, and with bounds of integers as part of their QuantizeLinear.
+    """
+    constants, nodes = dict(model.constants), []
     for number, node in enumerate(model.nodes):
-        if node.op in _FORMS:
-            found += _expanded(node, f"integers{number}")
+        held = node.attributes.get("value") if node.op == "Constant" else None
+        if hasattr(held, "data_type") and node.outputs:
+            constants[node.outputs[0]] = held
+        elif node.op in _FORMS:
+            nodes += _expanded(node, f"integers{number}")
         elif node.op == _CONCAT:
-            found += _concat(node, f"integers{number}")
+            nodes += _concat(node, f"integers{number}")
         else:
             renamed = node.op.replace("com.microsoft.", "")
-            pair = renamed in ("QuantizeLinear", "DequantizeLinear")
-            found.append(replace(node, op=renamed) if pair else node)
-    return found
+            pair = renamed in (QUANTIZE, DEQUANTIZE)
+            nodes.append(replace(node, op=renamed) if pair else node)
+    return replace(model, constants=constants, nodes=tuple(_bounded(nodes, model.outputs)))
+
+
+def _bounded(nodes: list[Node], outputs: tuple[str, ...]) -> list[Node]:
+    """Return the nodes with each Clip that alone reads a QuantizeLinear as part of that."""
+    readers = Counter(name for node in nodes for name in {*node.inputs}) + Counter(outputs)
+    makers = {node.outputs[0]: at for at, node in enumerate(nodes) if node.op == QUANTIZE}
+    kept: list[Optional[Node]] = list(nodes)
+    for at, node in enumerate(nodes):
+        source = node.inputs[0] if node.op == "Clip" and node.inputs else ""
+        if source in makers and readers[source] == 1 and len(node.inputs) <= _CLIPPED:
+            maker = nodes[makers[source]]
+            own = (*maker.inputs, "")[:_CLIPPED]
+            bounds = (*node.inputs[1:], "", "")[:2]
+            kept[makers[source]] = None
+            inputs = (*own, *bounds)
+            kept[at] = replace(maker, op=QUANTIZE_CLIP, inputs=inputs, outputs=node.outputs)
+    return [node for node in kept if node is not None]
 
 
 def _at(node: Node, index: int) -> str:
@@ -51,6 +79,7 @@ def _pair(op: str, name: str, inputs: tuple[str, ...], output: str, axis: int = 
 
 def _expanded(node: Node, stem: str) -> list[Node]:
     op, tensors, ends, bias = _FORMS[node.op]
+    attributes = {key: value for key, value in node.attributes.items() if key != "channels_last"}
     if node.attributes.get("channels_last", 0):
         raise ModelError(f"{node}: its channels are last, which is not supported")
     nodes, inputs = [], []
@@ -61,7 +90,9 @@ def _expanded(node: Node, stem: str) -> list[Node]:
         nodes.append(_pair("DequantizeLinear", node.name, names, inputs[-1], matrix_axis))
     if _at(node, bias):
         inputs.append(_at(node, bias))
-    real = replace(node, op=op, inputs=tuple(inputs), outputs=(f"{stem}/real",))
+    real = replace(
+        node, op=op, inputs=tuple(inputs), outputs=(f"{stem}/real",), attributes=attributes
+    )
     names = (f"{stem}/real", *(_at(node, place) for place in ends))
     return [*nodes, real, _pair("QuantizeLinear", node.name, names, node.outputs[0])]
 

@@ -28,6 +28,8 @@ def geometry(
             front, back = pads[axis], pads[axis + 2]
             left = size[axis] + front + back - reach
             out = (-(-left // strides[axis]) if ceil else left // strides[axis]) + 1
+            if ceil and (out - 1) * strides[axis] >= size[axis] + front:
+                out -= 1  # a window that begins after the image
         if front < 0 or out < 1:
             raise ModelError(f"its windows do not fit {list(size)}")
         found.update({f"stride_{name}": strides[axis], f"dilation_{name}": dilations[axis]})

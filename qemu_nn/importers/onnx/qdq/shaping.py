@@ -13,6 +13,8 @@ from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
 from ...arguments import sides
+from .. import indices
+from ..call import Call
 from .layers import pad_function
 from .site import Converter, Site, moved
 from .symbols import Fixed, Int, Pending, order_of
@@ -26,15 +28,14 @@ def _plain(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _reshaped(site: Site, shape: Shape) -> Pending:
     """Return the same numbers, in the file's order, in another shape."""
-    x = site.integers(0)
-    if math.prod(shape) != x.size:
-        raise ModelError(f"it makes {[1, *shape]} of {[1, *x.shape]}")
-    x = site.builder.ordered(x, _plain(x.shape))
+    own = site.shape()
+    if math.prod(shape) != math.prod(own):
+        raise ModelError(f"it makes {[1, *shape]} of {[1, *own]}")
 
     def put(x: Int, name: str) -> Int:
-        return replace(x, shape=shape, order=_plain(shape))
+        return replace(site.builder.ordered(x, _plain(own)), shape=shape, order=_plain(shape))
 
-    return moved(site, x, shape, put, ())
+    return moved(site, shape, put)
 
 
 def _without_batch(site: Site, shape: Sequence[int]) -> Shape:
@@ -45,10 +46,10 @@ def _without_batch(site: Site, shape: Sequence[int]) -> Shape:
 
 def reshape(site: Site) -> Pending:
     """Reshape."""
-    x, wanted = site.integers(0), site.call.integers("shape", at=1)
+    wanted = site.call.integers("shape", at=1)
     if wanted is None:
         raise ModelError("its shape must be a constant")
-    whole = [site.builder.batch, *x.shape]
+    whole = [site.builder.batch, *site.shape()]
     keep = site.call.integer("allowzero", 0) == 0
     shape = [whole[i] if n == 0 and keep and i < len(whole) else n for i, n in enumerate(wanted)]
     if shape.count(-1) == 1:
@@ -61,16 +62,15 @@ def reshape(site: Site) -> Pending:
 
 def flatten(site: Site) -> Pending:
     """Flatten of all axes but the batch."""
-    x, axis = site.integers(0), site.call.integer("axis", 1)
-    if axis not in (1, -len(x.shape)):
+    own, axis = site.shape(), site.call.integer("axis", 1)
+    if axis not in (1, -len(own)):
         raise ModelError(f"it flattens from axis {axis} on; only 1 is supported")
-    return _reshaped(site, (x.size,))
+    return _reshaped(site, (math.prod(own),))
 
 
 def squeeze(site: Site) -> Pending:
     """Squeeze."""
-    x = site.integers(0)
-    whole = [site.builder.batch, *x.shape]
+    whole = [site.builder.batch, *site.shape()]
     axes = site.call.integers("axes", at=1)
     axes = [i for i, n in enumerate(whole) if n == 1 and i] if axes is None else axes
     places = {axis % len(whole) for axis in axes}
@@ -83,10 +83,10 @@ def squeeze(site: Site) -> Pending:
 
 def unsqueeze(site: Site) -> Pending:
     """Unsqueeze."""
-    x, axes = site.integers(0), site.call.integers("axes", at=1) or []
-    rank = 1 + len(x.shape) + len(axes)
+    own, axes = site.shape(), site.call.integers("axes", at=1) or []
+    rank = 1 + len(own) + len(axes)
     places = {axis % rank for axis in axes}
-    rest = iter([site.builder.batch, *x.shape])
+    rest = iter([site.builder.batch, *own])
     return _reshaped(
         site, _without_batch(site, [1 if i in places else next(rest) for i in range(rank)])
     )
@@ -94,19 +94,19 @@ def unsqueeze(site: Site) -> Pending:
 
 def transpose(site: Site) -> Pending:
     """Transpose: another shape of the same bytes, where it undoes their order."""
-    x = site.integers(0)
-    rank = len(x.shape) + 1
+    own = site.shape()
+    rank = len(own) + 1
     order = site.call.integers("perm") or list(range(rank))[::-1]
     if sorted(order) != list(range(rank)) or order[0] != 0:
         raise ModelError(f"its order {order} moves the batch, or is no order of {rank} axes")
     places = [axis - 1 for axis in order[1:]]
-    shape = tuple(x.shape[place] for place in places)
+    shape = tuple(own[place] for place in places)
 
     def put(x: Int, name: str) -> Int:
         turned = tuple(places.index(axis) for axis in x.order)
         return replace(x, shape=shape, order=turned)
 
-    return moved(site, x, shape, put, ())
+    return moved(site, shape, put)
 
 
 def concatenate(site: Site) -> Pending:
@@ -152,28 +152,28 @@ def site_values(site: Site) -> list[Int]:
 
 def slice_(site: Site) -> Pending:
     """Slice by constants, forwards."""
-    call, x = site.call, site.integers(0)
-    rank = len(x.shape) + 1
+    call, own = site.call, site.shape()
+    rank = len(own) + 1
     starts, ends = call.integers("starts", at=1), call.integers("ends", at=2)
     axes = call.integers("axes", at=3) or list(range(len(starts or ())))
     steps = call.integers("steps", at=4) or [1] * len(axes)
     if starts is None or ends is None or not len(starts) == len(ends) == len(axes) == len(steps):
         raise ModelError("its starts, ends, axes and steps must be constants of one length")
-    spans = [(0, 1, side) for side in x.shape]
+    spans = [(0, 1, side) for side in own]
     for start, end, axis, step in zip(starts, ends, axes, steps):
         place = axis % rank - 1
         if place < 0 or step < 1:
             raise ModelError("it slices the batch, or backwards")
-        start, end, _ = slice(start, end).indices(x.shape[place])
+        start, end, _ = slice(start, end).indices(own[place])
         spans[place] = (start, step, len(range(start, end, step)))
-    return _cut(site, x, spans)
+    return _cut(site, spans)
 
 
-def _cut(site: Site, x: Int, spans: Sequence[tuple[int, int, int]]) -> Pending:
+def _cut(site: Site, spans: Sequence[tuple[int, int, int]]) -> Pending:
     """Convert Slice: elements of each axis from a start, in steps."""
     shape = tuple(count for _, _, count in spans)
     if min(shape) < 1:
-        raise ModelError(f"it leaves nothing of {[1, *x.shape]}")
+        raise ModelError(f"it leaves nothing of {[1, *site.shape()]}")
 
     def put(x: Int, name: str) -> Int:
         own = [(x.shape[axis], *spans[axis]) for axis in x.order]
@@ -184,17 +184,17 @@ def _cut(site: Site, x: Int, spans: Sequence[tuple[int, int, int]]) -> Pending:
         made = replace(x, name=name, shape=shape)
         return site.builder.call(f"tflm_slice_{x.kind}", params, [x], made)
 
-    return moved(site, x, shape, put, ())
+    return moved(site, shape, put)
 
 
 def split(site: Site) -> tuple[Pending, ...]:
     """Split along an axis, into equal parts or into parts of given sizes."""
-    call, x = site.call, site.integers(0)
-    rank, parts = len(x.shape) + 1, len(call.node.outputs)
+    call, own = site.call, site.shape()
+    rank, parts = len(own) + 1, call.integer("num_outputs", len(call.node.outputs))
     axis = call.integer("axis", 0) % rank - 1
     if axis < 0:
         raise ModelError("it splits the batch")
-    side = x.shape[axis]
+    side = own[axis]
     each = -(-side // parts)
     sizes = call.integers("split", at=1)
     if sizes is None:
@@ -203,48 +203,80 @@ def split(site: Site) -> tuple[Pending, ...]:
         raise ModelError(f"it splits {side} into {parts} parts of {sizes}")
     found, start = [], 0
     for size in sizes:
-        spans = [(0, 1, n) for n in x.shape]
+        spans = [(0, 1, n) for n in own]
         spans[axis] = (start, 1, size)
-        found.append(_cut(site, x, spans))
+        found.append(_cut(site, spans))
         start += size
     return tuple(found)
 
 
 def pad(site: Site) -> Pending:
     """Pad with a constant."""
-    call, x = site.call, site.integers(0)
+    call, own = site.call, site.shape()
     if call.text("mode", "constant") != "constant":
         raise ModelError("it pads with something other than a constant")
-    pads, rank = call.integers("pads", at=1), len(x.shape) + 1
-    if pads is None or len(pads) != 2 * rank or min(pads) < 0 or pads[0] or pads[rank]:
-        raise ModelError(f"its pads {pads} must be two numbers from 0 on for each axis")
-    value = 0.0
-    if call.has(2):
-        given: Any = call.value(2)
-        number = given.real if isinstance(given, Fixed) else call.floats(2)
-        if number.size != 1:
-            raise ModelError("it needs one number to pad with")
-        value = float(number.reshape(()))
-    before, after = pads[1:rank], pads[rank + 1 :]
-    shape = tuple(a + n + b for a, n, b in zip(before, x.shape, after))
+    before, after = _sides(call, len(own) + 1)
+    value = _padding(call)
+    shape = tuple(a + n + b for a, n, b in zip(before, own, after))
 
     def put(x: Int, name: str) -> Int:
         code = int(np.clip(np.rint(value / x.format.scale) + x.format.zero_point, *x.format.limits))
         params = {"pad_value": code, **sides("input", x.memory)}
         for which, numbers in (("pre", before), ("post", after)):
             zeros = (0,) * (4 - len(x.order))
-            own = (*zeros, *(numbers[axis] for axis in x.order))
-            params.update(sides(which, own))
+            along = (*zeros, *(numbers[axis] for axis in x.order))
+            params.update(sides(which, along))
         made = replace(x, name=name, shape=shape)
         return site.builder.call(pad_function(x), params, [x], made)
 
-    return moved(site, x, shape, put, ())
+    return moved(site, shape, put)
+
+
+def _sides(call: Call, rank: int) -> tuple[list[int], list[int]]:
+    """Return the elements before and after each axis but the batch."""
+    pads, named = call.integers("pads", at=1), call.integers("axes", at=3)
+    axes = indices.axes(list(range(rank)) if named is None else named, rank)
+    if pads is None or len(pads) != 2 * len(axes) or min(pads) < 0:
+        raise ModelError(f"its pads {pads} must be two numbers from 0 on for each axis")
+    around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    if any(around.get(0, ())):
+        raise ModelError("it pads the batch")
+    pairs = [around.get(axis, (0, 0)) for axis in range(1, rank)]
+    return [before for before, _ in pairs], [after for _, after in pairs]
+
+
+def _padding(call: Call) -> float:
+    """Return the number to pad with."""
+    if not call.has(2):
+        return call.number("value", 0.0)
+    given: Any = call.value(2)
+    number = given.real if isinstance(given, Fixed) else call.array(2)
+    if number.size != 1 or number.dtype.kind != "f" or not np.isfinite(number).all():
+        raise ModelError("it needs one finite float to pad with")
+    return float(number.reshape(()))
 
 
 def same(site: Site) -> Pending:
-    """Identity and Dropout."""
-    x = site.integers(0)
-    return moved(site, x, x.shape, lambda x, name: x, ())
+    """Identity."""
+    return moved(site, site.shape(), lambda x, name: x)
+
+
+def dropout(site: Site) -> Pending:
+    """Dropout, which does nothing but in training."""
+    site.call.ignore("ratio", "seed", "is_test")
+    if site.call.has(1):
+        site.call.array(1)
+    if site.call.has(2) and site.call.array(2).any():
+        raise ModelError("it drops elements at random (training_mode); export for inference")
+    return same(site)
+
+
+def cast(site: Site) -> Pending:
+    """Cast of floats to floats."""
+    if site.call.integer("to", 0) != 1:
+        raise ModelError("it converts to something other than float32")
+    site.call.ignore("saturate", "round_mode")
+    return same(site)
 
 
 SHAPING: dict[str, Converter] = {
@@ -258,5 +290,6 @@ SHAPING: dict[str, Converter] = {
     "Split": split,
     "Pad": pad,
     "Identity": same,
-    "Dropout": same,
+    "Dropout": dropout,
+    "Cast": cast,
 }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Union
 
 import numpy as np
@@ -29,6 +28,11 @@ class Site:
     call: Call
     builder: Builder
 
+    def shape(self, index: int = 0) -> Shape:
+        """Return the shape of one sample of an input that is computed."""
+        value: Any = self.call.value(index)
+        return value.shape if isinstance(value, Pending) else self.integers(index).shape
+
     def integers(self, index: int = 0) -> Int:
         """Return an input that is computed."""
         value: Any = self.call.value(index)
@@ -37,10 +41,7 @@ class Site:
         if isinstance(value, Int):
             return value
         if isinstance(value, Pending):
-            raise ModelError(
-                f"its input {self.call.node.inputs[index]!r} is not quantized: no QuantizeLinear "
-                "stands between the two operators"
-            )
+            raise ModelError(not_quantized(self.call.node.inputs[index]))
         raise ModelError(f"its input {self.call.node.inputs[index]!r} must be computed")
 
     def image(self, index: int) -> Int:
@@ -88,18 +89,34 @@ class Site:
         return integers
 
 
+def not_quantized(name: str) -> str:
+    """Return the reason against floats between two operators of the device."""
+    return (
+        f"its input {name!r} is not quantized: no QuantizeLinear stands between the two operators"
+    )
+
+
 #: Converts one node; what it makes is emitted when its QuantizeLinear is there, but for integers
 #: that need none. Of a node of several outputs one for each.
 Converter = Callable[[Site], Union[Pending, Int, tuple[Pending, ...]]]
 
 
-def moved(
-    site: Site, x: Int, shape: Shape, put: Callable[[Int, str], Int], order: Sequence[int]
-) -> Pending:
-    """Convert a node that moves numbers: put() makes them in x's format, under a name."""
+def moved(site: Site, shape: Shape, put: Callable[[Int, str], Int]) -> Pending:
+    """Convert a node that moves numbers: put() makes them in the format of what it gets, under a
+    name. Floats of a layer become integers first, as both orders have the same result.
+    """
+    value: Any = site.call.value(0)
+    if isinstance(value, Pending):
+        source = site.call.node.inputs[0]
 
-    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+            return put(value.emit(form, source, ends), name)
+
+        return replace(value, emit=emit, shape=shape, matrix=None)
+    x = site.integers(0)
+
+    def emit_moved(form: Format, name: str, ends: tuple[float, float]) -> Int:
         made = put(x, name if x.format == form else f"{name}/moved")
         return site.builder.rescaled(made, form, name)
 
-    return Pending(emit, shape)
+    return Pending(emit_moved, shape)

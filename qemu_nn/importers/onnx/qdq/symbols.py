@@ -13,6 +13,7 @@ from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
 from ...arguments import SUFFIXES
+from ...tensor import Tensor
 
 #: Order of the axes of an image [C, H, W] in memory: channels last.
 LAST = (1, 2, 0)
@@ -23,13 +24,14 @@ class Int:
     """Integers that a call makes, or the network's input.
 
     name: of the graph's tensor. shape: of one sample, as the file has it. order: which of its axes
-    each axis in memory is.
+    each axis in memory is. element: the file's type of these integers, where it has one.
     """
 
     name: str
     shape: Shape
     order: tuple[int, ...]
     format: Format
+    element: str = ""
 
     @property
     def memory(self) -> Shape:
@@ -70,16 +72,17 @@ class Fixed:
     @property
     def real(self) -> np.ndarray:
         """Return the values as float64."""
-        found: np.ndarray = (self.data - self._along(self.zero)) * self._along(self.scale)
+        found: np.ndarray = (self.data - self.along(self.zero)) * self.along(self.scale)
         return found
 
     @property
     def symmetric(self) -> np.ndarray:
         """The integers less their zero points."""
-        found: np.ndarray = self.data - self._along(self.zero).astype(np.int64)
+        found: np.ndarray = self.data - self.along(self.zero).astype(np.int64)
         return found
 
-    def _along(self, numbers: np.ndarray) -> np.ndarray:
+    def along(self, numbers: np.ndarray) -> np.ndarray:
+        """Return one number, or numbers of the axis, in a shape that broadcasts to the data."""
         numbers = np.asarray(numbers, np.float64)
         if numbers.size == 1:
             return numbers.reshape(())
@@ -106,8 +109,21 @@ class Pending:
     matrix: Union[Callable[[np.ndarray], Emit], None] = field(default=None)
 
 
+@dataclass(frozen=True)
+class Outside:
+    """Floats that the host computes: before the network's inputs, or after its outputs."""
+
+    tensor: Tensor
+    before: bool
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An output of a node that is refused."""
+
+
 #: Value of a name of the file.
-Value = Union[Int, Real, Fixed, Pending, np.ndarray]
+Value = Union[Int, Real, Fixed, Pending, Outside, Refused, np.ndarray]
 
 
 def order_of(shape: Sequence[int]) -> tuple[int, ...]:

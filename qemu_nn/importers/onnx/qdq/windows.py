@@ -17,43 +17,66 @@ from .building import rescaling
 from .float32 import step, through
 from .layers import Weights, padded
 from .padding import geometry
-from .site import Converter, Site
+from .shaping import same
+from .site import Converter, Site, moved
 from .symbols import LAST, Emit, Int, Pending
 
 
 def pool(site: Site, kind: str, whole: bool = False) -> Pending:
     """MaxPool and AveragePool; whole: one window over the image."""
-    call, x = site.call, site.image(0)
-    depth, *size = x.shape
-    kernel = size if whole else call.integers("kernel_shape") or []
+    shape = site.shape()
+    if len(shape) != 3:
+        raise ModelError(f"it takes images, but its input is {[1, *shape]}")
+    places = _whole(shape[1:]) if whole else _windows(site.call, shape[1:])
+    if kind == "average":
+        return _averages(site, places)
+    site.call.ignore("storage_order")  # which only concerns a second output
+    made = (shape[0], places["output_h"], places["output_w"])
+
+    def put(x: Int, name: str) -> Int:
+        image = site.builder.ordered(x, LAST)
+        pooled = Int(name, made, LAST, x.format, x.element)
+        return _called(site, "arm_max_pool", image, places, pooled)
+
+    return moved(site, made, put)
+
+
+def _whole(size: Sequence[int]) -> dict[str, int]:
+    """Return one window over an image."""
+    names = {"filter": size, "input": size, "output": (1, 1), "stride": (1, 1), "pad": (0, 0)}
+    return {f"{n}_{axis}": pair[i] for n, pair in names.items() for i, axis in enumerate("hw")}
+
+
+def _windows(call: Call, size: Sequence[int]) -> dict[str, int]:
+    kernel = call.integers("kernel_shape") or []
     if len(kernel) != 2:
         raise ModelError("its windows must have two axes")
-    if whole:
-        names = {"filter": size, "input": size, "output": (1, 1), "stride": (1, 1), "pad": (0, 0)}
-        places = {
-            f"{n}_{axis}": pair[i] for n, pair in names.items() for i, axis in enumerate("hw")
-        }
-    else:
-        if set(call.integers("dilations") or [1]) != {1}:
-            raise ModelError("its windows have gaps, which is not supported")
-        if kind == "average" and call.integer("count_include_pad", 0):
-            x, size = _padded(site, x), list(_padded_size(call, size))
-            places = geometry(_without_pads(call), size, kernel, bool(call.integer("ceil_mode", 0)))
-        else:
-            places = geometry(call, size, kernel, bool(call.integer("ceil_mode", 0)))
+    if set(call.integers("dilations") or [1]) != {1}:
+        raise ModelError("its windows have gaps, which is not supported")
+    return geometry(call, size, kernel, bool(call.integer("ceil_mode", 0)))
+
+
+def _called(site: Site, function: str, x: Int, places: Mapping[str, int], made: Int) -> Int:
+    low, high = x.format.limits
+    params = {"batches": 1, "channels": x.shape[0], **places, "act_min": low, "act_max": high}
+    return site.builder.call(f"{function}_{x.kind}", params, [x], made)
+
+
+def _averages(site: Site, places: dict[str, int]) -> Pending:
+    """Return averages of windows; those that count a border are of an image with it."""
+    x = site.image(0)
+    depth = x.shape[0]
+    if site.call.integer("count_include_pad", 0):
+        x, places = _padded(site, x, places)
     shape = (depth, places["output_h"], places["output_w"])
-    function = "arm_max_pool" if kind == "max" else "arm_avgpool"
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        finer = kind == "average" and x.format.scale > form.scale
+        finer = x.format.scale > form.scale
         if finer and _inside(places):  # where a second rounding would be more than a step
             return _average(site, x, places, form, name)
-        low, high = x.format.limits
-        params = {"batches": 1, "channels": depth, **places, "act_min": low, "act_max": high}
         same = x.format == form
         made = Int(name if same else f"{name}/pool", shape, LAST, x.format)
-        made = site.builder.call(f"{function}_{x.kind}", params, [x], made)
-        return site.builder.rescaled(made, form, name)
+        return site.builder.rescaled(_called(site, "arm_avgpool", x, places, made), form, name)
 
     return Pending(emit, shape)
 
@@ -82,29 +105,25 @@ def _average(site: Site, x: Int, places: Mapping[str, int], form: Format, name: 
     return site.builder.call(function, params, [x], made, filters, rows)
 
 
-def _padded_size(call: Call, size: Sequence[int]) -> tuple[int, int]:
-    pads = call.integers("pads") or [0] * 4
-    return size[0] + pads[0] + pads[2], size[1] + pads[1] + pads[3]
-
-
-def _without_pads(call: Call) -> Call:
-    attributes = {**call.node.attributes, "pads": [0, 0, 0, 0]}
-    return replace(call, node=replace(call.node, attributes=attributes))
-
-
-def _padded(site: Site, x: Int) -> Int:
-    """Return the image with a border of zeros, which an average counts."""
+def _padded(site: Site, x: Int, places: dict[str, int]) -> tuple[Int, dict[str, int]]:
+    """Return the image with a border of zeros, which an average counts, and windows of it."""
     pads = site.call.integers("pads") or [0] * 4
     if len(pads) != 4 or min(pads) < 0:
         raise ModelError(f"its pads {pads} must be four numbers from 0 on")
-    return padded(site.builder, x, pads[:2], pads[2:])
+    made = dict(places, pad_h=0, pad_w=0)
+    for i, axis in enumerate("hw"):
+        made[f"input_{axis}"] += pads[i] + pads[i + 2]
+    return padded(site.builder, x, pads[:2], pads[2:]), made
 
 
 def mean(site: Site) -> Pending:
     """ReduceMean over any axes but the batch; over height and width it is a pool."""
     call, x = site.call, site.integers(0)
     rank = len(x.shape) + 1
-    axes = sorted({axis % rank for axis in call.integers("axes", at=1) or (0,)})
+    named = call.integers("axes", at=1) or ()
+    if not named and call.integer("noop_with_empty_axes", 0):
+        return same(site)
+    axes = sorted({axis % rank for axis in named or (0,)})
     if 0 in axes:
         raise ModelError("it takes the mean over the batch, too")
     kept = [axis for axis in range(len(x.shape)) if axis + 1 not in axes]
@@ -139,6 +158,8 @@ def resize(site: Site) -> Pending:
     """Resize of an image: to the nearest, or bilinear."""
     call, x = site.call, site.image(0)
     mode = call.text("mode", "nearest")
+    call.ignore("cubic_coeff_a", "extrapolation_value")  # of other modes
+    call.has(1)  # as is the region of interest
     way = call.text("coordinate_transformation_mode", "half_pixel")
     depth, *size = x.shape
     sizes = [int(n) for n in call.array(3)] if call.has(3) and call.array(3).size else None

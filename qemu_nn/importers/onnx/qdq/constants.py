@@ -1,0 +1,47 @@
+"""Constants of quantized files, computed from constants: quantized ones stay so where they can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ....errors import ModelError
+from .. import folding, indices
+from ..call import Call
+from .symbols import Fixed
+
+#: Operators that move numbers of a constant and compute none.
+_MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Slice", "Gather")
+
+
+def fold(call: Call) -> Any:
+    """Return the only output of a node of constants."""
+    op = call.node.op
+    if op not in folding.FOLDS:
+        raise ModelError("its inputs are constants; it is supported for computed tensors alone")
+    first: Any = call.inputs[0] if call.inputs else None
+    if isinstance(first, Fixed) and op == "Transpose":
+        return _transposed(call, first)
+    if isinstance(first, Fixed) and op in _MOVES and first.scale.size == 1:
+        return replace(first, data=folding.fold(_of(call, first.data)), axis=0)
+    return folding.fold(_of(call, _real(first)))
+
+
+def _of(call: Call, first: Any) -> Call:
+    """Return the node on arrays, the first of which is given."""
+    if not call.inputs:
+        return call
+    return replace(call, inputs=(first, *map(_real, call.inputs[1:])))
+
+
+def _real(value: Any) -> Any:
+    """Return the floats of a quantized constant, and anything else as it is."""
+    return value.real.astype(np.float32) if isinstance(value, Fixed) else value
+
+
+def _transposed(call: Call, held: Fixed) -> Fixed:
+    order = indices.order(call, held.data.ndim)
+    axis = order.index(held.axis % held.data.ndim) if held.scale.size > 1 else 0
+    return replace(held, data=held.data.transpose(order), axis=axis)

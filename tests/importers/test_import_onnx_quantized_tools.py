@@ -1,0 +1,390 @@
+"""Quantized .onnx files as tools write them: host steps, attributes, bounds, narrow types."""
+
+import numpy as np
+import pytest
+
+import qemu_nn
+from qemu_nn.errors import Error, ModelError
+
+onnx = pytest.importorskip("onnx")
+TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
+
+SCALE, ZERO = np.float32(0.05), 3
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+def pair(source, target, zero="z", scale="s", **attributes):
+    """A tensor through QuantizeLinear and DequantizeLinear."""
+    form = f"{scale} {zero}".strip()
+    return [
+        node("QuantizeLinear", f"{source} {form}", f"{target}_q", **attributes),
+        node("DequantizeLinear", f"{target}_q {form}", target),
+    ]
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Return the network of a file of these nodes, from x [n, 4] to y if not told otherwise."""
+
+    def loaded(nodes, shape=("n", 4), inputs=("x",), outputs=("y",), opset=21, **constants):
+        given = {"s": np.array(SCALE), "z": np.array(ZERO, np.int8), **constants}
+        tensors = [
+            each if isinstance(each, TensorProto) else numpy_helper.from_array(each, name)
+            for name, each in given.items()
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "net",
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in inputs],
+            [onnx.ValueInfoProto(name=name) for name in outputs],
+            tensors,
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        onnx.save(model, tmp_path / "net.onnx")
+        return qemu_nn.load(tmp_path / "net.onnx")
+
+    return loaded
+
+
+def samples(*shape):
+    return np.random.default_rng(0).uniform(-5, 5, (6, *shape)).astype(np.float32)
+
+
+def through(x, low=-128, high=127, zero=ZERO, scale=SCALE):
+    """The floats of x after its integers."""
+    codes = np.clip(np.rint(x / scale) + zero, low, high)
+    return ((codes - zero) * scale).astype(np.float32)
+
+
+# ---- the type of integers ----
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high"),
+    [("INT8", -128, 127), ("UINT8", 0, 255), ("INT16", -(2**15), 2**15 - 1), ("UINT4", 0, 15)],
+)
+def test_output_dtype_names_the_type_where_there_is_no_zero_point(load, kind, low, high):
+    network = load(pair("x", "y", "", output_dtype=getattr(TensorProto, kind)))
+    x = samples(4)
+    np.testing.assert_allclose(network.predict(x), through(x, low, high, 0), rtol=1e-6)
+
+
+def test_integers_without_zero_point_and_type_have_no_sign(load):
+    x = samples(4)
+    want = through(x, 0, 255, 0)
+    np.testing.assert_allclose(load(pair("x", "y", "")).predict(x), want, rtol=1e-6)
+
+
+def test_a_type_that_is_not_the_zero_point_s_is_refused(load):
+    with pytest.raises(ModelError, match="output_dtype is int16, but its zero point is int8"):
+        load(pair("x", "y", output_dtype=TensorProto.INT16))
+
+
+@pytest.mark.parametrize("kind", ["UINT4", "INT4", "UINT2", "INT2"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_weights_of_less_than_a_byte_are_the_numbers_that_the_file_packs(load, kind, raw):
+    bits, signed = int(kind[-1]), kind[0] == "I"
+    low = -(2 ** (bits - 1)) if signed else 0
+    numbers = np.random.default_rng(1).integers(low, low + 2**bits, (3, 5))
+    fields = numbers.reshape(-1) % 2**bits
+    fields = np.append(fields, [0] * (-len(fields) % (8 // bits))).reshape(-1, 8 // bits)
+    packed = (fields << np.arange(0, 8, bits)).sum(1).astype(np.uint8)
+    held = TensorProto(name="w", data_type=getattr(TensorProto, kind), dims=numbers.shape)
+    if raw:
+        held.raw_data = packed.tobytes()
+    else:
+        held.int32_data.extend(packed.tolist())
+    nodes = [
+        *pair("x", "a"),
+        node("DequantizeLinear", "w s", "b"),
+        node("Gemm", "a b", "c", transB=1),
+        *pair("c", "y"),
+    ]
+    network = load(nodes, ("n", 5), w=held)
+    sums = through(samples(5)) @ (numbers * SCALE).T
+    got = network.predict(samples(5))
+    assert np.abs(got - through(sums)).max() <= 1.01 * SCALE
+
+
+# ---- attributes ----
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why"),
+    [
+        (pair("x", "y", saturate=0), "its saturate is 0"),
+        (pair("x", "y", block_size=2), "a scale for each block"),
+        ([*pair("x", "a"), node("Relu", "a", "b", alpha=2.0), *pair("b", "y")], "'alpha' is 2.0"),
+        (
+            [*pair("x", "a"), node("ArgMax", "a", "y", axis=1, select_last_index=1)],
+            "the last of equal",
+        ),
+        (
+            [*pair("x", "a"), node("Gelu", "a", "b", approximate="best"), *pair("b", "y")],
+            "'approximate' is 'best'",
+        ),
+        ([*pair("x", "a"), node("Tanh", "a z", "b"), *pair("b", "y")], "has an input 1, 'z'"),
+    ],
+)
+def test_what_a_converter_does_not_read_is_refused(load, nodes, why):
+    with pytest.raises(ModelError, match=why):
+        load(nodes)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("output_dtype", TensorProto.FLOAT16), ("precision", TensorProto.DOUBLE)]
+)
+def test_arithmetic_in_other_floats_is_refused(load, key, value):
+    nodes = pair("x", "y")
+    at = 1 if key == "output_dtype" else 0
+    nodes[at].attribute.append(helper.make_attribute(key, value))
+    with pytest.raises(ModelError, match=f"its {key} is {value}"):
+        load(nodes, opset=23)
+
+
+def test_gelu_by_a_hyperbolic_tangent_has_its_own_table(load):
+    x = samples(4)
+    real = through(x).astype(float)
+    cubic = np.sqrt(2 / np.pi) * (real + 0.044715 * real**3)
+    want = through(0.5 * real * (1 + np.tanh(cubic)), scale=np.float32(0.002))
+    nodes = [
+        *pair("x", "a"),
+        node("Gelu", "a", "b", approximate="tanh"),
+        *pair("b", "y", scale="fine"),
+    ]
+    network = load(nodes, fine=np.array(0.002, np.float32))
+    np.testing.assert_allclose(network.predict(x), want, atol=1e-6)
+
+
+def test_softmax_before_operator_set_13_is_of_all_axes_from_its_own_on(load):
+    nodes = [*pair("x", "a"), node("Softmax", "a", "b"), *pair("b", "y", "low", "fine")]
+    fine = {"fine": np.array(1 / 256, np.float32), "low": np.array(-128, np.int8)}
+    network = load(nodes, ("n", 3, 4), opset=12, **fine)
+    x = samples(3, 4)
+    powers = np.exp(through(x))
+    want = powers / powers.sum((1, 2), keepdims=True)
+    assert np.abs(network.predict(x) - want).max() < 1.5 / 256
+
+
+def test_a_window_that_begins_after_the_image_is_none(load):
+    """With ceil_mode, rows 0 to 4 and padding of 1 hold the starts -1, 2; not 5."""
+    pool = node("MaxPool", "a", "b", kernel_shape=[2, 2], strides=[3, 3], pads=[1, 1, 1, 1])
+    pool.attribute.append(helper.make_attribute("ceil_mode", 1))
+    network = load([*pair("x", "a"), pool, *pair("b", "y")], ("n", 1, 5, 5))
+    assert network.predict(samples(1, 5, 5)).shape == (6, 1, 2, 2)
+
+
+# ---- bounds of integers ----
+
+
+def clipped(low, high, zero="z"):
+    return [
+        node("QuantizeLinear", f"x s {zero}", "q"),
+        node("Clip", f"q {low} {high}".strip(), "c"),
+        node("DequantizeLinear", f"c s {zero}", "y"),
+    ]
+
+
+BOUNDS = {"low": np.array(-5, np.int8), "high": np.array(20, np.int8)}
+
+
+@pytest.mark.parametrize(("low", "high"), [("low", "high"), ("low", ""), ("", "")])
+def test_a_clip_between_the_pair_bounds_the_integers(load, low, high):
+    x = samples(4)
+    network = load(clipped(low, high), **BOUNDS)
+    want = through(x, -5 if low else -128, 20 if high else 127)
+    np.testing.assert_allclose(network.predict(x), want, rtol=1e-6)
+
+
+def test_bounds_of_a_layer_are_the_limits_of_its_call(load):
+    weights = np.eye(4, dtype=np.int8) * 20
+    nodes = [
+        *pair("x", "a"),
+        node("DequantizeLinear", "w s", "b"),
+        node("Gemm", "a b", "g"),
+        node("Relu", "g", "r"),
+        node("QuantizeLinear", "r s z", "q"),
+        node("Clip", "q low high", "c"),
+        node("DequantizeLinear", "c s z", "y"),
+    ]
+    network = load(nodes, w=weights, **BOUNDS)
+    assert len(network.graph.nodes) == 1
+    x = samples(4)
+    want = through(np.maximum(through(x), 0), 3, 20)
+    np.testing.assert_allclose(network.predict(x), want, atol=1e-6)
+
+
+def test_weights_are_rounded_and_bounded_as_the_file_says(load):
+    """Brevitas writes float weights, quantized for each channel, within bounds, in the file."""
+    weights = np.random.default_rng(2).uniform(-1, 1, (3, 4)).astype(np.float32)
+    scales = np.array([0.01, 0.02, 0.004], np.float32)
+    nodes = [
+        *pair("x", "a"),
+        node("QuantizeLinear", "w scales zeros", "q", axis=0),
+        node("Clip", "q low high", "c"),
+        node("DequantizeLinear", "c scales zeros", "b", axis=0),
+        node("Gemm", "a b", "g", transB=1),
+        *pair("g", "y"),
+    ]
+    zeros = np.zeros(3, np.int8)
+    network = load(nodes, w=weights, scales=scales, zeros=zeros, **BOUNDS)
+    codes = np.clip(np.rint(weights / scales[:, None]), -5, 20)
+    kept = next(iter(array for array in network.graph.arrays.values() if array.ndim == 2))
+    np.testing.assert_array_equal(kept, codes)
+
+
+# ---- constants in the file's nodes, and floats that move ----
+
+
+def test_nodes_of_constants_are_constants_everywhere(load):
+    def constant(name, array):
+        return node("Constant", "", name, value=numpy_helper.from_array(array))
+
+    nodes = [
+        constant("one", np.array(0.05, np.float32)),
+        constant("nil", np.array(3, np.int8)),
+        *pair("x", "a", "nil", "one"),
+        node("Constant", "", "shape", value_ints=[0, 2, 2]),
+        node("Reshape", "a shape", "y"),
+    ]
+    x = samples(4)
+    want = through(x).reshape(6, 2, 2)
+    np.testing.assert_allclose(load(nodes).predict(x), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("curve", ["Elu", "Softplus", "HardSigmoid", "Abs", "Sigmoid"])
+def test_numbers_may_move_between_a_layer_and_its_quantization(load, curve):
+    moved = [
+        *pair("x", "a"),
+        node(curve, "a", "b"),
+        node("Transpose", "b", "c", perm=[0, 2, 3, 1]),
+        node("Flatten", "c", "d"),
+        *pair("d", "y"),
+    ]
+    first = [
+        *pair("x", "a"),
+        node(curve, "a", "b"),
+        *pair("b", "c"),
+        node("Transpose", "c", "d", perm=[0, 2, 3, 1]),
+        node("Flatten", "d", "y"),
+    ]
+    x = samples(3, 4, 5)
+    shape = ("n", 3, 4, 5)
+    np.testing.assert_array_equal(load(moved, shape).predict(x), load(first, shape).predict(x))
+
+
+def test_the_largest_of_a_window_may_be_taken_before_the_rounding(load):
+    def after(pool, first):
+        slopes = [node("PRelu", "a slope", "b")]
+        return [*pair("x", "a"), *slopes, *(pool if first else [*pair("b", "c"), *pool])]
+
+    pool = node("MaxPool", "b", "p", kernel_shape=[2, 2], strides=[2, 2])
+    later = node("MaxPool", "c", "y", kernel_shape=[2, 2], strides=[2, 2])
+    slope = np.array([0.1, 0.2, 0.4], np.float32).reshape(3, 1, 1)
+    x, shape = samples(3, 4, 4), ("n", 3, 4, 4)
+    got = load([*after([pool], True), *pair("p", "y")], shape, slope=slope).predict(x)
+    want = load(after([later], False), shape, slope=slope).predict(x)
+    np.testing.assert_array_equal(got, want)
+
+
+# ---- the host ----
+
+HEAD = [
+    node("Transpose", "x", "t", perm=[0, 2, 1]),
+    node("Mul", "t two", "m"),
+    *pair("m", "a"),
+]
+
+
+def test_the_host_computes_steps_before_the_first_integers(load, tmp_path):
+    network = load([*HEAD, node("Flatten", "a", "y")], ("n", 2, 4), two=np.array(2, np.float32))
+    assert network.graph.input.name == "m"
+    assert any("before the network's integers: Transpose 't'" in note for note in network.notes)
+    x = samples(2, 4)
+    want = through(2 * x.transpose(0, 2, 1)).reshape(6, -1)
+    network.save(tmp_path / "net.qnz")
+    for each in (network, qemu_nn.load(tmp_path / "net.qnz")):
+        np.testing.assert_allclose(each.predict(x), want, rtol=1e-6)
+        np.testing.assert_allclose(each.predict({"x": x}), want, rtol=1e-6)
+        np.testing.assert_allclose(each.predict(x[0]), want[0], rtol=1e-6)
+        codes = each.host.codes(x)
+        np.testing.assert_allclose(each.predict(codes), want, rtol=1e-6)
+    with pytest.raises(Error, match=r"\[N, 2, 4\]|\[2, 4\]"):
+        network.predict(samples(4, 2))
+
+
+TAIL = [
+    node("Sub", "a half", "b"),
+    node("Softmax", "b", "c"),
+    node("Concat", "c a", "y", axis=1),
+]
+
+
+def test_the_host_computes_steps_after_the_last_integers(load, tmp_path):
+    network = load([*pair("x", "a"), *TAIL], outputs=("y", "a"), half=np.array(0.5, np.float32))
+    assert any("after them: " in note for note in network.notes)
+    x = samples(4)
+    real = through(x)
+    powers = np.exp(real - 0.5)
+    want = np.concatenate([powers / powers.sum(1, keepdims=True), real], 1)
+    network.save(tmp_path / "net.qnz")
+    for each in (network, qemu_nn.load(tmp_path / "net.qnz")):
+        got = each.predict(x)
+        assert list(got) == ["y", "a"]
+        np.testing.assert_allclose(got["y"], want, atol=1e-6)
+        np.testing.assert_allclose(got["a"], real, rtol=1e-6)
+    scores = qemu_nn.evaluate(network, (x, np.arange(6) % 4), output="y", reference=False)
+    assert scores.samples == 6
+
+
+def test_a_layer_that_nothing_quantizes_is_the_host_s(load):
+    weights = np.random.default_rng(3).integers(-9, 9, (4, 3)).astype(np.int8)
+    nodes = [*pair("x", "a"), node("DequantizeLinear", "w s", "b"), node("MatMul", "a b", "y")]
+    x = samples(4)
+    want = through(x) @ (weights * SCALE)
+    np.testing.assert_allclose(load(nodes, w=weights).predict(x), want, rtol=1e-5, atol=1e-5)
+
+
+def test_several_inputs_go_through_the_host_by_name(load):
+    nodes = [
+        node("Neg", "x", "n"),
+        *pair("n", "a"),
+        *pair("w", "b"),
+        node("Add", "a b", "c"),
+        *pair("c", "y"),
+    ]
+    network = load(nodes, inputs=("x", "w"))
+    x, w = samples(4), samples(4)[::-1]
+    want = through(through(-x) + through(w))
+    assert np.abs(network.predict({"x": x, "w": w}) - want).max() <= 1.01 * SCALE
+    with pytest.raises(Error, match="'x', 'w'"):
+        network.predict({"x": x, "n": w})
+
+
+def test_all_reasons_are_told_at_once(load):
+    nodes = [
+        *pair("x", "a"),
+        node("Det", "a", "b"),
+        *pair("b", "c"),
+        node("Sin", "a", "d"),
+        *pair("d", "e"),
+        node("Elu", "a", "f", gamma=1.0),
+        *pair("f", "g"),
+        node("Sum", "c e g", "y"),
+    ]
+    with pytest.raises(ModelError) as caught:
+        load(nodes)
+    text = str(caught.value)
+    assert "Det 'b', Sin 'd': this operator is not supported" in text
+    assert "Elu 'f': its attribute 'gamma'" in text
+    assert "Sum" not in text
+    assert "\n" not in text
+
+
+def test_floats_of_the_input_beside_integers_are_refused(load):
+    nodes = [*pair("x", "a"), node("Add", "a x", "b"), *pair("b", "y")]
+    with pytest.raises(ModelError, match="floats of the file's input that no QuantizeLinear"):
+        load(nodes)
