@@ -158,12 +158,13 @@ def logistic_scaling(scale: float) -> tuple[int, int, int]:
     """Return (input_multiplier, input_left_shift, input_range_radius) of LOGISTIC and TANH of int8.
 
     scale * 2^27 as a multiplier and a shift; radius: the least size that saturates. A scale below
-    2^-28 has no left shift and is an error.
+    2^-28 has no left shift and is an error. With a shift above 30 every input saturates: the radius
+    is 0, and the shift does not count.
     """
     multiplier, shift = quantize_multiplier(float(scale) * 2**27)
     if not (multiplier and shift >= 0):
         raise Error(f"LOGISTIC and TANH need a scale above 2^-28, is {scale}")
-    return multiplier, shift, (15 << 27) >> shift
+    return multiplier, min(shift, 30), (15 << 27) >> shift
 
 
 def _near_log2(scale: float) -> tuple[int, bool]:

@@ -8,7 +8,8 @@ import pytest
 flatbuffers = pytest.importorskip("flatbuffers")
 
 _DTYPES = {"INT8": "int8", "UINT8": "uint8", "INT16": "int16", "INT32": "int32", "INT64": "int64"}
-_DTYPES |= {"UINT32": "uint32", "UINT64": "uint64", "FLOAT32": "float32", "BOOL": "bool"}
+_DTYPES |= {"UINT32": "uint32", "UINT64": "uint64", "FLOAT32": "float32", "FLOAT16": "float16"}
+_DTYPES |= {"BOOL": "bool"}
 
 
 def enumerator(kind, name):
@@ -136,6 +137,8 @@ class _Writer:
             )
         number = enumerator("BuiltinOperator", name)
         old = min(number, enumerator("BuiltinOperator", "PLACEHOLDER_FOR_GREATER_OP_CODES"))
+        if self.file.changes.get("new_code_only"):
+            old = 0
         return self.table("OperatorCode", BuiltinCode=number, DeprecatedBuiltinCode=old, Version=5)
 
     def graph(self, names, file):

@@ -81,16 +81,16 @@ def test_an_output_in_another_shape_is_what_the_call_makes(tmp_path):
     assert graph.node("second").inputs == ("shaped",)
 
 
-def test_one_tensor_in_two_shapes_is_two_outputs(tmp_path):
+def test_outputs_in_two_shapes_and_repeated_outputs_are_copies(tmp_path):
     net = Net()
     first = dense(net, net.begin(8), name="first")
     shaped = net.tensor((1, 3, 1), "INT8", 0.06, -5, name="shaped")
     net.operator("EXPAND_DIMS", [first, net.one(2)], [shaped], "ExpandDimsOptions")
     net.outputs += [shaped, first, shaped]
     graph = load(net, tmp_path).graph
-    assert graph.outputs == ("shaped", "first")
-    assert [graph.node(name).output.shape for name in graph.outputs] == [(3, 1), (3,)]
-    assert graph.node("shaped").inputs == ("first",)
+    assert graph.outputs == ("shaped", "first", "first/copy")
+    assert [graph.node(name).output.shape for name in graph.outputs] == [(3, 1), (3,), (3, 1)]
+    assert graph.node("shaped").inputs == graph.node("first/copy").inputs == ("first",)
 
 
 def test_each_tensor_gets_a_name_of_its_own(tmp_path):

@@ -104,7 +104,7 @@ REFUSED = {
     "tensor 2 .* has the zero point 128; it must be -128 to 127": quantized(2, 1, 128),
     "tensor 2 .* has the zero point 5764607523034234880": quantized(2, 1, 5 << 60),
     "the ratio of its scales is": quantized(2, 1e-38),
-    "the scales of its weights, .*, must be positive and finite": quantized(
+    "the scales of its weights, .*, must be finite and not negative": quantized(
         1, [1] * 5 + [np.nan], [0] * 6
     ),
     "have 5 scales; for 6 channels they must have 1 or 6": quantized(1, [1] * 5, [0] * 5),
@@ -147,10 +147,8 @@ def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
 @pytest.mark.parametrize(
     ("case", "change", "message"),
     [
-        ("choice_maximum", {"scales": np.float32([0.06])}, "both must have one format"),
         ("blocks_depth_to_space", {"shape": [1, 6, 8, 2]}, r"its output is \[1, 6, 8, 2\]; it"),
         ("pack_front", {"shape": [1, 3, 5, 4]}, r"its output is \[1, 3, 5, 4\]; it must be"),
-        ("pack_front", {"zeros": np.int64([4])}, "both must have one format"),
         (
             "unpack_front",
             {"shape": [1, 2, 4]},
@@ -267,7 +265,7 @@ def test_operators_beyond_all_measure_are_refused(tmp_path):
     net.begin(8)
     for _ in range(5001):
         net.operator("SQUEEZE", [0], [0])
-    refused(net, tmp_path, "it has 5001 operators; 1 to 5000 are supported")
+    refused(net, tmp_path, "it has 5001 operators; up to 5000 are supported")
 
 
 @pytest.mark.parametrize("content", [b"", b"TFL3", b"\0\0\0\0TFL3", b"\x08\0\0\0TFL3" + bytes(99)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Optional
@@ -20,8 +21,11 @@ from ...functions.scaling import (
 from ...functions.softmax_tables import exp_lut, one_by_one_lut
 from .broadcast import check_broadcast, count_rows, read_unary
 from .building import TfliteValue
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_type
 from .scaling import activation_range, multiplier
+
+#: Tolerance for the logarithm of the scale of a 16-bit LOGISTIC or TANH output.
+_LOG2_TOLERANCE = 1e-3
 
 #: Relative tolerance for the scale of a 16-bit SOFTMAX output; its kernel ignores the scale.
 _SCALE_TOLERANCE = float(np.float32(0.001))
@@ -60,6 +64,18 @@ def softmax(call: TfliteCall) -> None:
     call.put(function, params, [x], output)
 
 
+def _check_lookup_output(output: TfliteValue, kind: str) -> None:
+    """Raise ModelError for a format that the framework refuses; it ignores all others."""
+    if output.dtype == "int8":
+        if kind == "logistic" and output.zero != -128:
+            raise ModelError(f"its output has the zero point {output.zero}; it must have -128")
+    elif output.zero or abs(math.log2(output.scale) + 15) >= _LOG2_TOLERANCE:
+        raise ModelError(
+            f"its output has the scale {output.scale:g} and the zero point {output.zero}; it must "
+            f"have {2**-15:g} and 0"
+        )
+
+
 def lookup(call: TfliteCall, kind: str) -> None:
     """Convert LOGISTIC and TANH."""
     x, output = read_unary(call)
@@ -67,7 +83,7 @@ def lookup(call: TfliteCall, kind: str) -> None:
     function = f"tflm_{kind}_{suffix}"
     if function not in FUNCTIONS:
         raise ModelError(f"it does not support {x.dtype}")
-    _check_fixed_format(output, function)
+    _check_lookup_output(output, kind)
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
     if suffix == "s8":
         params = {"input_zero_point": x.zero, **dict(zip(names, logistic_scaling(x.scale)))}
@@ -93,10 +109,12 @@ def relu(call: TfliteCall, kind: str) -> None:
     """Convert RELU and RELU6 that are separate operators."""
     x, output = read_unary(call)
     suffix = check_same_type(x, output)
-    if kind == "RELU6":  # its kernel only clamps, so it cannot change the scale
-        check_same_format(x, output)
-    low, high = activation_range(kind, output.scale, output.zero, output.dtype)
-    params = {**_rescale_params(x, output), "act_min": low, "act_max": high}
+    form = output
+    if kind == "RELU6":  # its kernel only clamps, in the input's format
+        adopt_format(call, x, output)
+        form = x
+    low, high = activation_range(kind, form.scale, form.zero, form.dtype)
+    params = {**_rescale_params(x, form), "act_min": low, "act_max": high}
     call.put(f"tflm_relu_{suffix}", params, [x], output)
 
 
@@ -133,7 +151,7 @@ def prelu(call: TfliteCall) -> None:
     if slopes.dtype != "int8":
         raise ModelError(f"its slopes are {slopes.dtype}; they must be int8")
     function = call.function({each: f"tflm_prelu_{each}" for each in ("s8", "s16")}, output)
-    x, held = call.bring(0), _constant_slopes(call, output)
+    x, held = call.value(0), _constant_slopes(call, output)
     check_same_type(x, output)
     inner = output.size if held is None else held.size
     params = {"outer": output.size // inner, "inner": inner}

@@ -12,7 +12,7 @@ from ...functions.scaling import add_scaling, div_factor, sub_scaling
 from ..arguments import sides
 from .broadcast import check_broadcast, read_operands
 from .building import TfliteValue
-from .call import Converter, TfliteCall, check_same_format, check_same_type
+from .call import Converter, TfliteCall, adopt_format, check_same_type
 from .scaling import multiplier
 
 
@@ -95,8 +95,7 @@ def choose(call: TfliteCall, kind: str) -> None:
     output = call.output()
     check_broadcast(call, 2, output)
     first, second = (_read_operand(call, index, output) for index in (0, 1))
-    for value in (first, second):
-        check_same_format(value, output)
+    first, second = (adopt_format(call, value, output) for value in (first, second))
     function = call.function({"s8": f"arm_{kind}_s8", "s16": f"tflm_{kind}_s16"}, output)
     if output.dtype == "int16":
         call.put(function, {"length": output.size}, [first, second], output)

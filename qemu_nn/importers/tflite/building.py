@@ -88,11 +88,13 @@ class TfliteBuilder:
             self._name(tensor), tensor.shape, tensor.dtype, *_check_format(tensor, *more)
         )
 
-    def constant(self, tensor: TfliteTensor, *more: str) -> TfliteValue:
-        """Return a constant as a value; `more` are allowed types as in declare()."""
-        return TfliteValue(
-            self._name(tensor), tensor.shape, tensor.dtype, *_check_format(tensor, *more)
-        )
+    def constant(self, tensor: TfliteTensor, *more: str, flat: bool = False) -> TfliteValue:
+        """Return a constant as a value; `more` are allowed types as in declare().
+
+        flat: True if its scale may be 0.
+        """
+        form = _check_format(tensor, *more, flat=flat)
+        return TfliteValue(self._name(tensor), tensor.shape, tensor.dtype, *form)
 
     def state(self, tensor: TfliteTensor) -> TfliteValue:
         """Return the state of a variable tensor: calls read and write it, and runs keep it.
@@ -156,17 +158,18 @@ class TfliteBuilder:
         self._aliases[index] = output
 
     def end(self, indices: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of the network's outputs, without repetition.
+        """Return the names of the network's outputs.
 
         If an output is an alias, the call of the aliased tensor writes the output instead. An
-        output is a copy if no call writes it, or if that call writes another output.
+        output is a copy if no call writes it, or if that call writes another output. A tensor that
+        is an output twice has a copy.
         """
         names: list[str] = []
         new: dict[str, str] = {}
-        ends = dict.fromkeys(indices)
-        plain = {self.value(i).name for i in ends if self.has(i) and i not in self._aliases}
-        for index in ends:
-            value, output = self._bring_output(index), self._aliases.get(index)
+        plain = {self.value(i).name for i in indices if self.has(i) and i not in self._aliases}
+        for at, index in enumerate(indices):
+            value = self._bring_output(index)
+            output = None if index in indices[:at] else self._aliases.get(index)
             name = new.get(value.name, value.name)
             taken = name in names or (output is not None and value.name in plain)
             if taken or all(node.name != name for node in self.nodes):
@@ -282,10 +285,11 @@ class TfliteBuilder:
         return unique
 
 
-def _check_format(tensor: TfliteTensor, *more: str) -> tuple[float, int]:
+def _check_format(tensor: TfliteTensor, *more: str, flat: bool = False) -> tuple[float, int]:
     """Return the one scale and the one zero point of a tensor.
 
-    more: allowed types besides INT8, UINT8 and INT16; these types need no scale.
+    more: allowed types besides INT8, UINT8 and INT16; these types need no scale. flat: True if the
+    scale may be 0.
     """
     if tensor.type not in ("INT8", "UINT8", "INT16", *more):
         raise ModelError(f"{tensor} is {tensor.type}; it must be INT8, INT16 or UINT8")
@@ -296,7 +300,7 @@ def _check_format(tensor: TfliteTensor, *more: str) -> tuple[float, int]:
         count = f"{len(tensor.scales)} scales and {len(tensor.zeros)} zero points"
         raise ModelError(f"{tensor} has {count}; it must have one of each")
     scale, zero = float(tensor.scales[0]), int(tensor.zeros[0]) if len(tensor.zeros) else 0
-    if not 0 < scale < math.inf:
+    if not (0 < scale < math.inf or (flat and scale == 0)):
         raise ModelError(f"{tensor} has the scale {scale}; it must be positive and finite")
     limits = np.iinfo(tensor.dtype)
     if not limits.min <= zero <= limits.max:

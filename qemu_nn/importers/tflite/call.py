@@ -18,6 +18,9 @@ from .flexbuffers import OptionMap
 from .parser import TfliteOperator, TfliteTensor
 from .scaling import activation_range
 
+#: Relative difference of two scales below which they count as one, without a warning.
+_SCALE_NOISE = 1e-4
+
 
 @dataclass(frozen=True)
 class TfliteCall:
@@ -32,14 +35,15 @@ class TfliteCall:
     # Options
 
     def read_options(self, kind: str) -> Options:
-        """Return the operator's options from its table of type `kind`."""
+        """Return the operator's options from its table of type `kind`.
+
+        As in the framework, options without a table of this type are zeros.
+        """
         table, given = self.operator.table, self.operator.table.number("BuiltinOptionsType")
-        if given != getattr(library("BuiltinOptions"), kind):
-            raise ModelError(f"it lacks its options ({kind})")
-        found = table.table("BuiltinOptions", kind)
-        if found is None:
-            raise ModelError(f"it lacks its options ({kind})")
-        return Options(found)
+        found = None
+        if given == getattr(library("BuiltinOptions"), kind):
+            found = table.table("BuiltinOptions", kind)
+        return Options(_NoOptions(kind) if found is None else found)
 
     def read_custom_options(self, *names: str) -> Options:
         """Return the options of a custom operator; their names must be exactly `names`."""
@@ -71,8 +75,14 @@ class TfliteCall:
             )
 
     def value(self, index: int = 0, *more: str) -> TfliteValue:
-        """Return a computed input; `more` are allowed types besides INT8, UINT8 and INT16."""
-        value, tensor = self.builder.value(self._input(index)), self.tensor(index)
+        """Return an input; a constant becomes the output of a call that copies it.
+
+        more: allowed types besides INT8, UINT8 and INT16.
+        """
+        tensor = self.tensor(index)
+        if tensor.data is not None and not self.builder.has(tensor.index):
+            return self._copy_constant(tensor, *more)
+        value = self.builder.value(tensor.index)
         if tensor.type == "FLOAT32" and tensor.type not in more:
             raise ModelError(
                 f"it reads {tensor} of FLOAT32; it must be quantized: convert the model with full "
@@ -167,6 +177,21 @@ class TfliteCall:
             )
         return [int(number) for number in data.reshape(-1)]
 
+    def read_as_int32(self, index: int, axes: int = 1) -> np.ndarray:
+        """Return a constant list, or table of `axes` axes, as the device reads it: as INT32.
+
+        The device ignores the type INT64: it reads the first half of the bytes, as pairs.
+        """
+        tensor, data = self.constant(index, "INT32", "INT64")
+        if len(tensor.shape) != axes:
+            raise ModelError(
+                f"its input {index}, {tensor}, is {list(tensor.shape)}; it must have {axes} axes"
+            )
+        if tensor.type == "INT32":
+            return data
+        pairs = np.ascontiguousarray(data).reshape(-1).view(np.int32)
+        return pairs[: data.size].reshape(data.shape)
+
     def integer(self, index: int) -> int:
         """Return a constant input that is one integer."""
         numbers = self.integers(index, 1)
@@ -176,7 +201,7 @@ class TfliteCall:
 
     def operand(self, index: int, output: TfliteValue, *more: str) -> TfliteValue:
         """Return an input, computed or constant, broadcast to the shape of the output."""
-        return self.spread(self.bring(index, *more), output)
+        return self.spread(self.value(index, *more), output)
 
     def spread(self, value: TfliteValue, output: TfliteValue) -> TfliteValue:
         """Return a tensor, broadcast to the shape of the output."""
@@ -209,17 +234,11 @@ class TfliteCall:
         function = f"tflm_broadcast_{SUFFIXES[value.dtype]}"
         return self.add_part("broadcast", made, function, params, [value])
 
-    def bring(self, index: int, *more: str) -> TfliteValue:
-        """Return an input; a constant becomes the output of a call that copies it.
-
-        more: allowed types besides INT8, UINT8 and INT16.
-        """
-        tensor = self.tensor(index)
-        if tensor.data is None or self.builder.has(tensor.index):
-            return self.value(index, *more)
-        value = self.builder.constant(tensor, *more)
+    def _copy_constant(self, tensor: TfliteTensor, *more: str) -> TfliteValue:
+        value = self.builder.constant(tensor, *more, flat=self.operator.name == "MUL")
         params = {"length": value.size}
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
+        assert tensor.data is not None
         self.builder.call(function, params, [], value, tensor.data.reshape(-1))
         self.builder.set_value(tensor.index, value)
         return value
@@ -275,14 +294,35 @@ class TfliteCall:
 
 
 @dataclass(frozen=True)
+class _NoOptions:
+    """The options of an operator without a table of type `kind`: zeros."""
+
+    kind: str
+
+    def number(self, field: str) -> int:
+        """Return 0."""
+        return 0
+
+    def numbers(self, field: str) -> np.ndarray:
+        """Return no numbers."""
+        return np.empty(0, np.int64)
+
+    def text(self, field: str) -> str:
+        """Return an empty text."""
+        return ""
+
+
+@dataclass(frozen=True)
 class Options:
     """The options of one operator."""
 
-    table: Any  # a Table, or a Map for a custom operator
+    table: Any  # a TfliteTable, an OptionMap of a custom operator, or _NoOptions
 
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """Return an integer from `low` to `high`."""
         value = int(self.table.number(field))
+        if isinstance(self.table, _NoOptions) and not low <= value <= high:
+            raise ModelError(f"it lacks its options ({self.table.kind})")
         if not low <= value <= high:
             raise ModelError(f"its option {field} is {value}; it must be {low} to {high}")
         return value
@@ -293,6 +333,10 @@ class Options:
         if not np.isfinite(value):
             raise ModelError(f"its option {field} is {value}; it must be finite")
         return value
+
+    def integers(self, field: str) -> list[int]:
+        """Return a list of integers."""
+        return [int(number) for number in self.table.numbers(field)]
 
     def text(self, field: str) -> str:
         """Return a text."""
@@ -336,6 +380,19 @@ def check_same_format(first: TfliteValue, second: TfliteValue) -> None:
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
         a, b = first.tensor.spelled, second.tensor.spelled
         raise ModelError(f"its input is {a} and its output {b}; both must have one format")
+
+
+def adopt_format(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> TfliteValue:
+    """Return a tensor in the output's format: operators that only move elements ignore formats.
+
+    Both must have one type.
+    """
+    if x.dtype != output.dtype:
+        a, b = x.tensor.spelled, output.tensor.spelled
+        raise ModelError(f"its input is {a} and its output {b}; both must have one type")
+    if x.zero != output.zero or abs(x.scale - output.scale) > _SCALE_NOISE * output.scale:
+        call.warn(f"the format of {x.name[:60]!r} differs from that of its output; it is ignored")
+    return replace(x, scale=output.scale, zero=output.zero)
 
 
 def _merge_axes(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:

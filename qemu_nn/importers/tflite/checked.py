@@ -46,6 +46,20 @@ class TfliteTable:
         """Return a number or a boolean."""
         return getattr(self._reader, field)()
 
+    def slot(self, slot: int, form: str) -> int:
+        """Return the number in a slot of the schema that the library hides or lacks; 0 if missing.
+
+        form: type of the number for `struct`.
+        """
+        tab = self._reader._tab
+        found = tab.Offset(slot)
+        return int(tab.unpack(form, tab.Pos + found)) if found else 0
+
+    def slot_table(self, slot: int, kind: str) -> Bytes:
+        """Return the table in a slot of a type that the library lacks."""
+        tab = self._reader._tab
+        return Bytes(kind, self.data, tab.Indirect(tab.Pos + tab.Offset(slot)))
+
     def text(self, field: str) -> str:
         """Return the text of a field; "" if it is missing."""
         found = getattr(self._reader, field)()

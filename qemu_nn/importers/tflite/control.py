@@ -71,7 +71,7 @@ def read_variable(call: TfliteCall) -> None:
 def assign_variable(call: TfliteCall) -> None:
     """Convert ASSIGN_VARIABLE; in a branch that is not taken, the variable keeps its value."""
     call.check_counts(2, 2, outputs=0)
-    value, name = call.bring(1, *PLAIN), _variable_name(call)
+    value, name = call.value(1, *PLAIN), _variable_name(call)
     state = _state(call, name, value)
     call.builder.variables.assigned.add(name)
     suffix, params = SUFFIXES[value.dtype], {"length": value.size}
@@ -137,7 +137,7 @@ def branches(call: TfliteCall, inlined: Inlined) -> None:
     condition = call.value(0, "BOOL")
     _check_condition(condition)
     options = call.read_options("IfOptions")
-    given = [call.bring(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
+    given = [call.value(index, *PLAIN) for index in range(1, len(call.operator.inputs))]
     made, outputs = [], len(call.operator.outputs)
     for field, holds in (("ThenSubgraphIndex", True), ("ElseSubgraphIndex", False)):
         where = replace(call.builder.where, guard=_guard(call, Guard(condition, holds)))
@@ -199,7 +199,7 @@ def loop(call: TfliteCall, inlined: Inlined) -> None:
         raise ModelError(
             "it follows a CIRCULAR_BUFFER that ends some Invokes; it must precede the buffer"
         )
-    given = [call.bring(index, *PLAIN) for index in range(count)]
+    given = [call.value(index, *PLAIN) for index in range(count)]
     passed = [first == last for first, last in zip(body.inputs, body.outputs)]
     kept = [value if same else _copy(call, "variable", value) for value, same in zip(given, passed)]
     at, first = len(builder.loops), len(builder.nodes)

@@ -161,7 +161,7 @@ def _put_computed(call: TfliteCall, options: Options, x: TfliteValue, output: Tf
 
     An int8 layer without bias is a matrix product with the transposed weights.
     """
-    weights, y = call.tensor(1), call.bring(1)
+    weights, y = call.tensor(1), call.value(1)
     rows, columns = _check_shapes(options, weights, x, output)
     suffix = check_same_type(x, output)
     if y.dtype != "int8":
@@ -211,7 +211,7 @@ def _bring_bias(call: TfliteCall, suffix: str, like: TfliteValue) -> Optional[Tf
         )
     if suffix == "s8" and tensor.data is not None and not tensor.data.any():
         return None
-    return call.bring(2, *types)
+    return call.value(2, *types)
 
 
 #: The function of 16-bit layers with 32-bit accumulators.
@@ -324,7 +324,7 @@ def _read_matrix(call: TfliteCall, index: int, swap: bool) -> TfliteValue:
     """Return an operand, transposed if `swap` is true."""
     tensor = call.tensor(index)
     if not swap:
-        return call.bring(index)
+        return call.value(index)
     *outer, rows, columns = tensor.shape
     if tensor.data is not None:
         value = call.describe(index)

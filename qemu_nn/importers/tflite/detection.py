@@ -82,7 +82,7 @@ def detect(call: TfliteCall) -> None:
     options, real = call.read_optional_options(), ("FLOAT32",)
     for index in range(3):
         check_type(call, index, real)
-    inputs = [call.bring(index, *real) for index in range(3)]
+    inputs = [call.value(index, *real) for index in range(3)]
     outputs = [call.output(at, *real) for at in range(4)]
     params = {
         **_count_params(options, *inputs),

@@ -138,7 +138,7 @@ def add_n(call: TfliteCall) -> None:
     count = len(call.operator.inputs)
     call.check_counts(2, _ADDED)
     output = call.output(0, "FLOAT32")
-    values = [call.bring(index, "FLOAT32") for index in range(count)]
+    values = [call.value(index, "FLOAT32") for index in range(count)]
     suffix = check_same_type(*values, output)
     _check_suffix(call, output, "s8", "f32")
     first = values[0]

@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format
 from .shaping import EVERY, check_shape, check_type, read_pair
 from .values import TfliteValue
 
@@ -34,7 +34,7 @@ def _broadcast(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
     missing = len(output.shape) - len(x.shape)
     if missing < 0 or any(a not in (1, b) for a, b in zip(x.shape, output.shape[missing:])):
         raise ModelError(f"its input {list(x.shape)} does not broadcast to {list(output.shape)}")
-    check_same_format(x, output)
+    x = adopt_format(call, x, output)
     groups = _group_axes(x, output)
     function = f"tflm_broadcast_{SUFFIXES[x.dtype]}"
     if len(groups) > 4:  # five alternating groups: a second call repeats the first of these
@@ -70,7 +70,7 @@ def fill(call: TfliteCall) -> None:
     """Convert FILL."""
     call.check_counts(2, 2)
     types = check_type(call, 1, ("INT8", "INT32", "FLOAT32"))
-    x, output = call.bring(1, *types), call.output(0, *types)
+    x, output = call.value(1, *types), call.output(0, *types)
     if x.shape:
         raise ModelError(f"its value is {list(x.shape)}; it must be a scalar")
     check_shape(output, call.integers(0))

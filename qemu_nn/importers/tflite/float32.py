@@ -257,7 +257,7 @@ def matmul(call: TfliteCall) -> None:
     call.check_counts(2, 2)
     options, output = call.read_options("BatchMatMulOptions"), call.output(0, *_WIDE)
     flags = {"adj_x": options.flag("AdjX"), "adj_y": options.flag("AdjY")}
-    x, y = call.bring(0, *_WIDE), call.bring(1, *_WIDE)
+    x, y = call.value(0, *_WIDE), call.value(1, *_WIDE)
     function = _find_function(call, "batch_matmul", x, y, output)
     outer = broadcast_batch_axes(x.shape, y.shape)
     rows, depth = x.shape[:-3:-1] if flags["adj_x"] else x.shape[-2:]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.tflm_float import bits
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format
 from .scaling import multiplier
 from .shaping import bring, check_shape, check_type, normalize_axis, read_pair
 from .values import TfliteValue
@@ -32,7 +32,7 @@ def _read_indices(call: TfliteCall, index: int, sides: Sequence[int]) -> TfliteV
                 f"its index {numbers[far].flat[0]} is outside of the axes {list(sides)}; it must "
                 "be at least 0 and less than the axis"
             )
-    return call.bring(index, "INT32")
+    return call.value(index, "INT32")
 
 
 def _gather(
@@ -44,7 +44,7 @@ def _gather(
     **counts: int,
 ) -> None:
     """Add the call that gathers blocks; `sides` are the sizes of the indexed axes."""
-    check_same_format(x, output)
+    x = adopt_format(call, x, output)
     steps = [math.prod(sides[i + 1 :]) for i in range(len(sides))] + [0] * (_DEPTH - len(sides))
     params = {"batches": 1, "outer": 1, "side": math.prod(sides), "depth": len(sides), **counts}
     params.update({f"step_{i}": step for i, step in enumerate(steps)})
@@ -57,7 +57,7 @@ def gather(call: TfliteCall) -> None:
     types = check_type(call, 0, _GATHERED)
     options, x, output = (
         call.read_options("GatherOptions"),
-        call.bring(0, *types),
+        call.value(0, *types),
         call.output(0, *types),
     )
     shape, chosen = x.shape, call.tensor(1).shape
@@ -87,7 +87,7 @@ def gather_nd(call: TfliteCall) -> None:
     """Convert GATHER_ND: gather elements, or blocks of trailing axes, by several coordinates."""
     call.check_counts(2, 2)
     types = check_type(call, 0, _GATHERED)
-    x, output = call.bring(0, *types), call.output(0, *types)
+    x, output = call.value(0, *types), call.output(0, *types)
     *lead, depth = call.tensor(1).shape or (0,)
     if not 1 <= depth <= min(len(x.shape), _DEPTH):
         raise ModelError(
@@ -104,7 +104,7 @@ def look_up(call: TfliteCall) -> None:
     """Convert EMBEDDING_LOOKUP: rows of a table, dequantized if the output is float32."""
     call.check_counts(2, 2)
     types = check_type(call, 1, _GATHERED)
-    x, count = call.bring(1, *types), call.tensor(0).shape
+    x, count = call.value(1, *types), call.tensor(0).shape
     output = call.output(0, *types, "FLOAT32")
     if len(count) != 1 or len(x.shape) < 2:
         raise ModelError(
@@ -174,10 +174,9 @@ def update(call: TfliteCall) -> None:
     """Convert DYNAMIC_UPDATE_SLICE; starts are clamped so that the update is inside."""
     call.check_counts(3, 3)
     types = check_type(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
-    x, part, output = call.bring(0, *types), call.bring(1, *types), call.output(0, *types)
+    x, part, output = call.value(0, *types), call.value(1, *types), call.output(0, *types)
     rank = len(x.shape)
-    check_same_format(part, x)
-    check_same_format(x, output)
+    x, part = adopt_format(call, x, output), adopt_format(call, part, output)
     check_shape(output, x.shape)
     fits = len(part.shape) == rank and all(n <= side for n, side in zip(part.shape, x.shape))
     if not (fits and 1 <= rank <= 6):
@@ -202,7 +201,7 @@ def _clamp_starts(call: TfliteCall, like: TfliteValue, most: np.ndarray) -> Tfli
             f"its starts, {tensor}, are {list(tensor.shape)}; they must be [{like.size}]"
         )
     check_type(call, 2, ("INT32", "INT64"))
-    starts, length = call.bring(2, "INT32", "INT64"), {"length": like.size}
+    starts, length = call.value(2, "INT32", "INT64"), {"length": like.size}
     if starts.dtype == "int32":
         return starts
     wide = replace(like, dtype="int64")

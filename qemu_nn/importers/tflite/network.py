@@ -125,10 +125,14 @@ def _inline(
     return [builder.value(index) for index in model.outputs]
 
 
-def drop_shape_operators(model: TfliteModel) -> list[TfliteOperator]:
-    """Return the operators except those that only compute the shape input of a RESHAPE.
+#: Operator with a shape among its inputs -> its other inputs.
+_SHAPED = {"RESHAPE": slice(1), "TRANSPOSE_CONV": slice(1, None)}
 
-    The shape of RESHAPE's output is known. TensorFlow's converter writes these operators (SHAPE,
+
+def drop_shape_operators(model: TfliteModel) -> list[TfliteOperator]:
+    """Return the operators except those that only compute the shape of RESHAPE or TRANSPOSE_CONV.
+
+    The shape of their output is known. TensorFlow's converter writes these operators (SHAPE,
     STRIDED_SLICE, PACK) if the model's batch has no fixed size.
     """
     needed, found = set(model.outputs), []
@@ -137,7 +141,7 @@ def drop_shape_operators(model: TfliteModel) -> list[TfliteOperator]:
         if kinds and kinds <= {"INT32", "INT64"} and needed.isdisjoint(operator.outputs):
             continue
         found.append(operator)
-        needed.update(operator.inputs[:1] if operator.name == "RESHAPE" else operator.inputs)
+        needed.update(operator.inputs[_SHAPED.get(operator.name, slice(None))])
     return found[::-1]
 
 

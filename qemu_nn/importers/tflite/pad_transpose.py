@@ -11,8 +11,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ..arguments import moves
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format
-from .shaping import adopt_format, check_shape, check_type, read_pair
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_format
+from .shaping import check_shape, check_type, read_pair
 from .slicing import slice_params
 from .values import TfliteValue
 from .windows import image_shape
@@ -30,9 +30,9 @@ def pad(call: TfliteCall) -> None:
     """Convert PAD and PADV2: a border of the zero point, or of a given number."""
     call.check_counts(2, 3)
     types = check_type(call, 0, ("INT8", "INT16", "INT32", "FLOAT32"))
-    x, output = call.bring(0, *types), call.output(0, *types)
+    x, output = call.value(0, *types), call.output(0, *types)
     x = adopt_format(call, x, output)
-    tensor, numbers = call.constant(1, "INT32", "INT64")
+    tensor, numbers = call.tensor(1), call.read_as_int32(1, 2)
     rank = len(x.shape)
     if numbers.shape != (rank, 2) or rank > 5 or numbers.min(initial=0) < 0:
         raise ModelError(
@@ -40,6 +40,11 @@ def pad(call: TfliteCall) -> None:
             "non-negative integers for each of up to 5 axes"
         )
     borders = [(int(a), n, int(b)) for n, (a, b) in zip(x.shape, numbers)]
+    if tensor.type == "INT64" and output.shape != tuple(map(sum, borders)):
+        raise ModelError(
+            f"its paddings, {tensor}, are INT64 and read as INT32; make them INT32. "
+            "TensorFlow Lite Micro refuses it: output_dim != expected_dim"
+        )
     check_shape(output, list(map(sum, borders)))
     if rank == 5 and x.dtype == "int8" and borders[0] != (0, 1, 0):
         call.reject(
@@ -128,16 +133,14 @@ def transpose(call: TfliteCall) -> None:
 
 def _read_order(call: TfliteCall, rank: int) -> list[int]:
     """Return the axes as the device reads them: an INT64 order as pairs of INT32."""
-    tensor, data = call.constant(1, "INT32", "INT64")
-    order: list[int] = data.reshape(-1).astype(tensor.dtype).view(np.int32)[: data.size].tolist()
+    tensor, order = call.tensor(1), call.read_as_int32(1).tolist()
     if sorted(order) != list(range(rank)):
         read = ", which the device reads as pairs of INT32" if tensor.type == "INT64" else ""
         raise ModelError(
-            f"its order, {tensor}, is {data.reshape(-1)[:9].tolist()} of {tensor.type}{read}: "
-            f"{order[:9]} addresses memory outside of its input; it must be a permutation of "
-            f"{rank} axes, as INT32"
+            f"its order, {tensor}, is of {tensor.type}{read}; {order[:9]} is no permutation of "
+            f"{rank} axes: make it one, of INT32"
         )
-    return order
+    return [int(axis) for axis in order]
 
 
 def _put_transpose(

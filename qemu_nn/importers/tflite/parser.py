@@ -23,6 +23,13 @@ _OPERATOR_LIMIT, _ENDS_LIMIT, _ALL_ENDS_LIMIT = 5000, 1000, 20_000
 #: Maximum number of axes of a tensor, and of characters of a name.
 _AXES_LIMIT, _NAME_LIMIT = 8, 1000
 
+#: Types of the schema that the library `tflite` lacks.
+_LATER_TYPES = {19: "INT2", 20: "UINT4", 21: "FLOAT8_E4M3FN", 22: "FLOAT8_E5M2"}
+
+#: Slots of fields that the library `tflite` hides, or whose values it lacks: the code of an
+#: OperatorCode; kind and table of the details of QuantizationParameters.
+_BUILTIN_CODE, _DETAILS_TYPE, _DETAILS = 10, 12, 14
+
 #: Supported types: the schema's name -> numpy's name.
 _DTYPES = {
     "INT4": "int8",
@@ -149,9 +156,8 @@ class TfliteModel:
 
     def _operators(self) -> int:
         count = self._graph.count("Operators")
-        least = 0 if self.number else 1  # a branch may return its inputs unchanged
-        if not least <= count <= _OPERATOR_LIMIT:
-            raise ModelError(f"it has {count} operators; 1 to {_OPERATOR_LIMIT} are supported")
+        if count > _OPERATOR_LIMIT:
+            raise ModelError(f"it has {count} operators; up to {_OPERATOR_LIMIT} are supported")
         names = vars(library("BuiltinOperator")).items()
         self._names = {code: name for name, code in names if isinstance(code, int)}
         return count
@@ -177,7 +183,7 @@ class TfliteModel:
                 f"operator {index} has operator code {code}; the file has {have} codes"
             )
         kind = self._root.member("OperatorCodes", "OperatorCode", code)
-        number = max(kind.number("BuiltinCode"), kind.number("DeprecatedBuiltinCode"))
+        number = max(kind.slot(_BUILTIN_CODE, "<i"), kind.number("DeprecatedBuiltinCode"))
         name = self._names.get(number, f"operator code {number}")
         if name == "CUSTOM":
             name = _check_name(kind.text("CustomCode")[:60])
@@ -194,11 +200,12 @@ class TfliteModel:
         name = _check_name(table.text("Name"))
         shape = _read_shape(index, table)
         kinds = {code: name for name, code in vars(library("TensorType")).items()}
-        kind = kinds.get(table.number("Type"), "of an unknown type")
+        code = table.number("Type")
+        kind = {**kinds, **_LATER_TYPES}.get(code, f"of the unknown type {code}")
         signature = table.numbers("ShapeSignature").tolist()
         if table.table("Sparsity", "SparsityParameters") is not None:
             raise ModelError(f"tensor {index} ({name[:60]!r}) is sparse; make it dense")
-        scales, zeros, axis = _read_quantization(table)
+        scales, zeros, axis = self._read_quantization(f"tensor {index} ({name[:60]!r})", table)
         tensor = TfliteTensor(
             index=index,
             name=name,
@@ -213,6 +220,43 @@ class TfliteModel:
         )
         data = self._data(tensor, table.number("Buffer"))
         return tensor if data is None else _add_data(tensor, data)
+
+    def _read_quantization(
+        self, tensor: str, table: TfliteTable
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return scales, zero points and their axis.
+
+        As in the framework, scales without zero points do not count, and one zero point is that of
+        all scales.
+        """
+        none = np.empty(0, np.float32), np.empty(0, np.int64), 0
+        found = table.table("Quantization", "QuantizationParameters")
+        if found is None:
+            return none
+        kind = found.slot(_DETAILS_TYPE, "<B")
+        if kind:
+            raise ModelError(self._explain_details(tensor, found, kind))
+        scales, zeros = found.numbers("Scale"), found.numbers("ZeroPoint")
+        if not (len(scales) and len(zeros)):
+            return none
+        if len(zeros) == 1 < len(scales):
+            zeros = np.repeat(zeros, len(scales))
+        return scales, zeros, found.number("QuantizedDimension")
+
+    def _explain_details(self, tensor: str, found: TfliteTable, kind: int) -> str:
+        """Return the error for a quantization other than by scales and zero points of an axis."""
+        names = {1: "a custom quantization", 2: "blockwise scales", 3: "scales along several axes"}
+        said = names.get(kind, f"a quantization of the unknown kind {kind}")
+        if kind in (2, 3):
+            details = found.slot_table(_DETAILS, "BlockwiseQuantization")
+            at, block = (
+                details.unpack("<i", details.Pos + place) if place else 0
+                for place in (details.Offset(4), details.Offset(8))
+            )
+            inside = 0 <= at < self._graph.count("Tensors")
+            scales = f" of {self.tensor(at).type}, {self.tensor(at)}," if inside else ""
+            said += f"{scales} for blocks of {block} elements"
+        return f"{tensor} has {said}; it must have scales and zero points along one axis"
 
     def _data(self, tensor: TfliteTensor, index: int) -> Optional[np.ndarray]:
         """Return the bytes of a buffer; None if it is empty."""
@@ -247,15 +291,6 @@ def _read_shape(index: int, table: TfliteTable) -> tuple[int, ...]:
     if math.prod(shape) > MEMORY_LIMIT:
         raise ModelError(f"tensor {index} is too large: {list(shape)}")
     return shape
-
-
-def _read_quantization(table: TfliteTable) -> tuple[np.ndarray, np.ndarray, int]:
-    found = table.table("Quantization", "QuantizationParameters")
-    if found is None:
-        return np.empty(0, np.float32), np.empty(0, np.int64), 0
-    if found.number("DetailsType"):
-        raise ModelError("a tensor has a custom quantization; it must have scales and zero points")
-    return found.numbers("Scale"), found.numbers("ZeroPoint"), found.number("QuantizedDimension")
 
 
 def _add_data(tensor: TfliteTensor, data: np.ndarray) -> TfliteTensor:

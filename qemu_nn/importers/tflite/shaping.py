@@ -9,12 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
-from ...functions.scaling import rescale_factors
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_format, check_same_type
 from .values import TfliteValue
 
 #: The file's element types that most data-movement operators support.
 EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
+
+#: Element types of CONCATENATION.
+_JOINED = ("INT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
 
 #: Reshaping operators that support fewer types.
 _RESHAPED = {"EXPAND_DIMS": ("INT8", "INT16", "FLOAT32")}
@@ -42,26 +44,16 @@ def check_type(call: TfliteCall, index: int, types: Sequence[str]) -> tuple[str,
 def read_pair(
     call: TfliteCall, most: int, types: Sequence[str] = EVERY
 ) -> tuple[TfliteValue, TfliteValue]:
-    """Return input and output; both must have one format and one of these types."""
+    """Return input and output; both must have one of these types. The input's format is ignored."""
     call.check_counts(1, most)
     types = check_type(call, 0, types)
-    x, output = call.bring(0, *types), call.output(0, *types)
-    check_same_format(x, output)
-    return x, output
-
-
-def adopt_format(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> TfliteValue:
-    """Return a tensor in the output's format, because the framework compares only the types."""
-    if x.dtype != output.dtype or (x.scale, x.zero) == (output.scale, output.zero):
-        check_same_format(x, output)
-        return x
-    call.warn(f"the format of {x.name[:60]!r} differs from that of its output; it is ignored")
-    return replace(x, scale=output.scale, zero=output.zero)
+    x, output = call.value(0, *types), call.output(0, *types)
+    return adopt_format(call, x, output), output
 
 
 def take_low_halves(call: TfliteCall, index: int) -> TfliteValue:
     """Return an input of indices as int32: the low halves of int64."""
-    places = call.bring(index, "INT32", "INT64")
+    places = call.value(index, "INT32", "INT64")
     if places.dtype == "int32":
         return places
     like = replace(places, dtype="int32")
@@ -75,14 +67,26 @@ def bring(call: TfliteCall, part: str, like: TfliteValue, numbers: np.ndarray) -
 
 
 def reshape(call: TfliteCall) -> None:
-    """Convert RESHAPE, SQUEEZE and EXPAND_DIMS to an alias, without a call."""
+    """Convert RESHAPE, SQUEEZE and EXPAND_DIMS to an alias, without a call.
+
+    If the file gives input and output different formats, the output is a copy.
+    """
     x, output = read_pair(call, 2, _RESHAPED.get(call.operator.name, EVERY))
     if x.size != output.size:
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
             "many elements"
         )
-    call.builder.alias(call.operator.outputs[0], output, x)
+    _pass_on(call, call.value(0, *EVERY), output)
+
+
+def _pass_on(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
+    """Make the output an alias of a tensor; a copy if the file gives both different formats."""
+    if (x.scale, x.zero) == (output.scale, output.zero):
+        call.builder.alias(call.operator.outputs[0], output, x)
+        return
+    function = f"tflm_read_variable_{SUFFIXES[output.dtype]}"
+    call.put(function, {"length": output.size}, [x], output)
 
 
 def check_shape(output: TfliteValue, shape: Sequence[int]) -> None:
@@ -94,16 +98,19 @@ def check_shape(output: TfliteValue, shape: Sequence[int]) -> None:
 def concatenate(call: TfliteCall) -> None:
     """Convert CONCATENATION along one axis to calls that concatenate two tensors each."""
     call.check_counts(1, _MOST)
-    types = check_type(call, 0, EVERY)
+    types = check_type(call, 0, _JOINED)
     options, output = call.read_options("ConcatenationOptions"), call.output(0, *types)
     if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
         raise ModelError("it has a fused activation; it must have none")
-    parts = [call.bring(index, *types) for index in range(len(call.operator.inputs))]
+    filled = [at for at in range(len(call.operator.inputs)) if math.prod(call.tensor(at).shape)]
+    parts = [call.value(index, *types) for index in filled]
     rank = len(output.shape)
     axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
-    parts = [_rescale(call, part, output) for part in parts]
+    if output.dtype == "int16":  # all formats of zero point 0 count as one
+        check_same_type(*parts, output)
     for part in parts:
-        check_same_format(part, output)
+        if output.dtype != "int16":
+            check_same_format(part, output)
         if (
             part.shape[:axis] + part.shape[axis + 1 :]
             != output.shape[:axis] + output.shape[axis + 1 :]
@@ -125,10 +132,9 @@ def pack(call: TfliteCall) -> None:
     output = call.output(0, *types)
     rank = len(output.shape)
     axis = normalize_axis(call.read_options("PackOptions").integer("Axis", -rank, rank - 1), rank)
-    parts = [call.bring(index, *types) for index in range(len(call.operator.inputs))]
+    parts = [call.value(index, *types) for index in range(len(call.operator.inputs))]
     check_shape(output, (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:]))
     for part in parts:
-        check_same_format(part, output)
         if part.shape != parts[0].shape:
             raise ModelError(
                 f"its inputs are {list(parts[0].shape)} and {list(part.shape)}; all inputs must "
@@ -138,31 +144,14 @@ def pack(call: TfliteCall) -> None:
     _join(call, [replace(part, shape=shape) for part in parts], output, axis)
 
 
-def _rescale(call: TfliteCall, part: TfliteValue, output: TfliteValue) -> TfliteValue:
-    """Return a part in the output's format; TensorFlow Lite rescales uint8 only."""
-    if (part.scale, part.zero) == (output.scale, output.zero):
-        return part
-    if part.dtype == "int16" == output.dtype:
-        return adopt_format(call, part, output)
-    if part.dtype != "uint8":
-        return part
-    like = replace(output, shape=part.shape)
-    params = {"length": part.size, "output_zero_point": output.zero}
-    with np.errstate(all="ignore"):
-        factors = rescale_factors(part.scale, part.zero, output.scale)
-    if not np.isfinite(factors.view(np.float32)).all():
-        raise ModelError(
-            f"its scales are {part.scale:g} and {output.scale:g}; their ratio must be finite"
-        )
-    return call.add_part("rescaled", like, "tflm_rescale_u8", params, [part], factors)
-
-
 def _join(call: TfliteCall, parts: list[TfliteValue], output: TfliteValue, axis: int) -> None:
     """Concatenate adjacent pairs repeatedly; the last pair gives the output."""
     function = f"tflm_concatenation_{SUFFIXES[output.dtype]}"
     outer = math.prod(output.shape[:axis])
     if len(parts) == 1:
-        call.builder.alias(call.operator.outputs[0], output, parts[0])
+        _pass_on(call, parts[0], output)
+        return
+    parts = [adopt_format(call, part, output) for part in parts]
     while len(parts) > 1:
         made = []
         for first, second in zip(parts[::2], parts[1::2]):

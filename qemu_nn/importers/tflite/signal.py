@@ -48,7 +48,7 @@ def read_typed(call: TfliteCall, index: int, type: str) -> TfliteValue:
     tensor = call.tensor(index)
     if tensor.type != type:
         raise ModelError(f"its input {index}, {tensor}, is {tensor.type}; it must be {type}")
-    return call.bring(index, type)
+    return call.value(index, type)
 
 
 def declare_typed(call: TfliteCall, index: int, type: str) -> TfliteValue:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same_type
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_type
 from .shaping import (
     EVERY,
     bring,
@@ -35,7 +35,7 @@ def _put_slice(
     call: TfliteCall, x: TfliteValue, spans: Sequence[Span], output: TfliteValue, at: int = 0
 ) -> None:
     """Add the call that copies these spans of a tensor."""
-    check_same_format(x, output)
+    x = adopt_format(call, x, output)
     if len(spans) > 5:
         raise ModelError(f"its input has {len(spans)} axes; up to 5 are supported")
     call.put(
@@ -79,7 +79,7 @@ def split(call: TfliteCall) -> None:
     """Convert SPLIT: parts of one size along the axis in the first input."""
     count = call.read_options("SplitOptions").integer("NumSplits", 1, 1000)
     call.check_counts(2, 2, count)
-    x = call.bring(1, *check_type(call, 1, _SPLIT))
+    x = call.value(1, *check_type(call, 1, _SPLIT))
     axis = normalize_axis(call.integer(0), len(x.shape))
     size, rest = divmod(x.shape[axis], count)
     if rest:
@@ -93,7 +93,7 @@ def split_v(call: TfliteCall) -> None:
     """Convert SPLIT_V: parts of given sizes along an axis; one size may be -1 for the rest."""
     count = call.read_options("SplitVOptions").integer("NumSplits", 1, 1000)
     call.check_counts(3, 3, count)
-    x, sizes = call.bring(0, *check_type(call, 0, _SPLIT)), call.integers(1, 1000)
+    x, sizes = call.value(0, *check_type(call, 0, _SPLIT)), call.integers(1, 1000)
     axis = normalize_axis(call.integer(2), len(x.shape))
     if len(sizes) != count:
         raise ModelError(f"it has {len(sizes)} sizes; for {count} parts it must have {count}")
@@ -104,7 +104,7 @@ def split_v(call: TfliteCall) -> None:
 
 def unpack(call: TfliteCall) -> None:
     """Convert UNPACK: one output for each index of an axis; the outputs lack this axis."""
-    options, x = call.read_options("UnpackOptions"), call.bring(0, *check_type(call, 0, _SPLIT))
+    options, x = call.read_options("UnpackOptions"), call.value(0, *check_type(call, 0, _SPLIT))
     rank = len(x.shape)
     axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
     call.check_counts(1, 1, x.shape[axis])
@@ -209,7 +209,7 @@ def strided_slice(call: TfliteCall) -> None:
                 f"its {name}, {call.tensor(at)}, is computed; it must be a constant, as on the "
                 "device"
             )
-    lists = [call.integers(at) for at in (1, 2, 3)]
+    lists = [call.read_as_int32(at).tolist() for at in (1, 2, 3)]
     if any(len(numbers) != len(x.shape) for numbers in lists):
         raise ModelError(
             f"it has {len(lists[0])} begins, {len(lists[1])} ends and {len(lists[2])} strides; it "
@@ -218,10 +218,16 @@ def strided_slice(call: TfliteCall) -> None:
     spans, kept = [], []
     for axis, (side, begin, end, stride) in enumerate(zip(x.shape, *lists)):
         gone = masks["ShrinkAxis"] >> axis & 1
-        if stride == 0 or (gone and stride < 0):
+        if stride == 0:
             raise ModelError(
-                f"its stride along axis {axis} is {stride}; it must not be 0, nor negative for an "
-                "axis in the shrink mask"
+                f"its stride along axis {axis} is 0 where its strides, of {call.tensor(3).type}, "
+                "are read as INT32; make them INT32 numbers other than 0. TensorFlow Lite Micro "
+                "refuses it: stride value has to be non-zero"
+            )
+        if gone and stride < 0:
+            raise ModelError(
+                f"its stride along axis {axis} is {stride}; it must not be negative for an axis in "
+                "the shrink mask"
             )
         first = None if masks["Begin"] >> axis & 1 else begin
         last = None if masks["End"] >> axis & 1 else end

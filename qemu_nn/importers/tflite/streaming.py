@@ -16,7 +16,7 @@ from ...errors import ModelError
 from ...io import optional_deps
 from ...ir.graph import Tensor
 from .building import TfliteBuilder
-from .call import SUFFIXES, Converter, TfliteCall, check_same_format
+from .call import SUFFIXES, Converter, TfliteCall, adopt_format
 from .invoke_period import InvokePeriods
 from .shaping import check_type
 from .values import TfliteValue
@@ -62,7 +62,7 @@ def circular_buffer(call: TfliteCall) -> None:
     x, pace = call.value(0, *check_type(call, 0, ("INT8",))), call.builder.pace
     tensor = call.builder.model.tensor(call.operator.outputs[0])
     output = call.builder.constant(tensor) if tensor.variable else call.output()
-    check_same_format(x, output)
+    x = adopt_format(call, x, output)
     slots = output.shape[1] if len(output.shape) == 4 else 0
     if slots < 1 or x.shape != (output.shape[0], 1, *output.shape[2:]) or output.shape[0] != 1:
         raise ModelError(

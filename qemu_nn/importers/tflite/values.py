@@ -49,7 +49,7 @@ class TfliteValue:
         batched = len(self.shape) > 1 and self.shape[0] == 1
         shape = self.shape[batched:] or (1,)
         plain = self.dtype in PLAIN.values() and (self.scale, self.zero) == (1.0, 0)
-        if plain:
+        if plain or self.scale == 0:  # every element of scale 0 represents 0
             return Tensor(self.name, shape, self.dtype)
         return Tensor(self.name, shape, self.dtype, None, self.scale, self.zero)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 from .building import TfliteValue
-from .call import Converter, Options, TfliteCall, check_same_format, check_same_type
+from .call import Converter, Options, TfliteCall, check_same_type
 from .parser import TfliteTensor
 from .scaling import activation_range, multipliers
 
@@ -78,8 +78,8 @@ def filter_scales(weights: TfliteTensor, axis: int, zeros: bool = False) -> np.n
             f"its weights, {weights}, have scales along axis {weights.axis}; scales must be along "
             f"axis {axis}, the channels"
         )
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
-        raise ModelError(f"the scales of its weights, {weights}, must be positive and finite")
+    if not (np.isfinite(scales).all() and (scales >= 0).all()):
+        raise ModelError(f"the scales of its weights, {weights}, must be finite and not negative")
     return np.broadcast_to(scales, count)
 
 
@@ -280,11 +280,21 @@ def pool_params(options: Options, x: TfliteValue, output: TfliteValue) -> dict[s
     return {"batches": batches, "channels": channels, **window}
 
 
+def _check_pool_format(x: TfliteValue, output: TfliteValue) -> None:
+    """Raise ModelError if the formats differ by more than the framework allows."""
+    far = abs(np.float32(x.scale) - np.float32(output.scale)) > 1e-6
+    if x.dtype != output.dtype or x.zero != output.zero or far:
+        raise ModelError(
+            f"its input is {x.tensor.spelled} and its output {output.tensor.spelled}; both must "
+            "have one type and zero point, and scales that differ by at most 1e-6"
+        )
+
+
 def pool(call: TfliteCall, kind: str) -> None:
     """Convert AVERAGE_POOL_2D and MAX_POOL_2D."""
     call.check_counts(1, 1)
     options, x, output = call.read_options("Pool2DOptions"), call.value(), call.output()
-    check_same_format(x, output)
+    _check_pool_format(x, output)
     params = {**pool_params(options, x, output), **options.activation(output)}
     if params["batches"] > 1:
         call.reject(
@@ -296,7 +306,7 @@ def pool(call: TfliteCall, kind: str) -> None:
 
 
 def transpose_conv(call: TfliteCall) -> None:
-    """Convert TRANSPOSE_CONV; its first input is the output's shape.
+    """Convert TRANSPOSE_CONV; its first input, the output's shape, is ignored as on the device.
 
     The framework's kernel with CMSIS-NN ignores the fused activation, for 8 and 16 bits.
     """
@@ -309,17 +319,13 @@ def transpose_conv(call: TfliteCall) -> None:
             f"its weights, {weights}, are {list(weights.shape)}; they must be [channels, height, "
             f"width, {depth}]"
         )
-    if tuple(call.integers(0)) != output.shape:
-        raise ModelError(
-            f"its shape is {call.integers(0)} and its output {list(output.shape)}; both must be "
-            "equal"
-        )
     channels, height, width, _ = weights.shape
     _check_output(output, batches, channels)
     if suffix == "s16" and not call.has_input(3):
-        raise ModelError(
-            "it has no bias; with 16-bit activations TensorFlow Lite Micro then reads through a "
-            "null pointer: give it an INT64 bias, for example zeros"
+        call.reject(
+            "transpose_conv_16x8_null",
+            "it has no bias; with 16-bit activations this kernel then reads through a null "
+            'pointer: give it an INT64 bias, for example zeros, or choose kernels="reference"',
         )
     short = ("INT16",) if suffix == "s16" else ()
     rows = channel_rows(call, x, output, weights, 0, 3, *short)
