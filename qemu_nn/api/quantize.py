@@ -60,7 +60,7 @@ def quantize(
     cmsis: Optional[str] = None,
     rounding: Optional[str] = None,
     bits: int = 8,
-    method: Union[str, float] = "minmax",
+    method: Union[str, float] = "extrapolate",
     weight_method: Union[str, float] = "minmax",
     effort: str = "fast",
     steps: Optional[Sequence[str]] = None,
@@ -112,15 +112,16 @@ def quantize(
         A rounding of targets.ROUNDINGS; default: as Arm ships the release.
     bits : {8, 16}, default 8
         Bits of activations, and of weights but in the scheme affine, which has weights of 8.
-    method : str or float, default "minmax"
-        How ranges of activations are chosen: "minmax", "mse", "kl", a percentile as a number, or
-        "search". The search starts from minmax and tries narrower ranges, format by format, on the
-        exact network.
+    method : str or float, default "extrapolate"
+        How ranges of activations are chosen: "extrapolate", "minmax", "mse", "kl", a percentile as
+        a number, or "search". "minmax" covers the values seen. "extrapolate" covers what 500
+        samples are likely to reach (20 with powers of two), if the data hold fewer. The search
+        starts from it and tries narrower ranges, format by format, on the exact network.
     weight_method : str or float, default "minmax"
         The same for weights, without "search".
     effort : {"fast", "best"}, default "fast"
-        "best" takes the steps of docs/quantizing.md that make a network more accurate, and keeps
-        those that do, judged on every second sample of the data; `notes` say what each has gained.
+        "best" takes the steps of docs/quantizing.md, and keeps those that make the network more
+        accurate on samples that did not fit it; `notes` say what each has gained there.
     steps : sequence of str, optional
         Take these steps alone, in their order: "average", "rows", "formats", "equalize", "absorb",
         "split", "search", "round", "correct", "descend".
@@ -206,7 +207,7 @@ def quantize(
     wanted = profile(core, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
     searched = isinstance(method, str) and method == "search"
     one_of(EFFORTS, effort, "effort")
-    first = "minmax" if searched else method
+    first = "extrapolate" if searched else method
     chosen = get_scheme(scheme, wanted, functions, bits, first, weight_method)
     span = as_count(search_range, "search_range", 0, 64) * chosen.octave
     threads = as_count(threads, "threads", most=MOST_THREADS)
@@ -263,7 +264,7 @@ def quantize(
             tried = searched_formats(job, kept, replace(way.search, resume=own), progress)
         final = job.formats(tried)
         if taken:
-            job, final = improve_network(job, final, kept, way)
+            job, final = improve_network(job, tried, kept, way)
     graph = job.scheme.lower(job.graph, final)
     choices: tuple[str, ...] = ()
     if target is not None:

@@ -76,7 +76,7 @@ def import_(
 )
 @click.option(
     "--method",
-    default="minmax",
+    default="extrapolate",
     show_default=True,
     help=f"How to choose the formats of activations: {_METHODS}, or search.",
 )

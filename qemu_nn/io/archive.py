@@ -10,6 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,16 @@ class Archive:
     def names(self) -> set[str]:
         """Names of all entries."""
         return set(self._entries)
+
+    def folder(self, name: str) -> Archive:
+        """Return the entries below a folder, under their names in it."""
+        inner, start = copy(self), f"{name}/"
+        inner._entries = {
+            entry[len(start) :]: own
+            for entry, own in self._entries.items()
+            if entry.startswith(start)
+        }
+        return inner
 
     def read(self, name: str, most: int = LIMIT) -> bytes:
         """Unpack an entry of at most `most` bytes and verify its checksum."""

@@ -18,6 +18,10 @@ _SMALLEST = -40
 #: The largest magnitude that can become an integer.
 _LARGEST = 2.0**60
 
+#: Samples whose extremes tell how a tail falls; the fewest gaps between them that tell it alone,
+#: and the scale of the tail, as a share of the largest value, that fewer gaps are averaged with.
+_PEAKS, _GAPS, _PRIOR = 16, 3, 0.3
+
 
 class Filled(NamedTuple):
     """The bins of a histogram that are not empty, in order: centres, counts and width."""
@@ -33,6 +37,7 @@ class Statistics:
     bins: a multiple of 4. They cover [-2^e, 2^e), and e grows with the data, bins merging. 0 bins:
     the range alone. low, high: the range; 0, 0 before the first value. zeros: how many are exactly
     0. counts[i]: how many others lie in [edge, edge + width) with edge = (i - bins / 2) * width.
+    samples: how many add_samples() has counted.
     """
 
     def __init__(self, bins: int = BINS) -> None:
@@ -42,6 +47,8 @@ class Statistics:
         self.counts = np.zeros(bins, np.int64)
         self._exponent = _SMALLEST
         self._empty = True
+        self.samples = 0
+        self._lows = self._highs = np.empty(0)  # of samples, the _PEAKS most extreme
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without empty bins: statistics travel between processes."""
@@ -89,10 +96,35 @@ class Statistics:
         if self.bins:
             self._count(values, times)
 
+    def add_samples(self, values: np.ndarray) -> None:
+        """Count values [samples, ...], and the extremes of each sample; Error as add() has it."""
+        self.add(values)
+        if values.size:
+            rows = values.reshape(len(values), -1)
+            self._add_peaks(len(rows), rows.min(1), rows.max(1))
+
+    def _add_peaks(self, samples: int, lows: np.ndarray, highs: np.ndarray) -> None:
+        self.samples += samples
+        self._lows = np.sort(np.concatenate([self._lows, lows]))[:_PEAKS]
+        self._highs = -np.sort(-np.concatenate([self._highs, highs]))[:_PEAKS]
+
+    def extrapolate(self, samples: int) -> tuple[float, float]:
+        """Return the range that so many samples are likely to reach; the range seen if there were
+        as many.
+
+        The extremes of samples are taken to fall off exponentially beyond the largest: then the
+        gaps between the largest, each times its rank, have the mean `scale`, and n times as many
+        samples reach scale * ln(n) further. The gap to the largest itself does not count, so that
+        one wild sample widens nothing beyond itself.
+        """
+        low = -_extrapolated(-self._lows, self.samples, samples)
+        return min(self.low, low), max(self.high, _extrapolated(self._highs, self.samples, samples))
+
     def merge(self, other: Statistics) -> None:
         """Count what another one of as many bins has counted, too."""
         if other._empty:
             return
+        self._add_peaks(other.samples, other._lows, other._highs)
         ends = (other.low, other.high) if self._empty else (self.low, self.high)
         self.low, self.high = min(ends[0], other.low), max(ends[1], other.high)
         self._empty = False
@@ -129,6 +161,18 @@ class Statistics:
         counts = np.zeros(self.bins, np.int64)
         np.add.at(counts, merged, self.counts[filled])
         return counts
+
+
+def _extrapolated(highs: np.ndarray, seen: int, samples: int) -> float:
+    """Return how high so many samples reach, of which some were seen, with these largest values,
+    the largest first.
+    """
+    if not seen or samples <= seen or highs[0] <= 0:
+        return float(highs[0]) if seen else 0.0
+    gaps = np.arange(2, len(highs)) * (highs[1:-1] - highs[2:])
+    if len(gaps) < _GAPS:
+        gaps = np.append(gaps, _PRIOR * highs[0])
+    return float(highs[0] + gaps.mean() * math.log(samples / seen))
 
 
 def statistics_of(values: np.ndarray, bins: int = BINS) -> Statistics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -70,12 +70,10 @@ class Trial:
         graph = real if graph is self.real else copy_in_c_order(graph)
         return replace(self, real=real, job=replace(self.job, graph=graph))
 
-    def state(self, ranged: bool, notes: Sequence[str], done: int) -> State:
-        """Return what a record keeps of it after so many steps."""
-        return State(
-            *(self.job.scheme, self.formats, self.real, self.job.graph),
-            *(ranged, tuple(notes), done),
-        )
+    @property
+    def state(self) -> State:
+        """The parts that a checkpoint keeps."""
+        return State(self.job.scheme, self.formats, self.real, self.job.graph)
 
     def lower_to_scores(self) -> Graph:
         """Return the calls up to the scores, without a softmax after them."""
@@ -95,31 +93,45 @@ class Judge:
     budget: Optional[Budget] = None
 
     def __call__(self, trial: Trial) -> float:
-        """Signal-to-noise ratio of the scores in decibels, averaged over outputs; minus infinity
-        where no device has these formats, or the budget is exceeded."""
+        """Return the signal-to-noise ratio of the scores in decibels, as compute_ratio() has it."""
+        return compute_ratio(self.noise(trial))
+
+    def noise(self, trial: Trial) -> np.ndarray:
+        """Return the noise of each sample, relative to the mean signal of all: the mean over
+        outputs.
+
+        It is infinite where no device has these formats, or the budget is exceeded.
+        """
         try:
             if self.budget is not None and self.budget.compute_excess(trial.lower_calls()):
-                return -math.inf
+                return np.full(len(self.x), np.inf)
             graph = trial.lower_to_scores()
             session = Session(graph, trial.job.scheme.profile)
             got = session.run(graph.input.format.quantize(self.x))
         except Error:
-            return -math.inf
-        ratios = [
-            _compute_ratio(graph, name, got[name], real) for name, real in self.scores.items()
+            return np.full(len(self.x), np.inf)
+        noises = [
+            _measure_noise(graph, name, got[name], real) for name, real in self.scores.items()
         ]
-        return sum(ratios) / len(ratios)
+        return np.asarray(np.mean(noises, axis=0))
 
-    def part(self, rows: slice) -> Judge:
+    def part(self, rows: np.ndarray) -> Judge:
         """Return the same on some of the samples."""
         scores = {name: real[rows] for name, real in self.scores.items()}
         return replace(self, x=self.x[rows], scores=scores)
 
 
-def _compute_ratio(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> float:
+def compute_ratio(noise: np.ndarray) -> float:
+    """Return the signal-to-noise ratio in decibels; noise: of each sample, relative to the mean
+    signal.
+    """
+    return -10 * math.log10(max(float(noise.mean()), _TINY))
+
+
+def _measure_noise(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> np.ndarray:
     values = graph.node(name).output.format.dequantize(got).reshape(real.shape)
-    error, signal = (float(np.sum(each**2, dtype=np.float64)) for each in (values - real, real))
-    return 10 * math.log10(max(signal, _TINY) / max(error, _TINY))
+    error, signal = (np.sum(each**2, 1, dtype=np.float64) for each in (values - real, real))
+    return np.asarray(error / max(float(signal.mean()), _TINY))
 
 
 def judge_of(job: Job, x: np.ndarray) -> Judge:

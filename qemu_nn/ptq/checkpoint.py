@@ -1,7 +1,8 @@
 """Checkpoints of the quantization pipeline, so that an interrupted run can continue.
 
-The file is a zip: steps.json, the float network where a step has changed it (float.json and its
-arrays), and the parameters of its layers where a step holds them on grids.
+The file is a zip: steps.json, and a folder for each course of the pipeline, "0", "1", ...: it has
+state.json, the float network where a step has changed it (float.json and its arrays), and the
+parameters of its layers where a step holds them on grids.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ..quantizer.assign_affine import AffineFormats
 from .format_search import Job
 from .schemes import Scheme
 
-_STATE, _VERSION = "steps.json", 1
+_STEPS, _STATE, _VERSION = "steps.json", "state.json", 2
 #: Exceptions of lowering for formats that do not fit together.
 _UNFIT = (ValueError, TypeError, LookupError, ArithmeticError, AssertionError)
 #: The most bits that a format is away from 1.
@@ -38,59 +39,76 @@ _FARTHEST = 128
 
 @dataclass(frozen=True)
 class State:
-    """A network after `done` steps.
+    """A network between two steps.
 
     real: the float network, and `graph` the same with parameters on the grids of the formats.
-    ranged: whether half of the samples say how far values reach. notes: on the steps.
     """
 
     scheme: Scheme
     formats: Any
     real: FloatGraph
     graph: FloatGraph
-    ranged: bool = False
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The states of all courses after `done` steps, and notes on these."""
+
+    states: tuple[State, ...]
     notes: tuple[str, ...] = ()
     done: int = 0
 
 
 @dataclass(frozen=True)
 class Record:
-    """File of the states of a job, if any; formats: its first ones; key: what is done
-    with which network and data."""
+    """File of the checkpoints of a job, if any; start: its first one; key: what is done with which
+    network and data.
+    """
 
     path: Optional[Path]
     job: Job
-    formats: Any
+    start: Checkpoint
     key: str = ""
 
-    def read(self) -> State:
-        """Return the last state; the start without a file.
+    def read(self) -> Checkpoint:
+        """Return the last checkpoint; the start without a file.
 
         Raises ModelError for a file of another network, data or options, and for a damaged one.
         """
-        job, path = self.job, self.path
+        path = self.path
         if path is None or not path.exists():
-            return State(job.scheme, self.formats, job.graph, job.graph)
+            return self.start
         with open_archive(path) as archive:
-            document = parse_json(archive.read(_STATE), f"{path}: {_STATE}")
+            document = parse_json(archive.read(_STEPS), f"{path}: {_STEPS}")
             if document.text("key") != self.key:
                 raise ModelError(
                     f"{path} belongs to steps with another network, data or options; remove it or "
                     "name another file"
                 )
-            try:
-                state = _parse_state(archive, document, job, self.formats)
-                state.scheme.lower(state.graph, state.formats)
-            except ModelError:
-                raise
-            except _UNFIT as error:
-                raise document.error(f"no device has this network: {error}") from None
+            states = tuple(
+                self._read_state(archive.folder(str(number)), first)
+                for number, first in enumerate(self.start.states)
+            )
+        done = document.integer("done")
+        if done < 1:
+            raise document.error("'done' must be 1 or more")
+        return Checkpoint(states, tuple(document.texts("notes")), done)
+
+    def _read_state(self, archive: Archive, first: State) -> State:
+        document = parse_json(archive.read(_STATE), f"{archive.path}: {_STATE}")
+        try:
+            state = _parse_state(archive, document, self.job, first.formats)
+            state.scheme.lower(state.graph, state.formats)
+        except ModelError:
+            raise
+        except _UNFIT as error:
+            raise document.error(f"no device has this network: {error}") from None
         return state
 
-    def write(self, state: State) -> None:
-        """Keep a state, whole or not at all; what a search kept on the way is no longer needed."""
+    def write(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, whole or not at all; decisions of searches are no longer needed."""
         if self.path is not None:
-            write_archive(self.path, _make_entries(state, self.key, self.job.graph))
+            write_archive(self.path, _all_entries(checkpoint, self.key, self.job.graph))
             searching = name_search_record(self.path, "search")
             assert searching is not None
             searching.unlink(missing_ok=True)
@@ -101,20 +119,19 @@ def name_search_record(path: Optional[Path], what: str) -> Optional[Path]:
     return None if path is None else path.with_name(f"{path.name}.{what}")
 
 
-def record_of(path: Optional[Path], job: Job, formats: Any, x: np.ndarray, options: Any) -> Record:
-    """Return the record of a job in its first formats, on data x; repr() of the options tells
-    all.
-    """
+def record_of(
+    path: Optional[Path], job: Job, start: Checkpoint, x: np.ndarray, options: Any
+) -> Record:
+    """Return the record of a job from its start on, on data x; repr() of the options tells all."""
     if path is None:
-        return Record(None, job, formats)
-    start = State(job.scheme, formats, job.graph, job.graph)
+        return Record(None, job, start)
     about = (options, job.scheme.profile, job.given, x.shape, x.dtype)
     digest = hashlib.sha256(repr(about).encode())
     digest.update(x.tobytes())
-    entries = {**float_entries(job.graph), **_make_entries(start, "", job.graph)}
+    entries = {**float_entries(job.graph), **_all_entries(start, "", job.graph)}
     for name, content in sorted(entries.items()):
         digest.update(f"{name} {len(content)} ".encode() + content)
-    return Record(path, job, formats, digest.hexdigest())
+    return Record(path, job, start, digest.hexdigest())
 
 
 def copy_in_c_order(graph: FloatGraph) -> FloatGraph:
@@ -131,46 +148,55 @@ def copy_in_c_order(graph: FloatGraph) -> FloatGraph:
     return graph.with_operators(changed) if changed else graph
 
 
-def _make_entries(state: State, key: str, start: FloatGraph) -> dict[str, bytes]:
-    entries = {} if state.real is start else float_entries(state.real)
+def _all_entries(checkpoint: Checkpoint, key: str, start: FloatGraph) -> dict[str, bytes]:
     document = {
         "version": _VERSION,
         "key": key,
-        "done": state.done,
-        "notes": list(state.notes),
-        "ranged": state.ranged,
+        "done": checkpoint.done,
+        "notes": list(checkpoint.notes),
+    }
+    entries = {_STEPS: json.dumps(document, indent=1).encode("ascii")}
+    for number, state in enumerate(checkpoint.states):
+        own = _entries(state, start)
+        entries.update({f"{number}/{name}": content for name, content in own.items()})
+    return entries
+
+
+def _entries(state: State, start: FloatGraph) -> dict[str, bytes]:
+    entries = {} if state.real is start else float_entries(state.real)
+    document = {
         "changed": state.real is not start,
         "rounded": state.graph is not state.real,
         "methods": [str(method) for method in state.scheme.methods],
         "functions": dict(state.scheme.functions),
-        "formats": _encode_formats(state.formats),
+        "formats": _from_formats(state.formats),
     }
     if isinstance(state.formats, AffineFormats):
-        entries.update(_list_arrays("scales", state.formats.weights))
+        entries.update(_arrays("scales", state.formats.weights))
     if state.graph is not state.real:
-        layers = dict(_list_layers(state.graph))
-        entries.update(_list_arrays("weights", {n: own.weights for n, own in layers.items()}))
+        layers = dict(_layers(state.graph))
+        entries.update(_arrays("weights", {n: own.weights for n, own in layers.items()}))
         biases = {n: own.bias for n, own in layers.items() if own.bias is not None}
-        entries.update(_list_arrays("biases", biases))
+        entries.update(_arrays("biases", biases))
     return {_STATE: json.dumps(document, indent=1).encode("ascii"), **entries}
 
 
-def _list_arrays(folder: str, held: Mapping[str, np.ndarray]) -> dict[str, bytes]:
+def _arrays(folder: str, held: Mapping[str, np.ndarray]) -> dict[str, bytes]:
     """Entries of arrays of layers, by the layers' names in hexadecimal, which any zip holds."""
-    return {_encode_entry(folder, name): format_npy(array) for name, array in held.items()}
+    return {_entry(folder, name): format_npy(array) for name, array in held.items()}
 
 
-def _encode_entry(folder: str, name: str) -> str:
+def _entry(folder: str, name: str) -> str:
     return f"{folder}/{name.encode().hex()}.npy"
 
 
-def _list_layers(graph: FloatGraph) -> Iterator[tuple[str, Any]]:
+def _layers(graph: FloatGraph) -> Iterator[tuple[str, Any]]:
     for node in graph.nodes:
         if isinstance(node.operator, (Conv, Dense)):
             yield node.name, node.operator
 
 
-def _encode_formats(formats: Any) -> dict[str, Any]:
+def _from_formats(formats: Any) -> dict[str, Any]:
     if isinstance(formats, Formats):
         held = {"tensors": formats.tensors, "weights": formats.weights, "biases": formats.biases}
         return {**{role: dict(fracs) for role, fracs in held.items()}, "notes": [*formats.notes]}
@@ -194,7 +220,7 @@ def _parse_state(archive: Archive, document: Fields, job: Job, formats: Any) -> 
         if ends[0] != ends[1]:
             raise document.error("its network has another input or other outputs")
     if document.flag("rounded"):
-        layers = dict(_list_layers(real))
+        layers = dict(_layers(real))
         graph = real.with_operators({n: _read_layer(archive, n, layers[n]) for n in layers})
     methods = document.texts("methods")
     if len(methods) != 2:
@@ -202,43 +228,39 @@ def _parse_state(archive: Archive, document: Fields, job: Job, formats: Any) -> 
     functions = document.object("functions")
     named = {layer: functions.text(layer) for layer in functions.values}
     scheme = replace(job.scheme, functions=named).with_methods(*methods)
-    read = _parse_powers if isinstance(formats, Formats) else _parse_affine
+    read = _powers if isinstance(formats, Formats) else _affine
     chosen = read(archive, document.object("formats"), real, formats)
-    done = document.integer("done")
-    if done < 1:
-        raise document.error("'done' must be 1 or more")
-    notes = tuple(document.texts("notes"))
-    return State(scheme, chosen, real, graph, document.flag("ranged"), notes, done)
+    return State(scheme, chosen, real, graph)
 
 
 def _read_layer(archive: Archive, name: str, like: Any) -> Any:
-    weights = _parse_finite(archive, "weights", name, like.weights.shape)
+    weights = _finite(archive, "weights", name, like.weights.shape)
     bias = None
-    if _encode_entry("biases", name) in archive.names:
-        bias = _parse_finite(archive, "biases", name, (len(weights),))
+    if _entry("biases", name) in archive.names:
+        bias = _finite(archive, "biases", name, (len(weights),))
     return replace(like, weights=weights, bias=bias)
 
 
-def _parse_finite(archive: Archive, folder: str, name: str, *shapes: tuple[int, ...]) -> np.ndarray:
-    entry = _encode_entry(folder, name)
+def _finite(archive: Archive, folder: str, name: str, *shapes: tuple[int, ...]) -> np.ndarray:
+    entry = _entry(folder, name)
     array = archive.array(entry, FLOATS)
     if array.shape not in shapes or not np.isfinite(array).all():
         raise ModelError(f"{archive.path}: {entry} does not fit the layer {name!r}")
     return array
 
 
-def _parse_powers(archive: Archive, document: Fields, graph: FloatGraph, start: Formats) -> Formats:
-    layers = {name for name, _ in _list_layers(graph)}
-    tensors = _parse_fracs(document.object("tensors"), graph.shapes)
-    weights = _parse_fracs(document.object("weights"), layers)
+def _powers(archive: Archive, document: Fields, graph: FloatGraph, start: Formats) -> Formats:
+    layers = {name for name, _ in _layers(graph)}
+    tensors = _fracs(document.object("tensors"), graph.shapes)
+    weights = _fracs(document.object("weights"), layers)
     biases = document.object("biases")
     return Formats(
-        *(start.bits, tensors, weights, _parse_fracs(biases, layers & {*biases.values})),
+        *(start.bits, tensors, weights, _fracs(biases, layers & {*biases.values})),
         tuple(document.texts("notes")),
     )
 
 
-def _parse_fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
+def _fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
     """Return fraction bits of just these, in the file's order."""
     _complete(document, names)
     found = {name: document.integer(name) for name in document.values}
@@ -247,25 +269,23 @@ def _parse_fracs(document: Fields, names: Collection[str]) -> dict[str, int]:
     return found
 
 
-def _parse_affine(
+def _affine(
     archive: Archive, document: Fields, graph: FloatGraph, start: AffineFormats
 ) -> AffineFormats:
     tensors = document.object("tensors")
     _complete(tensors, graph.shapes)
     weights = {}
-    for name, operator in _list_layers(graph):
+    for name, operator in _layers(graph):
         ones = (1,) * (operator.weights.ndim - 1)
-        weights[name] = _parse_finite(
-            archive, "scales", name, (1, *ones), (len(operator.weights), *ones)
-        )
+        weights[name] = _finite(archive, "scales", name, (1, *ones), (len(operator.weights), *ones))
         if weights[name].min() <= 0:
             raise ModelError(f"{archive.path}: the weights of {name!r} have a scale of 0 or below")
-    found = {name: _parse_format(own) for name, own in tensors.children()}
+    found = {name: _format(own) for name, own in tensors.children()}
     narrow = frozenset(document.texts("narrow"))
     return AffineFormats(found, weights, tuple(document.texts("notes")), narrow)
 
 
-def _parse_format(document: Fields) -> Format:
+def _format(document: Fields) -> Format:
     dtype, zero, frac = document.text("dtype"), document.integer("zero"), None
     if dtype not in ("int8", "int16"):
         raise document.error("'dtype' must be int8 or int16")

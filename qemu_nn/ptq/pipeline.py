@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, observe_inputs
 from ..runtime.cluster import Compute, computing
 from ..runtime.evaluate import evaluate
-from .candidate import Judge, Plan, Trial, find_holder, judge_of
-from .checkpoint import copy_in_c_order, name_search_record, record_of
+from .candidate import Judge, Plan, Trial, compute_ratio, find_holder, judge_of
+from .checkpoint import Checkpoint, State, copy_in_c_order, name_search_record, record_of
 from .format_search import Job
 
 LOGGER = logging.getLogger("qemu_nn.quantize")
@@ -34,75 +34,123 @@ LOGGER = logging.getLogger("qemu_nn.quantize")
 #: Samples that the network is observed on at a time, and values of a traced run at most.
 _BATCH, _TRACED = 64, 1 << 25
 
-#: So many networks of a step are judged, those that fit best: a range that fits tightly may be too
-#: narrow for other data.
-_TRIES = 3
+#: With so many samples two folds judge steps, and four with fewer. A search needs as many: it finds
+#: ranges that hold few samples, and no others.
+_MANY = 64
 
 #: Methods for activations and for weights that the step "formats" compares.
-METHODS = ("minmax", "mse", "kl", 99.99, 99.9)
+METHODS = ("extrapolate", "minmax", "mse", "kl", 99.99, 99.9)
 WEIGHT_METHODS = ("minmax", "mse")
 #: Pairs of them that are tried with every network of another step before formats.
-RESCALED = (("minmax", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse"))
+RESCALED = (("extrapolate", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse"))
 
 
-def improve_network(job: Job, formats: Any, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
+@dataclass(frozen=True)
+class _Course:
+    """One course of the pipeline: a network that is fitted on some samples.
+
+    judge: samples that did not fit it; None for the course on all samples, which gives the result.
+    """
+
+    trial: Trial
+    fit: Judge
+    judge: Optional[Judge]
+
+
+def improve_network(job: Job, tried: Given, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
     """Return a network of the same function up to rounding, with a note for each step, and its
     formats.
 
-    Half of the samples fit a step; it is kept if the other half do not score worse with it. In the
-    end all of them say how far values reach.
+    Steps are judged by cross-validation. The samples are dealt into folds. For each fold, a course
+    of its own takes all steps on the other folds alone, ranges and formats included. A step is kept
+    if the noise of the held-out samples falls by more than the standard error of its change. A last
+    course takes the steps that are kept on all samples: its network is the result.
     """
-    x, job = (
-        np.concatenate([batch.x for batch in kept]),
-        replace(job, graph=copy_in_c_order(job.graph)),
-    )
+    x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
         raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
-    judge = replace(judge_of(job, x), budget=plan.budget)
-    fit, held_back = judge.part(slice(0, None, 2)), judge.part(slice(1, None, 2))
+    job = replace(job, graph=copy_in_c_order(job.graph))
+    courses = _make_courses(job, tried, replace(judge_of(job, x), budget=plan.budget))
+    start = Checkpoint(tuple(course.trial.state for course in courses))
     options = (plan.steps, plan.search.span, plan.budget)
-    record = record_of(plan.search.resume, job, formats, x, options)
-    state = record.read()
-    now = Trial(replace(job, graph=state.graph, scheme=state.scheme), state.formats, state.real)
-    best, ranged, notes = held_back(now), state.ranged, [*state.notes]
+    record = record_of(plan.search.resume, job, start, x, options)
+    checkpoint = record.read()
+    if checkpoint is not start:
+        courses = [_resume_course(own, state) for own, state in zip(courses, checkpoint.states)]
+    judges = _Judges(tuple(course.judge for course in courses if course.judge))
+    noise = judges.judge_all(course.trial for course in courses[:-1])
+    notes = [*checkpoint.notes]
     if not notes:
-        notes = [f"{job.graph.name}: {best:.1f} dB before any step, on data held back"]
-    with computing(fit, plan.search.client, plan.search.threads) as compute:
-        for done, name in enumerate(plan.steps[state.done :], state.done + 1):
+        ratio, folds = compute_ratio(noise), len(courses) - 1
+        how = f"by cross-validation: {len(x)} samples in {folds} folds"
+        notes.append(f"{job.graph.name}: {ratio:.1f} dB before any step, {how}")
+    with computing(judges, plan.search.client, plan.search.threads) as compute:
+        for done, name in enumerate(plan.steps[checkpoint.done :], checkpoint.done + 1):
             if plan.late:
                 notes.append(f"{name}: there was no time for it")
                 continue
-            began = time.monotonic()
-            if isinstance(STEPS[name], After) and ranged:
-                now, best, ranged = *_recompute_ranges(now, best, x, held_back), False
-            outcome = "it does not help, and is left out"
-            for label, tried in _Stage(now, fit, compute, plan).take(name):
-                reached = held_back(tried)
-                if reached >= best + STEPS[name].least:
-                    outcome = f"{label}{best:.1f} -> {reached:.1f} dB"
-                    now, best = tried.copy_in_c_order(), reached
-                    ranged = name != "search" and not isinstance(STEPS[name], After)
-                    break
+            if name == "search" and len(x) < _MANY:
+                notes.append(f"{name}: it needs {_MANY} samples, and is left out")
+                continue
+            began, outcome = time.monotonic(), "it does not help, and is left out"
+            chosen = _choose_way(name, courses, noise, plan, compute)
+            if chosen is not None:
+                before, after = compute_ratio(noise), compute_ratio(chosen.noise)
+                outcome = f"{chosen.label}{before:.1f} -> {after:.1f} dB"
+                courses, noise = chosen.courses, chosen.noise
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
             notes.append(f"{name}: {outcome}")
             if not plan.late:  # it may have been cut short
-                record.write(now.state(ranged, notes, done))
-    if ranged:
-        now, _ = _recompute_ranges(now, best, x, held_back)
+                states = tuple(course.trial.state for course in courses)
+                record.write(Checkpoint(states, tuple(notes), done))
+    now = courses[-1].trial
     real = job.reference if now.real is job.graph else make_reference(job.reference, now.real)
     return replace(now.job, reference=real, notes=(*now.job.notes, *notes)), now.formats
 
 
-def _recompute_ranges(now: Trial, best: float, x: np.ndarray, judge: Judge) -> tuple[Trial, float]:
-    """Return the network with the ranges of all samples, as how they are chosen is decided, and its
-    score; the network as it is, of the score `best`, where it is no better with them.
-    """
-    job = replace(now.job, statistics=_make_statistics(now.job.graph, x))
-    for _, tried in _assign("", job):
-        reached = judge(tried)
-        if reached >= best:
-            return tried, reached
-    return now, best
+def _make_courses(job: Job, tried: Given, judge: Judge) -> list[_Course]:
+    """Return a course for each fold, and that of all samples."""
+    count = min(2 if len(judge.x) >= _MANY else 4, len(judge.x))
+    numbers = np.arange(len(judge.x)) % count
+    courses = []
+    for fold in range(count):
+        fit = judge.part(numbers != fold)
+        own = replace(job, statistics=_make_statistics(job.graph, fit.x))
+        courses.append(
+            _Course(Trial(own, own.formats(tried), job.graph), fit, judge.part(numbers == fold))
+        )
+    return [*courses, _Course(Trial(job, job.formats(tried), job.graph), judge, None)]
+
+
+def _resume_course(course: _Course, state: State) -> _Course:
+    seen = _make_statistics(state.real, course.fit.x)
+    job = replace(course.trial.job, graph=state.graph, scheme=state.scheme, statistics=seen)
+    return replace(course, trial=Trial(job, state.formats, state.real))
+
+
+@dataclass(frozen=True)
+class _Judges:
+    """Judges of the folds."""
+
+    each: tuple[Judge, ...]
+
+    def __call__(self, numbered: tuple[int, Trial]) -> np.ndarray:
+        """Return the noise of the network of a fold on the fold's samples."""
+        fold, trial = numbered
+        return self.each[fold].noise(trial)
+
+    def judge_all(self, trials: Iterable[Trial]) -> np.ndarray:
+        """Return the noise of all samples, each by the network that it did not fit."""
+        return np.concatenate([self(numbered) for numbered in enumerate(trials)])
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Courses after a step, and the noise of all samples."""
+
+    label: str
+    courses: list[_Course]
+    noise: np.ndarray
 
 
 def _make_statistics(graph: FloatGraph, x: np.ndarray) -> Mapping[str, Statistics]:
@@ -117,11 +165,11 @@ def make_reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
     first = next(i for i, node in enumerate(whole.nodes) if part.input in node.inputs)
     made = {node.name for node in part.nodes}
     behind = [node for node in whole.nodes[first:] if node.name not in made]
-    own = [replace(node, operator=_reject_single_precision(node.operator)) for node in part.nodes]
+    own = [replace(node, operator=_to_file_operator(node.operator)) for node in part.nodes]
     return whole.with_nodes([*whole.nodes[:first], *own, *behind])
 
 
-def _reject_single_precision(operator: Operator) -> Operator:
+def _to_file_operator(operator: Operator) -> Operator:
     """Return an operator that files have: layers with weights of 32 bits, no changes of formats."""
     if isinstance(operator, Rescale):
         return Identity()
@@ -133,95 +181,161 @@ def _reject_single_precision(operator: Operator) -> Operator:
 
 @dataclass(frozen=True)
 class _Closeness:
-    """Scores formats that a search tries."""
+    """Scores formats that a search tries, on the samples of each fold that did not fit its
+    network.
+    """
 
-    job: Job
-    judge: Judge
+    courses: tuple[_Course, ...]
 
     def __call__(self, tried: Given) -> Score:
         """Return the signal-to-noise ratio alone, whatever labels say."""
-        trial = Trial(self.job, self.job.formats(tried), self.job.graph)
-        return Score(0.0, self.judge(trial))
+        noises = []
+        for course in self.courses:
+            assert course.judge is not None
+            noises.append(course.judge.noise(_assign_tried(course, tried)))
+        return Score(0.0, compute_ratio(np.concatenate(noises)))
+
+
+def _assign_tried(course: _Course, tried: Given) -> Trial:
+    """Return the network of a course with the formats that a search tries."""
+    job = course.trial.job
+    return Trial(job, job.formats(tried), job.graph)
+
+
+def _choose_way(
+    name: str, courses: Sequence[_Course], noise: np.ndarray, plan: Plan, compute: Compute
+) -> Optional[_Choice]:
+    """Return the courses after the way of a step that leaves the least noise; None where no way
+    helps.
+    """
+    *folds, whole = courses
+    tried = _search_formats(folds, whole, plan) if name == "search" else {}
+    made = [dict(_Ways(own, plan, tried).of(name)) for own in folds]
+    for label, after in _rank_ways(name, made, [own.trial for own in folds], noise, compute):
+        ways = _Ways(whole, plan, tried).of(name)
+        last = next((trial for own, trial in ways if own == label), None)
+        if last is not None:
+            trials = [*(own.get(label, c.trial) for own, c in zip(made, folds)), last]
+            changed = [replace(c, trial=t.copy_in_c_order()) for c, t in zip(courses, trials)]
+            return _Choice(f"{label}, " if label else "", changed, after)
+    return None
+
+
+def _search_formats(folds: Sequence[_Course], whole: _Course, plan: Plan) -> Given:
+    """Return the formats that a search finds: one choice for all courses."""
+    job, how = whole.trial.job, plan.search
+    variables = job.scheme.variables(job.graph, job.formats({}), job.given)
+    digest = hashlib.sha256(whole.fit.x.tobytes())
+    digest.update(repr((variables, job.given, job.scheme.profile, how.span)).encode())
+    for node in job.graph.nodes:
+        digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
+    half = plan.until - (plan.until - time.monotonic()) / 2
+    turns = replace(plan, until=half).iterate_in_time
+    how = replace(how, key=digest.hexdigest(), resume=name_search_record(how.resume, "search"))
+    return search(variables, {}, _Closeness(tuple(folds)), how, turns)
+
+
+def _rank_ways(
+    name: str,
+    made: Sequence[Mapping[str, Trial]],
+    now: Sequence[Trial],
+    noise: np.ndarray,
+    compute: Compute,
+) -> list[tuple[str, np.ndarray]]:
+    """Return the ways of a step that help, with the noise that each leaves, the least first.
+
+    A fold that lacks a way keeps its network. made: the ways of each fold; now: its network.
+    """
+    labels = [*dict.fromkeys(label for own in made for label in own)]
+    folds = range(len(made))
+    trials = [(fold, made[fold].get(label, now[fold])) for label in labels for fold in folds]
+    noises = dict(compute(trials))
+    ranked = []
+    for number, label in enumerate(labels):
+        after = np.concatenate([noises[number * len(made) + fold] for fold in folds])
+        if _helps(noise, after, STEPS[name].least):
+            ranked.append((label, after))
+    return sorted(ranked, key=lambda way: float(way[1].mean()))
+
+
+def _helps(noise: np.ndarray, after: np.ndarray, least: float) -> bool:
+    """True if the noise of the samples falls by so many decibels, and by more than chance
+    explains.
+    """
+    if not np.isfinite(after).all():
+        return False
+    if not np.isfinite(noise).all():
+        return True
+    gain = noise - after
+    certain = gain.mean() > gain.std() / math.sqrt(len(gain))
+    return bool(certain) and compute_ratio(after) >= compute_ratio(noise) + least
 
 
 @dataclass(frozen=True)
-class _Stage:
-    """One step on its way: from where, on which data. The others are not seen, so that they also
-    judge ranges."""
+class _Ways:
+    """The ways of a step: labels, and networks that are fitted on the samples of a course.
 
-    now: Trial
-    fit: Judge
-    compute: Compute
+    tried: the formats that a search has found.
+    """
+
+    course: _Course
     plan: Plan
+    tried: Given
 
-    def take(self, name: str) -> list[tuple[str, Trial]]:
-        """Return labels and networks that a step makes, which are better on the data to fit than
-        that before it, the best first.
-        """
+    @property
+    def now(self) -> Trial:
+        """The network before the step."""
+        return self.course.trial
+
+    def of(self, name: str) -> Iterator[tuple[str, Trial]]:
+        """Yield a label and a network for each way."""
         step = STEPS[name]
-        if isinstance(step, (Before, After)):
-            return self._choose_best(
-                self._prepare_step(step) if isinstance(step, Before) else self._finish_step(step)
-            )
-        ways = {
-            "formats": self._choose_methods,
-            "rows": self._choose_row_scales,
-            "search": self._search,
-        }
-        return self._choose_best(ways[name]())
+        if isinstance(step, Before):
+            yield from self._before(step)
+        elif isinstance(step, After):
+            yield from self._after(step)
+        else:
+            yield from {"formats": self._methods, "rows": self._rows, "search": self._search}[
+                name
+            ]()
 
-    def _prepare_step(self, step: Before) -> Iterator[tuple[str, Trial]]:
+    def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        seen = observe_inputs(job.graph, self.fit.x, job.given, job.scheme.powers)
+        seen = observe_inputs(job.graph, self.course.fit.x, job.given, job.scheme.powers)
         for label, graph in self.plan.iterate_in_time(step.candidates(job.graph, seen)):
-            observed = self._observe_network(graph)
+            observed = self._observed(graph)
             yield from _assign(label, observed)
             for method, weights in RESCALED if step.rescales else ():
                 scheme = job.scheme.with_methods(method, weights)
                 more = f"{label}, with {method} and {weights}"
                 yield from _assign(more, replace(observed, scheme=scheme))
 
-    def _choose_methods(self) -> Iterator[tuple[str, Trial]]:
-        observed = self._observe_network(self.now.job.graph)
+    def _methods(self) -> Iterator[tuple[str, Trial]]:
+        observed = self._observed(self.now.job.graph)
         for method in METHODS:
             for weights in WEIGHT_METHODS:
                 scheme = observed.scheme.with_methods(method, weights)
                 label = f"{method} for activations, {weights} for weights"
                 yield from _assign(label, replace(observed, scheme=scheme))
 
-    def _choose_row_scales(self) -> Iterator[tuple[str, Trial]]:
+    def _rows(self) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
         scheme = job.scheme.by_rows(job.graph)
         if scheme != job.scheme:
-            yield from _assign("", replace(self._observe_network(job.graph), scheme=scheme))
+            yield from _assign("", replace(self._observed(job.graph), scheme=scheme))
 
-    def _observe_network(self, graph: FloatGraph) -> Job:
-        return replace(self.now.job, graph=graph, statistics=_make_statistics(graph, self.fit.x))
-
-    def _choose_best(self, labelled: Iterable[tuple[str, Trial]]) -> list[tuple[str, Trial]]:
-        found = [("", self.now), *labelled]
-        scores = dict(self.compute([trial for _, trial in found]))
-        better = [number for number in range(1, len(found)) if scores[number] > scores[0]]
-        better.sort(key=lambda number: -scores[number])
-        return [(f"{found[n][0]}, " if found[n][0] else "", found[n][1]) for n in better[:_TRIES]]
+    def _observed(self, graph: FloatGraph) -> Job:
+        return replace(
+            self.now.job, graph=graph, statistics=_make_statistics(graph, self.course.fit.x)
+        )
 
     def _search(self) -> Iterator[tuple[str, Trial]]:
-        job, how = self._observe_network(self.now.job.graph), self.plan.search
-        variables = job.scheme.variables(job.graph, job.formats({}), job.given)
-        digest = hashlib.sha256(self.fit.x.tobytes())
-        digest.update(repr((variables, job.given, job.scheme.profile, how.span)).encode())
-        for node in job.graph.nodes:
-            digest.update(np.asarray(getattr(node.operator, "weights", 0)).tobytes())
-        half = self.plan.until - (self.plan.until - time.monotonic()) / 2
-        turns = replace(self.plan, until=half).iterate_in_time
-        how = replace(how, key=digest.hexdigest(), resume=name_search_record(how.resume, "search"))
-        tried = search(variables, {}, _Closeness(job, self.fit), how, turns)
-        if tried:
-            yield "", Trial(job, job.formats(tried), job.graph)
+        if self.tried:
+            yield "", _assign_tried(self.course, self.tried)
 
-    def _finish_step(self, step: After) -> Iterator[tuple[str, Trial]]:
+    def _after(self, step: After) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
-        held = _fix_formats(self.now, self.fit, self.plan)
+        held = _hold_formats(self.now, self.course.fit, self.plan)
         for label, graph in step.candidates(job.graph, held):
             yield label, replace(self.now, job=replace(job, graph=graph))
 
@@ -233,7 +347,7 @@ def _assign(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
         return
 
 
-def _fix_formats(now: Trial, fit: Judge, plan: Plan) -> Held:
+def _hold_formats(now: Trial, fit: Judge, plan: Plan) -> Held:
     """Return what steps need that leave formats as they are."""
     job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))

@@ -29,6 +29,9 @@ class Grid(NamedTuple):
 Loss = Callable[[Filled, Grid], float]
 
 
+#: Samples whose range the policy `extrapolate` estimates. A format of twice the range costs a bit.
+_SAMPLES = 20
+
 #: Number of formats that a policy considers: the whole range, and up to 3 integer bits fewer.
 _SPAN = 4
 
@@ -36,6 +39,12 @@ _SPAN = 4
 def minmax(statistics: Statistics, bits: int) -> int:
     """Nothing saturates: (bits - 1) - ceil(log2(largest magnitude))."""
     return dec_bit(statistics.largest, bits)
+
+
+def extrapolate(statistics: Statistics, bits: int) -> int:
+    """Return the format in which nothing saturates that twenty samples are likely to reach."""
+    low, high = statistics.extrapolate(_SAMPLES)
+    return dec_bit(max(-low, high), bits)
 
 
 def mse(statistics: Statistics, bits: int) -> int:
@@ -71,7 +80,7 @@ def find_percentile_magnitude(statistics: Statistics, percent: float) -> float:
     return min(bound, statistics.largest)
 
 
-POLICIES: dict[str, Policy] = {"minmax": minmax, "mse": mse, "kl": kl}
+POLICIES: dict[str, Policy] = {"extrapolate": extrapolate, "minmax": minmax, "mse": mse, "kl": kl}
 
 
 def get_policy(method: Union[str, float], also: Sequence[str] = ()) -> Policy:

@@ -29,27 +29,35 @@ _LOSSES: dict[str, Optional[Loss]] = {
     "kl": compute_divergence,
 }
 
+#: The method that estimates how far unseen samples reach, and how many samples these are.
+_EXTRAPOLATE, _SAMPLES = "extrapolate", 500
+
 
 @dataclass(frozen=True)
 class Ranges:
     """A method: the range of the least loss, or without a loss that of `percent` of the data.
 
-    dtype: of activations.
+    dtype: of activations. samples: estimate the range of so many samples, where fewer were seen.
     """
 
     loss: Optional[Loss] = None
     percent: float = 100.0
     dtype: str = "int8"
+    samples: int = 0
 
     @property
     def method(self) -> Union[str, float]:
-        """Statistics that get_range_method() reads."""
+        """The name or percentile that get_range_method() reads."""
+        if self.samples:
+            return _EXTRAPOLATE
         if self.loss is None and self.percent != 100:
             return self.percent
         return next(name for name, loss in _LOSSES.items() if loss is self.loss)
 
     def choose_activation_range(self, statistics: Statistics) -> tuple[float, float]:
         """Return the lowest and highest real value of a tensor; each is chosen by itself."""
+        if self.samples:
+            return statistics.extrapolate(self.samples)
         low, high = statistics.low, statistics.high
         if self.loss is None:
             bound = (
@@ -94,7 +102,9 @@ def get_range_method(
     """
     if isinstance(method, str) and method in _LOSSES:
         return Ranges(_LOSSES[method], dtype=dtype)
-    percent = parse_percent(method, _LOSSES, also)
+    if method == _EXTRAPOLATE:
+        return Ranges(dtype=dtype, samples=_SAMPLES)
+    percent = parse_percent(method, (_EXTRAPOLATE, *_LOSSES), also)
     if not 0 < percent <= 100:
         raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
     return Ranges(None, percent, dtype)

@@ -23,7 +23,7 @@ def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Stati
         samples += len(batch)
         for name, values in each_tensor(graph, batch):
             try:
-                statistics[name].add(values)
+                statistics[name].add_samples(values)
             except Error as error:
                 raise Error(f"{graph.name}: tensor {name!r}: {error}") from None
     if not samples:

@@ -35,7 +35,8 @@ def dense(weights, bias=None, *, data, formats=None, activation=None, bits=8, **
         nodes.append(FloatNode("act", activation, ("fc",)))
     graph = FloatGraph("net", "x", weights.shape[1:], None, tuple(nodes), (nodes[-1].name,))
     network = pipeline.FloatNetwork(graph)
-    return qemu_nn.quantize(network, np.array(data, float), formats=formats, bits=bits, **how)
+    how = {"method": "minmax", "formats": formats, "bits": bits, **how}
+    return qemu_nn.quantize(network, np.array(data, float), **how)
 
 
 def images(bits=8):

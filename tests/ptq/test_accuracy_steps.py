@@ -1,5 +1,7 @@
 """The steps that make quantized networks more accurate do what each of them claims."""
 
+import re
+
 import numpy as np
 import pytest
 from branched_network import SCHEMES, inputs, lowered, network, on_grid, same, scheme
@@ -205,7 +207,7 @@ def test_without_effort_nothing_changes(how):
     assert same(qemu_nn.quantize(net, x, **how), qemu_nn.quantize(net, x))
 
 
-@pytest.mark.parametrize(("name", "gain"), [("power2", 3), ("affine", 2)])
+@pytest.mark.parametrize(("name", "gain"), [("power2", 2), ("affine", 2)])
 def test_steps_help_on_other_data_and_are_told(name, gain):
     net, x, other = FloatNetwork(network(slope=0.0)), inputs(24), inputs(40, seed=6)
     plain = qemu_nn.quantize(net, x, scheme=name)
@@ -222,7 +224,7 @@ def test_all_samples_say_how_far_values_reach(steps):
     quantized = qemu_nn.quantize(net, x, scheme="affine", steps=steps)
     assert any("equalize" in note and "->" in note for note in quantized.notes)
     highest = quantized.graph.input.format.dequantize(np.array(127, np.int8))
-    assert x[::2].max() * 1.2 < highest <= x.max()
+    assert x[::4].max() * 1.1 < 0.98 * x.max() < highest
 
 
 def test_rows_have_scales_of_their_own(tmp_path):
@@ -513,3 +515,27 @@ def test_budgets_that_no_width_reaches_are_told(how, words):
     with pytest.raises(Error) as caught:
         qemu_nn.quantize(FloatNetwork(network(slope=0.0)), inputs(4), **how)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [24, 80])
+def test_notes_promise_what_unseen_data_give(count):
+    net, unseen = FloatNetwork(network(slope=0.0)), inputs(2000, seed=77)
+    for seed in range(2):
+        x = inputs(count, seed=200 + seed)
+        plain = qemu_nn.quantize(net, x, scheme="affine")
+        steps = ["equalize", "round", "correct"]
+        better = qemu_nn.quantize(net, x, scheme="affine", steps=steps)
+        told = [float(r) for note in better.notes for r in re.findall(r"([0-9.]+) dB", note)][-1]
+        assert told < closeness(better, unseen) + 1.5
+        assert closeness(better, unseen) > closeness(plain, unseen) - 0.1
+
+
+def test_few_samples_do_not_cut_off_what_unseen_data_reach():
+    net, unseen = FloatNetwork(network(slope=0.0)), inputs(500, seed=77)
+    for count, gain in ((1, 3), (4, 0), (10, 0)):
+        x = inputs(count, seed=count)
+        seen, wider = (
+            qemu_nn.quantize(net, x, scheme="affine", method=method)
+            for method in ("minmax", "extrapolate")
+        )
+        assert closeness(wider, unseen) > closeness(seen, unseen) + gain

@@ -18,9 +18,9 @@ def test_a_published_model_runs_with_little_noise_or_is_refused_by_its_operator(
     expected = next(least for start, least in LEAST.items() if name.startswith(start))
     if isinstance(expected, str):
         with pytest.raises(ModelError, match=expected):
-            qemu_nn.quantize(network, x, scheme="affine", softmax=False)
+            qemu_nn.quantize(network, x, scheme="affine", method="minmax", softmax=False)
         return
-    quantized = qemu_nn.quantize(network, x, scheme="affine", softmax=False)
+    quantized = qemu_nn.quantize(network, x, scheme="affine", method="minmax", softmax=False)
     got, exact = scores(quantized, np.moveaxis(x, 1, -1) if network.graph.layout == "NCHW" else x)
     noise = np.sum((got - exact) ** 2)
     assert 10 * np.log10(np.sum(exact.astype(float) ** 2) / noise) > expected
@@ -52,7 +52,7 @@ def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made
     pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
     expected = qemu_nn.load(PUBLISHED).graph
     network, x = loaded(f"{RESNET.parent.name}/{RESNET.name}")
-    plain = qemu_nn.quantize(network, x, scheme="affine").graph
+    plain = qemu_nn.quantize(network, x, scheme="affine", method="minmax").graph
     order = {n.name: i for i, n in enumerate(plain.nodes)}
     pairs = []
     for node in expected.nodes:  # branches stand in another order

@@ -355,7 +355,10 @@ def test_digits_are_recognized_as_by_the_float_network():
         ({"cmsis": "5.9.0"}, "the scheme affine needs CMSIS 7.0.0, not 5.9.0"),
         ({"rounding": "nearest"}, "have: double, single"),
         ({"scheme": "power2", "cmsis": "7.0.0"}, "use 5.9.0, or scheme='affine' for the s8"),
-        ({"method": "best"}, "no method 'best'; have: minmax, mse, kl, or a percentile"),
+        (
+            {"method": "best"},
+            "no method 'best'; have: extrapolate, minmax, mse, kl, or a percentile",
+        ),
         ({"method": 101}, "at most 100, is 101"),
         ({"formats": {"conv9": {"output": (0, 1)}}}, "no layer 'conv9'"),
         ({"formats": {"relu": {"output": 5}}}, r"is \(low, high\), not 5"),

@@ -147,3 +147,56 @@ def test_parts_are_merged_as_if_all_values_had_come_to_one():
     assert (merged.low, merged.high, merged.zeros) == (whole.low, whole.high, whole.zeros)
     assert merged.width == whole.width
     np.testing.assert_array_equal(merged.counts, whole.counts)
+
+
+def samples_of(highs):
+    """Return samples of two values each: 0, and one of these."""
+    return np.stack([np.zeros(len(highs)), highs], 1)
+
+
+def test_an_exponential_tail_is_continued_to_more_samples():
+    rng = np.random.default_rng(4)
+    reached, seen = [], []
+    for _ in range(400):
+        highs = rng.exponential(size=640)
+        few = Statistics()
+        few.add_samples(samples_of(highs[:40]))
+        reached.append(few.extrapolate(640)[1])
+        seen.append(highs.max())
+    assert abs(np.mean(reached) - np.mean(seen)) < 0.25
+    assert np.mean(seen) > 6.5
+
+
+def test_ranges_of_as_many_samples_are_those_that_were_seen():
+    statistics = Statistics()
+    statistics.add_samples(np.array([[-1.0, 2.0], [-3.0, 1.0], [0.5, 0.0]]))
+    assert statistics.extrapolate(3) == (-3.0, 2.0)
+    low, high = statistics.extrapolate(30)
+    assert low < -3.0
+    assert high > 2.0
+
+
+def test_a_value_that_all_samples_reach_is_an_end():
+    statistics = Statistics()
+    statistics.add_samples(samples_of(np.ones(5)))
+    assert statistics.extrapolate(10**6) == (0.0, 1.0)
+
+
+def test_one_wild_sample_widens_nothing_beyond_itself():
+    statistics, wild = Statistics(), Statistics()
+    highs = np.linspace(1, 2, 30)
+    statistics.add_samples(samples_of(highs))
+    wild.add_samples(samples_of(np.append(highs, 80.0)))
+    assert wild.extrapolate(500)[1] - 80 < 1.5 * (statistics.extrapolate(500)[1] - 2) + 0.5
+
+
+def test_parts_of_samples_are_merged_as_if_all_had_come_to_one():
+    x = np.random.default_rng(5).normal(size=(90, 4))
+    whole, merged = Statistics(), Statistics()
+    whole.add_samples(x)
+    for part in np.split(x, 3):
+        own = Statistics()
+        own.add_samples(part)
+        merged.merge(pickle.loads(pickle.dumps(own)))
+    assert merged.samples == 90
+    assert merged.extrapolate(1000) == whole.extrapolate(1000)

@@ -21,7 +21,7 @@ def float_network(nodes, shape=(4, 4, 2), outputs=None):
 def affine(nodes, data, outputs=None, **how):
     shape = (data[0] if isinstance(data, tuple) else data).shape[1:]
     network = float_network(nodes, shape, outputs)
-    return qemu_nn.quantize(network, data, scheme="affine", **how)
+    return qemu_nn.quantize(network, data, **{"scheme": "affine", "method": "minmax", **how})
 
 
 def values(quantized, x):
