@@ -71,13 +71,16 @@ class Reading:
         """Make options from keyword arguments."""
         return cls(**others, selection=Selection(limit, index, shuffle, seed))
 
-    def check_used(self, data: Any) -> None:
-        """Raise Error where something says how to read the data, and there are none."""
+    def check_used(self, data: Any, besides: Sequence[str] = ()) -> None:
+        """Raise Error where something says how to read the data, and there are none.
+
+        besides: options that have a meaning without data, too.
+        """
         if data is not None:
             return
         own = {**vars(self), **vars(self.selection)}
         optional = ("labels", "layout", "preprocessing", "front_end", "limit", "index")
-        named = [name for name in optional if own[name] is not None]
+        named = [name for name in optional if own[name] is not None and name not in besides]
         named += [name for name in ("shuffle", "seed") if own[name]]
         if named:
             raise Error(f"{named[0]}= says how data are read, but there are none: give data, too")

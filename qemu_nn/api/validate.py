@@ -73,7 +73,7 @@ def validate(
         A quantized network, or its file.
     data : ndarray of the input's integers, shape (N, *input shape), or data, optional
         Inputs; of a recurrent network (N, T, *input shape). Or samples as docs/data.md lists
-        them, of floats, too. Default: four random inputs, always the same.
+        them, of floats, too. Default: `limit` random inputs, or four, always the same.
     on : str, default "qemu:m4"
         Where the device is. "qemu:BOARD" exports the network, builds it and runs it on an emulated
         board of firmware.boards.BOARDS; "serial:PORT@BAUD", "tcp:HOST:PORT" and
@@ -131,7 +131,7 @@ def validate(
     given = {name: value for name, value in {"target": target, **build}.items() if value}
     how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     reading = Reading.of(limit, index, shuffle, seed, **how)
-    reading.check_used(data)
+    reading.check_used(data, besides=["limit"])
     with reached(network, on, given, wait, make_variables(on, make)) as device:
         device.meet()
         try:
@@ -142,7 +142,8 @@ def validate(
             raise
         graph = session.graph
         if data is None:
-            x = by_name(graph, random_inputs(graph, _SAMPLES, _STEPS if graph.states else 1))
+            samples = reading.selection.limit or _SAMPLES
+            x = by_name(graph, random_inputs(graph, samples, _STEPS if graph.states else 1))
         else:
             x = by_name(graph, coded(session.host, data, reading))
         return _validated(device, session, x, on, layers, progress)
@@ -243,9 +244,10 @@ def _check_network(device: Device, session: Session) -> None:
     """Error where another network is on the device, or one of other inputs or outputs."""
     graph, said = session.graph, device.network
     _check_model(device, graph)
-    sizes = tuple(tensor.nbytes for tensor in graph.inputs)
-    outputs = tuple(graph.tensors[name].nbytes for name in graph.outputs)
-    if tuple(size for _, size in said.inputs) != sizes or len(said.outputs) != len(outputs):
+    inputs = [tensor.nbytes for tensor in graph.inputs]
+    outputs = [graph.tensors[name].nbytes for name in graph.outputs]
+    sizes = [[size for _, size in found] for found in (said.inputs, said.outputs)]
+    if sizes != [inputs, outputs]:
         raise Error(f"the device's inputs or outputs are not those of {graph.name!r}")
 
 

@@ -29,7 +29,7 @@ DIFFERS = 1
     help="qemu:BOARD (m0, m3, m4, m7, m33, m55), serial:PORT@BAUD, tcp:HOST:PORT or "
     "command:PROGRAM.",
 )
-@inputs(" By default random.")
+@inputs(" By default random, --limit of them.")
 @reading
 @click.option(
     "--layers/--outputs",

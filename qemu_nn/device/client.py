@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from ..errors import Error
 from . import protocol
+from .line_faults import line_fault
 from .protocol import Frame, Hello, Malformed, Report
 from .transports import Closed, Transport
 
@@ -20,8 +21,21 @@ TIMEOUT = 10.0
 #: Seconds of silence until a request is sent again; each time twice as many.
 _PATIENCE = 0.25
 
+#: Bytes that are kept to find out what a line does to frames.
+_REMEMBERED = 1 << 12
+
+#: Bytes that a device can address.
+_MEMORY = 1 << 32
+
 #: Most bytes of a description.
 _LONGEST = 1 << 16
+
+
+#: Reasons for which a device hears nothing, or nothing that is a frame.
+_NOBODY = (
+    "it is another program, port or speed, it hangs, or the line changes bytes (7 bits, parity, "
+    "newlines, XON/XOFF)"
+)
 
 
 class Restarted(Exception):
@@ -67,6 +81,7 @@ class Device:
         self._timeout = timeout
         self._decoder = protocol.Decoder()
         self._number = self._session = self._run = 0
+        self._heard, self._frames = b"", 0  # since the request that waits for its answer
         self.repeated = 0  # requests that were sent again
 
     def meet(self) -> None:
@@ -98,15 +113,18 @@ class Device:
             self._write(protocol.INPUT, index, content)
         self._run = self._run % 0xFFFF + 1
         how = (protocol.STOP_AT_LAYERS if layer_done else 0) | (protocol.FIRST if first else 0)
-        report = self._reported(protocol.START, protocol.start_content(self._run, how))
-        while report.state != protocol.ENDED and layer_done is not None:
-            self._expect(report, layers)
+        report = self._reported(protocol.START, protocol.start_content(self._run, how), 1)
+        seen: set[str] = set()
+        while report.state != protocol.ENDED:
+            if layer_done is None:
+                raise Error(f"{self._where}: the device stops at layers, although not asked to")
+            self._expect(report, layers, seen)
             rest = self._read(protocol.RESULT, 0, len(report.beginning), report.size)
             other = layer_done(report, report.beginning + rest)
             if other is not None:
                 self._write(protocol.RESULT, 0, other)
             step = protocol.step_content(self._run, report.stop)
-            report = self._reported(protocol.STEP, step)
+            report = self._reported(protocol.STEP, step, report.stop + 1)
         if report.status:
             raise LayerRefused(
                 f"{self._where}: layer {report.status} of the network on the device refuses its "
@@ -115,7 +133,14 @@ class Device:
         sizes = [size for _, size in self.network.outputs]
         return report, [self._read(protocol.OUTPUT, at, 0, size) for at, size in enumerate(sizes)]
 
-    def _expect(self, report: Report, layers: Mapping[str, int]) -> None:
+    def _expect(self, report: Report, layers: Mapping[str, int], seen: set[str]) -> None:
+        """Raise Error where a layer is none of the network's, of another size, or there twice."""
+        if report.layer in seen:
+            raise Error(
+                f"{self._where}: the device reported layer {report.layer!r} twice in a run: call "
+                "link_layer_done() once after each layer"
+            )
+        seen.add(report.layer)
         if layers.get(report.layer) == report.size:
             return
         wanted = layers.get(report.layer)
@@ -129,13 +154,16 @@ class Device:
         """Let go of the device."""
         self._transport.close()
 
-    def _reported(self, kind: int, content: bytes) -> Report:
+    def _reported(self, kind: int, content: bytes, stop: int) -> Report:
+        """Return the report on a run at its next stop."""
         try:
             report = protocol.report_of(self._asked(kind, content).content)
         except Malformed as reason:
             raise Error(f"{self._where}: {reason}") from None
         if report.run != self._run:
             raise Restarted
+        if report.stop != stop:
+            raise Error(f"{self._where}: the device is at stop {report.stop} instead of {stop}")
         return report
 
     def _write(self, what: int, index: int, content: bytes) -> None:
@@ -159,6 +187,7 @@ class Device:
         self._number = (self._number + 1) % 256
         request = protocol.encoded(Frame(kind, self._number, self._session, content))
         end, patience = time.monotonic() + self._timeout, _PATIENCE
+        self._heard, self._frames = b"", 0
         try:
             while True:
                 self._transport.write(request)
@@ -178,7 +207,10 @@ class Device:
             received = self._transport.read(min(left, patience))
             if not received:
                 return
-            yield from self._decoder.feed(received)
+            self._heard = (self._heard + received)[:_REMEMBERED]
+            for frame in self._decoder.feed(received):
+                self._frames += 1
+                yield frame
 
     def _checked(self, kind: int, frame: Frame) -> Frame:
         if frame.kind == kind | protocol.ANSWER:
@@ -197,13 +229,19 @@ class Device:
         )
 
     def _silence(self) -> str:
-        if self._run:
-            what, hint = "stopped answering", "it hangs, or a layer takes longer"
+        what = "stopped answering" if self._run else "does not answer"
+        if self._frames:
+            came = f"{self._frames} frames came, but none that answers"
+            hint = "another program speaks on the line, or the device sends frames of its own"
+        elif self._heard:
+            came = f"{len(self._heard)} bytes came, but no valid frame"
+            hint = line_fault(self._heard)
         else:
-            what, hint = "does not answer", "it is another program, port or speed, or it hangs"
+            came = "nothing came"
+            hint = "it hangs, or a layer takes longer" if self._run else _NOBODY
         return (
-            f"the device at {self._where} {what}: nothing that is a frame came within "
-            f"{self._timeout:g} seconds; {hint} (a longer wait: --timeout)"
+            f"the device at {self._where} {what}: {came} within {self._timeout:g} seconds; {hint} "
+            "(a longer wait: --timeout)"
         )
 
 
@@ -213,13 +251,18 @@ def _described(text: bytes) -> Described:
     try:
         said = json.loads(text.decode("ascii"))
         words = {name: _word(said, name) for name in (*names, "functions")}
-        inputs, outputs = (
-            tuple((str(name), int(size)) for name, size in said[key])
-            for key in ("inputs", "outputs")
-        )
+        inputs, outputs = (tuple(map(_block, said[key])) for key in ("inputs", "outputs"))
     except (ValueError, TypeError, LookupError, RecursionError):
         raise Malformed("the device does not say which network it has") from None
     return Described(**words, inputs=inputs, outputs=outputs)
+
+
+def _block(said: Any) -> tuple[str, int]:
+    """Return the name and the bytes of an input or an output."""
+    name, size = said
+    if not isinstance(name, str) or type(size) is not int or not 0 < size < _MEMORY:
+        raise ValueError
+    return name, size
 
 
 def _word(said: Mapping[str, Any], name: str) -> str:

@@ -26,6 +26,9 @@ AT_LAYER, ENDED = 1, 2
 #: Mode of a run.
 STOP_AT_LAYERS, FIRST = 1, 2
 
+#: Units of a device's counter; of a device without one nothing.
+COUNTS = ("", "cycles", "instructions")
+
 #: The smallest buffer that a device may have, and bytes of a frame around its content.
 SMALLEST, AROUND = 64, 8
 
@@ -178,6 +181,8 @@ def hello_of(content: bytes) -> Hello:
         raise Malformed("the device's answer is too short")
     _, buffer, description, clock = _HELLO.unpack_from(content)
     counts = content[_HELLO.size :].decode("ascii", "replace")
+    if counts not in COUNTS:
+        raise Malformed(f"the device counts {counts!r}, but a device counts cycles or instructions")
     if buffer < SMALLEST:
         raise Malformed(f"the device's buffer has {buffer} bytes, but {SMALLEST} are needed")
     return Hello(buffer, description, clock, counts)

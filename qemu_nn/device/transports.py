@@ -18,6 +18,9 @@ from ..io.optional_deps import require
 #: Bytes that are read at once.
 _MOST = 1 << 16
 
+#: Reads of a program's output that wait to be looked at; then the program waits.
+_PIECES = 64
+
 #: Baud of a serial port whose name says nothing of it.
 _BAUD = 115200
 
@@ -118,7 +121,7 @@ class Command:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise Error(f"cannot start {self._name!r}: {reason}") from None
-        self._received: queue.Queue[bytes] = queue.Queue()
+        self._received: queue.Queue[bytes] = queue.Queue(_PIECES)
         threading.Thread(target=self._pump, daemon=True).start()
 
     def _pump(self) -> None:
