@@ -532,10 +532,13 @@ def test_notes_promise_what_unseen_data_give(count):
 
 def test_few_samples_do_not_cut_off_what_unseen_data_reach():
     net, unseen = FloatNetwork(network(slope=0.0)), inputs(500, seed=77)
-    for count, gain in ((1, 3), (4, 0), (10, 0)):
-        x = inputs(count, seed=count)
+    gains = []
+    for seed in range(12):
+        x = inputs((1, 2, 4)[seed % 3], seed=100 + seed)
         seen, wider = (
-            qemu_nn.quantize(net, x, scheme="affine", method=method)
+            closeness(qemu_nn.quantize(net, x, scheme="affine", method=method), unseen)
             for method in ("minmax", "extrapolate")
         )
-        assert closeness(wider, unseen) > closeness(seen, unseen) + gain
+        gains.append(wider - seen)
+    assert np.mean(gains) > 1
+    assert min(gains) > -4
