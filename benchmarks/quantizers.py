@@ -125,7 +125,7 @@ def of_ours(path, x):
     except qemu_nn.Error as refused:
         print(f"  {refused}")
         return
-    memory = plain.fit("stm32f746", cmsis="7.0.0", stack=0).ram
+    memory = plain.fit(qemu_nn.Target("stm32f746", cmsis="7.0.0"), stack=0).ram
     for name, how in {
         "fast": {},
         "best": {"effort": "best"},

@@ -71,7 +71,7 @@ def judged(label, network, fitted, test, scheme, **how):
 
 def cost(network):
     """Cycles and bytes of memory on a Cortex-M4."""
-    memory = network.fit("stm32f746", cmsis="7.0.0", stack=0).ram
+    memory = network.fit(qemu_nn.Target("stm32f746", cmsis="7.0.0"), stack=0).ram
     return qemu_nn.estimate(network, "m4").cycles[1], memory
 
 

@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from .executorch import from_pytorch
     from .io.version import __version__
     from .ir.preprocessing import Preprocessing
+    from .targets import Target
 
 #: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
@@ -120,6 +121,7 @@ _HOMES = {
     "FloatNetwork": "api.network",
     "Network": "api.network",
     "Preprocessing": "ir.preprocessing",
+    "Target": "targets",
     "analyze": "api.analyze",
     "evaluate": "api.evaluate",
     "check": "api.check",
@@ -151,6 +153,7 @@ __all__ = [
     "Preprocessing",
     "Refused",
     "SizeMismatch",
+    "Target",
     "__version__",
     "analyze",
     "chain",

@@ -38,7 +38,7 @@ from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .io.warn import warn
 from .kernels import table as kernels
 from .kernels.devices import profile_for
-from .targets import DEFAULT_CORE, Profile, all_profiles, core_path
+from .targets import DEFAULT_CORE, Profile, Target, all_profiles, core_path
 
 _PROFILES = all_profiles()
 
@@ -216,7 +216,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
         **arguments: object,
     ) -> np.ndarray:
         in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
-        wanted = profile_for([(function.op, function.type)], core, cmsis, rounding)
+        wanted = profile_for([(function.op, function.type)], Target(core, cmsis, rounding))
         _warn(function, arguments, wanted)
         return invoke(function, arguments, wanted, variant, in_place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 from . import releases
 from .chips import CHIPS, Chip, named
@@ -55,6 +55,100 @@ DEFAULT_TFLM = "2026-08"
 
 DEFAULT_CORE = "cortex-m4"
 LEGACY_CMSIS, AFFINE_CMSIS = releases.LEGACY, releases.AFFINE
+
+
+@dataclass(frozen=True)
+class Target:
+    """A device as its user names it; every function that runs or plans a network takes one.
+
+    A text for the device alone does as well: `target="m4"`.
+
+    Attributes
+    ----------
+    device : str, default "cortex-m4"
+        A core ("m4"), a chip ("stm32f411"), or a path of PATHS.
+    cmsis : str, optional
+        A release of RELEASES; default: the newest numbered one with the network's functions.
+    rounding : str, optional
+        A rounding of ROUNDINGS; default: as Arm ships the release.
+    kernels : str, default "cmsis-nn"
+        Whose kernels TensorFlow Lite Micro is built with, for a network that it runs: those of
+        CMSIS-NN, or its own "reference".
+    tflm : str, default "2026-08"
+        The month of TensorFlow Lite Micro, one of TFLM.
+
+    Raises
+    ------
+    Error
+        A name is unknown; the sentence has the choices.
+
+    Examples
+    --------
+    >>> Target("stm32f411", cmsis="5.6.0").core
+    'cortex-m4'
+    """
+
+    device: str = DEFAULT_CORE
+    cmsis: Optional[str] = None
+    rounding: Optional[str] = None
+    kernels: str = KERNELS[0]
+    tflm: str = DEFAULT_TFLM
+
+    def __post_init__(self) -> None:
+        resolve(self.device)
+        if self.cmsis is not None:
+            one_of(RELEASES, self.cmsis, "CMSIS release")
+        if self.rounding is not None:
+            one_of(ROUNDINGS, self.rounding, "rounding")
+        one_of(KERNELS, self.kernels, "kernels")
+        one_of(TFLM, self.tflm, "month of TFLM")
+
+    @classmethod
+    def of(cls, value: Any) -> Target:
+        """Return a target that a caller gives.
+
+        Parameters
+        ----------
+        value : Target, str or Profile
+            A target, the name of its device, or a profile of CMSIS-NN.
+
+        Returns
+        -------
+        Target
+            The target.
+
+        Raises
+        ------
+        Error
+            It is something else, or a name is unknown.
+        """
+        if isinstance(value, Target):
+            return value
+        if isinstance(value, Profile):
+            return cls(value.path, value.cmsis, value.rounding, value.kernels, value.tflm)
+        if not isinstance(value, str):
+            raise Error(f"target must be a Target or the name of a device, not {shown(value)}")
+        return cls(value)
+
+    @property
+    def core(self) -> str:
+        """The core of the device, or its path of PATHS."""
+        return resolve(self.device)
+
+    def profile(self) -> Profile:
+        """Return whose arithmetic it is, of the release that profile() takes without one.
+
+        Returns
+        -------
+        Profile
+            Release, path, rounding, and the build of TensorFlow Lite Micro.
+
+        Raises
+        ------
+        Error
+            The release does not have the core or the rounding; the sentence has the choices.
+        """
+        return profile(self.device, self.cmsis, self.rounding, self.kernels, self.tflm)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ..lowering.infer_formats import formatted
 from ..runtime.cluster import cluster, reduce_blocks
 from ..runtime.input_checks import tell
 from ..runtime.unbounded_s8 import is_affine
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from ..targets import DEFAULT_CORE, Target
 from .data import SIZE, Reading, real_batches
 from .network import Network, quantized
 from .report_header import costs, file_name
@@ -40,9 +40,7 @@ def analyze(
     data: Any,
     labels: Any = None,
     *,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
     front_end: Any = None,
@@ -52,8 +50,6 @@ def analyze(
     seed: int = 0,
     threads: int = 1,
     progress: Optional[Progress] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
     client: Any = None,
     workers: Optional[int] = None,
 ) -> Report:
@@ -73,13 +69,8 @@ def analyze(
     labels : ndarray of int, shape (N,), or str or Path, optional
         The class of every sample, where the data do not hold it, or their file; with labels the
         report has accuracies and a confusion matrix.
-    target : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-    cmsis : str, optional
-        A release of targets.RELEASES; default: the newest numbered one with the network's
-        functions.
-    rounding : str, optional
-        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape fits both.
     preprocessing : Preprocessing, optional
@@ -98,10 +89,6 @@ def analyze(
         Threads that share the blocks of samples.
     progress : callable, optional
         Wraps the iteration over blocks, as tqdm does.
-    kernels : str, default "cmsis-nn"
-        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
-    tflm : str, default "2026-08"
-        The month of TensorFlow Lite Micro, one of targets.TFLM.
     client : dask.distributed.Client or str, optional
         Compute on this cluster, or on that of the scheduler at this address.
     workers : int, optional
@@ -136,7 +123,7 @@ def analyze(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"
         )
     _check_pair(graph, reference)
-    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
+    wanted = network.profile(target)
     graph = built(graph, wanted)
     run = Run(graph, reference, wanted)
     size = _at_once(reference)
@@ -151,10 +138,9 @@ def analyze(
         raise Error("the data hold no samples")
     for gauge in whole.gauges:
         tell(gauge)
-    device = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
     return replace(
         run.report(whole),
-        costs=costs(network, target, **device),
+        costs=costs(network, target),
         files={"network": files[0], "data": files[1]},
         reference="float" if network.reference is not None else "dequantized",
     )

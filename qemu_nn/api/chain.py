@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..runtime import batch
 from ..runtime.inputs import expect_dtype
 from ..runtime.session import Session
 from ..runtime.stream import Stream
+from ..targets import DEFAULT_CORE, Target
 from .chain_json import RATE, described, described_by
 from .network import Network, quantized
 
@@ -255,7 +256,9 @@ def chain(
     *stages: Union[Network, str, Path],
     hops: Optional[Sequence[int]] = None,
     rate: int = RATE,
-    **device: Any,
+    target: Union[str, Target] = DEFAULT_CORE,
+    variant: Optional[str] = None,
+    threads: int = 1,
 ) -> Chain:
     """Put networks in a row, each at its own rate, such as a front end and a wake word.
 
@@ -271,8 +274,8 @@ def chain(
         from one input to the next. A hop as long as the window takes each once.
     rate : int, default 16000
         Samples per second, which WAV files must have.
-    **device : str or int
-        Whose arithmetic it is, and how it is computed: arguments of Network.session().
+    target, variant, threads
+        As Network.session() takes them.
 
     Returns
     -------
@@ -310,14 +313,15 @@ def chain(
         )
     planned: list[Stage] = []
     for network, hop in zip(found, hops):
-        planned.append(_stage(planned, network, hop, device))
+        window = _window(planned, network)
+        hop = as_count(hop, f"the hop of {network.graph.name[:60]!r}")
+        session = network.session(target, variant=variant, threads=threads)
+        planned.append(Stage(session, window, hop))
     return Chain(planned, planned[0].session.graph.input.shape[1:], rate)
 
 
-def _stage(before: list[Stage], network: Network, hop: int, device: dict[str, Any]) -> Stage:
-    """Return the next stage; as many outputs of the one before as fit into its input are its
-    window.
-    """
+def _window(before: list[Stage], network: Network) -> int:
+    """Return how many outputs of the stage before fit into a network's input."""
     graph = network.graph
     name = f"{graph.name[:60]!r}"
     if len(graph.inputs) != 1:
@@ -339,8 +343,7 @@ def _stage(before: list[Stage], network: Network, hop: int, device: dict[str, An
                 f"{last.name[:60]!r} computes, {_shape(given)}: it must be of the same type and a "
                 "multiple"
             )
-    hop = as_count(hop, f"the hop of {name}")
-    return Stage(network.session(**device), window, hop)
+    return window
 
 
 def _shape(tensor: Tensor) -> str:

@@ -14,7 +14,7 @@ from ..errors import DeviceWarning, Error
 from ..importers.tflite import SupportReport, examine
 from ..io import files
 from ..io.arguments import as_callable, as_path
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, profile
+from ..targets import DEFAULT_CORE, Target
 from .golden import describe
 from .network import Network, load_quantized
 
@@ -39,11 +39,7 @@ def operators(path: PathLike) -> Optional[OperatorTable]:
 
 def check(
     paths: Union[PathLike, Iterable[PathLike]],
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
+    target: Union[str, Target] = DEFAULT_CORE,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
 ) -> Checks:
     """Say of each network whether a device runs it, and why not.
@@ -53,16 +49,8 @@ def check(
     paths : str or Path, or several
         Files as load() reads them, and folders, in which .tflite, .pte and .qnz files and
         network.json are looked for.
-    target : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-    cmsis : str, optional
-        A release of targets.RELEASES; default: the newest numbered one with a network's functions.
-    rounding : str, optional
-        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
-    kernels : str, default "cmsis-nn"
-        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
-    tflm : str, default "2026-08"
-        The month of TensorFlow Lite Micro, one of targets.TFLM.
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it.
     progress : callable, optional
         Wraps the iteration over files, as tqdm does.
 
@@ -81,15 +69,17 @@ def check(
     >>> print(check("models", target="cortex-m55").text())
     """
     progress = as_callable(progress, "progress")
-    how = {"target": target, "cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
-    profile(target, cmsis, rounding, kernels, tflm)  # says what is wrong with the device's names
+    wanted = Target.of(target)
+    wanted.profile()  # says what is wrong with the device's names
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, Iterable):
         raise Error("check() takes paths of files and folders")
     found = [file for path in given for file in _files(as_path(path, "a model"))]
     if not found:
         raise Error("there is nothing to check: give files or folders")
-    return Checks(tuple(_checked(file, how) for file in (progress(found) if progress else found)))
+    return Checks(
+        tuple(_checked(file, wanted) for file in (progress(found) if progress else found))
+    )
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -108,7 +98,7 @@ def _files(path: Path) -> Iterator[Path]:
     yield from sorted(found)
 
 
-def _checked(file: Path, how: Mapping[str, Any]) -> ModelCheck:
+def _checked(file: Path, target: Target) -> ModelCheck:
     """Return one file; whatever it raises as an error of the input is a reason."""
     count: Optional[int] = None
     facts: Mapping[str, Cell] = {}
@@ -116,7 +106,7 @@ def _checked(file: Path, how: Mapping[str, Any]) -> ModelCheck:
         warnings.simplefilter("always", DeviceWarning)
         try:
             network, count, reasons = _loaded(file)
-            facts = describe(network, **how).facts if network else {}
+            facts = describe(network, target).facts if network else {}
         except (OSError, MemoryError) as error:
             reasons = (files.reason(error) or "out of memory",)
         except Error as error:

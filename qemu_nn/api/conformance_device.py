@@ -8,23 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
 from ..device.client import Device, LayerRefused, Restarted
 from ..errors import DeviceWarning, Error
-from ..firmware.boards import BOARDS
 from ..io import files
 from ..ir.graph import Graph, Node, Tensor
 from ..qnz.package import model_hash
-from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, profile
+from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, Target
 from ..testing.conformance import cases as conformance
 from ..testing.conformance.cases import Case
 from .conformance import Conformance, Difference, Place, Progress
 from .export import export
 from .network import Network
-from .validate import board_name, make_variables, patience, reached
+from .validate import board_core, make_variables, patience, reached
 
 #: Most inputs of a part (the link counts them in a byte), and bytes of inputs and outputs, which
 #: take RAM, and of arrays, which take flash.
@@ -37,8 +36,7 @@ _RESETS = 3
 def run_on_device(
     cases: Sequence[Case],
     on: str,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Optional[Target] = None,
     make: Sequence[str] = (),
     timeout: Optional[float] = None,
     progress: Optional[Progress] = None,
@@ -52,9 +50,9 @@ def run_on_device(
     on : str
         The device, as validate() takes it. An emulated board runs all parts of the set, each built
         for it; another device runs the part that it was flashed with (export_parts()).
-    cmsis, rounding : str, optional
-        The profile of an emulated board; default: 5.9.0 and 7.0.0 as Arm ships them. Another
-        device says which profile it has.
+    target : Target, optional
+        The release and the rounding of an emulated board, whose core counts; default: 5.9.0 and
+        7.0.0 as Arm ships them. Another device says which profile it has.
     make : sequence of str, optional
         Variables for make, as validate() takes them.
     timeout : float, optional
@@ -75,19 +73,18 @@ def run_on_device(
     """
     variables, wait = make_variables(on, make), patience(on, timeout)
     if not on.startswith("qemu:"):
-        if cmsis or rounding:
+        if target is not None:
             raise Error(f"{on} says itself which profile it has; leave --cmsis and --rounding out")
         return Conformance((_on_board(cases, on, wait),))
-    core = BOARDS[board_name(on.partition(":")[2])].core
-    wanted = _profiles(core, cmsis, rounding)
+    core = board_core(on)
+    wanted = _profiles(replace(target or Target(), device=core))
     turns = [(own, part) for own in wanted for part in parts(cases, own)]
     found: dict[Profile, list[Difference]] = {own: [] for own in wanted}
     functions = ""
     for own, part in progress(turns) if progress else turns:
 
         def board(piece: Sequence[Case], own: Profile = own) -> AbstractContextManager[Device]:
-            how = {"target": core, "cmsis": own.cmsis, "rounding": own.rounding}
-            given = {**how, "x": inputs(piece)}
+            given = {"target": Target(core, own.cmsis, own.rounding), "x": inputs(piece)}
             return reached(Network(joined(piece)), on, given, wait, variables)
 
         functions, wrong = _run_on_emulated(board, part, own)
@@ -103,9 +100,7 @@ def run_on_device(
 def export_parts(
     cases: Sequence[Case],
     folder: Path,
-    target: str,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Target,
 ) -> list[Path]:
     """Write an export for each part of the set, to flash one after the other; return the folders.
 
@@ -115,10 +110,8 @@ def export_parts(
         Cases of the set.
     folder : Path
         The folder of all exports.
-    target : str
-        A core, a chip or a path, as export() takes it.
-    cmsis, rounding : str, optional
-        The profile; default: 5.9.0 and 7.0.0 as Arm ships them.
+    target : Target
+        The device, as export() takes it; without a release 5.9.0 and 7.0.0 as Arm ships them.
 
     Returns
     -------
@@ -132,20 +125,20 @@ def export_parts(
     """
     written = []
     files.make_folder(folder)
-    for own in _profiles(target, cmsis, rounding):
+    for own in _profiles(target):
         for number, part in enumerate(parts(cases, own), 1):
             path = folder / f"{own.cmsis}-{own.rounding}-{number:02}"
-            how: dict[str, Any] = {"cmsis": own.cmsis, "rounding": own.rounding}
+            device = Target(target.device, own.cmsis, own.rounding)
             with _quiet():
-                export(Network(joined(part)), path, target, x=inputs(part), **how)
+                export(Network(joined(part)), path, device, x=inputs(part))
             written.append(path)
     return written
 
 
-def _profiles(target: str, cmsis: Optional[str], rounding: Optional[str]) -> list[Profile]:
-    if cmsis or rounding:
-        return [profile(target, cmsis, rounding)]
-    return [profile(target, release) for release in (LEGACY_CMSIS, AFFINE_CMSIS)]
+def _profiles(target: Target) -> list[Profile]:
+    if target.cmsis or target.rounding:
+        return [target.profile()]
+    return [replace(target, cmsis=release).profile() for release in (LEGACY_CMSIS, AFFINE_CMSIS)]
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from ..io.arguments import as_path
 from ..io.files import MEGABYTE, read_bytes
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from ..targets import DEFAULT_CORE, Target
 from .data import Reading
 from .estimate import estimate
 from .evaluate import evaluate
@@ -31,15 +31,11 @@ def datasheet(
     data: Any = None,
     labels: Any = None,
     *,
-    target: str = DEFAULT_CORE,
+    target: Union[str, Target] = DEFAULT_CORE,
     board: Optional[str] = None,
     clock: Optional[float] = None,
     optimization: str = "-O3",
     float_abi: str = "hard",
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
     front_end: Any = None,
@@ -62,12 +58,10 @@ def datasheet(
         A quantized network, or its file.
     data, labels : optional
         Test data as evaluate() takes them; without them the sheet says nothing of accuracy.
-    target : str, default "cortex-m4"
-        A core ("m4") or a chip ("stm32f746").
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it: a core ("m4") or a chip ("stm32f746").
     board, clock, optimization, float_abi : optional
         As estimate() takes them; default board of a chip: the one that has it, if it is known.
-    cmsis, rounding, kernels, tflm : str, optional
-        As Network.session() takes them.
     layout, preprocessing, front_end, limit, index, shuffle, seed, threads, progress : optional
         As evaluate() takes them.
     measured : str or Path, optional
@@ -89,10 +83,8 @@ def datasheet(
     >>> sheet = datasheet("net.qnz", "test.npz", target="stm32f746")
     """
     asked = (board, clock, optimization, float_abi) != (None, None, "-O3", "hard")
-    network = quantized(network)
-    build: dict[str, Any] = {"cmsis": cmsis, "rounding": rounding, "tflm": tflm}
-    whole = {**build, "kernels": kernels}
-    summary = describe(network, target, **whole)
+    network, wanted = quantized(network), Target.of(target)
+    summary = describe(network, wanted)
     told: Optional[Table] = None
     if measured is not None:
         path = as_path(measured, "measured")
@@ -103,17 +95,15 @@ def datasheet(
     how.update(front_end=front_end, index=index, shuffle=shuffle, seed=seed)
     Reading.of(labels=labels, **how).check_used(data)
     if data is not None:
-        how.update(threads=threads, progress=progress, **whole)
-        evaluation = evaluate(network, data, labels, target=target, **how)
+        how.update(threads=threads, progress=progress)
+        evaluation = evaluate(network, data, labels, target=wanted, **how)
     fit: Optional[Fit] = None
-    if named(target) is not None:
-        fit = network.fit(target, **whole)
+    if named(wanted.device) is not None:
+        fit = network.fit(wanted)
         board = board or _board_with(fit.chip.name)
     timed, notes = None, []
     try:
-        if kernels != KERNELS[0]:
-            raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {kernels!r}")
-        timed = estimate(network, target, board, clock, optimization, float_abi, **build)
+        timed = estimate(network, wanted, board, clock, optimization, float_abi)
     except Error as reason:
         if asked:
             raise
@@ -121,7 +111,7 @@ def datasheet(
     profile = str(summary.facts["profile"])
     name = network.graph.name
     parts = (summary, evaluation, fit, timed, tuple(notes), told)
-    return DataSheet(name, target, profile, *parts)
+    return DataSheet(name, wanted.device, profile, *parts)
 
 
 def _board_with(chip: str) -> Optional[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Union
 
 from ..analysis.estimate import Estimate
 from ..analysis.layer_cycles import arguments_of, calls_of
@@ -16,7 +16,7 @@ from ..cycles.model import CLASSES, CallEstimate
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, cycles
 from ..errors import Error
 from ..ir.graph import Graph, Node
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, resolve
+from ..targets import DEFAULT_CORE, KERNELS, Target
 from .network import Network, quantized
 
 _COLUMNS = ("layer", "function", "instructions", "low", "high", "least", "cycles", "most", "share")
@@ -42,14 +42,11 @@ class _Total(NamedTuple):
 
 def estimate(
     network: Network,
-    target: Optional[str] = None,
+    target: Union[str, Target, None] = None,
     board: Optional[str] = None,
     clock: Optional[float] = None,
     optimization: str = "-O3",
     float_abi: str = "hard",
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
-    tflm: str = DEFAULT_TFLM,
 ) -> Estimate:
     """Estimate how long an inference takes on a device, layer by layer.
 
@@ -57,8 +54,9 @@ def estimate(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    target : str, optional
-        A core ("m4") or a chip ("stm32f411"); default: that of `board`, "cortex-m4" without one.
+    target : str or Target, optional
+        The device, as Network.session() takes it; default: that of `board`, "cortex-m4" without
+        one.
     board : str, optional
         A board of cycles.boards.BOARDS, "nucleo-l4r5zi": its clock, and weights that come from
         its flash. Without one, memory answers at once.
@@ -66,8 +64,6 @@ def estimate(
         MHz, where it is not the board's.
     optimization, float_abi : str
         As estimate_call() takes them.
-    cmsis, rounding, tflm : str, optional
-        As Network.session() takes them.
 
     Returns
     -------
@@ -85,11 +81,14 @@ def estimate(
     >>> print(estimate("net.tflite", target="m4").text())
     """
     place = None if board is None else boards.board(board)
-    core = resolve(target or (place.core if place else DEFAULT_CORE))
+    wanted = Target.of(target or (place.core if place else DEFAULT_CORE))
+    if wanted.kernels != KERNELS[0]:
+        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {wanted.kernels!r}")
+    core = wanted.core
     if place is not None and core != place.core:
-        raise Error(f"the core of {place.name} is {place.core}, not {core}; leave the target out")
+        raise Error(f"the core of {place.name} is {place.core}, not {core}; name no other target")
     megahertz = _megahertz(clock, place)
-    plan = quantized(network).session(core, cmsis, rounding, tflm=tflm).plan
+    plan = quantized(network).session(wanted).plan
     setting = (core, plan.profile.cmsis, optimization, float_abi)
     layers = [_layer(plan.graph, node, setting, place) for node in plan.graph.nodes]
     if not any(layer.calls for layer in layers):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 from ..errors import Error
 from ..evaluation.batches import Stream
@@ -21,7 +21,7 @@ from ..lowering.infer_formats import formatted
 from ..optimize import optimize
 from ..runtime.session import other_profiles
 from ..runtime.unbounded_s8 import is_affine
-from ..targets import Profile
+from ..targets import Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
 from .data import Batches, Reading, batches, real_batches
 from .network import FloatNetwork, Network, load
@@ -93,14 +93,14 @@ class Subject:
 
 def subject_of(
     network: Given,
-    profile: Callable[..., Profile],
+    target: Union[str, Target],
     variant: Optional[str],
     reference: Any,
     profiles: Union[str, Sequence[Any]],
 ) -> Subject:
     """Return a network and what it is compared with.
 
-    profile: of a device. reference: whether to compare with the float reference, or with which.
+    target: the device. reference: whether to compare with the float reference, or with which.
     profiles: names of targets, profiles, or "all".
     """
     if isinstance(network, (str, os.PathLike)):
@@ -108,7 +108,7 @@ def subject_of(
     if not isinstance(network, Network) and (profiles or variant):
         raise Error("profiles and variant are for networks that run on a Cortex-M")
     if isinstance(network, Network):
-        return _quantized(network, profile, variant, reference, profiles)
+        return _quantized(network, target, variant, reference, profiles)
     if isinstance(network, FloatNetwork):
         graph = network.graph
         other: Optional[Scorer] = _given(reference, graph.layout)
@@ -129,7 +129,7 @@ def subject_of(
 
 def _quantized(
     network: Network,
-    profile: Callable[..., Profile],
+    target: Union[str, Target],
     variant: Optional[str],
     reference: Any,
     profiles: Union[str, Sequence[Any]],
@@ -138,7 +138,7 @@ def _quantized(
         with suppress(Error):  # where some format has to stay unknown
             network = replace(network, graph=formatted(network.graph))
     graph, host = network.graph, network.host
-    wanted = profile(network)
+    wanted = network.profile(target)
     others = tuple(Device(host, other) for other in _profiles(network, wanted, profiles))
     compared = _given(reference, "NHWC") or (reference is True and _own_reference(network)) or None
     return Subject(
@@ -186,9 +186,6 @@ def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]
         return list(other_profiles(network.graph, wanted))
     listed = names.split(",") if isinstance(names, str) else names
     build = {"kernels": wanted.kernels, "tflm": wanted.tflm}
-    found = [
-        name if isinstance(name, Profile) else network.profile(name, **build)
-        for name in listed
-        if name
-    ]
+    named = (Target(name, **build) if isinstance(name, str) else name for name in listed if name)
+    found = [network.profile(name) for name in named]
     return [profile for profile in dict.fromkeys(found) if profile != wanted]

@@ -18,7 +18,7 @@ from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..io.selection import Index, Selection
 from ..ir.preprocessing import Preprocessing
 from ..runtime.cluster import cluster, reduce_blocks
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from ..targets import DEFAULT_CORE, Target
 from .data import Batch, Reading
 from .eval_target import Given, Subject, subject_of
 
@@ -37,12 +37,8 @@ def evaluate(
     data: Any,
     labels: Any = None,
     *,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     variant: Optional[str] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
     layout: Optional[str] = None,
     kind: Optional[str] = None,
     output: Optional[str] = None,
@@ -77,8 +73,8 @@ def evaluate(
         What is right for every sample, where the data do not hold it: classes (N,), of a recurrent
         network also (N, T); of a regressor values (N, *output shape); of an autoencoder 0 for
         normal samples and 1 for others.
-    target, cmsis, rounding, variant, kernels, tflm
-        The device, as Network.session() takes it.
+    target, variant
+        As Network.session() takes them.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape fits both.
     kind : {"classifier", "regressor", "autoencoder", "unlabelled"}, optional
@@ -88,7 +84,7 @@ def evaluate(
         Which output, where the network has several.
     top : int or sequence of int, default (1, 5)
         Count labels among so many of the largest scores.
-    profiles : str or sequence of str or targets.Profile, default ()
+    profiles : str or sequence of str, Target or targets.Profile, default ()
         Other devices to compare with: targets, also as "m3,m55", profiles, or "all".
     reference : bool, FloatNetwork, NumpyLayers, str or Path, default True
         Compare with the network's float reference, with none (which is faster), or with this one.
@@ -129,16 +125,7 @@ def evaluate(
         as_count(threads, "threads", 1, MOST_THREADS),
     )
     tops = [as_count(k, "top") for k in (top if isinstance(top, (list, tuple)) else [top])]
-    device = {"target": target, "cmsis": cmsis, "rounding": rounding}
-    subject = subject_of(
-        network,
-        lambda known, **other: known.profile(
-            **{**device, "kernels": kernels, "tflm": tflm, **other}
-        ),
-        as_text(variant, "variant"),
-        reference,
-        profiles,
-    )
+    subject = subject_of(network, target, as_text(variant, "variant"), reference, profiles)
     chosen = Selection(limit, index, shuffle, seed)
     how = Reading(layout, labels, preprocessing, front_end, chosen, any_labels=True)
     source = subject.batches(data, how)

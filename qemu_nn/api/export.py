@@ -13,7 +13,7 @@ from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
 from ..runtime.inputs import by_name
 from ..runtime.session import Session, random_inputs
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from ..targets import DEFAULT_CORE, Target
 from .data import Reading, coded
 from .golden import about, write_goldens
 from .network import Network, quantized
@@ -22,14 +22,10 @@ from .network import Network, quantized
 def export(
     network: Union[Network, str, Path],
     folder: Union[str, Path],
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     x: Any = None,
     one_header: bool = False,
     force: bool = False,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
     front_end: Any = None,
@@ -49,13 +45,8 @@ def export(
         A quantized network, or its file.
     folder : str or Path
         New, empty, or an earlier export, which is replaced.
-    target : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-    cmsis : str, optional
-        A release of targets.RELEASES; default: the newest numbered one with the network's
-        functions.
-    rounding : str, optional
-        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it.
     x : ndarray of the input's integers, shape (N, *input shape), or data, optional
         Inputs of the self-test; of a recurrent network (N, T, *input shape). Or samples as
         docs/data.md lists them, of floats, too. Default: two random inputs, always the same.
@@ -63,10 +54,6 @@ def export(
         Write layers.h, too, which has everything as plain macros.
     force : bool, default False
         Replace an earlier export even where its files were edited.
-    kernels : str, default "cmsis-nn"
-        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
-    tflm : str, default "2026-08"
-        The month of TensorFlow Lite Micro, one of targets.TFLM.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape does not tell.
     preprocessing : Preprocessing, optional
@@ -102,7 +89,7 @@ def export(
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     name = project.checked_name(name)
-    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
+    wanted = network.profile(target)
     one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)

@@ -9,7 +9,7 @@ from ..errors import Error
 from ..io.arguments import as_callable, as_count, as_flag, as_number
 from ..io.optional_deps import require
 from ..ptq.format_search import Progress
-from ..targets import DEFAULT_CORE
+from ..targets import DEFAULT_CORE, Target
 from .data import Reading
 from .delower import Recovered, recovered
 from .network import Network, quantized
@@ -23,9 +23,7 @@ def fine_tune(
     labels: Any = None,
     validation: Any = None,
     validation_labels: Any = None,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     epochs: int = 10,
     batch: int = 32,
     learning_rate: float = 0.0003,
@@ -57,10 +55,8 @@ def fine_tune(
         not trained on. Neither are test data: test the result on others.
     validation_labels : ndarray of int, shape (N,), or str or Path, optional
         Their classes, where they do not hold them.
-    target : str, default "cortex-m4"
+    target : str or Target, default "cortex-m4"
         What the network was quantized for, as quantize() takes it.
-    cmsis, rounding : str, optional
-        As Network.session() takes them.
     epochs : int, default 10
         How often all samples are seen.
     batch : int, default 32
@@ -112,7 +108,7 @@ def fine_tune(
     counts = as_count(epochs, "epochs"), as_count(batch, "batch")
     seed = as_count(seed, "seed", 0)
     how: Any = {"layout": layout, "front_end": front_end, "any_labels": loss_fn is not None}
-    found = _found(own, target, cmsis, rounding)
+    found = _found(own, target)
     reader = Reader(own, found, loss_fn is not None)
     train = reader.read(data, Reading(labels=labels, **how))
     if validation is not None:
@@ -132,9 +128,7 @@ def fine_tune(
 def trainable(
     network: Union[Network, str, Path],
     *,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     learn_formats: bool = True,
 ) -> Any:
     """Make a PyTorch module of a quantized network, for a training loop of your own.
@@ -145,10 +139,8 @@ def trainable(
     ----------
     network : Network or str or Path
         A result of quantize(), or its .qnz file, with its float network.
-    target : str, default "cortex-m4"
+    target : str or Target, default "cortex-m4"
         What the network was quantized for, as quantize() takes it.
-    cmsis, rounding : str, optional
-        As Network.session() takes them.
     learn_formats : bool, default True
         Whether the steps of weights and tensors have gradients, too.
 
@@ -171,14 +163,12 @@ def trainable(
     """
     module = require("qemu_nn.api.trainable", "train", "trainable()")
     own = quantized(network)
-    found = _found(own, target, cmsis, rounding)
+    found = _found(own, target)
     return module.TrainableNetwork(own, found, as_flag(learn_formats, "learn_formats"))
 
 
-def _found(
-    network: Network, target: str, cmsis: Optional[str], rounding: Optional[str]
-) -> Recovered:
-    found = recovered(network, network.session(target, cmsis, rounding).profile)
+def _found(network: Network, target: Union[str, Target]) -> Recovered:
+    found = recovered(network, network.session(target).profile)
     if not found.layers:
         raise Error(f"{network.graph.name} has no layer with weights: there is nothing to train")
     return found

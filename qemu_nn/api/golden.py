@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ..qnz.package import model_hash
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, by_name
 from ..runtime.session import Session, other_profiles
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile, resolve
+from ..targets import DEFAULT_CORE, Profile, Target
 from .network import FloatNetwork as FloatNetwork
 from .network import Network as Network
 from .network import load as load
@@ -45,15 +45,11 @@ def golden(
     network: Network,
     x: Any,
     folder: Path,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     threads: int = 1,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
     state: State = None,
     force: bool = False,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
     layout: Optional[str] = None,
     preprocessing: Optional[Preprocessing] = None,
     front_end: Any = None,
@@ -76,13 +72,8 @@ def golden(
     folder : Path
         New, empty, or an earlier golden set, which is replaced; of an archive the .npz file,
         whose ending may be left out.
-    target : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-    cmsis : str, optional
-        A release of targets.RELEASES; default: the newest numbered one with the network's
-        functions.
-    rounding : str, optional
-        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it.
     threads : int, default 1
         Profiles that are computed at a time.
     progress : callable, optional
@@ -91,10 +82,6 @@ def golden(
         What a recurrent network starts from; default: as it is after reset.
     force : bool, default False
         Replace an earlier golden set even where its files were edited.
-    kernels : str, default "cmsis-nn"
-        Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
-    tflm : str, default "2026-08"
-        The month of TensorFlow Lite Micro, one of targets.TFLM.
     layout : {"NHWC", "NCHW"}, optional
         The layout of images in the data, where their shape does not tell.
     preprocessing : Preprocessing, optional
@@ -128,7 +115,7 @@ def golden(
     from .data import Reading, coded
 
     network, progress = quantized(network), as_callable(progress, "progress")
-    wanted = network.profile(target, cmsis, rounding, kernels, tflm)
+    wanted = network.profile(target)
     session = Session(network.graph, wanted, threads=threads, trace=True, host=network.host)
     folder = as_path(folder, "the folder of goldens")
     if format is not None:
@@ -140,12 +127,14 @@ def golden(
         return write_goldens(session, said, x, folder, progress, state, force, format)
 
 
-def about(session: Session, core: str) -> About:
-    """Return what goldens and an export say of themselves; core: as the user named the device."""
+def about(session: Session, target: Union[str, Target]) -> About:
+    """Return what goldens and an export say of themselves."""
     from ..firmware.golden import About
 
     graph = session.graph
-    return About(graph.name, model_hash(graph), __version__, resolve(core), session.profile)
+    return About(
+        graph.name, model_hash(graph), __version__, Target.of(target).core, session.profile
+    )
 
 
 def write_goldens(
@@ -266,12 +255,8 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
 
 def describe(
     network: Network,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     variant: Optional[str] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
 ) -> Summary:
     """Return the network on a device: layers, formats, costs and the kernel rows that run.
 
@@ -279,17 +264,10 @@ def describe(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    target : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-    cmsis : str, optional
-        A release of targets.RELEASES; default: the newest numbered one with the network's
-        functions.
-    rounding : str, optional
-        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it.
     variant : str, optional
         As Network.session() takes it.
-    kernels, tflm : str
-        As Network.session() takes them.
 
     Returns
     -------
@@ -304,10 +282,7 @@ def describe(
     from ..analysis.summary import summarize
     from ..firmware.memory import buffers
 
-    session = quantized(network).session(
-        target, cmsis, rounding, variant, kernels=kernels, tflm=tflm
-    )
-    plan = session.plan
+    plan = quantized(network).session(target, variant=variant).plan
     return summarize(plan, buffers(plan))
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Optional, Union
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from ..runtime.plan import CLOBBER
 from ..runtime.session import Session, random_inputs
 from ..targets import (
     DEFAULT_CORE,
-    DEFAULT_TFLM,
-    KERNELS,
     PATHS,
     Profile,
+    Target,
     core_words,
     cores_of,
     resolve,
@@ -42,25 +41,15 @@ _WORTH = 0.01
 _INPUTS = 4
 
 
-def ranked(
-    network: Network,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
-) -> Table:
+def ranked(network: Network, target: Union[str, Target] = DEFAULT_CORE) -> Table:
     """Return every function that gives a layer's bits, of each layer that several do, by usual
     cycles.
 
-    Arguments as Network.session() takes them. Raises Error as estimate() does.
+    target: as Network.session() takes it. Raises Error as estimate() does.
     """
-    if kernels != KERNELS[0]:
-        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {kernels!r}")
-    profile = network.profile(target, cmsis, rounding, tflm=tflm)
+    profile = network.profile(target)
     graph = network.graph
-    build = {"cmsis": cmsis, "rounding": rounding, "tflm": tflm}
-    own = _estimated(graph, target, build)
+    own = _estimated(graph, target)
     wanted = _computed(graph, profile)
     assert wanted is not None
     rows: list[tuple[Cell, ...]] = []
@@ -68,7 +57,7 @@ def ranked(
         found = {node.function.name: own[node.name]}
         for other, swapped in _others(graph, node):
             if _gives(swapped, profile, wanted):
-                found[other.function.name] = _estimated(swapped, target, build)[node.name]
+                found[other.function.name] = _estimated(swapped, target)[node.name]
         if len(found) > 1:
             rows += _rows(node, found)
     return Table(_COLUMNS, tuple(rows))
@@ -219,7 +208,7 @@ def _gives(graph: Graph, profile: Profile, wanted: Mapping[str, np.ndarray]) -> 
     )
 
 
-def _estimated(graph: Graph, target: str, build: dict[str, Any]) -> dict[str, dict[str, Cell]]:
+def _estimated(graph: Graph, target: Union[str, Target]) -> dict[str, dict[str, Cell]]:
     """Return layer -> its row of the estimate."""
-    rows = estimate(Network(graph), target, **build).layers.records()
+    rows = estimate(Network(graph), target).layers.records()
     return {str(row["layer"]): row for row in rows}

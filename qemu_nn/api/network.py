@@ -21,7 +21,7 @@ from ..qnz.package import save_package
 from ..runtime.evaluate import evaluate
 from ..runtime.host import Host, predicted
 from ..runtime.session import Session
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, Profile
+from ..targets import DEFAULT_CORE, Profile, Target
 from ..targets import chip as find_chip
 
 if TYPE_CHECKING:
@@ -101,35 +101,23 @@ class Network:
 
     def session(
         self,
-        target: str = DEFAULT_CORE,
-        cmsis: Optional[str] = None,
-        rounding: Optional[str] = None,
+        target: Union[str, Target] = DEFAULT_CORE,
+        *,
         variant: Optional[str] = None,
         threads: int = 1,
-        kernels: str = KERNELS[0],
-        tflm: str = DEFAULT_TFLM,
     ) -> Session:
         """Plan the network for a device.
 
         Parameters
         ----------
-        target : str, default "cortex-m4"
-            A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-        cmsis : str, optional
-            A release of targets.RELEASES; default: the newest numbered one with the network's
-            functions.
-        rounding : str, optional
-            A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+        target : str or Target, default "cortex-m4"
+            The device: a core ("m4"), a chip ("stm32f411"), a path of targets.PATHS, or a Target,
+            which also has the release of CMSIS-NN and its build.
         variant : str, optional
             A variant of the kernel table, such as "avx2", or "plain", for all layers that have
             such a row; default: the best rows of this host. It never changes a bit.
         threads : int, default 1
             Threads that share the samples of a batch.
-        kernels : str, default "cmsis-nn"
-            Whose kernels TensorFlow Lite Micro is built with, for a network that it runs: those
-            of CMSIS-NN, or its own "reference".
-        tflm : str, default "2026-08"
-            The month of TensorFlow Lite Micro, one of targets.TFLM.
 
         Returns
         -------
@@ -144,23 +132,18 @@ class Network:
 
         Examples
         --------
-        >>> network.session(target="cortex-m55", rounding="single")
+        >>> network.session(target=Target("cortex-m55", rounding="single"))
         """
-        wanted = self.profile(target, cmsis, rounding, kernels, tflm)
-        return Session(self.graph, wanted, variant, threads, host=self.host)
+        return Session(self.graph, self.profile(target), variant, threads, host=self.host)
 
     def predict(
         self,
         x: Any,
         layout: Optional[str] = None,
         *,
-        target: str = DEFAULT_CORE,
-        cmsis: Optional[str] = None,
-        rounding: Optional[str] = None,
+        target: Union[str, Target] = DEFAULT_CORE,
         variant: Optional[str] = None,
         threads: int = 1,
-        kernels: str = KERNELS[0],
-        tflm: str = DEFAULT_TFLM,
     ) -> Union[np.ndarray, dict[str, np.ndarray]]:
         """Compute float scores of float inputs, with the device's bits in between.
 
@@ -179,8 +162,8 @@ class Network:
             (N, T, ...) or (T, ...).
         layout : {"NHWC", "NCHW"}, optional
             The layout of images, where their shape does not tell.
-        target, cmsis, rounding, variant, threads, kernels, tflm
-            The device, as session() takes it.
+        target, variant, threads
+            As session() takes them.
 
         Returns
         -------
@@ -202,32 +185,15 @@ class Network:
         --------
         >>> network.predict(images, target="cortex-m55").argmax(-1)
         """
-        session = self.session(target, cmsis, rounding, variant, threads, kernels, tflm)
-        return session.predict(x, layout)
+        return self.session(target, variant=variant, threads=threads).predict(x, layout)
 
-    def profile(
-        self,
-        target: str = DEFAULT_CORE,
-        cmsis: Optional[str] = None,
-        rounding: Optional[str] = None,
-        kernels: str = KERNELS[0],
-        tflm: str = DEFAULT_TFLM,
-    ) -> Profile:
+    def profile(self, target: Union[str, Target, Profile] = DEFAULT_CORE) -> Profile:
         """Return whose arithmetic a device has, for this network.
 
         Parameters
         ----------
-        target : str, default "cortex-m4"
-            A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
-        cmsis : str, optional
-            A release of targets.RELEASES; default: the newest numbered one with the network's
-            functions.
-        rounding : str, optional
-            A rounding of targets.ROUNDINGS; default: as Arm ships the release.
-        kernels : str, default "cmsis-nn"
-            Whose kernels TensorFlow Lite Micro is built with: "cmsis-nn", or its own "reference".
-        tflm : str, default "2026-08"
-            The month of TensorFlow Lite Micro, one of targets.TFLM.
+        target : str, Target or Profile, default "cortex-m4"
+            The device, as session() takes it; a profile is returned as it is.
 
         Returns
         -------
@@ -239,25 +205,16 @@ class Network:
         Error
             A name is unknown, or the release does not have this core or rounding.
         """
-        return profile_for(self.graph.ops, target, cmsis, rounding, kernels, tflm)
+        return profile_for(self.graph.ops, target)
 
-    def fit(
-        self,
-        chip: str,
-        cmsis: Optional[str] = None,
-        rounding: Optional[str] = None,
-        kernels: str = KERNELS[0],
-        tflm: str = DEFAULT_TFLM,
-        stack: int = DEFAULT_STACK,
-    ) -> Fit:
+    def fit(self, target: Union[str, Target], *, stack: int = DEFAULT_STACK) -> Fit:
         """Say whether weights, memory and stack of the network fit into a chip.
 
         Parameters
         ----------
-        chip : str
-            A chip of chips.CHIPS, with or without its package: "stm32f411", "STM32F411RE".
-        cmsis, rounding, kernels, tflm : str, optional
-            As session() takes them; the core is the chip's.
+        target : str or Target
+            The device, as session() takes it, which must be a chip of chips.CHIPS, with or
+            without its package: "stm32f411", "STM32F411RE".
         stack : int, default 4096
             Bytes to reserve for the stack.
 
@@ -279,8 +236,9 @@ class Network:
         from ..analysis.fit import Fit
         from ..firmware.memory import buffers
 
-        found, stack = find_chip(chip), as_count(stack, "stack", 0)
-        session = self.session(found.core, cmsis, rounding, kernels=kernels, tflm=tflm)
+        name = target.device if isinstance(target, Target) else target
+        found, stack = find_chip(name), as_count(stack, "stack", 0)
+        session = self.session(target)
         weights = weight_bytes(self.graph)
         return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
 

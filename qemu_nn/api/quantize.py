@@ -45,7 +45,7 @@ from ..runtime.cluster import cluster
 from ..runtime.evaluate import each_tensor
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
-from ..targets import DEFAULT_CORE, profile
+from ..targets import DEFAULT_CORE, Target
 from .data import Batch, batches
 from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
@@ -56,9 +56,7 @@ def quantize(
     data: Any,
     *,
     scheme: str = "power2",
-    target: Optional[str] = None,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target, None] = None,
     bits: int = 8,
     method: Union[str, float] = "extrapolate",
     weight_method: Union[str, float] = "minmax",
@@ -102,14 +100,11 @@ def quantize(
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
         tensor, and a weight scale for each output channel of a convolution; with bits=16 its 16x8
         scheme, for the s16 functions: activations of 16 bits without zero points, weights of 8.
-    target : str, optional
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS; default: "cortex-m4". Of
-        several functions that give a layer's bits, a core or chip that is named gets the one of
-        the fewest estimated cycles on it; `notes` say what that gains.
-    cmsis : str, optional
-        A release of targets.RELEASES; default: "5.9.0" for power2, "7.0.0" for affine.
-    rounding : str, optional
-        A rounding of targets.ROUNDINGS; default: as Arm ships the release.
+    target : str or Target, optional
+        The device, as Network.session() takes it; default: "cortex-m4", and of a target without a
+        release "5.9.0" for power2, "7.0.0" for affine. Of several functions that give a layer's
+        bits, a core or chip that is named gets the one of the fewest estimated cycles on it;
+        `notes` say what that gains.
     bits : {8, 16}, default 8
         Bits of activations, and of weights but in the scheme affine, which has weights of 8.
     method : str or float, default "extrapolate"
@@ -203,8 +198,8 @@ def quantize(
     network, progress = unquantized(network), as_callable(progress, "progress")
     softmax = as_flag(softmax, "softmax")
     scheme = one_of(SCHEMES, scheme, "scheme")
-    core = DEFAULT_CORE if target is None else target
-    wanted = profile(core, SCHEMES[scheme] if cmsis is None else cmsis, rounding)
+    device = Target.of(DEFAULT_CORE if target is None else target)
+    wanted = replace(device, cmsis=device.cmsis or SCHEMES[scheme]).profile()
     searched = isinstance(method, str) and method == "search"
     one_of(EFFORTS, effort, "effort")
     first = "extrapolate" if searched else method
@@ -217,7 +212,9 @@ def quantize(
     if how_long < 0:
         raise Error(f"minutes must be 0 or more, not {shown(minutes)}")
     taken = EFFORTS[effort] if steps is None else _steps(steps)
-    budget = parse_budget({"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, core)
+    budget = parse_budget(
+        {"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, device.device
+    )
     if not (searched or taken or budget) and (client is not None or workers is not None):
         raise Error(
             "client and workers are for method='search', effort='best', flash=, ram= and cycles=, "
@@ -268,7 +265,9 @@ def quantize(
     graph = job.scheme.lower(job.graph, final)
     choices: tuple[str, ...] = ()
     if target is not None:
-        graph, choices = quickest(graph, target, wanted, {*(functions or {}).values()}, budget)
+        graph, choices = quickest(
+            graph, device.device, wanted, {*(functions or {}).values()}, budget
+        )
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x
     gauge.add(graph.input.format.quantize(x), x)

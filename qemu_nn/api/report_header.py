@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from ..errors import Error
+from ..targets import Target
 from .golden import describe
 from .network import Network
 
 
-def costs(network: Network, target: str, **device: Any) -> dict[str, int]:
+def costs(network: Network, target: Union[str, Target]) -> dict[str, int]:
     """Return bytes and multiply-accumulates on a device; none where its memory has no plan."""
     try:
-        facts = describe(network, target, **device).facts
+        facts = describe(network, target).facts
     except Error:
         return {}
     names = ("weight_bytes", "activation_bytes", "macs")

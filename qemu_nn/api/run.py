@@ -22,7 +22,7 @@ from ..runtime.batch import PIECE
 from ..runtime.cluster import cluster, each_block
 from ..runtime.inputs import State, rows
 from ..runtime.session import Session
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS
+from ..targets import DEFAULT_CORE, Target
 from .data import Batches, Reading, coded_batches
 from .network import Network, quantized
 
@@ -35,13 +35,9 @@ def run(
     data: Any,
     output: Union[str, Path, None] = None,
     *,
-    target: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
+    target: Union[str, Target] = DEFAULT_CORE,
     variant: Optional[str] = None,
     threads: int = 1,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
     state: State = None,
     trace: bool = False,
     real: bool = False,
@@ -72,8 +68,8 @@ def run(
     output : str or Path, optional
         Where outputs are written: a .npz file, a .npy file for a network of one output, or a
         folder, with a .npy file for each. Files come to be whole, at the end.
-    target, cmsis, rounding, variant, threads, kernels, tflm
-        The device, as Network.session() takes it.
+    target, variant, threads
+        As Network.session() takes them.
     state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
         What a recurrent network starts from, for each sample that is used.
     trace : bool, default False
@@ -121,7 +117,7 @@ def run(
         raise Error("give trace=True or real=True: the outputs of all layers are integers")
     given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     how = Reading.of(limit, index, shuffle, seed, **given)
-    session = network.session(target, cmsis, rounding, variant, threads, kernels, tflm)
+    session = network.session(target, variant=variant, threads=threads)
     source = coded_batches(session.host, data, how, PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
     progress = as_callable(progress, "progress")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Callable, Optional, Union
@@ -25,7 +26,7 @@ from ..ir.preprocessing import Preprocessing
 from ..qnz.package import model_hash
 from ..runtime.inputs import by_name
 from ..runtime.session import Session, random_inputs
-from ..targets import Profile, resolve
+from ..targets import Profile, Target, core_path, resolve
 from .data import Reading, coded
 from .export import export
 from .network import Network, quantized
@@ -45,11 +46,7 @@ def validate(
     network: Union[Network, str, Path],
     data: Any = None,
     on: str = "qemu:m4",
-    target: Optional[str] = None,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
-    kernels: Optional[str] = None,
-    tflm: Optional[str] = None,
+    target: Union[str, Target, None] = None,
     layers: bool = True,
     timeout: Optional[float] = None,
     make: Sequence[str] = (),
@@ -78,9 +75,9 @@ def validate(
         Where the device is. "qemu:BOARD" exports the network, builds it and runs it on an emulated
         board of firmware.boards.BOARDS; "serial:PORT@BAUD", "tcp:HOST:PORT" and
         "command:PROGRAM ARGUMENTS" reach one that has an export with link/ in its firmware.
-    target, cmsis, rounding, kernels, tflm : str, optional
-        As Network.session() takes them; default: the board's core, or what the device says that
-        its network was exported for.
+    target : str or Target, optional
+        The device, as Network.session() takes it; default: the board's core, or what the device
+        says that its network was exported for.
     layers : bool, default True
         Compare every layer; otherwise the outputs alone, which is faster.
     timeout : float, optional
@@ -127,15 +124,19 @@ def validate(
         raise Error("on must be a text, such as 'qemu:m4' or 'serial:/dev/ttyACM0@921600'")
     layers = as_flag(layers, "layers")
     wait = patience(on, timeout)
-    build = {"cmsis": cmsis, "rounding": rounding, "kernels": kernels, "tflm": tflm}
-    given = {name: value for name, value in {"target": target, **build}.items() if value}
+    wanted = None if target is None else Target.of(target)
+    if wanted is not None and on.startswith("qemu:"):
+        core = board_core(on)
+        if core_path(core) != core_path(wanted.device):
+            raise Error(f"{on} is a {core}, not {wanted.device}: give Target({core!r}, ...)")
+    given = {} if wanted is None else {"target": wanted}
     how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
     reading = Reading.of(limit, index, shuffle, seed, **how)
     reading.check_used(data, besides=["limit"])
     with reached(network, on, given, wait, make_variables(on, make)) as device:
         device.meet()
         try:
-            profile = _profile(network, device.network, given)
+            profile = _profile(network, device.network, wanted)
             session = Session(network.graph, profile, trace=True, host=network.host)
         except Error:
             _check_model(device, network.graph)  # whose reason comes first
@@ -188,6 +189,11 @@ def reached(
             device.close()
 
 
+def board_core(on: str) -> str:
+    """Return the core of an emulated board, "qemu:BOARD"."""
+    return BOARDS[board_name(on.partition(":")[2])].core
+
+
 def board_name(name: str) -> str:
     """Return an emulated board by its name or that of its core, as people write it: "Cortex-M4"."""
     if named(name) is None:  # a chip is none that QEMU emulates
@@ -212,22 +218,23 @@ def make_variables(on: str, make: Sequence[str]) -> list[str]:
     return [f"{name}={Path(v).resolve() if os.path.exists(v) else v}" for name, _, v in pairs]
 
 
-def _profile(network: Network, said: Described, given: dict[str, str]) -> Profile:
+def _profile(network: Network, said: Described, target: Optional[Target]) -> Profile:
     """Return whose bits the device has; Error where the caller named another profile."""
-    names = ("cmsis", "rounding", "kernels", "tflm")
-    own = {name: getattr(said, name) for name in names}
-    profile = network.profile(said.path, **own)
-    wanted = network.profile(given.get("target", said.path), **{**own, **_rest(given)})
+    own = Target(said.path, said.cmsis, said.rounding, said.kernels, said.tflm)
+    profile = network.profile(own)
+    if target is None:
+        return profile
+    if target.cmsis is None:
+        target = replace(target, cmsis=own.cmsis)
+    if target.rounding is None:
+        target = replace(target, rounding=own.rounding)
+    wanted = network.profile(target)
     if wanted != profile:
         raise Error(
-            f"the device's network was exported for {profile}, not for {wanted}: leave --target, "
-            "--cmsis, --rounding, --kernels and --tflm (target, ...) out, or flash an export for it"
+            f"the device's network was exported for {profile}, not for {wanted}: leave the target "
+            "out, or flash an export for it"
         )
     return profile
-
-
-def _rest(given: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in given.items() if name != "target"}
 
 
 def _check_model(device: Device, graph: Graph) -> None:

@@ -24,15 +24,12 @@ from ..ir.formats import differing
 from ..ir.graph import Graph
 from ..runtime.plan import CLOBBER
 from ..runtime.session import Session, other_profiles
-from ..targets import core_words, cores_of
+from ..targets import Target, core_words, cores_of
 from .estimate import estimate
 from .network import Network
 
 #: Layers whose first difference is explained: it takes a run of every other profile.
 _EXPLAINED = 5
-
-#: Fields of a profile, besides the core, that an estimate depends on.
-_BUILD = ("cmsis", "rounding", "tflm")
 
 #: Explanation if no cause is recognized: the layer's inputs were right.
 _ALONE = "its inputs were right, so it is this layer: weights, arguments, function or compiler"
@@ -216,9 +213,9 @@ class Findings:
         if not self._counts:
             return
         profile = self._session.profile
-        how: dict[str, Any] = {name: getattr(profile, name) for name in _BUILD}
+        target = Target(core, profile.cmsis, profile.rounding, tflm=profile.tflm)
         with suppress(Error):
-            for row in estimate(Network(self._session.graph), core, **how).layers.records():
+            for row in estimate(Network(self._session.graph), target).layers.records():
                 name, count = row["layer"], row[self._counts]
                 if isinstance(name, str) and isinstance(count, int):
                     yield name, count

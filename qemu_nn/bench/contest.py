@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..runtime.compiled import Compiled
 from ..runtime.plan import plan
 from ..runtime.session import Session, random_inputs
 from ..runtime.workspace import Batch
-from ..targets import NPU, Profile
+from ..targets import NPU, Profile, Target
 from .peers import PEERS
 from .stopwatch import REST, TURNS, race
 
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 def contest(
     graphs: Iterable[Graph],
-    device: Mapping[str, Any],
+    target: Target,
     variant: Optional[str] = None,
     batches: Sequence[int] = (1, 32),
     threads: Sequence[int] = (1,),
@@ -44,7 +44,7 @@ def contest(
     """Return microseconds of one inference, all runtimes in turns: the best, the median, the
     quartiles.
 
-    device: arguments of profile_for(), for networks that are not the NPU's, which has no peers.
+    target: for networks that are not the NPU's, which has no peers.
     plain: time the rows that define the bits, too, on single samples of networks with one input.
     times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
     one that is missing or cannot compute a network is named in the notes, which are returned
@@ -55,7 +55,7 @@ def contest(
     notes: dict[str, None] = {}
     for graph, batch, count in product(graphs, batches, threads):
         x = random_inputs(graph, batch)
-        profile = profile_of(graph, device)
+        profile = profile_of(graph, target)
         session = Session(graph, profile, variant, count)
         peers = {} if profile == NPU else _theirs(graph, x, count, notes)
         runtimes = {OURS: _ours(session, x), **peers}
@@ -71,10 +71,10 @@ def contest(
     return Table(_COLUMNS, tuple(rows)), tuple(notes)
 
 
-def profile_of(graph: Graph, device: Mapping[str, Any]) -> Profile:
-    """Return the NPU's, or that of the arguments of profile_for()."""
+def profile_of(graph: Graph, target: Target) -> Profile:
+    """Return the NPU's, or that of the target for this network."""
     npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
-    return NPU if npu else profile_for(graph.ops, **device)
+    return NPU if npu else profile_for(graph.ops, target)
 
 
 def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:

@@ -22,7 +22,7 @@ from ..kernels.table import rows_of
 from ..runtime.cluster import cluster, computing
 from ..runtime.inputs import Inputs, State
 from ..runtime.session import Session, other_profiles, random_inputs
-from ..targets import Profile, all_profiles
+from ..targets import Profile, Target, all_profiles
 from ..testing.calls import random_arguments
 
 #: Layer or function -> what it computes for each input.
@@ -92,7 +92,7 @@ def _each(
 
 def function_variants(
     name: str,
-    device: Mapping[str, Any],
+    target: Target,
     calls: int = _CALLS,
     client: Any = None,
     workers: Optional[int] = None,
@@ -102,13 +102,13 @@ def function_variants(
 
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Of an op that the q7 and the s8 API have, those functions that the wanted release has.
-    device: arguments of profile_for(). Compared are random calls, of every kind of values, that
+    Compared are random calls, of every kind of values, that
     both profiles accept. client, workers: as in network_variants().
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
         raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")
-    wanted = profile_for([(functions[0].op, functions[0].type)], **device)
+    wanted = profile_for([(functions[0].op, functions[0].type)], target)
     claimed = {f.name: any(r.claims(wanted) for r in rows_of(f.op, f.type)) for f in functions}
     functions = [f for f in functions if claimed[f.name]] or functions
     profiles = [

@@ -34,6 +34,7 @@ from ..io.version import __version__
 from ..ir.graph import Graph
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
+from ..targets import Target
 from ..testing.cases import CASES, Case
 from .data_options import reading, reading_of
 from .inputs import inputs_of
@@ -94,7 +95,7 @@ def bench(
     against: Optional[Path],
     form: Optional[str],
     variant: Optional[str],
-    **names: str,
+    target: Target,
 ) -> None:
     """Time networks, and LiteRT and ONNX Runtime next to them.
 
@@ -116,13 +117,13 @@ def bench(
     else:
         graphs = named or ([] if rows else [_network(name).graph for name in _NETWORKS])
         wanted = _Wanted(graphs, batches or (1, 32), threads or (1,), rows)
-    report = _measured(wanted, _axes(names), variant, turns, plain=bool(save or against))
+    report = _measured(wanted, target, variant, turns, plain=bool(save or against))
     if plot:
         draw(report, plot)
     if save:
         write_bytes(save, report.json().encode())
     if before:
-        again = partial(_measured, device=_axes(names), variant=variant, turns=turns, plain=True)
+        again = partial(_measured, target=target, variant=variant, turns=turns, plain=True)
         ctx.exit(_compared(before, report, wanted, again, note, form))
     say(getattr(report, form or "text")())
 
@@ -158,7 +159,7 @@ def _again(
 
 def _measured(
     wanted: _Wanted,
-    device: dict[str, str],
+    target: Target,
     variant: Optional[str],
     turns: int,
     plain: bool,
@@ -168,7 +169,7 @@ def _measured(
     notes: tuple[str, ...] = ()
     if wanted.graphs:
         sizes = (wanted.batches, wanted.threads, turns, plain)
-        tables["networks"], notes = contest(wanted.graphs, device, variant, *sizes)
+        tables["networks"], notes = contest(wanted.graphs, target, variant, *sizes)
     if wanted.rows:
         tables["kernels"] = time_rows(cases, turns=turns)
     return Report(host(__version__), tables, notes)
@@ -225,6 +226,7 @@ def variants(
     client: Optional[str],
     workers: Optional[int],
     form: Optional[str],
+    target: Target,
     **how: Any,
 ) -> None:
     """Show where other cores, releases and roundings give other bits.
@@ -238,8 +240,7 @@ def variants(
     if cycles:
         if inputs or state:
             raise Error("--cycles compares functions on random inputs: leave --input, --state out")
-        axes = {"target": how["target"], "cmsis": how["cmsis"], "rounding": how["rounding"]}
-        ranks = ranked(_network(what), kernels=how["kernels"], tflm=how["tflm"], **axes)
+        ranks = ranked(_network(what), target)
         say(getattr(ranks, form)() if form else ranks_text(ranks))
         return
     if what in NPU_NETWORKS:
@@ -250,19 +251,13 @@ def variants(
         x = None
         if inputs:
             x = coded(network.host, inputs_of(graph, inputs), reading_of(network, how))
-        wanted = profile_for(graph.ops, **_axes(how))
+        wanted = profile_for(graph.ops, target)
         table = network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
-        table = function_variants(what, _axes(how), client=client, workers=workers)
+        table = function_variants(what, target, client=client, workers=workers)
     say(getattr(table, form)() if form else builds_text(table))
-
-
-def _axes(options: dict[str, Any]) -> dict[str, str]:
-    """Return the options of a device as profile_for() calls them."""
-    names = {key: options[key] for key in ("cmsis", "rounding", "kernels", "tflm")}
-    return {"core": options["target"], **names}
 
 
 def _network(name: str) -> Network:

@@ -23,7 +23,7 @@ _LISTED = 64
 
 
 #: Options of a chain's device, and what is the default of all others.
-_DEVICE = ("variant", "threads", "target", "cmsis", "rounding", "kernels", "tflm")
+_DEVICE = ("variant", "threads", "target")
 _DEFAULTS = (None, False, 0)
 
 

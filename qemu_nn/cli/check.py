@@ -11,6 +11,7 @@ from ..api import check as checking
 from ..api import recompute as recomputing
 from ..api.network import load_quantized
 from ..errors import Error, printable
+from ..targets import Target
 from .options import PATH, device, form, progress, say
 
 #: The exit code where a network does not run.
@@ -35,7 +36,7 @@ def check(
     models: tuple[Path, ...],
     golden: Optional[Path],
     form: Optional[str],
-    **names: str,
+    target: Target,
 ) -> None:
     """Say of each MODEL whether the device runs it, and why not.
 
@@ -45,7 +46,7 @@ def check(
     one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
     if golden is not None and (form or not one):
         raise Error("--golden is of one MODEL, not of a folder of them, and is printed as text")
-    checks = checking.check(models, progress=progress, **names)
+    checks = checking.check(models, target, progress)
     say(getattr(checks, form or "text")())
     good = checks.run
     if golden is not None and good:

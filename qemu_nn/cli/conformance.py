@@ -10,6 +10,7 @@ import click
 from ..api import conformance as sets
 from ..api.conformance_device import export_parts, run_on_device
 from ..errors import Error
+from ..targets import Target
 from .options import PATH, form, progress, say
 
 #: The exit code where an output differs.
@@ -74,13 +75,16 @@ def conformance(
     elif dump is not None:
         say(f"{sets.dump(cases, dump)} cases written to {dump}")
     elif exported is not None:
-        written = export_parts(cases, exported, target or "", how["cmsis"], how["rounding"])
+        device = Target(target or "", how["cmsis"], how["rounding"])
+        written = export_parts(cases, exported, device)
         say("\n".join(map(str, written)))
     else:
         if on is None:
             found = sets.run_on_host(cases, capped, progress)
         else:
-            found = run_on_device(cases, on, **how, progress=progress)
+            build = {name: how.pop(name) for name in ("cmsis", "rounding")}
+            wanted = Target(**build) if any(build.values()) else None
+            found = run_on_device(cases, on, wanted, **how, progress=progress)
         say(getattr(found, form or "text")())
         ctx.exit(0 if found.same else DIFFERS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Callable, Optional
 
 import click
@@ -9,7 +10,7 @@ import click
 from ..analysis.estimate import Estimate
 from ..api.network import Network
 from ..errors import Error
-from ..targets import KERNELS
+from ..targets import Target
 from .options import is_given
 
 _OPTIONS = ("board", "clock", "optimization", "float_abi")
@@ -41,14 +42,12 @@ def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]
 
 
 def estimated(
-    ctx: click.Context, network: Network, how: dict[str, Any], names: dict[str, str]
+    ctx: click.Context, network: Network, how: dict[str, Any], target: Target
 ) -> Estimate:
-    """Return how long a network takes; how: the options of cycles(), names: those of a device."""
+    """Return how long a network takes; how: the options of cycles()."""
     from ..api.estimate import estimate
+    from ..cycles.boards import board
 
-    if names["kernels"] != KERNELS[0]:
-        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {names['kernels']!r}")
-    own = is_given(ctx, "target") or is_given(ctx, "fit")
-    target = names["target"] if own or not how["board"] else None
-    build: dict[str, Any] = {name: names[name] for name in ("cmsis", "rounding", "tflm")}
-    return estimate(network, target, **how, **build)
+    if how["board"] and not (is_given(ctx, "target") or is_given(ctx, "fit")):
+        target = replace(target, device=board(how["board"]).core)
+    return estimate(network, target, **how)

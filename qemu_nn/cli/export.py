@@ -11,6 +11,7 @@ import click
 from ..api import export as delivery
 from ..api import golden as pipeline
 from ..errors import printable
+from ..targets import Target
 from .data_options import prepared, reading
 from .inputs import inputs_of
 from .options import PATH, device, fit, fitted, force, inputs, say
@@ -47,6 +48,7 @@ def export(
     force: bool,
     fit: Optional[str],
     stack: int,
+    target: Target,
     **names: Any,
 ) -> None:
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
@@ -57,8 +59,8 @@ def export(
     network = pipeline.load_quantized(model)
     x = inputs_of(network.graph, inputs) if inputs else None
     names = prepared(network, names)
-    found = fitted(ctx, network, fit, stack, names)
-    how: dict[str, Any] = {**names, "one_header": layers == "one", "force": force}
+    target, found = fitted(ctx, network, fit, stack, target)
+    how: dict[str, Any] = {**names, "target": target, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, x=x, **how)
     say(
         f"{printable(f'{network.graph.name} in {output}')}: {written.ram:,} bytes of RAM, "

@@ -13,7 +13,7 @@ from ..api.tflite_file import as_tflite, check_ending
 from ..errors import sentence
 from ..io import files
 from .data_options import data as data_option
-from .options import PATH, arithmetic, progress, say
+from .options import PATH, device, progress, say
 
 
 @click.command(name="fine-tune")
@@ -53,7 +53,7 @@ from .options import PATH, arithmetic, progress, say
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which order.")
 @click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of images in the data.")
 @click.option("--front-end", type=PATH, help="chain.json that makes features of WAV files.")
-@arithmetic
+@device
 def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
     """Train the quantized network MODEL further, on PyTorch.
 

@@ -14,6 +14,7 @@ from ..analysis.summary import Summary
 from ..api import check as checking
 from ..api import golden as pipeline
 from ..errors import Error, ModelError, sentence
+from ..targets import Target
 from .estimate import asked, cycles, estimated
 from .options import PATH, device, fit, fitted, form, method, say, source, variant
 
@@ -44,6 +45,7 @@ def info(
     variant: Optional[str],
     fit: Optional[str],
     stack: int,
+    target: Target,
     **names: Any,
 ) -> None:
     """Print the layers of MODEL: shapes, formats, costs.
@@ -69,12 +71,12 @@ def info(
         table = float_table(network.graph)
         say(getattr(table, form)() if form else float_text(network.graph, full))
         return
-    found = fitted(ctx, network, fit, stack, names)
+    target, found = fitted(ctx, network, fit, stack, target)
     summary: Union[Summary, Estimate]
     if timing is None:
-        summary = pipeline.describe(network, variant=variant, **names)
+        summary = pipeline.describe(network, target, variant)
     else:
-        summary = estimated(ctx, network, timing, names)
+        summary = estimated(ctx, network, timing, target)
     if found and form == "json":
         say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
     else:

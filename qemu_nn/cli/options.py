@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -13,7 +15,7 @@ from ..api.network import DEFAULT_STACK, Network
 from ..errors import Error
 from ..io import files
 from ..releases import choices
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM, Target
 from .terminal import say as say
 
 if TYPE_CHECKING:
@@ -103,8 +105,21 @@ def _names(releases: Sequence[str]) -> str:
     return ", ".join([f"{default} (default)", *more])
 
 
-def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return the options that say how CMSIS-NN is built: target, cmsis, rounding."""
+#: Options of a device, as fields of a Target.
+_DEVICE = ("target", "cmsis", "rounding", "kernels", "tflm")
+
+
+def device(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return the options that say whose arithmetic it is; the command takes them as one Target."""
+
+    @functools.wraps(verb)
+    def collected(*args: Any, **options: Any) -> None:
+        return verb(*args, target=Target(*(options.pop(name) for name in _DEVICE)), **options)
+
+    return _of_tflm(_of_cmsis(collected))
+
+
+def _of_cmsis(verb: Callable[..., None]) -> Callable[..., None]:
     for name, default, text in (
         (
             "--rounding",
@@ -124,10 +139,7 @@ def arithmetic(verb: Callable[..., None]) -> Callable[..., None]:
     return verb
 
 
-def device(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return the options that say whose arithmetic it is: of CMSIS-NN, and of TensorFlow Lite
-    Micro.
-    """
+def _of_tflm(verb: Callable[..., None]) -> Callable[..., None]:
     verb = click.option(
         "--tflm",
         default=DEFAULT_TFLM,
@@ -135,13 +147,12 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
         metavar="YYYY-MM",
         help=f"Month of TensorFlow Lite Micro, of .tflite files: {', '.join(TFLM)}.",
     )(verb)
-    verb = click.option(
+    return click.option(
         "--kernels",
         default=KERNELS[0],
         show_default=True,
         help=f"Kernels of TensorFlow Lite Micro, of .tflite files: {' or '.join(KERNELS)}.",
     )(verb)
-    return arithmetic(verb)
 
 
 def fit(verb: Callable[..., None]) -> Callable[..., None]:
@@ -169,20 +180,19 @@ def is_given(ctx: click.Context, name: str) -> bool:
 
 
 def fitted(
-    ctx: click.Context, network: Network, chip: Optional[str], stack: int, names: dict[str, str]
-) -> Optional[Fit]:
-    """True if a network fits into the chip of --fit, if it is given.
+    ctx: click.Context, network: Network, chip: Optional[str], stack: int, target: Target
+) -> tuple[Target, Optional[Fit]]:
+    """Return the device, and whether a network fits into the chip of --fit, if that is given.
 
-    names: the options of a device; the target becomes the chip where the user names none.
+    The device becomes the chip where the user names none.
     """
     if chip is None:
         if is_given(ctx, "stack"):
             raise Error("--stack belongs to --fit: give that, too")
-        return None
-    if not is_given(ctx, "target"):
-        names["target"] = chip
-    build = {key: names[key] for key in ("cmsis", "rounding", "kernels", "tflm")}
-    return network.fit(chip, stack=stack, **build)
+        return target, None
+    found = replace(target, device=chip)
+    fit = network.fit(found, stack=stack)
+    return (target if is_given(ctx, "target") else found), fit
 
 
 def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -18,9 +18,10 @@ from ..ptq.schemes import SCHEMES
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
 from ..quantizer.steps import EFFORTS, STEPS
+from ..targets import Target
 from .data_options import data as data_option
 from .data_options import prepared, reading
-from .options import PATH, arithmetic, cluster, is_given, method, progress, say, source
+from .options import PATH, cluster, device, is_given, method, progress, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -158,7 +159,7 @@ def import_(
 )
 @cluster
 @source(".caffemodel, .caffemodel.h5")
-@arithmetic
+@device
 @click.pass_context
 def quantize(
     ctx: click.Context,
@@ -188,8 +189,8 @@ def quantize(
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already")
-    names = {name: how[name] for name in ("target", "cmsis", "rounding")}
-    if not is_given(ctx, "target"):
+    target: Target = how["target"]
+    if not any(is_given(ctx, name) for name in ("cmsis", "rounding", "kernels", "tflm", "target")):
         how["target"] = None
     quantized = quantization.quantize(
         network,
@@ -202,7 +203,7 @@ def quantize(
         **prepared(network, how),
     )
     quantized.save(output)
-    say(pipeline.describe(quantized, **names).text())
+    say(pipeline.describe(quantized, target).text())
     for note in quantized.notes:
         say(sentence(f"note: {note}"))
 

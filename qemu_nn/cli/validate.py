@@ -8,14 +8,19 @@ from typing import Any, Optional
 import click
 
 from ..api.golden import load_quantized
+from ..api.validate import board_core
 from ..api.validate import validate as validated
+from ..errors import Error
 from ..io import files
+from ..targets import Target
 from .data_options import prepared, reading
 from .inputs import inputs_of
 from .options import PATH, check_page, form, inputs, progress, say
 
 #: The exit code where a device differs.
 DIFFERS = 1
+
+_DEVICE = ("target", "cmsis", "rounding", "kernels", "tflm")
 
 
 @click.command()
@@ -74,11 +79,25 @@ def validate(
     anything differs, with 2 if there is no device.
     """
     check_page(html)
-    network = load_quantized(model)
+    network, target = load_quantized(model), _target(place, how)
+    how = {name: value for name, value in how.items() if name not in _DEVICE}
     data = inputs_of(network.graph, inputs) if inputs else None
-    how = prepared(network, how)
+    how = {**prepared(network, how), "target": target}
     found = validated(network, data, place, progress=progress, **how)
     if html is not None:
         files.write_text(html, found.html())
     say(getattr(found, form or "text")())
     ctx.exit(0 if found.same else DIFFERS)
+
+
+def _target(place: str, options: dict[str, Any]) -> Optional[Target]:
+    """Return the device that options name; None without any."""
+    given = {name: options[name] for name in _DEVICE if options[name] is not None}
+    if not given:
+        return None
+    device = given.pop("target", None)
+    if device is None:
+        if not place.startswith("qemu:"):
+            raise Error(f"--{next(iter(given))} belongs to --target: give that, too")
+        device = board_core(place)
+    return Target(device, **given)

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from ..analysis.compare import Comparison
 from ..api.network import Network
 from ..errors import Error
+from ..targets import Target
 from .findings import Finder
 from .lowering import lower
 from .program import Result, loaded
@@ -37,7 +38,7 @@ def from_pytorch(
     module: Any,
     example_inputs: Sequence[Any],
     calibration: Iterable[Any],
-    target: str = "cortex-m55",
+    target: Union[str, Target] = "cortex-m55",
     explicit_layout: bool = False,
 ) -> Network:
     """Quantize a PyTorch module as ExecuTorch does for a Cortex-M, and load the result.
@@ -51,7 +52,7 @@ def from_pytorch(
     calibration : iterable
         Samples from which the quantizer takes ranges: each a sequence of tensors as
         example_inputs, or a tensor where there is one input.
-    target : str, default "cortex-m55"
+    target : str or Target, default "cortex-m55"
         A core ("m4") or a chip ("stm32f411"), for which the program is made.
     explicit_layout : bool, default False
         Use ExecuTorch's experimental passes with layouts as operators, which also lower
@@ -79,7 +80,7 @@ def from_pytorch(
     return loaded(program, type(module).__name__).network
 
 
-def run(program: Any, inputs: Any, target: str = "cortex-m55") -> Result:
+def run(program: Any, inputs: Any, target: Union[str, Target] = "cortex-m55") -> Result:
     """Compute what a device computes for every node of a lowered program, bit for bit.
 
     Parameters
@@ -89,7 +90,7 @@ def run(program: Any, inputs: Any, target: str = "cortex-m55") -> Result:
         changed.
     inputs : torch.Tensor or array_like, or a sequence of these
         What the program's method "forward" takes, in its logical shapes.
-    target : str, default "cortex-m55"
+    target : str or Target, default "cortex-m55"
         A core ("m4") or a chip ("stm32f411").
 
     Returns
@@ -116,7 +117,7 @@ def compare(
     program: Any,
     inputs: Any,
     recorded: Optional[Mapping[str, Any]] = None,
-    target: str = "cortex-m55",
+    target: Union[str, Target] = "cortex-m55",
 ) -> Comparison:
     """Hold each node against what a device computes, with tolerance 0.
 
@@ -161,7 +162,7 @@ def assert_same(
     program: Any,
     inputs: Any,
     recorded: Optional[Mapping[str, Any]] = None,
-    target: str = "cortex-m55",
+    target: Union[str, Target] = "cortex-m55",
 ) -> None:
     """Fail a test where a node differs from what a device computes, with compare()'s diagnosis.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..analysis.mismatch_diagnosis import likely_cause
 from ..ir.formats import differing
 from ..runtime.samples import as_numbers
 from ..runtime.session import other_profiles
-from ..targets import Profile, resolve
+from ..targets import Profile, Target
 from .program import Loaded
 
 #: Known differences between the device and an operator's Python reference.
@@ -46,7 +46,7 @@ class Finder:
 
     loaded: Loaded
     inputs: Any
-    target: str
+    target: Union[str, Target]
     own: Mapping[str, np.ndarray]
     reference: bool
 
@@ -72,7 +72,7 @@ class Finder:
         crc = zlib.crc32(want.tobytes())
         others = {who: sums[name] for who, sums in self._others.items()}
         entry = Entry(name, 0, name, want.dtype.name, want.shape, crc, others)
-        goldens = Goldens(Path(), 1, self._profile, resolve(self.target), (entry,))
+        goldens = Goldens(Path(), 1, self._profile, Target.of(self.target).core, (entry,))
         return likely_cause(goldens, entry, want, got, self._twins)
 
     @cached_property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Union
 
 from ..errors import Error
 from ..io.arguments import shown
-from ..targets import resolve
+from ..targets import Target
 from .libraries import library
 
 
@@ -16,7 +16,7 @@ def lower(
     module: Any,
     example_inputs: Sequence[Any],
     calibration: Iterable[Any],
-    target: str = "cortex-m55",
+    target: Union[str, Target] = "cortex-m55",
     explicit_layout: bool = False,
 ) -> Any:
     """Quantize and lower a module with ExecuTorch's Cortex-M quantizer and passes.
@@ -32,7 +32,7 @@ def lower(
     calibration : iterable
         Samples from which the quantizer takes ranges: each a sequence of tensors as
         example_inputs, or a tensor where there is one input.
-    target : str, default "cortex-m55"
+    target : str or Target, default "cortex-m55"
         A core ("m4") or a chip ("stm32f411"), for which the program is made.
     explicit_layout : bool, default False
         Use ExecuTorch's experimental passes with layouts as operators, which also lower
@@ -94,10 +94,10 @@ def _lowered(
     return exir.EdgeProgramManager(manager.transform(), compile_config=settings)
 
 
-def _target_config(target: str) -> Any:
+def _target_config(target: Union[str, Target]) -> Any:
     """ExecuTorch's words for a core."""
     configs = library("executorch.backends.cortex_m.target_config")
-    core = resolve(target)
+    core = Target.of(target).core
     try:
         return configs.CortexMTargetConfig.from_target_string(core.replace("m0+", "m0plus"))
     except ValueError:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..importers.pte.building import Value
 from ..io.arguments import shown
 from ..runtime.inputs import by_name
 from ..runtime.samples import as_numbers
+from ..targets import Target
 from .libraries import library
 
 
@@ -70,7 +71,7 @@ class Loaded:
             found[tensor.name] = tensor.to_memory(array.reshape(1, *tensor.logical))
         return found
 
-    def run(self, inputs: Any, target: str) -> Result:
+    def run(self, inputs: Any, target: Union[str, Target]) -> Result:
         """Return what a core computes of one sample."""
         x = self.inputs(inputs)
         made = {**x, **self.network.session(target=target).run(x, trace=True)}

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Optional
+from dataclasses import replace
+from typing import Union
 
-from ..targets import (
-    AFFINE_CMSIS,
-    DEFAULT_CORE,
-    DEFAULT_TFLM,
-    KERNELS,
-    LEGACY_CMSIS,
-    Profile,
-    profile,
-)
+from ..targets import AFFINE_CMSIS, DEFAULT_CORE, LEGACY_CMSIS, Profile, Target, profile
 from .table import rows_of
 
 
 def profile_for(
-    ops: Iterable[tuple[str, str]],
-    core: str = DEFAULT_CORE,
-    cmsis: Optional[str] = None,
-    rounding: Optional[str] = None,
-    kernels: str = KERNELS[0],
-    tflm: str = DEFAULT_TFLM,
+    ops: Iterable[tuple[str, str]], target: Union[str, Target, Profile] = DEFAULT_CORE
 ) -> Profile:
-    """targets.profile(), by default of the release that has all these ops (name, type).
+    """Return the profile of a target, by default of the release that has all ops (name, type).
 
     Ops of the s8 and s16 API, and of TensorFlow Lite Micro, alone are of the release that has all
     of it.
     """
-    if cmsis is None and rounding is None:
-        legacy, ops = profile(core), list(ops)
+    if isinstance(target, Profile):
+        return target
+    wanted = Target.of(target)
+    if wanted.cmsis is None and wanted.rounding is None:
+        legacy, ops = profile(wanted.device), list(ops)
         has_all = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
         affine = not any(type.startswith("q") for _, type in ops)
-        cmsis = LEGACY_CMSIS if has_all and not affine else AFFINE_CMSIS
-    return profile(core, cmsis, rounding, kernels, tflm)
+        wanted = replace(wanted, cmsis=LEGACY_CMSIS if has_all and not affine else AFFINE_CMSIS)
+    return wanted.profile()

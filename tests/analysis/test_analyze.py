@@ -98,7 +98,7 @@ def test_the_layer_alone_is_better_than_behind_a_bad_one():
 def test_saturating_what_is_said_to_be_unsaturated_gives_the_device_s_bits(bits, rounding):
     network, x = images(bits)
     graph = network.graph
-    session = network.session(rounding=rounding)
+    session = network.session(target=qemu_nn.Target(rounding=rounding))
     integers = quantize(x, graph.input.frac, graph.input.dtype)
     trace = {graph.input.name: integers, **session.run(integers, trace=True)}
     seen = []

@@ -78,7 +78,7 @@ def test_every_call_is_compared_whole_and_alone(quantized):
 def test_what_is_said_to_be_unsaturated_is_the_device_s_to_within_its_roundings(
     quantized, rounding
 ):
-    graph, session = quantized.graph, quantized.session(rounding=rounding)
+    graph, session = quantized.graph, quantized.session(target=qemu_nn.Target(rounding=rounding))
     integers = graph.input.format.quantize(X)
     trace = {graph.input.name: integers, **session.run(integers, trace=True)}
     seen = []

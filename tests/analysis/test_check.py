@@ -314,13 +314,13 @@ def test_warnings_of_the_device_stand_beside_what_runs(tmp_path, monkeypatch):
     assert model.runs
     assert "nobody expects it" in model.warnings[0]
     assert "warning: " in qemu_nn.check(path).text()
-    assert qemu_nn.check(path, kernels="reference").models[0].warnings == ()
+    assert qemu_nn.check(path, target=qemu_nn.Target(kernels="reference")).models[0].warnings == ()
 
 
 def test_a_device_that_cannot_run_a_network_says_why():
-    checks = qemu_nn.check(DIGITS, target="cortex-m55", cmsis="5.9.0")
+    checks = qemu_nn.check(DIGITS, target=qemu_nn.Target("cortex-m55", cmsis="5.9.0"))
     assert checks.run
-    (model,) = qemu_nn.check(DIGITS, cmsis="7.0.0").models
+    (model,) = qemu_nn.check(DIGITS, target=qemu_nn.Target(cmsis="7.0.0")).models
     assert not model.runs
     assert model.operators == len(qemu_nn.load(DIGITS).graph.nodes)
     assert np.all(list(model.reasons))

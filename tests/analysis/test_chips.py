@@ -108,10 +108,10 @@ def test_an_unknown_device_is_refused_with_what_is_close(word):
 def test_names_that_are_close_are_told_everywhere():
     network = demo()
     close = {
-        "nearest": lambda: network.session(rounding="neares"),
-        "7.0.0": lambda: network.session(cmsis="7.0"),
-        "reference": lambda: network.session(kernels="referenc"),
-        "2026-08": lambda: network.session(tflm="2026-8"),
+        "nearest": lambda: network.session(target=qemu_nn.Target(rounding="neares")),
+        "7.0.0": lambda: network.session(target=qemu_nn.Target(cmsis="7.0")),
+        "reference": lambda: network.session(target=qemu_nn.Target(kernels="referenc")),
+        "2026-08": lambda: network.session(target=qemu_nn.Target(tflm="2026-8")),
         "ref": lambda: network.session(variant="reff"),
         "stm32f411": lambda: network.fit("stm32f41"),
         "arm_relu_q7": lambda: cmsis.buffer_size("arm_rellu_q7", {}),

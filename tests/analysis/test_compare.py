@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qemu_nn import Target
 from qemu_nn.analysis.compare import Comparison, Finding
 from qemu_nn.analysis.dumps import parse_hex
 from qemu_nn.api import golden as pipeline
@@ -60,14 +61,14 @@ def made(tmp_path_factory):
     return folder
 
 
-def trace(**profile):
+def trace(target="cortex-m4"):
     network = pipeline.Network(networks.classifier(memory=True))
-    return network.session(**profile).run(networks.images(2), trace=True)
+    return network.session(target).run(networks.images(2), trace=True)
 
 
-def dump(folder, ending=".bin", change=lambda name, values: values, **profile):
+def dump(folder, ending=".bin", change=lambda name, values: values, target="cortex-m4"):
     """The dump of a device that computes like the session, but for `change`."""
-    for layer, values in {"data": networks.images(2), **trace(**profile)}.items():
+    for layer, values in {"data": networks.images(2), **trace(target)}.items():
         for i in range(2):
             name = f"x{i}/{layer.replace('.', '_')}"
             save(folder / name, change(name, values[i]), ending)
@@ -141,14 +142,14 @@ def test_the_text_names_the_element_in_both_ways_and_counts(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("profile", "layer", "words"),
+    ("target", "layer", "words"),
     [
-        ({"cmsis": "5.6.0"}, "softmax", "CMSIS 5.6.0 instead of 5.9.0"),
-        ({"rounding": "truncate"}, "conv1", "rounding mode truncate instead of nearest"),
+        (Target(cmsis="5.6.0"), "softmax", "CMSIS 5.6.0 instead of 5.9.0"),
+        (Target(rounding="truncate"), "conv1", "rounding mode truncate instead of nearest"),
     ],
 )
-def test_the_bits_of_another_profile_are_recognized(made, tmp_path, profile, layer, words):
-    finding = first(made, dump(tmp_path, **profile))
+def test_the_bits_of_another_profile_are_recognized(made, tmp_path, target, layer, words):
+    finding = first(made, dump(tmp_path, target=target))
     assert finding.name == f"x0/{layer}"
     assert finding.difference.cause == f"these are exactly the bits of {words}"
 
@@ -200,7 +201,9 @@ def test_rounding_is_recognized_where_no_profile_has_these_bits(made, tmp_path):
 )
 def test_the_device_rounds_where_the_golden_truncates(tmp_path, steps, words):
     network = pipeline.Network(networks.classifier())
-    pipeline.golden(network, networks.images(1), tmp_path / "set", rounding="truncate")
+    pipeline.golden(
+        network, networks.images(1), tmp_path / "set", target=Target(rounding="truncate")
+    )
     values = np.load(tmp_path / "set/x0/ip1.npy")
     values[:3] += np.array(steps, np.int8)
     save(tmp_path / "dump/ip1", values, ".bin")

@@ -72,7 +72,7 @@ def test_the_verb_prints_the_ranks():
 
 def test_where_there_is_no_choice_or_no_count_it_says_so():
     with pytest.raises(Error, match="not of 'reference'"):
-        ranked(example()[0], kernels="reference")
+        ranked(example()[0], target=qemu_nn.Target(kernels="reference"))
     with pytest.raises(Error, match="m0"):
         ranked(Network(networks.classifier()), "m0")
 
@@ -96,22 +96,22 @@ def float_network(kernel, stride=(1, 1), pads=(0, 0, 0, 0), channels=8):
     return FloatNetwork(FloatGraph("net", "x", (10, 10, 8), "NHWC", (conv,), ("conv",)))
 
 
-def outputs(network, target, cmsis=None):
+def outputs(network, target):
     x = np.random.default_rng(0).integers(-128, 128, (8, 10, 10, 8), np.int8)
-    return network.session(target, cmsis).run(x)["conv"]
+    return network.session(target).run(x)["conv"]
 
 
 def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
-    network, where = float_network((3, 3), pads=(1, 1, 1, 1)), ("m3", "5.9.0")
-    plain = qemu_nn.quantize(network, DATA, cmsis="5.9.0")
-    quick = qemu_nn.quantize(network, DATA, target="m3", cmsis="5.9.0")
-    rows = by_layer(ranked(plain, *where))["conv"]
+    network, where = float_network((3, 3), pads=(1, 1, 1, 1)), qemu_nn.Target("m3", "5.9.0")
+    plain = qemu_nn.quantize(network, DATA, target=qemu_nn.Target("dsp", cmsis="5.9.0"))
+    quick = qemu_nn.quantize(network, DATA, target=where)
+    rows = by_layer(ranked(plain, where))["conv"]
     assert plain.graph.nodes[0].function.name == "arm_convolve_HWC_q7_fast"
     assert quick.graph.nodes[0].function.name == rows[0]["function"] != rows[-1]["function"]
     assert [row["function"] for row in rows if row["used"] == "yes"] != [rows[0]["function"]]
     assert [note for note in quick.notes if "fewer cycles on cortex-m3, same bits" in note]
     assert not [note for note in plain.notes if "fewer cycles" in note]
-    np.testing.assert_array_equal(outputs(quick, *where), outputs(plain, *where))
+    np.testing.assert_array_equal(outputs(quick, where), outputs(plain, where))
 
 
 def test_a_faster_function_that_takes_more_memory_than_the_budget_is_no_choice():
@@ -119,7 +119,7 @@ def test_a_faster_function_that_takes_more_memory_than_the_budget_is_no_choice()
         network = float_network((1, 1), (2, 2), channels=64)
         found = qemu_nn.quantize(network, DATA, scheme="affine", target="m4", **how)
         return found.graph.nodes[0].function.name, found.fit(
-            "stm32f411", cmsis="7.0.0", stack=0
+            qemu_nn.Target("stm32f411", cmsis="7.0.0"), stack=0
         ).ram
 
     name, most = made()
@@ -133,13 +133,15 @@ def test_a_faster_function_that_takes_more_memory_than_the_budget_is_no_choice()
 def test_a_function_that_the_user_names_stays():
     named = {"conv": "arm_convolve_HWC_q7_fast"}
     network = float_network((3, 3), pads=(1, 1, 1, 1))
-    quick = qemu_nn.quantize(network, DATA, target="m3", cmsis="5.6.0", functions=named)
+    quick = qemu_nn.quantize(
+        network, DATA, target=qemu_nn.Target("m3", cmsis="5.6.0"), functions=named
+    )
     assert quick.graph.nodes[0].function.name == named["conv"]
 
 
 def test_without_counts_or_bits_of_its_own_nothing_changes():
     network = float_network((3, 3), pads=(1, 1, 1, 1))
-    plain = qemu_nn.quantize(network, DATA, cmsis="5.6.0").graph
+    plain = qemu_nn.quantize(network, DATA, target=qemu_nn.Target("dsp", cmsis="5.6.0")).graph
     for target in ("m0", "dsp"):
         assert quickest(plain, target, profile(target, "5.6.0"), ()) == (plain, ())
 
@@ -155,8 +157,8 @@ def test_a_function_that_ends_in_a_fault_is_no_choice():
         arrays,
     )  # fmt: skip
     with pytest.warns(DeviceWarning):
-        assert not ranked(Network(graph), "m4", "5.6.0").rows
-    assert ranked(Network(graph), "m3", "5.6.0").rows
+        assert not ranked(Network(graph), qemu_nn.Target("m4", "5.6.0")).rows
+    assert ranked(Network(graph), qemu_nn.Target("m3", "5.6.0")).rows
 
 
 def test_a_note_says_where_functions_part():

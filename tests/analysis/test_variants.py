@@ -14,7 +14,7 @@ from qemu_nn.bench.variants import function_variants, network_variants
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.runtime.session import random_inputs
-from qemu_nn.targets import Profile, all_profiles, is_affine, profile
+from qemu_nn.targets import Profile, Target, all_profiles, is_affine, profile
 
 USUAL = profile()
 OTHER = profile(cmsis="5.6.0")
@@ -80,8 +80,8 @@ def test_profiles_are_named_by_what_they_share(chosen, words):
 
 
 def test_of_an_op_of_both_apis_the_functions_of_the_release_are_compared():
-    legacy = {r["layer"] for r in function_variants("softmax", {}, calls=2).records()}
-    affine = function_variants("softmax", {"cmsis": "7.0.0"}, calls=2)
+    legacy = {r["layer"] for r in function_variants("softmax", Target(), calls=2).records()}
+    affine = function_variants("softmax", Target(cmsis="7.0.0"), calls=2)
     assert legacy == {"arm_softmax_q7", "arm_softmax_q15"}
     assert {r["layer"] for r in affine.records()} == {
         f"arm_softmax_{type}" for type in ("s8", "s8_s16", "s16", "u8")
@@ -89,7 +89,7 @@ def test_of_an_op_of_both_apis_the_functions_of_the_release_are_compared():
 
 
 def test_softmax_q7_changed_between_releases_and_softmax_q15_did_not():
-    table = function_variants("softmax", {}, calls=40)
+    table = function_variants("softmax", Target(), calls=40)
     assert only("arm_softmax_q7", table)["other_profiles"] == "5.6.0"
     assert only("arm_softmax_q15", table)["differing"] == 0
 
@@ -128,6 +128,6 @@ def test_profiles_on_a_cluster_give_the_same_table():
     client = Client(2)
     network = networks.average()
     assert network_variants(network, USUAL, client=client) == network_variants(network, USUAL)
-    here = function_variants("softmax", {}, calls=3)
-    assert function_variants("softmax", {}, calls=3, client=client) == here
+    here = function_variants("softmax", Target(), calls=3)
+    assert function_variants("softmax", Target(), calls=3, client=client) == here
     assert len(client.futures) > 8

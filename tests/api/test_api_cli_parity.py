@@ -1,6 +1,7 @@
 """Python and the command line have the same options, and each speaks in its own words."""
 
 import inspect
+from dataclasses import fields
 
 import click
 import pytest
@@ -30,7 +31,7 @@ CALLS = {
 
 #: What Python calls otherwise than the command line, which has its files as arguments or -o.
 RENAMED = {
-    **{"x": "input", "input": "input_tensor", "chip": "fit"},
+    **{"x": "input", "input": "input_tensor"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
 }
@@ -77,7 +78,11 @@ def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
     if load in CALLS[verb]:
         names = {"output_tensor" if name == "output" else name for name in names}
+    if "target" in names:
+        names |= {field.name for field in fields(qemu_nn.Target)} - {"device"}
     renamed = {**RENAMED, "data": "input"} if verb == "run" else RENAMED
+    if "stack" in names:
+        names |= {"fit"}
     return {renamed.get(name, name) for name in names - FIXED - SHARED}
 
 
@@ -122,4 +127,4 @@ def test_errors_of_the_command_line_name_its_options(tmp_path):
     output = CliRunner().invoke(main, ["info", model, "--output-tensor", "q"]).output
     assert "reading .qnz files takes no options, not --output-tensor" in output
     with pytest.raises(qemu_nn.Error, match=r"cmsis='5\.9\.0'"):
-        qemu_nn.load(model).session("m55", "5.6.0")
+        qemu_nn.load(model).session(qemu_nn.Target("m55", "5.6.0"))

@@ -45,7 +45,7 @@ def calls(tmp_path_factory):
     demo, x, _ = pipeline.example()
     quantized = qemu_nn.quantize(float_network(), REAL)
     pipeline.golden(demo, x[:1], folder / "goldens")
-    device = {"target": "cortex-m4", "cmsis": None, "rounding": None}
+    device = {"target": "cortex-m4"}
     steps = np.zeros((2, 3, 4), np.int16)
     window = {"dim_im_in": 2, "ch_im_in": 1, "dim_kernel": 2, "padding": 0, "stride": 2}
     formats = {"formats": None, "functions": None, "method": "minmax", "weight_method": "minmax"}
@@ -57,6 +57,10 @@ def calls(tmp_path_factory):
         ),
         "session": (demo.session, {**device, "variant": None, "threads": 1}),
         "profile": (demo.profile, device),
+        "Target": (
+            qemu_nn.Target,
+            {"device": "m4", "cmsis": None, "rounding": None, "kernels": "cmsis-nn"},
+        ),
         "save": (demo.save, {"path": None}),
         "float save": (float_network().save, {"path": None}),
         "run": (demo.session().run, {"x": x[:2], "state": None, "trace": False}),
@@ -109,7 +113,17 @@ def calls(tmp_path_factory):
 
 
 NAMES = (
-    *("load", "session", "profile", "save", "float save", "run", "recurrent run", "evaluate"),
+    *(
+        "load",
+        "Target",
+        "session",
+        "profile",
+        "save",
+        "float save",
+        "run",
+        "recurrent run",
+        "evaluate",
+    ),
     *("quantize", "quantize affine", "search", "analyze", "golden", "compare", "export", "find"),
     *("buffer_size", "arm_avepool_q7_HWC", "Network", "FloatNetwork"),
 )

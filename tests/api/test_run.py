@@ -94,14 +94,13 @@ def test_real_scores_are_those_of_predict():
 
 
 def test_a_device_a_selection_and_a_preprocessing_are_taken():
-    want = DIGITS.session(target="cortex-m3", rounding="truncate").run(X[[7, 2, 3]])
+    want = DIGITS.session(target=qemu_nn.Target("cortex-m3", rounding="truncate")).run(X[[7, 2, 3]])
     pixels = (X * 2).astype(np.uint8)
     found = qemu_nn.run(
         *(DIGITS, pixels),
         preprocessing=Preprocessing(scale=1 / 256),
         index="7,2:4",
-        target="cortex-m3",
-        rounding="truncate",
+        target=qemu_nn.Target("cortex-m3", rounding="truncate"),
     )
     np.testing.assert_array_equal(found["softmax"], want["softmax"])
 

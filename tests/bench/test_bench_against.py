@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from paths import ROOT
 
+from qemu_nn import Target
 from qemu_nn.analysis.table import Table
 from qemu_nn.api.network import Network
 from qemu_nn.bench import against
@@ -141,7 +142,7 @@ def test_a_time_may_not_be_endless():
 
 
 def test_the_plain_rows_of_a_network_are_timed_beside_it_by_the_sample():
-    table, _ = contest([NETWORKS["lenet5"]()], {}, None, (2,), (1,), 2, plain=True)
+    table, _ = contest([NETWORKS["lenet5"]()], Target(), None, (2,), (1,), 2, plain=True)
     records = {record["runtime"]: record for record in table.records()}
     assert records[PLAIN]["best_us"] > 0
     assert records[OURS]["times_ours"] == 1
@@ -274,7 +275,7 @@ def test_a_model_file_is_held_against_figures_of_its_network(measured, tmp_path)
 
 
 def test_a_report_is_read_back(tmp_path):
-    table, _ = contest([NETWORKS["empty"]()], {}, None, (1,), (1,), 2)
+    table, _ = contest([NETWORKS["empty"]()], Target(), None, (1,), (1,), 2)
     (tmp_path / "x.json").write_text(Report(HOST, {"networks": table}).json())
     before = against.read_run(tmp_path / "x.json")
     assert before.networks == (("empty", 1, 1),)

@@ -26,7 +26,7 @@ from qemu_nn.errors import Error
 from qemu_nn.functions.shapes import extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, random_inputs
-from qemu_nn.targets import profile
+from qemu_nn.targets import Target, profile
 from qemu_nn.testing.cases import CASES, Case
 from qemu_nn.testing.s8_builder import AffineBuilder
 
@@ -159,7 +159,7 @@ def test_a_race_takes_turns_and_tells_the_slow_from_the_fast(monkeypatch):
 
 
 def test_what_peers_can_not_compute_is_said():
-    table, notes = contest([networks.recurrent()], {}, None, (1,), (1,), 2)
+    table, notes = contest([networks.recurrent()], Target(), None, (1,), (1,), 2)
     assert [record["runtime"] for record in table.records()] == ["qemu_nn"]
     assert len(notes) in (1, 2)
     assert all(note.startswith("no ") for note in notes)
@@ -167,7 +167,7 @@ def test_what_peers_can_not_compute_is_said():
 
 def test_a_missing_peer_is_named_with_the_way_to_get_it(monkeypatch):
     hide(monkeypatch, *("ai_edge_litert", "flatbuffers", "onnx", "onnxruntime"))
-    _, notes = contest([networks.average()], {}, None, (1,), (1,), 2)
+    _, notes = contest([networks.average()], Target(), None, (1,), (1,), 2)
     assert len(notes) == 2
     assert all("pip install '.[peers]'" in note for note in notes)
 
@@ -259,7 +259,7 @@ def test_a_peer_that_fails_leaves_a_note(monkeypatch):
         raise RuntimeError("no such operator")
 
     monkeypatch.setitem(PEERS, "LiteRT", fail)
-    table, notes = contest([networks.average()], {}, None, (1,), (1,), 2)
+    table, notes = contest([networks.average()], Target(), None, (1,), (1,), 2)
     assert "no LiteRT: no such operator" in notes
     assert "qemu_nn" in {record["runtime"] for record in table.records()}
 
@@ -305,7 +305,7 @@ def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
 
 def test_a_report_becomes_a_picture(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
-    table, _ = contest([networks.average()], {}, None, (1,), (1,), 2)
+    table, _ = contest([networks.average()], Target(), None, (1,), (1,), 2)
     tables = {"networks": table, "kernels": time_rows([Case(*SMALL)], turns=2)}
     reports.draw(Report({"machine": "one"}, tables), tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

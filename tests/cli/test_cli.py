@@ -22,7 +22,7 @@ from qemu_nn.api import run as running
 from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning
 from qemu_nn.kernels import table as kernels
-from qemu_nn.targets import RELEASES, profile
+from qemu_nn.targets import RELEASES, Target, profile
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
@@ -191,8 +191,8 @@ def test_run_with_trace_writes_every_layer(digits):
     ("options", "session"),
     [
         (["--target", "cortex-m3"], {"target": "cortex-m3"}),
-        (["--cmsis", "5.6.0"], {"cmsis": "5.6.0"}),
-        (["--rounding", "truncate"], {"rounding": "truncate"}),
+        (["--cmsis", "5.6.0"], {"target": Target(cmsis="5.6.0")}),
+        (["--rounding", "truncate"], {"target": Target(rounding="truncate")}),
         (["--variant", "dsp"], {"variant": "dsp"}),
         (["--threads", "3"], {"threads": 3}),
     ],
@@ -307,7 +307,7 @@ def test_one_flipped_bit_is_a_difference():
 def test_golden_takes_the_device():
     options = ["--target", "cortex-m3", "--cmsis", "5.6.0", "--rounding", "truncate"]
     output_of("golden", MODEL, "-i", "x.npy", "-o", "goldens", "--threads", 2, *options)
-    expected = pipeline.load(MODEL).session("cortex-m3", "5.6.0", "truncate")
+    expected = pipeline.load(MODEL).session(Target("cortex-m3", "5.6.0", "truncate"))
     traced = expected.run(np.load("x.npy"), trace=True)
     np.testing.assert_array_equal(np.load("goldens/x4/fc.npy"), traced["fc"][4])
 

@@ -108,7 +108,7 @@ def test_a_wrong_weight_is_found_in_its_layer_and_in_no_other(export, tmp_path):
 
 def test_another_release_is_recognized_as_the_cause(tmp_path):
     """The firmware truncates, and says that it rounds to nearest."""
-    program = links.built(tmp_path / "net", NETWORK, rounding="truncate")
+    program = links.built(tmp_path / "net", NETWORK, target=qemu_nn.Target(rounding="truncate"))
     source = tmp_path / "net" / "link" / "link_network.c"
     text = source.read_text().replace('"', "").replace("truncate", "nearest")
     assert "nearest" in text

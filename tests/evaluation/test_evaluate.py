@@ -101,7 +101,7 @@ def test_other_profiles_stand_beside_the_first():
     assert str(single) in dict(every.profiles)
     for chosen in ([single], [str(single.path)]):
         assert len(qemu_nn.evaluate(network, x, profiles=chosen).profiles) in (0, 1)
-    own = network.session(rounding="single").run(x)
+    own = network.session(target=qemu_nn.Target(rounding="single")).run(x)
     base = network.session().run(x)
     same = np.mean(
         [np.array_equal(a, b) for a, b in zip(*(next(iter(r.values())) for r in (own, base)))]

@@ -25,7 +25,7 @@ from qemu_nn.importers.c_header import read_array, read_integer
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Tensor
 from qemu_nn.kernels.table import rows_of
 from qemu_nn.runtime.plan import Plan, plan
-from qemu_nn.targets import all_profiles, profile
+from qemu_nn.targets import Target, all_profiles, profile
 
 pytestmark = pytest.mark.compiles
 
@@ -113,7 +113,7 @@ OTHER_DEVICES = (
 def test_every_function_of_a_device_gives_its_goldens_in_c(device, tmp_path):
     graph = exported.every_function(profile(*device))
     target, cmsis, rounding = device
-    how = {"target": target, "cmsis": cmsis, "rounding": rounding}
+    how = {"target": Target(target, cmsis, rounding)}
     status, lines = check(write(tmp_path / "all", graph, **how))
     assert status == 0, lines
     assert len(lines) == 2 * len(graph.nodes) + 1

@@ -11,6 +11,7 @@ from c_compilers import COMPILERS
 from exported import check, difference, flip, needs, write
 from paths import TESTS
 
+from qemu_nn import Target
 from qemu_nn.api import golden as pipeline
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.importers.c_header import read_array, read_integer
@@ -71,7 +72,7 @@ def test_networks_of_mlperf_tiny_pass(name, tmp_path):
 @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m55"])
 def test_other_cores_and_the_other_rounding_have_their_own_goldens(core, tmp_path):
     graph = affine_networks.small()
-    assert check(write(tmp_path / "net", graph, target=core, rounding="single"))[0] == 0
+    assert check(write(tmp_path / "net", graph, target=Target(core, rounding="single")))[0] == 0
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

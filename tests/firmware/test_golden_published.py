@@ -4,6 +4,7 @@ import numpy as np
 import published
 import pytest
 
+from qemu_nn import Target
 from qemu_nn.api import golden as pipeline
 
 pytestmark = pytest.mark.caps
@@ -11,13 +12,13 @@ pytestmark = pytest.mark.caps
 NETWORKS = pytest.mark.parametrize("name", published.NAMES)
 
 
-def made(name, folder, **profile):
+def made(name, folder, target):
     """Goldens of the inputs whose layers were recorded, and the recordings."""
     arrays = published.golden(name)
     chosen = arrays["layer_idx"]
     state = {"state": arrays["h0"][chosen]} if "h0" in arrays else {}
     network = pipeline.load(published.FOLDER / name)
-    pipeline.golden(network, arrays["x"][chosen], folder, **profile, **state)
+    pipeline.golden(network, arrays["x"][chosen], folder, target=target, **state)
     return arrays
 
 
@@ -43,7 +44,7 @@ def save_dump(folder, named):
 @NETWORKS
 @pytest.mark.parametrize("variant", published.DEVICES)
 def test_what_the_real_firmware_computed_is_the_same(tmp_path, name, variant):
-    arrays = made(name, tmp_path / "set", **published.DEVICES[variant])
+    arrays = made(name, tmp_path / "set", published.DEVICES[variant])
     save_dump(tmp_path / "dump", recordings(arrays, variant))
     comparison = pipeline.compare(tmp_path / "set", tmp_path / "dump")
     assert comparison.same, str(comparison)
@@ -53,7 +54,7 @@ def test_what_the_real_firmware_computed_is_the_same(tmp_path, name, variant):
 @published.needed
 @NETWORKS
 def test_firmware_with_another_release_is_told_so(tmp_path, name):
-    arrays = made(name, tmp_path / "set", cmsis="5.9.0")
+    arrays = made(name, tmp_path / "set", Target(cmsis="5.9.0"))
     save_dump(tmp_path / "dump", recordings(arrays, ""))  # the base was recorded with 5.6.0
     comparison = pipeline.compare(tmp_path / "set", tmp_path / "dump")
     differs = [f for f in comparison.findings if not f.same]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from c_compilers import COMPILERS, STRICT, compiled, needs_compiler
 
+from qemu_nn import Target
 from qemu_nn.analysis import golden_set
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware import golden
@@ -92,7 +93,9 @@ def test_bytes_without_sign_are_told_as_such(tmp_path):
 
 def test_a_dump_with_the_other_rounding_is_recognized(made, tmp_path):
     network = pipeline.Network(affine_networks.small())
-    trace = network.session(rounding="single").run(affine_networks.images(2), trace=True)
+    trace = network.session(target=Target(rounding="single")).run(
+        affine_networks.images(2), trace=True
+    )
     for layer, values in trace.items():
         for i in range(2):
             (tmp_path / f"x{i}").mkdir(exist_ok=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from c_compilers import COMPILERS, STRICT, compiled, needs_compiler
 
+from qemu_nn import Target
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import DeviceWarning, Error, Refused
 from qemu_nn.firmware.golden import Names
@@ -85,8 +86,7 @@ def test_the_manifest_knows_the_bits_of_every_other_profile(tmp_path):
     own = pipeline.Network(graph).session().run(x, trace=True)
     different = 0
     for other in (p for p in all_profiles() if p.rounding in ("nearest", "truncate")):
-        arguments = {"target": other.path, "cmsis": other.cmsis, "rounding": other.rounding}
-        trace = pipeline.Network(graph).session(**arguments).run(x, trace=True)
+        trace = pipeline.Network(graph).session(Target.of(other)).run(x, trace=True)
         for layer, values in trace.items():
             crc = f"{zlib.crc32(values.tobytes()):08x}"
             same = np.array_equal(values, own[layer])
@@ -96,7 +96,7 @@ def test_the_manifest_knows_the_bits_of_every_other_profile(tmp_path):
 
 
 def test_a_header_says_shape_format_profile_and_crc(tmp_path):
-    write(tmp_path / "set", target="cortex-m3", cmsis="5.6.0", rounding="truncate")
+    write(tmp_path / "set", target=Target("cortex-m3", cmsis="5.6.0", rounding="truncate"))
     text = (tmp_path / "set/x1/conv1.h").read_text()
     crc = zlib.crc32((tmp_path / "set/x1/conv1.bin").read_bytes())
     assert text.startswith(
@@ -307,7 +307,7 @@ def test_other_devices_may_stop_at_an_input(tmp_path, monkeypatch):
     assert others
     assert not any("truncate" in other for other in others)
     with pytest.raises(Refused, match="a layer failed"):
-        write(tmp_path / "other", rounding="truncate")
+        write(tmp_path / "other", target=Target(rounding="truncate"))
 
 
 def test_names_of_layers_differ_within_40_characters():

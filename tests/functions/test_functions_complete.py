@@ -92,7 +92,7 @@ def checked(tmp_path_factory):
     names |= {case["function"] for case in manifests("tflm")}
     for path, build in files(tmp_path_factory.mktemp("files")):
         with suppress(qemu_nn.Error):
-            plan = qemu_nn.load(path).session(**build).plan
+            plan = qemu_nn.load(path).session(qemu_nn.Target(**build)).plan
             names |= {step.node.function.name for step in plan.steps}
     return names | set(oracles())
 

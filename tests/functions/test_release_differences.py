@@ -73,10 +73,10 @@ def test_the_affine_scheme_is_for_either():
     net = FloatNetwork(FloatGraph("net", "x", (8,), None, nodes, ("fc",)))
     x = np.random.default_rng(2).normal(size=(8, 8))
     for release in ("7.0.0", MAIN):
-        made = qemu_nn.quantize(net, x, scheme="affine", cmsis=release)
-        assert made.session(cmsis=release).profile.cmsis == release
+        made = qemu_nn.quantize(net, x, scheme="affine", target=qemu_nn.Target(cmsis=release))
+        assert made.session(target=qemu_nn.Target(cmsis=release)).profile.cmsis == release
     with pytest.raises(Error, match=f"CMSIS {MAIN} has no q7 and q15 functions; use 5.9.0"):
-        qemu_nn.quantize(net, x, cmsis=MAIN)
+        qemu_nn.quantize(net, x, target=qemu_nn.Target(cmsis=MAIN))
 
 
 # ---- rounding once ----
@@ -143,7 +143,9 @@ def test_the_recorded_transposed_convolution_of_main_has_its_bits():
     network = qemu_nn.load(name.with_suffix(".tflite"))
     with np.load(name.with_suffix(".npz")) as recorded:
         x, wanted = recorded["input_0"], recorded["output_0_cmsis_main"]
-    got = network.session(cmsis=MAIN).run(x.reshape(len(x), *network.graph.input.shape))
+    got = network.session(target=qemu_nn.Target(cmsis=MAIN)).run(
+        x.reshape(len(x), *network.graph.input.shape)
+    )
     (output,) = network.graph.outputs
     np.testing.assert_array_equal(got[output].ravel(), wanted.ravel())
     with pytest.raises(Refused, match="takes any pad"):
@@ -160,7 +162,7 @@ CONTEXT[MAIN] = CONTEXT["7.0.0"].replace("; }", "; void *hidden_state; }")
 @needs("pc")
 @pytest.mark.parametrize(("release", "kept"), [("7.0.0", False), (MAIN, False), (MAIN, True)])
 def test_an_exported_lstm_is_for_the_header_of_its_release(release, kept, tmp_path):
-    folder = write(tmp_path / "net", lstm_network(kept)[0], cmsis=release)
+    folder = write(tmp_path / "net", lstm_network(kept)[0], target=qemu_nn.Target(cmsis=release))
     assert ("hidden_state" in (folder / "network.c").read_text()) == (release == MAIN)
     header = " ".join((folder / "kernels" / "arm_nn_types.h").read_text().split())
     assert f"typedef struct cmsis_nn_lstm_context {CONTEXT[release]}" in header
@@ -170,7 +172,7 @@ def test_an_exported_lstm_is_for_the_header_of_its_release(release, kept, tmp_pa
 
 def test_an_lstm_with_a_hidden_state_is_not_exported_for_7_0_0(tmp_path):
     with pytest.raises(Refused, match=r"7\.0\.0 takes no hidden state"):
-        write(tmp_path / "net", lstm_network(True)[0], cmsis="7.0.0")
+        write(tmp_path / "net", lstm_network(True)[0], target=qemu_nn.Target(cmsis="7.0.0"))
 
 
 # ---- stand-ins for Arm's headers ----

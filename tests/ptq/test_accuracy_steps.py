@@ -378,7 +378,7 @@ def widths(quantized):
 
 
 def cycles(quantized):
-    return qemu_nn.estimate(quantized, target="m4", cmsis="7.0.0").cycles[1]
+    return qemu_nn.estimate(quantized, target=qemu_nn.Target("m4", cmsis="7.0.0")).cycles[1]
 
 
 def test_widths_change_where_a_layer_of_another_width_reads():
@@ -408,7 +408,7 @@ def test_layers_are_as_wide_as_a_budget_lets_them(name):
     net, x = FloatNetwork(network(slope=0.0)), inputs(24)
     narrow, wide = (qemu_nn.quantize(net, x, scheme="affine", bits=bits) for bits in (8, 16))
     of = {
-        "ram": lambda each: each.fit("stm32f411", cmsis="7.0.0", stack=0).ram,
+        "ram": lambda each: each.fit(qemu_nn.Target("stm32f411", cmsis="7.0.0"), stack=0).ram,
         "cycles": cycles,
     }[name]
     budget = (of(narrow) + of(wide)) // 2
@@ -493,7 +493,7 @@ def test_without_time_the_way_to_a_budget_is_short(monkeypatch):
         widths_of, "_trial", lambda job, bits: tried.append(bits) or made(job, bits)
     )
     found = qemu_nn.quantize(net, x, scheme="affine", ram=864, minutes=0)
-    assert found.fit("stm32f411", cmsis="7.0.0", stack=0).ram <= 864
+    assert found.fit(qemu_nn.Target("stm32f411", cmsis="7.0.0"), stack=0).ram <= 864
     assert len(found.curve.rows) == 4
     assert len(tried) < 45
 

@@ -165,7 +165,7 @@ def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
         ({"layout": "NWHC"}, "no layout 'NWHC'"),
         ({"formats": {"conv9": {"output": 1}}}, "no layer 'conv9'"),
         ({"functions": {"conv": "arm_relu_q7"}}, "conv: arm_relu_q7 does not compute this"),
-        ({"bits": 16, "cmsis": "5.6.0"}, "Pool 'pool': no function"),
+        ({"bits": 16, "target": qemu_nn.Target(cmsis="5.6.0")}, "Pool 'pool': no function"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_with_the_reason(data, how, reason):

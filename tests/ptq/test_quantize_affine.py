@@ -352,9 +352,15 @@ def test_digits_are_recognized_as_by_the_float_network():
     [
         ({"bits": 12}, "bits must be 8 or 16, is 12"),
         ({"scheme": "float"}, "no scheme 'float'; have: power2, affine"),
-        ({"cmsis": "5.9.0"}, "the scheme affine needs CMSIS 7.0.0, not 5.9.0"),
-        ({"rounding": "nearest"}, "have: double, single"),
-        ({"scheme": "power2", "cmsis": "7.0.0"}, "use 5.9.0, or scheme='affine' for the s8"),
+        (
+            {"target": qemu_nn.Target(cmsis="5.9.0")},
+            "the scheme affine needs CMSIS 7.0.0, not 5.9.0",
+        ),
+        ({"target": qemu_nn.Target(rounding="nearest")}, "have: double, single"),
+        (
+            {"scheme": "power2", "target": qemu_nn.Target(cmsis="7.0.0")},
+            "use 5.9.0, or scheme='affine' for the s8",
+        ),
         (
             {"method": "best"},
             "no method 'best'; have: extrapolate, minmax, mse, kl, or a percentile",

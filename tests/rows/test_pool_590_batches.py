@@ -35,7 +35,7 @@ def test_a_tflite_network_of_pools_alone_takes_the_release_of_the_others(name, t
 
     network = qemu_nn.load(CASES[name]().save(tmp_path))
     assert network.profile().cmsis == "7.0.0"
-    assert network.profile(cmsis="5.9.0").cmsis == "5.9.0"
+    assert network.profile(target=qemu_nn.Target(cmsis="5.9.0")).cmsis == "5.9.0"
 
 
 def test_a_network_of_both_apis_takes_the_release_that_has_both():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from traced_runs import DEVICE, same_bytes
 
 import qemu_nn
-from qemu_nn import Network
+from qemu_nn import Network, Target
 from qemu_nn.analysis.summary import summarize
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.scaling import quantize_multiplier
@@ -177,7 +177,7 @@ def test_a_network_in_a_file_is_folded_alike(tmp_path):
     read = qemu_nn.load(tmp_path / "net.qnz")
     x = random_inputs(graph, 3)
     want = Session(graph, DEVICE).run(x)["layer"]
-    session = read.session("cortex-m4", "7.0.0")
+    session = read.session(Target("cortex-m4", "7.0.0"))
     np.testing.assert_array_equal(session.run(x)["layer"], want)
     assert [step.node.name for step in session.plan.steps] == ["layer"]
 

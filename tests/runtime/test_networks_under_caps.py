@@ -5,7 +5,7 @@ import pytest
 from networks import classifier
 from published import FOLDER, NAMES, golden, needed
 
-from qemu_nn import load
+from qemu_nn import Target, load
 from qemu_nn._native import lib
 from qemu_nn.analysis.kernel_table import kernel_table
 from qemu_nn.api.golden import Network
@@ -68,7 +68,7 @@ def test_batches_and_threads_give_the_same_bits(samples, threads):
 def test_published_networks_equal_the_device_under_every_cap(monkeypatch, name, cap):
     capped(monkeypatch, cap)
     arrays = golden(name)
-    session = load(FOLDER / name).session(target="cortex-m4", cmsis="5.6.0")
+    session = load(FOLDER / name).session(target=Target("cortex-m4", cmsis="5.6.0"))
     state = {"state": arrays["h0"]} if "h0" in arrays else {}
     results = session.run(arrays["x"], **state)
     for key in [key for key in arrays if key.startswith("final.") and "@" not in key]:

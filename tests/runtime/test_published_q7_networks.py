@@ -35,7 +35,7 @@ def test_every_layer_gives_the_recorded_bits(name, variant):
     arrays = published.golden(name)
     chosen = arrays["layer_idx"]
     state = state_of(arrays)
-    session = loaded(name).session(**published.DEVICES[variant])
+    session = loaded(name).session(published.DEVICES[variant])
     results = session.run(arrays["x"][chosen], None if state is None else state[chosen], trace=True)
     checked = keys(arrays, "layer.")
     assert {key[len("layer.") :] for key in checked} == {n.name for n in session.graph.nodes}
@@ -48,7 +48,7 @@ def test_every_layer_gives_the_recorded_bits(name, variant):
 @pytest.mark.parametrize(("name", "variant"), EVERY)
 def test_every_final_output_gives_the_recorded_bits(name, variant, threads):
     arrays = published.golden(name)
-    session = loaded(name).session(**published.DEVICES[variant], threads=threads)
+    session = loaded(name).session(published.DEVICES[variant], threads=threads)
     results = session.run(arrays["x"], state_of(arrays))
     for key in keys(arrays, "final."):
         layer = key[len("final.") :]
@@ -61,7 +61,7 @@ def test_every_final_output_gives_the_recorded_bits(name, variant, threads):
 def test_one_by_one_is_the_same_as_a_batch(name, variant):
     arrays = published.golden(name)
     state = state_of(arrays)
-    session = loaded(name).session(**published.DEVICES[variant])
+    session = loaded(name).session(published.DEVICES[variant])
     batch = session.run(arrays["x"], state)
     for i, x in enumerate(arrays["x"]):
         alone = session.run(x[None], None if state is None else state[i : i + 1])
@@ -75,7 +75,7 @@ def test_pooling_leaves_its_input_as_the_device_leaves_it(name, variant):
     device = published.DEVICES[variant]
     results = (
         loaded(name)
-        .session(**device)
+        .session(device)
         .run(
             arrays["x"][arrays["layer_idx"]],
             None if "h0" not in arrays else arrays["h0"][arrays["layer_idx"]],
@@ -83,7 +83,7 @@ def test_pooling_leaves_its_input_as_the_device_leaves_it(name, variant):
         )
     )
     destroyed = {key for key in results if key.startswith("clobber.")}
-    has_dsp = core_path(device["target"]) == "dsp"
+    has_dsp = core_path(device.device) == "dsp"
     assert destroyed == (set(keys(arrays, "clobber.")) if has_dsp else set())
     for key in destroyed:
         equal(results[key], arrays[key], f"{name} {key} {variant}")
@@ -94,7 +94,7 @@ def test_pooling_leaves_its_input_as_the_device_leaves_it(name, variant):
 )
 def test_states_live_on_from_step_to_step(name, variant):
     arrays = published.golden(name)
-    session = loaded(name).session(**published.DEVICES[variant])
+    session = loaded(name).session(published.DEVICES[variant])
     state = session.graph.states[0].name
     want = published.recorded(arrays, "chain_h", variant)
     x, h = arrays["chain_x"][None], arrays["chain_h0"][None]
@@ -128,5 +128,5 @@ def test_a_network_with_functions_of_another_library_is_refused(name):
 @pytest.mark.parametrize("name", published.NAMES)
 def test_published_networks_run_without_a_warning(name, recwarn):
     for device in published.DEVICES.values():
-        loaded(name).session(**device)
+        loaded(name).session(device)
     assert [str(warning.message) for warning in recwarn] == []

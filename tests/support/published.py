@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from paths import SHARED
 
+from qemu_nn import Target
+
 FOLDER = SHARED / "models_q7"
 
 #: Networks that also call functions of NNoM -> the first function that CMSIS-NN does not have.
@@ -16,10 +18,10 @@ NAMES = [name for name in FOUND if name not in REFUSED]
 
 #: Variant of a golden -> the device that recorded it; "" is the base.
 DEVICES = {
-    "": {"target": "cortex-m4", "cmsis": "5.6.0"},
-    "m3_c560": {"target": "cortex-m3", "cmsis": "5.6.0"},
-    "m4_c590": {"target": "cortex-m4", "cmsis": "5.9.0"},
-    "m3_c590": {"target": "cortex-m3", "cmsis": "5.9.0"},
+    "": Target("cortex-m4", "5.6.0"),
+    "m3_c560": Target("cortex-m3", "5.6.0"),
+    "m4_c590": Target("cortex-m4", "5.9.0"),
+    "m3_c590": Target("cortex-m3", "5.9.0"),
 }
 
 needed = pytest.mark.skipif(not NAMES, reason=f"the published networks are not in {FOLDER}")

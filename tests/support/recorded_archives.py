@@ -69,8 +69,10 @@ class Archive:
     def differences(self, network, name, **options):
         """Run a network and return what differs from the recording, as `wrong` does."""
         if not (self.one_sequence and network.graph.states):
-            return recorded_tflite.differences(network, self.arrays(name), **self.build, **options)
-        session = network.session(**self.build, **options)
+            return recorded_tflite.differences(
+                network, self.arrays(name), target=qemu_nn.Target(**self.build), **options
+            )
+        session = network.session(qemu_nn.Target(**self.build), **options)
         return self.wrong(network, name, session.run(self.inputs(network, name)))
 
 

@@ -25,6 +25,7 @@ KNOWN = {
 }
 X = np.arange(2 * LENGTH, dtype=np.int8).reshape(2, LENGTH)
 OLD = {"kernels": "reference", "tflm": "2026-04"}
+OLD_TARGET = qemu_nn.Target(**OLD)
 
 
 def copy(offset=0):
@@ -92,14 +93,9 @@ def test_every_verb_refuses_with_the_build_that_cannot_run_it(verb, network):
     assert "no month of TFLM '2024-01'; have: 2022-12" in text
 
 
-def test_quantize_has_no_build():
-    assert "--kernels" not in call("quantize", "--help")[1]
-    assert "--rounding" in call("quantize", "--help")[1]
-
-
 def test_analysis_takes_the_build(network):
     real = (X * 0.5).astype(np.float32)
-    exact, old = qemu_nn.analyze(network, real), qemu_nn.analyze(network, real, **OLD)
+    exact, old = qemu_nn.analyze(network, real), qemu_nn.analyze(network, real, target=OLD_TARGET)
     assert exact.layers[-1].whole.largest == 0
     assert old.layers[-1].whole.largest == 2.5
     assert old.profile.endswith("reference kernels, TFLM 2026-04")
@@ -122,13 +118,13 @@ def test_a_call_of_two_inputs_is_analyzed_alone_as_its_build_makes_it(monkeypatc
     network = qemu_nn.Network(Graph("net", (a, b), (node,), ("out",), {}))
     x = {"a": X * 0.5, "b": (X % 3) * 0.5}
     for how in ({}, OLD):
-        figures = qemu_nn.analyze(network, x, **how).layers[-1]
+        figures = qemu_nn.analyze(network, x, target=qemu_nn.Target(**how)).layers[-1]
         assert figures.whole == figures.single
     assert figures.whole.largest > 2
 
 
 def test_goldens_and_exports_name_the_build(network, tmp_path):
-    golden(network, X, tmp_path / "old", **OLD)
+    golden(network, X, tmp_path / "old", target=OLD_TARGET)
     golden(network, X, tmp_path / "new")
     for folder, build in (("old", OLD), ("new", {})):
         manifest = json.loads((tmp_path / folder / "manifest.json").read_text())["profile"]
@@ -136,15 +132,15 @@ def test_goldens_and_exports_name_the_build(network, tmp_path):
         header = (tmp_path / folder / "x0" / "1st.h").read_text()
         assert ("kernels reference, tflm 2026-04" in header) == bool(build)
         profile = load_goldens(tmp_path / folder).profile
-        assert profile == network.profile(**build)
-    qemu_nn.export(network, tmp_path / "firmware", x=X, **OLD)
+        assert profile == network.profile(qemu_nn.Target(**build))
+    qemu_nn.export(network, tmp_path / "firmware", x=X, target=OLD_TARGET)
     assert "reference kernels, TFLM 2026-04" in (tmp_path / "firmware" / "network.h").read_text()
     manifest = json.loads((tmp_path / "firmware" / "manifest.json").read_text())
     assert manifest["profile"]["kernels"] == "reference"
 
 
 def test_causes_are_found_among_the_profiles_of_the_same_build(network, tmp_path):
-    golden(network, X, tmp_path / "old", **OLD)
+    golden(network, X, tmp_path / "old", target=OLD_TARGET)
     path = tmp_path / "old" / "manifest.json"
     manifest = json.loads(path.read_text())
     entry = manifest["goldens"][1]
@@ -153,7 +149,7 @@ def test_causes_are_found_among_the_profiles_of_the_same_build(network, tmp_path
     np.save(tmp_path / "dumps" / "x0" / "1st.npy", dump)
     import zlib
 
-    other = network.profile(rounding="single", **OLD)
+    other = network.profile(qemu_nn.Target(rounding="single", **OLD))
     entry["others"] = {str(other): f"{zlib.crc32(dump.tobytes()):08x}"}
     path.write_text(json.dumps(manifest))
     said = str(compare(tmp_path / "old", tmp_path / "dumps"))

@@ -23,7 +23,9 @@ def test_an_operator_computes_what_was_recorded(name, tmp_path):
     assert graph.nodes == network.graph.nodes
     steps = STEPS if graph.states else ()
     kernels = "reference" if name in REFERENCE else "cmsis-nn"
-    results = network.session(kernels=kernels).run(inputs(name, graph.input, steps=steps))
+    results = network.session(target=qemu_nn.Target(kernels=kernels)).run(
+        inputs(name, graph.input, steps=steps)
+    )
     results = {key: values for key, values in results.items() if key in graph.outputs}
     assert list(results) == list(graph.outputs)
     expected = [RECORDED[key] for key in RECORDED.files if key.rpartition("/")[0] == name]

@@ -43,9 +43,14 @@ def test_each_build_computes_what_was_recorded_of_it(name, kernels, tmp_path):
     for net in (loaded, qemu_nn.load(tmp_path / "net.qnz")):
         if kernels == "cmsis-nn" and name in recorded_tflite.UNDEFINED:
             with pytest.raises(qemu_nn.Error, match=recorded_tflite.UNDEFINED[name]):
-                net.session(**how)
+                net.session(qemu_nn.Target(**how))
         else:
-            assert recorded_tflite.differences(net, stored(name, kernels), **how) == {}
+            assert (
+                recorded_tflite.differences(
+                    net, stored(name, kernels), target=qemu_nn.Target(**how)
+                )
+                == {}
+            )
 
 
 def test_the_recordings_of_two_builds_differ():
@@ -80,7 +85,7 @@ def pooled(month, tmp_path):
     y = net.output((3, 2, 2, 2), 0.05, 3, "INT8")
     options = {"StrideW": 2, "StrideH": 2, "FilterWidth": 2, "FilterHeight": 2}
     net.operator("MAX_POOL_2D", [x], [y], "Pool2DOptions", **options)
-    return qemu_nn.load(net.save(tmp_path)).session(tflm=month)
+    return qemu_nn.load(net.save(tmp_path)).session(target=qemu_nn.Target(tflm=month))
 
 
 def test_several_images_were_not_pooled_before_june_2026(tmp_path):
@@ -95,24 +100,30 @@ def test_an_activation_that_is_ignored_is_warned_of(tmp_path):
         ignored = net.session()
     x = inputs("transpose_conv_relu", net.graph.input)
     zero = net.graph.tensors[net.graph.outputs[0]].zero_point
-    (raw,), (clamped,) = (s.run(x).values() for s in (ignored, net.session(kernels="reference")))
+    (raw,), (clamped,) = (
+        s.run(x).values()
+        for s in (ignored, net.session(target=qemu_nn.Target(kernels="reference")))
+    )
     assert (raw < zero).any()
     np.testing.assert_array_equal(clamped, np.maximum(raw, zero))
-    (old,) = net.session(kernels="reference", tflm="2023-02").run(x).values()
+    (old,) = net.session(target=qemu_nn.Target(kernels="reference", tflm="2023-02")).run(x).values()
     np.testing.assert_array_equal(old, raw)
 
 
 def test_half_pixels_were_ignored_before_february_2026(tmp_path):
     net = qemu_nn.load(CASES["resize_centers"]().save(tmp_path))
     x = inputs("resize_centers", net.graph.input)
-    (new,), (old,) = (net.session(tflm=month).run(x).values() for month in ("2026-02", "2023-02"))
+    (new,), (old,) = (
+        net.session(target=qemu_nn.Target(tflm=month)).run(x).values()
+        for month in ("2026-02", "2023-02")
+    )
     assert (new != old).any()
 
 
 @pytest.mark.parametrize("wrong", [{"kernels": "arm"}, {"tflm": "2021-01"}])
 def test_an_unknown_build_is_refused(wrong, tmp_path):
     with pytest.raises(qemu_nn.Error, match="have: "):
-        network("div_same", tmp_path).session(**wrong)
+        network("div_same", tmp_path).session(qemu_nn.Target(**wrong))
 
 
 def test_a_profile_names_the_build_that_is_not_the_usual():
@@ -149,5 +160,7 @@ def test_slopes_are_scaled_in_float64_by_the_wheel_of_october_2026(month, result
     x = net.input((1, 1), 0.00013394923007581383, 0, "INT16")
     y = net.output((1, 1), 0.00010541234951233491, 0, "INT16")
     net.operator("LEAKY_RELU", [x], [y], "LeakyReluOptions", Alpha=0.25)
-    session = qemu_nn.load(net.save(tmp_path)).session(kernels="reference", tflm=month)
+    session = qemu_nn.load(net.save(tmp_path)).session(
+        target=qemu_nn.Target(kernels="reference", tflm=month)
+    )
     assert session.run(np.array([[-17679]], np.int16))["output"].item() == result

@@ -20,7 +20,7 @@ OPERATORS = np.load(GOLDEN / "tflite_operators.npz")
 
 #: Whose bytes hang on what lies behind an operand that is computed.
 ASTRAY = [name for name in RECORDED.names() if name in UNDEFINED]
-KINDS = {"kernels": "reference"}
+KINDS = qemu_nn.Target(kernels="reference")
 
 
 def given(name):
@@ -28,11 +28,11 @@ def given(name):
     return [arrays[key] for key in sorted(arrays) if key.startswith("input_")]
 
 
-def run(network, arrays, **device):
+def run(network, arrays, target="cortex-m4"):
     """The output for arrays of samples, one for each of the network's inputs."""
     shapes = [(-1, *tensor.shape) for tensor in network.graph.inputs]
     arrays = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
-    results = network.session(**device).run(arrays if len(arrays) > 1 else arrays[0])
+    results = network.session(target).run(arrays if len(arrays) > 1 else arrays[0])
     return results[network.graph.outputs[-1]]
 
 
@@ -49,7 +49,7 @@ def test_rows_that_the_device_reads_behind_an_operand_are_refused(name, tmp_path
     numpy = np.maximum if name.startswith("max") else np.minimum
     first, second = given(name)
     assert np.array_equal(
-        run(network, [first, second], **KINDS).ravel(), numpy(first, second).ravel()
+        run(network, [first, second], KINDS).ravel(), numpy(first, second).ravel()
     )
 
 
@@ -72,7 +72,7 @@ def test_constant_rows_go_on_with_the_bytes_of_the_file(tmp_path):
     read = np.int8([88, 36, 15, 0, 4, 4]).reshape(6, 1, 1)  # of 88 25 36 79 15 55 | 0 0 4 0 4 0
     assert np.array_equal(run(network, [x]), np.maximum(x, read))
     own = np.int8([88, 25, 36, 79, 15, 55]).reshape(6, 1, 1)
-    assert np.array_equal(run(network, [x], **KINDS), np.maximum(x, own))
+    assert np.array_equal(run(network, [x], KINDS), np.maximum(x, own))
 
 
 def test_the_device_is_warned_of_where_rows_go_on(tmp_path):
@@ -91,7 +91,7 @@ def test_ratios_of_a_difference_are_float32_but_in_some_builds(kind, month, diff
     name = f"with_constant_{kind}"
     network = qemu_nn.load(CASES[name]().save(tmp_path))
     x = inputs(name, network.graph.input)
-    got = run(network, [x], tflm=month).ravel()
+    got = run(network, [x], target=qemu_nn.Target(tflm=month)).ravel()
     apart = got.astype(int) - OPERATORS[f"{name}/0"].ravel()
     assert np.any(apart) == differing
     assert np.abs(apart).max() == differing
@@ -100,7 +100,7 @@ def test_ratios_of_a_difference_are_float32_but_in_some_builds(kind, month, diff
 @pytest.mark.parametrize(("name", "differing"), [("div_same", 2), ("div_relu6", 1)])
 def test_the_ratio_of_a_quotient_is_float32_but_in_october(name, differing, tmp_path):
     network = RECORDED.load(name, tmp_path)
-    apart = run(network, given(name), tflm="2026-10").ravel().astype(int)
+    apart = run(network, given(name), target=qemu_nn.Target(tflm="2026-10")).ravel().astype(int)
     apart -= RECORDED.arrays(name)["output_0"].ravel()
     assert np.count_nonzero(apart) == differing
 

@@ -42,7 +42,7 @@ def test_states_live_on_in_the_reference_kernels(name, tmp_path):
     (output,) = network.graph.outputs
     network.save(tmp_path / "net.qnz")
     for each in (network, qemu_nn.load(tmp_path / "net.qnz")):
-        session = each.session(kernels="reference")
+        session = each.session(target=qemu_nn.Target(kernels="reference"))
         results = session.run(x)
         np.testing.assert_array_equal(results[output].ravel(), wanted.ravel())
         assert set(results) == {output, *(state.name for state in session.graph.states)}
@@ -63,7 +63,7 @@ def test_with_cmsis_nn_each_run_begins_anew(name, tmp_path):
 
 def test_the_first_run_finds_zero_points(tmp_path):
     network, _, _ = load("lstm_one", tmp_path)
-    state = network.session(kernels="reference").stream().state
+    state = network.session(target=qemu_nn.Target(kernels="reference")).stream().state
     assert {values.dtype.name: set(values.ravel()) for values in state.values()} == {
         "int16": {0},
         "int8": {4},
@@ -74,7 +74,9 @@ def test_the_first_run_finds_zero_points(tmp_path):
 @needs("pc")
 def test_firmware_keeps_the_states(tmp_path):
     network, x, _ = load("lstm_two", tmp_path)
-    folder = write(tmp_path / "net", network, x=x[:, :4], kernels="reference")
+    folder = write(
+        tmp_path / "net", network, x=x[:, :4], target=qemu_nn.Target(kernels="reference")
+    )
     assert "states_memory" in (folder / "network.c").read_text()
     status, lines = check(folder)
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
@@ -82,7 +84,9 @@ def test_firmware_keeps_the_states(tmp_path):
 
 def test_variants_take_sequences(tmp_path):
     network, _, _ = load("lstm_one", tmp_path)
-    table = network_variants(network.graph, network.profile("cortex-m4", kernels="reference"))
+    table = network_variants(
+        network.graph, network.profile(qemu_nn.Target("cortex-m4", kernels="reference"))
+    )
     assert any("live on" in str(row["builds"]) for row in table.records())
 
 
@@ -118,4 +122,4 @@ def test_inside_of_a_branch_it_is_refused(tmp_path):
     network = qemu_nn.load(net.save(tmp_path))
     assert network.session()
     with pytest.raises(Refused, match="keeps a state inside of a branch or a loop"):
-        network.session(kernels="reference")
+        network.session(target=qemu_nn.Target(kernels="reference"))

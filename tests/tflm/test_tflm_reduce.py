@@ -35,11 +35,11 @@ def arrays(name, prefix):
     return [found[key] for key in sorted(found) if key.startswith(f"{prefix}_")]
 
 
-def outputs(network, given, lead, **device):
+def outputs(network, given, lead, target="cortex-m4"):
     """The first output; lead: how many axes each input begins with: samples, or also steps."""
     tensors = network.graph.inputs
     shaped = [x.reshape(*x.shape[:1], *lead, *t.shape) for x, t in zip(given, tensors)]
-    results = network.session(**device).run(shaped if len(shaped) > 1 else shaped[0])
+    results = network.session(target).run(shaped if len(shaped) > 1 else shaped[0])
     return results[network.graph.outputs[0]]
 
 
@@ -52,12 +52,12 @@ def test_every_recording_of_these_operators_is_among_them():
 
 def test_rows_that_7_0_0_never_writes_are_refused(tmp_path):
     network, given = RECORDED.load(MENDED, tmp_path), arrays(MENDED, "input")
-    got = outputs(network, given, (), cmsis="main-2026-07")
+    got = outputs(network, given, (), qemu_nn.Target(cmsis="main-2026-07"))
     want = RECORDED.arrays(MENDED)["output_0_cmsis_main"]
     np.testing.assert_array_equal(got.ravel(), want.ravel())
     assert not np.array_equal(want, RECORDED.arrays(MENDED)["output_0"])
     with pytest.raises(Error, match=r"leaves the last ones unwritten; cmsis='main-2026-07' takes"):
-        network.session(cmsis="7.0.0")
+        network.session(target=qemu_nn.Target(cmsis="7.0.0"))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,11 @@ STATES = [name for name in RECORDED.names() if name.startswith("svdf_")]
 @pytest.mark.parametrize("name", STATES)
 def test_a_state_in_a_branch_or_a_loop_lives_on_from_step_to_step(name, tmp_path):
     network = RECORDED.load(name, tmp_path)
-    stream, x, made = network.session(**BUILD).stream(), RECORDED.inputs(network, name), []
+    stream, x, made = (
+        network.session(qemu_nn.Target(**BUILD)).stream(),
+        RECORDED.inputs(network, name),
+        [],
+    )
     for step in range(next(iter(x.values())).shape[1]):
         made.append(stream.step({key: part[0, step] for key, part in x.items()}))
     results = {key: np.stack([each[key] for each in made]) for key in network.graph.outputs}
@@ -178,7 +182,7 @@ def test_the_zero_point_of_weights_is_not_looked_at_with_more_axes(tmp_path):
         for build in ({}, BUILD):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                made.append(network.session(**build).run(x)["output"])
+                made.append(network.session(qemu_nn.Target(**build)).run(x)["output"])
             hidden = any("its weights, 9, is ignored" in str(each.message) for each in told)
             assert hidden == (zero == 9 and build == {})
     np.testing.assert_array_equal(made[0], made[1])
@@ -245,7 +249,7 @@ def test_a_bias_that_does_not_fit_computed_weights_is_refused(length, type, tmp_
 def test_what_a_build_does_not_run_is_refused_with_the_reason(name, build, match, tmp_path):
     network = RECORDED.load(name, tmp_path)
     with pytest.raises(Error, match=match):
-        network.session(**build)
+        network.session(qemu_nn.Target(**build))
 
 
 @pytest.mark.parametrize(
@@ -284,7 +288,10 @@ def test_three_groups_of_int8_are_written_with_what_cmsis_nn_does_not_run(tmp_pa
     with pytest.raises(Error, match="leaves its output uninitialized"):
         network.session()
     x = RECORDED.inputs(network, "mean_three_int8")
-    assert RECORDED.wrong(network, "mean_three_int8", network.session(**BUILD).run(x)) == {}
+    assert (
+        RECORDED.wrong(network, "mean_three_int8", network.session(qemu_nn.Target(**BUILD)).run(x))
+        == {}
+    )
 
 
 def test_weights_of_4_bits_count_once(tmp_path):

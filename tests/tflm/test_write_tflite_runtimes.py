@@ -17,7 +17,7 @@ if not any(map(find_spec, ("tflite_micro", "ai_edge_litert"))):
     pytest.skip("neither tflite-micro nor ai-edge-litert is installed", allow_module_level=True)
 
 #: The build of the Python wheels: TensorFlow Lite Micro's own kernels.
-WHEEL = {"kernels": "reference", "rounding": "double", "tflm": "2026-10"}
+WHEEL = qemu_nn.Target(rounding="double", kernels="reference", tflm="2026-10")
 
 #: By how many steps LiteRT's kernels for PCs may differ, which round sums otherwise.
 NEAR = 16
@@ -60,7 +60,7 @@ def written(request, bits, tmp_path):
     except ModelError as error:
         pytest.skip(str(error))
     x = drawn(network)
-    return tmp_path / "net.tflite", x, list(again.session(**WHEEL).run(x).values())
+    return tmp_path / "net.tflite", x, list(again.session(WHEEL).run(x).values())
 
 
 def test_tensorflow_lite_micro_has_the_bytes_of_its_profile(written):
