@@ -249,7 +249,7 @@ def get_scheme(
         as_text(function, f"the function of {layer}")
     if bits not in (8, 16):
         raise Error(f"bits must be 8 or 16, is {bits}")
-    if weight_method == "extrapolate":
+    if isinstance(weight_method, str) and weight_method == "extrapolate":
         raise Error("weight_method must be of known values, as weights are: give 'minmax'")
     if name == "power2":
         if is_affine(wanted.cmsis):

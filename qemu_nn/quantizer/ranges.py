@@ -102,7 +102,7 @@ def get_range_method(
     """
     if isinstance(method, str) and method in _LOSSES:
         return Ranges(_LOSSES[method], dtype=dtype)
-    if method == _EXTRAPOLATE:
+    if isinstance(method, str) and method == _EXTRAPOLATE:
         return Ranges(dtype=dtype, samples=_SAMPLES)
     percent = parse_percent(method, (_EXTRAPOLATE, *_LOSSES), also)
     if not 0 < percent <= 100:

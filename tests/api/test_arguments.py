@@ -180,11 +180,12 @@ def test_every_function_refuses_arrays_that_are_none(name):
         ),
         (
             lambda net: qemu_nn.quantize(net, REAL, method="entropy"),
-            "no method 'entropy'; have: minmax, mse, kl, or a percentile as a number, or search",
+            "no method 'entropy'; have: extrapolate, minmax, mse, kl, or a percentile as a number, "
+            "or search",
         ),
         (
             lambda net: qemu_nn.quantize(net, REAL, weight_method="search"),
-            "no method 'search'; have: minmax, mse, kl, or a percentile as a number$",
+            "no method 'search'; have: extrapolate, minmax, mse, kl, or a percentile as a number$",
         ),
         (lambda net: Network("net.tflite"), r"Network.. takes a graph.*; load.. reads files"),
         (lambda net: qemu_nn.quantize(net, "none.npz"), "cannot read none.npz: No such file"),
