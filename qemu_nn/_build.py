@@ -45,9 +45,10 @@ def _compile_args() -> list[str]:
 
 
 def _link_args() -> list[str]:
-    """Return linker options; on Linux functions are sorted by name.
+    """Return linker options.
 
-    The compression of wheels looks back 32 KiB, and finds it there.
+    On Linux functions are sorted by name: the compression of wheels looks back 32 KiB, and similar
+    functions closer together save 5 % of the wheel.
     """
     if os.name == "nt":
         return []
