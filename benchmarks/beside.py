@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 import qemu_nn
-from qemu_nn.bench.stopwatch import race
-from qemu_nn.runtime.session import random_inputs
+from qemu_nn.bench.stopwatch import time_each
+from qemu_nn.runtime.session import draw_inputs
 
 SAMPLES, TURNS = 101, 6
 
@@ -53,10 +53,10 @@ def lite_rt(path, network):
         theirs.invoke()
         return [theirs.get_tensor(index) for index in read]
 
-    stream, x = network.session().stream(), random_inputs(network.graph, 1)
+    stream, x = network.session().stream(), draw_inputs(network.graph, 1)
     x = [each.reshape(t.shape) for each, t in zip(listed(x), network.graph.inputs)]
     x = x if len(x) > 1 else x[0]
-    found = race({"ours": lambda: stream.step(x), "theirs": invoke})
+    found = time_each({"ours": lambda: stream.step(x), "theirs": invoke})
     return found["ours"], found["theirs"]
 
 
@@ -77,7 +77,7 @@ def onnx_runtime(path, network):
     codes = network.host.codes(fed)
     ours = network.session()
     runs = {"ours": lambda: ours.run(codes), "theirs": lambda: theirs.run(None, fed)}
-    found = race(runs)
+    found = time_each(runs)
     return found["ours"], found["theirs"]
 
 
@@ -110,7 +110,7 @@ def program(network):
     """The timing of one run of a program here, and QEMU's seconds."""
     session = network.session(target="m4")
     x = numbers((1, *network.graph.input.shape), network.graph.input.dtype)
-    ours = race({"ours": lambda: session.run(x)})["ours"]
+    ours = time_each({"ours": lambda: session.run(x)})["ours"]
     with tempfile.TemporaryDirectory() as folder:
         return ours, emulated(network, Path(folder))
 

@@ -24,7 +24,7 @@ from scipy.optimize import nnls
 
 from qemu_nn.cycles.model import CLASSES, DATA, DEFAULTS, PATHS
 from qemu_nn.cycles.newlib import LIBRARY
-from qemu_nn.cycles.table import COUNTERS, group, parts
+from qemu_nn.cycles.table import COUNTERS, count_parts, get_group
 
 FOLDS = 6
 MAC = "multiply-accumulates"
@@ -60,7 +60,7 @@ def read(path):
                 calls[build, row["function"], row["params"]][row["input"]] = row
     found = defaultdict(lambda: defaultdict(Recorded))
     for (build, function, params), inputs in calls.items():
-        recorded, random = found[build][group(function)], inputs["random"]
+        recorded, random = found[build][get_group(function)], inputs["random"]
         count = int(random["instructions"])
         every = [int(row["instructions"]) for row in inputs.values()]
         recorded.calls.append((function, params))
@@ -80,7 +80,7 @@ def add_networks(found, path):
         for call in network["calls"]:
             if call["function"] not in COUNTERS:
                 continue
-            recorded = found[build][group(call["function"])]
+            recorded = found[build][get_group(call["function"])]
             count = sum(call["instructions"]) / len(call["instructions"])
             mix = {**call["mix"], "branches_taken": call["branches_taken"]}
             recorded.calls.append((call["function"], json.dumps(call["params"])))
@@ -92,7 +92,8 @@ def add_networks(found, path):
 def matrix(recorded, core):
     """Names of parts, and how often each call runs each."""
     rows = [
-        parts(name, {**DEFAULTS, **json.loads(text)}, PATHS[core]) for name, text in recorded.calls
+        count_parts(name, {**DEFAULTS, **json.loads(text)}, PATHS[core])
+        for name, text in recorded.calls
     ]
     names = sorted(set().union(*rows))
     return names, np.array([[row.get(name, 0.0) for name in names] for row in rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.kernels.devices import profile_for
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 
 _BUILDERS = {**NETWORKS, **S8_NETWORKS}
 
@@ -23,7 +23,7 @@ class Networks:
         """Plan it."""
         graph = _BUILDERS[network]()
         self._session = Session(graph, profile_for(graph.ops))
-        self._x = random_inputs(graph, 1)
+        self._x = draw_inputs(graph, 1)
 
     def time_one_sample(self, network: str) -> None:
         """Run it."""

@@ -8,7 +8,7 @@ from typing import Optional
 
 from ..cycles.model import PATHS, STANDS_FOR, CallEstimate, estimate_call
 from ..cycles.table import COUNTERS
-from ..cycles.timing import TIMINGS, cycles
+from ..cycles.timing import TIMINGS, compute_cycles
 from ..functions import FUNCTIONS
 from ..functions.base import Function
 from ..functions.shapes import extent
@@ -58,7 +58,7 @@ def _cached_cycles(
         kind = "s16" if "s16" in name else "s8"
         name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
     calls = calls_of(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
-    spent = [cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
+    spent = [compute_cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
     return sum(spent) if spent else None
 
 

@@ -14,7 +14,7 @@ from ..functions.shapes import extent
 from ..io.terminal import terminal_width
 from ..ir.builds import weight_bytes
 from ..ir.graph import Graph, Node, Tensor
-from ..runtime.arena import TensorArena, tensor_arena
+from ..runtime.arena import TensorArena, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from ..targets import is_affine
@@ -125,7 +125,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
         for node in graph.nodes
     }
     total = {name: sum(sizes.values()) for name, sizes in scratch.items()}
-    arena = tensor_arena(graph, scratch) if shared else None
+    arena = plan_tensor_arena(graph, scratch) if shared else None
     how = {name: kernel for step in plan.steps for name, kernel in _computed(step)}
     rows = tuple(
         (

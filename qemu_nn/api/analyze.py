@@ -21,7 +21,7 @@ from ..ir.preprocessing import Preprocessing
 from ..lowering.dequantize import dequantized
 from ..lowering.float_semantics import stranger
 from ..lowering.infer_formats import formatted
-from ..runtime.cluster import cluster, reduce_blocks
+from ..runtime.cluster import open_cluster, reduce_blocks
 from ..runtime.input_checks import tell
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import DEFAULT_CORE, Target
@@ -129,7 +129,7 @@ def analyze(
     size = _at_once(reference)
     source = real_batches(network, data, how, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
-    with cluster(client, workers) as found:
+    with open_cluster(client, workers) as found:
         reading, blocks, total = open_blocks(source, None, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
         share = {"client": found, "threads": threads}

@@ -245,7 +245,7 @@ def _run_on_emulated(
     """
     try:
         with _quiet(), board(part) as device:
-            device.meet()
+            device.begin_session()
             functions = device.network.functions
             return functions, _differences(device, part, own)
     except LayerRefused:
@@ -259,7 +259,7 @@ def _run_on_emulated(
 def _on_board(cases: Sequence[Case], on: str, wait: float) -> Place:
     """Run the part that a device was flashed with."""
     with reached(None, on, {}, wait, ()) as device:
-        device.meet()
+        device.begin_session()
         said = device.network
         own = Profile(said.cmsis, said.path, said.rounding)
         known = own in conformance.PROFILES
@@ -292,7 +292,7 @@ def _differences(device: Device, part: Sequence[Case], own: Profile) -> list[Dif
         try:
             return _compared(device, part, own)
         except Restarted:
-            device.meet()
+            device.begin_session()
     raise Error(f"the device was reset {_RESETS} times during a part of the set; look at its power")
 
 

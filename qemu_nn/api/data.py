@@ -39,7 +39,7 @@ from ..ir.tensors import Tensor
 from ..runtime.host import Host
 from ..runtime.input_checks import tell
 from ..runtime.inputs import Inputs
-from ..runtime.samples import as_numbers
+from ..runtime.samples import convert_to_numbers
 from .network import Network
 from .sound import SOUNDS, SoundSource, as_front_end
 
@@ -165,7 +165,7 @@ def coded(host: Host, source: Any, how: Reading) -> Inputs:
     """Return all samples as Session.run() takes them; lists are arrays, too."""
     batches = isinstance(source, list) and isinstance(next(iter(source), None), Mapping)
     if len(host.graph.inputs) == 1 and isinstance(source, list) and not batches:
-        source = as_numbers(source, "the input")
+        source = convert_to_numbers(source, "the input")
     found = [batch.x for batch in coded_batches(host, source, how)]
     if not found:
         raise Error("the data hold no samples")
@@ -334,7 +334,7 @@ def _source(x: Any, what: str) -> Source:
         return x
     if is_chunked(x):
         return Chunked(x, what)
-    return mapped_already(x) or Held(as_numbers(x, what))
+    return mapped_already(x) or Held(convert_to_numbers(x, what))
 
 
 def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:

@@ -23,7 +23,7 @@ from ..quantizer.affine_rules import Rescale
 from ..quantizer.assign import Formats
 from ..quantizer.assign_affine import AffineFormats
 from ..quantizer.fusion import find_clamps
-from ..runtime.unbounded import products
+from ..runtime.unbounded import make_product_layer
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile
 from .network import Network
@@ -166,7 +166,7 @@ def _recovered(graph: Graph, real: FloatGraph, scheme: Any, affine: bool) -> Rec
 
 
 def _layer(graph: Graph, call: Node, shape: tuple[int, ...]) -> Layer:
-    operator = products(graph, call)
+    operator = make_product_layer(graph, call)
     assert operator is not None  # of a call for weights
     bias = float_semantics.bias_row(call.function, graph.arrays[call.bias or ""])
     assert bias is not None

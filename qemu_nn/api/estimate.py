@@ -13,7 +13,7 @@ from ..analysis.table import Cell, Table
 from ..cycles import boards
 from ..cycles.boards import SUPPLY, Board
 from ..cycles.model import CLASSES, CallEstimate
-from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, cycles
+from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import Error
 from ..ir.graph import Graph, Node
 from ..targets import DEFAULT_CORE, KERNELS, Target
@@ -80,7 +80,7 @@ def estimate(
     --------
     >>> print(estimate("net.tflite", target="m4").text())
     """
-    place = None if board is None else boards.board(board)
+    place = None if board is None else boards.get_board(board)
     wanted = Target.of(target or (place.core if place else DEFAULT_CORE))
     if wanted.kernels != KERNELS[0]:
         raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {wanted.kernels!r}")
@@ -112,10 +112,10 @@ def _layer(
 ) -> _Layer:
     calls = tuple(calls_of(node.function, arguments_of(node), setting))
     size = 0 if node.weights is None else graph.arrays[node.weights].nbytes
-    waited = boards.stalls(board, node.function.name, node.params, size) if calls else 0.0
+    waited = boards.count_stalls(board, node.function.name, node.params, size) if calls else 0.0
     timing, spent = TIMINGS[setting[0]], [0.0, waited, waited]
     for call in calls:
-        for at, more in enumerate(cycles(call.instructions, call.mix, timing)):
+        for at, more in enumerate(compute_cycles(call.instructions, call.mix, timing)):
             spent[at] += more * (call.low / call.instructions, 1, call.high / call.instructions)[at]
     return _Layer(node, calls, (spent[0], spent[1], spent[2]))
 

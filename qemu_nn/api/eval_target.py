@@ -19,7 +19,7 @@ from ..ir.formats import Format
 from ..lowering.dequantize import dequantized
 from ..lowering.infer_formats import formatted
 from ..optimize import optimize
-from ..runtime.session import other_profiles
+from ..runtime.session import make_other_profiles
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
@@ -183,7 +183,7 @@ def _given(reference: Any, layout: Optional[str]) -> Optional[Real]:
 def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]]) -> list[Profile]:
     """Return the profiles that a caller names, without the wanted one and without repetitions."""
     if names == "all":
-        return list(other_profiles(network.graph, wanted))
+        return list(make_other_profiles(network.graph, wanted))
     listed = names.split(",") if isinstance(names, str) else names
     build = {"kernels": wanted.kernels, "tflm": wanted.tflm}
     named = (Target(name, **build) if isinstance(name, str) else name for name in listed if name)

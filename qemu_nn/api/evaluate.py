@@ -17,7 +17,7 @@ from ..evaluation.scorers import Device, Real, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..io.selection import Index, Selection
 from ..ir.preprocessing import Preprocessing
-from ..runtime.cluster import cluster, reduce_blocks
+from ..runtime.cluster import open_cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, Target
 from .data import Batch, Reading
 from .eval_target import Given, Subject, subject_of
@@ -135,7 +135,7 @@ def evaluate(
     job = _job(
         subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops, source.classes
     )
-    with cluster(client, workers) as found:
+    with open_cluster(client, workers) as found:
         reading, blocks, total = open_blocks(source, rest, subject.sample_bytes, found is not None)
         parts = reduce_blocks(
             _Blockwise(job, reading),

@@ -11,8 +11,8 @@ from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
-from ..runtime.inputs import by_name
-from ..runtime.session import Session, random_inputs
+from ..runtime.inputs import arrange_by_name
+from ..runtime.session import Session, draw_inputs
 from ..targets import DEFAULT_CORE, Target
 from .data import Reading, coded
 from .golden import about, write_goldens
@@ -97,7 +97,7 @@ def export(
     how = Reading.of(limit, index, shuffle, seed, **given)
     how.check_used(x)
     graph = session.graph
-    x = by_name(graph, random_inputs(graph, 2) if x is None else coded(session.host, x, how))
+    x = arrange_by_name(graph, draw_inputs(graph, 2) if x is None else coded(session.host, x, how))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1

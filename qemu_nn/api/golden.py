@@ -23,8 +23,8 @@ from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..qnz.package import model_hash
 from ..runtime import interrupt
-from ..runtime.inputs import Inputs, State, by_name
-from ..runtime.session import Session, other_profiles
+from ..runtime.inputs import Inputs, State, arrange_by_name
+from ..runtime.session import Session, make_other_profiles
 from ..targets import DEFAULT_CORE, Profile, Target
 from .network import FloatNetwork as FloatNetwork
 from .network import Network as Network
@@ -150,13 +150,13 @@ def write_goldens(
     """Return the same for a session, which is planned for traced runs."""
     from ..firmware.golden import write, write_one
 
-    named = by_name(session.graph, x)
+    named = arrange_by_name(session.graph, x)
     if any(part.size == 0 or part.ndim == 0 for part in named.values()):
         raise Error("there are no inputs to make goldens of")
     samples = len(named[session.graph.input.name])
     if any(len(part) != samples for part in named.values()):
         raise Error(f"all inputs must hold {samples} samples, as the first does")
-    sessions = {session.profile: session, **other_profiles(session.graph, session.profile)}
+    sessions = {session.profile: session, **make_other_profiles(session.graph, session.profile)}
     traces = _samples(sessions, named, state, session.threads)
     turns = progress(range(samples)) if progress else range(samples)
     made = (sample for _, sample in zip(turns, traces))
@@ -209,7 +209,7 @@ def _samples(
     graph = next(iter(sessions.values())).graph
     samples = len(x[graph.input.name])
     starts = _starts(graph, state, samples)
-    with interrupt.pool(threads) as pool:
+    with interrupt.open_pool(threads) as pool:
         for i in range(samples):
             one = slice(i, i + 1)
             own = {name: values[one] for name, values in x.items()}

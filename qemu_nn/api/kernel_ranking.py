@@ -19,7 +19,7 @@ from ..ir.formats import differing
 from ..ir.graph import Graph, Node
 from ..ptq.budgets import Budget
 from ..runtime.plan import CLOBBER
-from ..runtime.session import Session, random_inputs
+from ..runtime.session import Session, draw_inputs
 from ..targets import (
     DEFAULT_CORE,
     PATHS,
@@ -192,7 +192,7 @@ def _computed(graph: Graph, profile: Profile) -> Optional[dict[str, np.ndarray]]
     with suppress(Error), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
         session = Session(graph, profile, trace=True)
-        return session.run(random_inputs(session.graph, _INPUTS, 2), trace=True)
+        return session.run(draw_inputs(session.graph, _INPUTS, 2), trace=True)
     return None
 
 

@@ -19,7 +19,7 @@ from ..ir.preprocessing import Preprocessing
 from ..kernels.devices import profile_for
 from ..qnz.package import save_package
 from ..runtime.evaluate import evaluate
-from ..runtime.host import Host, predicted
+from ..runtime.host import Host, predict_float
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Profile, Target
 from ..targets import chip as find_chip
@@ -349,7 +349,7 @@ class FloatNetwork:
         Error
             The numbers do not fit the network, or contain NaN.
         """
-        return predicted(self.graph, x, layout)
+        return predict_float(self.graph, x, layout)
 
     def session(self, *_: object, **__: object) -> NoReturn:
         """Raise Error: only a quantized network runs on a device.

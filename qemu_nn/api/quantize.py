@@ -41,8 +41,8 @@ from ..ptq.schemes import SCHEMES, Overrides, Scheme, get_scheme
 from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import EFFORTS, STEPS
-from ..runtime.cluster import cluster
-from ..runtime.evaluate import each_tensor
+from ..runtime.cluster import open_cluster
+from ..runtime.evaluate import iterate_tensors
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, Target
@@ -251,7 +251,7 @@ def quantize(
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     curve = None
-    with files.locked(file), cluster(client, workers) as found:
+    with files.locked(file), open_cluster(client, workers) as found:
         until = time.monotonic() + 60 * how_long
         way = Plan(taken, until, replace(how, client=found), budget, progress)
         if budget is not None:
@@ -322,4 +322,4 @@ def _device_input(reference: FloatGraph, name: str, x: np.ndarray) -> np.ndarray
     """Return the real values of the device's input tensor, from float inputs of the network."""
     if name == reference.input:
         return x
-    return next(value for tensor, value in each_tensor(reference, x) if tensor == name)
+    return next(value for tensor, value in iterate_tensors(reference, x) if tensor == name)

@@ -19,8 +19,8 @@ from ..io.npy_writer import growing
 from ..io.selection import Index
 from ..ir.preprocessing import Preprocessing
 from ..runtime.batch import PIECE
-from ..runtime.cluster import cluster, each_block
-from ..runtime.inputs import State, rows
+from ..runtime.cluster import iterate_blocks, open_cluster
+from ..runtime.inputs import State, take_rows
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Target
 from .data import Batches, Reading, coded_batches
@@ -121,7 +121,7 @@ def run(
     source = coded_batches(session.host, data, how, PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
     progress = as_callable(progress, "progress")
-    with cluster(client, workers) as found:
+    with open_cluster(client, workers) as found:
         return run_batches(session, source, path, state, trace, real, progress, found)
 
 
@@ -153,7 +153,7 @@ def run_batches(
         size = sum(tensor.nbytes for tensor in tensors)
         reading, blocks, total = open_blocks(source, None, size, True)
         job = _Job(session, reading, state, trace, real)
-        yield from each_block(job, blocks, client=client, progress=progress, total=total)
+        yield from iterate_blocks(job, blocks, client=client, progress=progress, total=total)
 
     if output is None:
         return _gathered(results(), source.samples)
@@ -177,7 +177,7 @@ class _Job:
     def __call__(self, block: Any) -> Mapping[str, np.ndarray]:
         batch, _ = self.source.read(block)
         part = slice(batch.first, batch.first + len(batch))
-        start: Any = None if self.state is None else rows(self.state, part)
+        start: Any = None if self.state is None else take_rows(self.state, part)
         found = self.session.run(batch.x, start, self.trace)
         return self.session.host.scores(found) if self.real else found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Error
-from ..runtime.evaluate import each_tensor, evaluate
+from ..runtime.evaluate import evaluate, iterate_tensors
 from .data import Reading, real_batches
 from .delower import Recovered
 from .evaluate import places_of
@@ -75,7 +75,7 @@ class Reader:
     def _device_input(self, x: np.ndarray) -> np.ndarray:
         if self.graph.input == self.reference.input:
             return x
-        values = each_tensor(self.reference, x)
+        values = iterate_tensors(self.reference, x)
         return next(value for tensor, value in values if tensor == self.graph.input)
 
     def _are_classes(self, labels: np.ndarray) -> bool:

@@ -16,7 +16,7 @@ from ..analysis.validation import Validation
 from ..chips import named
 from ..device import client, emulator
 from ..device.client import Described, Device, Restarted
-from ..device.transports import connected
+from ..device.transports import connect
 from ..errors import Error
 from ..firmware.boards import BOARDS
 from ..io.arguments import as_callable, as_flag, as_number, have, shown
@@ -24,8 +24,8 @@ from ..io.selection import Index
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..qnz.package import model_hash
-from ..runtime.inputs import by_name
-from ..runtime.session import Session, random_inputs
+from ..runtime.inputs import arrange_by_name
+from ..runtime.session import Session, draw_inputs
 from ..targets import Profile, Target, core_path, resolve
 from .data import Reading, coded
 from .export import export
@@ -134,7 +134,7 @@ def validate(
     reading = Reading.of(limit, index, shuffle, seed, **how)
     reading.check_used(data, besides=["limit"])
     with reached(network, on, given, wait, make_variables(on, make)) as device:
-        device.meet()
+        device.begin_session()
         try:
             profile = _profile(network, device.network, wanted)
             session = Session(network.graph, profile, trace=True, host=network.host)
@@ -144,9 +144,9 @@ def validate(
         graph = session.graph
         if data is None:
             samples = reading.selection.limit or _SAMPLES
-            x = by_name(graph, random_inputs(graph, samples, _STEPS if graph.states else 1))
+            x = arrange_by_name(graph, draw_inputs(graph, samples, _STEPS if graph.states else 1))
         else:
-            x = by_name(graph, coded(session.host, data, reading))
+            x = arrange_by_name(graph, coded(session.host, data, reading))
         return _validated(device, session, x, on, layers, progress)
 
 
@@ -169,7 +169,7 @@ def reached(
     """
     kind, _, name = on.partition(":")
     if kind != "qemu":
-        device = Device(connected(on), on, wait)
+        device = Device(connect(on), on, wait)
         try:
             yield device
         finally:
@@ -303,7 +303,7 @@ def _meet_again(device: Device, session: Session, on: str) -> None:
     """Begin a new session with a device that was reset; it may be so again meanwhile."""
     for _ in range(_RESETS):
         try:
-            device.meet()
+            device.begin_session()
             _check_network(device, session)
             return
         except Restarted:

@@ -23,7 +23,7 @@ from ..firmware.golden import Names, crc32
 from ..ir.formats import differing
 from ..ir.graph import Graph
 from ..runtime.plan import CLOBBER
-from ..runtime.session import Session, other_profiles
+from ..runtime.session import Session, make_other_profiles
 from ..targets import Target, core_words, cores_of
 from .estimate import estimate
 from .network import Network
@@ -186,7 +186,7 @@ class Findings:
 
     def _rest(self) -> list[Session]:
         if self._others is None:
-            found = other_profiles(self._session.graph, self._session.profile)
+            found = make_other_profiles(self._session.graph, self._session.profile)
             self._others = list(found.values())
         return self._others
 

@@ -64,10 +64,10 @@ def read_run(path: Path) -> Run:
     """Return what `qemu-nn bench --save` wrote. Raises ModelError, which names the place, for all
     else.
     """
-    return run_of(parse_json(read_bytes(path, _MOST), str(path)))
+    return parse_run(parse_json(read_bytes(path, _MOST), str(path)))
 
 
-def run_of(content: Fields) -> Run:
+def parse_run(content: Fields) -> Run:
     """Return what the JSON object of a report says. Raises ModelError as read_run()."""
     measured: dict[str, Measured] = {}
     networks: dict[tuple[str, int, int], None] = {}
@@ -77,16 +77,16 @@ def run_of(content: Fields) -> Run:
         one = measured.setdefault(f"{name}, batch {batch}, threads {threads}", Measured())
         runtime = line.text("runtime")
         if runtime == OURS:
-            one.ours = _figure(line, "median_us")
+            one.ours = _format_figure(line, "median_us")
         else:
-            one.beside[runtime] = _figure(line, "median_us")
+            one.beside[runtime] = _format_figure(line, "median_us")
     rows = content.objects("kernels") if "kernels" in content else []
-    measured.update(_measured_rows(rows))
+    measured.update(_list_measured_rows(rows))
     host = content.object("host").values
     return Run(host, measured, tuple(networks), bool(rows), content.where)
 
 
-def known(
+def list_known(
     before: Run, names: Sequence[str], rows: bool, batches: Sequence[int], threads: Sequence[int]
 ) -> dict[str, list[tuple[int, int]]]:
     """Return batches and threads that each network of a file was measured with, of those that are
@@ -109,7 +109,7 @@ def known(
     return sizes
 
 
-def _measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
+def _list_measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
     """Return rows by name and shape; a number more where calls of other arguments have the same
     shape.
     """
@@ -119,7 +119,7 @@ def _measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
     for line in lines:
         row, shape = line.text("row"), line.text("shape")
         seen[row, shape] += 1
-        figures[row, shape, seen[row, shape]] = _figure(line, "us")
+        figures[row, shape, seen[row, shape]] = _format_figure(line, "us")
         if row in _PLAIN_ROWS:
             plain.setdefault(row.rpartition(".")[0], row)
     measured = {}
@@ -131,7 +131,7 @@ def _measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
     return measured
 
 
-def _figure(line: Fields, median: str) -> Figure:
+def _format_figure(line: Fields, median: str) -> Figure:
     times = [line.number(name, None) for name in ("best_us", median, "low_us", "high_us")]
     if not all(time is None or 0 < time < math.inf for time in times):
         raise line.error("times must be above 0")
@@ -156,11 +156,11 @@ def compare(before: Run, now: Run) -> Table:
     for name, new in now.measured.items():
         old = before.measured.get(name)
         if old is not None and old.ours and new.ours:
-            lines.append((name, *_change(old, new, same)))
+            lines.append((name, *_format_change(old, new, same)))
     return Table(_COLUMNS, tuple(lines))
 
 
-def _change(old: Measured, new: Measured, same: bool) -> tuple[Cell, ...]:
+def _format_change(old: Measured, new: Measured, same: bool) -> tuple[Cell, ...]:
     assert old.ours is not None
     assert new.ours is not None
     unit = next((name for name in _YARDSTICKS if name in old.beside and name in new.beside), None)
@@ -175,7 +175,7 @@ def _change(old: Measured, new: Measured, same: bool) -> tuple[Cell, ...]:
     return (unit, old.ours.best, new.ours.best, *percent)
 
 
-def slower(compared: Table) -> Table:
+def list_slower(compared: Table) -> Table:
     """Return the lines whose change is above their noise, the worst first."""
     index, noise = _COLUMNS.index("change_percent"), _COLUMNS.index("noise_percent")
     rows: list[Any] = list(compared.rows)
@@ -183,7 +183,7 @@ def slower(compared: Table) -> Table:
     return Table(_COLUMNS, tuple(sorted(found, key=itemgetter(index), reverse=True)))
 
 
-def unlike(before: Run, host: Mapping[str, Any]) -> Optional[str]:
+def explain_unlike(before: Run, host: Mapping[str, Any]) -> Optional[str]:
     """Return why figures do not compare well with this host's; ModelError where they do not at
     all.
     """

@@ -15,11 +15,11 @@ from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..runtime.compiled import Compiled
 from ..runtime.plan import plan
-from ..runtime.session import Session, random_inputs
+from ..runtime.session import Session, draw_inputs
 from ..runtime.workspace import Batch
 from ..targets import NPU, Profile, Target
 from .peers import PEERS
-from .stopwatch import REST, TURNS, race
+from .stopwatch import REST, TURNS, time_each
 
 OURS = "qemu_nn"
 
@@ -32,7 +32,7 @@ _COLUMNS = (
 )
 
 
-def contest(
+def run_contest(
     graphs: Iterable[Graph],
     target: Target,
     variant: Optional[str] = None,
@@ -54,14 +54,14 @@ def contest(
     rows: list[tuple[Cell, ...]] = []
     notes: dict[str, None] = {}
     for graph, batch, count in product(graphs, batches, threads):
-        x = random_inputs(graph, batch)
-        profile = profile_of(graph, target)
+        x = draw_inputs(graph, batch)
+        profile = choose_profile(graph, target)
         session = Session(graph, profile, variant, count)
-        peers = {} if profile == NPU else _theirs(graph, x, count, notes)
-        runtimes = {OURS: _ours(session, x), **peers}
+        peers = {} if profile == NPU else _list_peers(graph, x, count, notes)
+        runtimes = {OURS: _time_ours(session, x), **peers}
         if plain and len(graph.inputs) == 1 and not graph.states:
-            runtimes[PLAIN] = _plain(graph, profile, x)
-        timings = race(runtimes, turns, rest=REST if count > 1 else 0.0)
+            runtimes[PLAIN] = _run_plain(graph, profile, x)
+        timings = time_each(runtimes, turns, rest=REST if count > 1 else 0.0)
         ours = timings[OURS].median / batch
         for name, t in timings.items():
             samples = 1 if name == PLAIN else batch
@@ -71,24 +71,24 @@ def contest(
     return Table(_COLUMNS, tuple(rows)), tuple(notes)
 
 
-def profile_of(graph: Graph, target: Target) -> Profile:
+def choose_profile(graph: Graph, target: Target) -> Profile:
     """Return the NPU's, or that of the target for this network."""
     npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
     return NPU if npu else profile_for(graph.ops, target)
 
 
-def _ours(session: Session, x: np.ndarray) -> Callable[[], object]:
+def _time_ours(session: Session, x: np.ndarray) -> Callable[[], object]:
     return lambda: session.run(x)
 
 
-def _plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object]:
+def _run_plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], object]:
     """Return one sample on the rows that define the bits."""
     one = x[:1]
-    run = Compiled(plan(graph, profile, "plain"), 1).prepared(Batch((1,), 1, 1))
+    run = Compiled(plan(graph, profile, "plain"), 1).prepare(Batch((1,), 1, 1))
     return lambda: run(one)
 
 
-def _theirs(
+def _list_peers(
     graph: Graph, x: np.ndarray, threads: int, notes: dict[str, None]
 ) -> dict[str, Callable[[], object]]:
     """Return the peers that can compute these inputs; the others leave a note."""

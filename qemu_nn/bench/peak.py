@@ -38,7 +38,7 @@ class Peak:
         lib.qn_peak(self.feature, self.bits, _ROUNDS)
 
 
-def peaks_of(row: Row) -> list[Peak]:
+def get_peaks(row: Row) -> list[Peak]:
     """Return the peak of the newest instruction set that a row needs; none if there is none
     here.
     """

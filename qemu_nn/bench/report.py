@@ -47,7 +47,7 @@ class Report:
         return json.dumps({"host": dict(self.host), "notes": self.notes, **tables}, indent=2)
 
 
-def host(version: str) -> dict[str, Cell]:
+def describe_host(version: str) -> dict[str, Cell]:
     """Return this machine, its instruction sets in use, all versions, and the date."""
     features = [name for name, feature in FEATURES.items() if cpu_features() & feature]
     return {
@@ -82,14 +82,14 @@ def draw(report: Report, path: Path) -> None:
     figure = Figure(figsize=(9, 1.5 + 0.22 * sum(lengths)), layout="constrained")
     charts = figure.subplots(len(lengths), squeeze=False, height_ratios=lengths)[:, 0]
     for chart, (name, table) in zip(charts, report.tables.items()):
-        _bars(chart, name, table.records())
+        _draw_bars(chart, name, table.records())
     figure.suptitle(spell_host(report.host), fontsize=9)
     stream = io.BytesIO()
     figure.savefig(stream, format=path.suffix[1:])
     write_bytes(path, stream.getvalue())
 
 
-def _bars(chart: Any, name: str, records: list[dict[str, Any]]) -> None:
+def _draw_bars(chart: Any, name: str, records: list[dict[str, Any]]) -> None:
     """Draw one table; bars of one runtime, or of one variant, have one colour."""
     median = "median_us" if name == "networks" else "us"
     labels, colours = [], []

@@ -9,11 +9,11 @@ from ..analysis.table import Cell, Table
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..kernels.table import Row
-from ..runtime.session import Session, random_inputs
+from ..runtime.session import Session, draw_inputs
 from ..targets import NPU, Profile, all_profiles
 from ..testing.cases import CASES, Case
-from .peak import peaks_of
-from .stopwatch import Timing, race
+from .peak import get_peaks
+from .stopwatch import Timing, time_each
 
 _COLUMNS = (
     *("row", "shape", "best_us", "us", "low_us", "high_us"),
@@ -34,28 +34,30 @@ def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
     """
     rows: list[tuple[Cell, ...]] = []
     for case in cases:
-        usable = _usable(case)
-        runs, calls = _runs(case, usable)
+        usable = _list_usable(case)
+        runs, calls = _make_runs(case, usable)
         if case.macs:
-            runs.update((str(peak), peak.run) for row in usable for peak in peaks_of(row))
-        timings = race(runs, turns)
-        rows += [_line(case, row, calls, timings) for row in usable]
+            runs.update((str(peak), peak.run) for row in usable for peak in get_peaks(row))
+        timings = time_each(runs, turns)
+        rows += [_make_line(case, row, calls, timings) for row in usable]
     return Table(_COLUMNS, tuple(rows))
 
 
-def _usable(case: Case) -> list[Row]:
+def _list_usable(case: Case) -> list[Row]:
     """Return the rows that this host can run and that take the shape."""
     function = case.declared
     able = []
     for row in kernels.rows_of(function.op, function.type):
         node = case.graph()[0].nodes[-1]
-        params = kernels.make_params(row.op, bits(row), function.struct_values(node.params))
+        params = kernels.make_params(
+            row.op, choose_row_profile(row), function.struct_values(node.params)
+        )
         if row.runs_here() and row.takes(params):
             able.append(row)
     return able
 
 
-def bits(row: Row) -> Profile:
+def choose_row_profile(row: Row) -> Profile:
     """Return a profile that the row claims: the usual device if possible, or the next to it."""
     if row.claims(NPU):
         return NPU
@@ -64,29 +66,29 @@ def bits(row: Row) -> Profile:
     return usual if usual in claimed else claimed[-1]
 
 
-def _plain(row: Row) -> Row:
+def _find_plain(row: Row) -> Row:
     """Return the row that defines the same bits."""
     rows = kernels.rows_of(row.op.name, row.op.type)
-    return next(r for r in rows if r.kind == "plain" and r.claims(bits(row)))
+    return next(r for r in rows if r.kind == "plain" and r.claims(choose_row_profile(row)))
 
 
-def _runs(case: Case, rows: Iterable[Row]) -> tuple[dict[str, Callable[[], object]], int]:
+def _make_runs(case: Case, rows: Iterable[Row]) -> tuple[dict[str, Callable[[], object]], int]:
     """Return what runs the calls of each row, and how many calls that are."""
     graph, count = case.graph()
-    x = random_inputs(graph, case.batch)
+    x = draw_inputs(graph, case.batch)
 
     def run(row: Row) -> Callable[[], object]:
-        session = Session(graph, bits(row), row.variant)
+        session = Session(graph, choose_row_profile(row), row.variant)
         return lambda: session.run(x)
 
     return {str(row): run(row) for row in rows}, count * case.batch
 
 
-def _line(case: Case, row: Row, calls: int, timings: Mapping[str, Timing]) -> tuple[Cell, ...]:
-    timing, plain = timings[str(row)], timings[str(_plain(row))]
+def _make_line(case: Case, row: Row, calls: int, timings: Mapping[str, Timing]) -> tuple[Cell, ...]:
+    timing, plain = timings[str(row)], timings[str(_find_plain(row))]
     rate = (case.macs or case.elements) * calls / timing.median
     percent: Optional[int] = None
-    for peak in peaks_of(row) if case.macs else []:
+    for peak in get_peaks(row) if case.macs else []:
         share = case.macs * calls / timing.best / (peak.macs / timings[str(peak)].best)
         percent = round(100 * share)
     seconds = (timing.best, timing.median, timing.low, timing.high)

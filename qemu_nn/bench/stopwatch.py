@@ -25,7 +25,7 @@ class Timing:
     high: float
 
 
-def race(
+def time_each(
     competitors: Mapping[str, Callable[[], object]],
     turns: int = TURNS,
     turn: float = TURN,
@@ -35,38 +35,38 @@ def race(
 
     rest: seconds of sleep before each turn, and then a call that is not counted.
     """
-    calls = {name: _calls(run, turn) for name, run in competitors.items()}
+    calls = {name: _choose_calls(run, turn) for name, run in competitors.items()}
     times: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(max(2, turns)):
         for name, run in competitors.items():
             if rest:
                 time.sleep(rest)
                 run()
-            times[name].append(_seconds(run, calls[name]) / calls[name])
-    return {name: _timing(seconds) for name, seconds in times.items()}
+            times[name].append(_measure_seconds(run, calls[name]) / calls[name])
+    return {name: _summarize_timing(seconds) for name, seconds in times.items()}
 
 
-def _calls(run: Callable[[], object], turn: float) -> int:
+def _choose_calls(run: Callable[[], object], turn: float) -> int:
     """Return calls that fill a turn; the first call, which may still prepare something, is not
     counted.
     """
     run()
     calls = 1
     while calls < 1 << 24:
-        spent = _seconds(run, calls)
+        spent = _measure_seconds(run, calls)
         if spent > turn / 4:
             return max(1, round(calls * turn / spent))
         calls *= 2
     return calls
 
 
-def _seconds(run: Callable[[], object], calls: int) -> float:
+def _measure_seconds(run: Callable[[], object], calls: int) -> float:
     start = time.perf_counter()
     for _ in range(calls):
         run()
     return time.perf_counter() - start
 
 
-def _timing(times: list[float]) -> Timing:
+def _summarize_timing(times: list[float]) -> Timing:
     low, median, high = statistics.quantiles(times, n=4, method="inclusive")
     return Timing(min(times), median, low, high)

@@ -19,9 +19,9 @@ from ..io.arguments import have
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import rows_of
-from ..runtime.cluster import cluster, computing
+from ..runtime.cluster import open_cluster, open_compute
 from ..runtime.inputs import Inputs, State
-from ..runtime.session import Session, other_profiles, random_inputs
+from ..runtime.session import Session, draw_inputs, make_other_profiles
 from ..targets import Profile, Target, all_profiles
 from ..testing.calls import random_arguments
 
@@ -32,7 +32,7 @@ _Outputs = dict[str, list[Optional[np.ndarray]]]
 _INPUTS, _CALLS = 8, 200
 
 
-def network_variants(
+def compare_network_variants(
     graph: Graph,
     wanted: Profile,
     x: Optional[Inputs] = None,
@@ -49,9 +49,9 @@ def network_variants(
     """
     first = Session(graph, wanted, trace=True)
     if x is None:
-        x = random_inputs(first.graph, _INPUTS)
-    others = other_profiles(graph, wanted)
-    every = _each(
+        x = draw_inputs(first.graph, _INPUTS)
+    others = make_other_profiles(graph, wanted)
+    every = _compute_each(
         [wanted, *others], _Traced(graph, x, state, {**others, wanted: first}), client, workers
     )
     table = compare_profiles(every.pop(wanted), every, chained=True)
@@ -81,16 +81,16 @@ class _Traced:
         return {name: list(values) for name, values in results.items()}
 
 
-def _each(
+def _compute_each(
     profiles: Sequence[Profile], job: Callable[[Profile], _Outputs], client: Any, workers: Any
 ) -> dict[Profile, _Outputs]:
     """Return what a job computes under every profile, in their order."""
-    with cluster(client, workers) as found, computing(job, found) as compute:
+    with open_cluster(client, workers) as found, open_compute(job, found) as compute:
         done = dict(compute(profiles))
     return {profile: done[number] for number, profile in enumerate(profiles)}
 
 
-def function_variants(
+def compare_function_variants(
     name: str,
     target: Target,
     calls: int = _CALLS,
@@ -103,7 +103,7 @@ def function_variants(
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Of an op that the q7 and the s8 API have, those functions that the wanted release has.
     Compared are random calls, of every kind of values, that
-    both profiles accept. client, workers: as in network_variants().
+    both profiles accept. client, workers: as in compare_network_variants().
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
@@ -118,7 +118,9 @@ def function_variants(
     ]
     if wanted not in profiles:
         invoke(functions[0], random_arguments(Random(0), functions[0]), wanted)  # says what it has
-    every = _each(profiles, _Called(tuple(f.name for f in functions), calls), client, workers)
+    every = _compute_each(
+        profiles, _Called(tuple(f.name for f in functions), calls), client, workers
+    )
     return compare_profiles(every.pop(wanted), every, chained=False)
 
 
@@ -130,10 +132,12 @@ class _Called:
     calls: int
 
     def __call__(self, profile: Profile) -> _Outputs:
-        return {name: _outputs(FUNCTIONS[name], profile, self.calls) for name in self.names}
+        return {name: _compute_outputs(FUNCTIONS[name], profile, self.calls) for name in self.names}
 
 
-def _outputs(function: Function, profile: Profile, calls: int) -> list[Optional[np.ndarray]]:
+def _compute_outputs(
+    function: Function, profile: Profile, calls: int
+) -> list[Optional[np.ndarray]]:
     """Return what each call computes; None where the profile does not accept it."""
     outputs: list[Optional[np.ndarray]] = []
     for seed in range(calls):

@@ -19,20 +19,20 @@ Size = tuple[int, ...]
 
 def lenet5_npu() -> Graph:
     """Return `lenet5` for the NPU at 8 bits."""
-    return _on_the_npu(lenet5())
+    return _convert_to_npu(lenet5())
 
 
 def mobilenet_025_96_npu() -> Graph:
     """Return `mobilenet_025_96` for the NPU at 8 bits."""
-    return _on_the_npu(mobilenet_025_96())
+    return _convert_to_npu(mobilenet_025_96())
 
 
 def mobilenet_100_224_npu() -> Graph:
     """Return `mobilenet_100_224` for the NPU at 8 bits, up to its rectifiers."""
-    return _on_the_npu(mobilenet_100_224())
+    return _convert_to_npu(mobilenet_100_224())
 
 
-def _on_the_npu(graph: Graph) -> Graph:
+def _convert_to_npu(graph: Graph) -> Graph:
     """Return each call as a layer of the NPU; a softmax becomes a log-softmax."""
     arrays: dict[str, np.ndarray] = {}
     shapes = {graph.input.name: graph.input.shape}
@@ -56,7 +56,7 @@ def _call(node: Node, function: str, params: Params, **own: str) -> Node:
     )
 
 
-def _windows(node: Node, size: Size) -> dict[str, int]:
+def _get_windows(node: Node, size: Size) -> dict[str, int]:
     """Return the geometry of a square or oblong function in the NPU's words."""
     p = node.params
     window = {"in_h": size[0], "in_w": size[1], "dilation_h": 1, "dilation_w": 1}
@@ -68,7 +68,7 @@ def _windows(node: Node, size: Size) -> dict[str, int]:
     return window
 
 
-def _weighted(
+def _make_weighted(
     graph: Graph,
     node: Node,
     arrays: dict[str, np.ndarray],
@@ -85,13 +85,13 @@ def _weighted(
 def _convolve(graph: Graph, node: Node, size: Size, arrays: dict[str, np.ndarray]) -> Node:
     own = {"group": 1, "depth": size[2], "out_c": node.output.shape[2]}
     weights = graph.arrays[node.weights or ""]
-    return _weighted(graph, node, arrays, {**_windows(node, size), **own}, weights)
+    return _make_weighted(graph, node, arrays, {**_get_windows(node, size), **own}, weights)
 
 
 def _depthwise(graph: Graph, node: Node, size: Size, arrays: dict[str, np.ndarray]) -> Node:
     own = {"group": size[2], "depth": 1, "out_c": size[2]}
     weights = graph.arrays[node.weights or ""].reshape(-1, size[2]).T
-    return _weighted(graph, node, arrays, {**_windows(node, size), **own}, weights)
+    return _make_weighted(graph, node, arrays, {**_get_windows(node, size), **own}, weights)
 
 
 def _dense(graph: Graph, node: Node, size: Size, arrays: dict[str, np.ndarray]) -> Node:
@@ -100,13 +100,13 @@ def _dense(graph: Graph, node: Node, size: Size, arrays: dict[str, np.ndarray]) 
     window.update(dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w"), 1))
     own = {"group": 1, "depth": depth, "out_c": node.output.shape[-1]}
     params = {**window, **own, "out_h": 1, "out_w": 1, "pad_n": 0, "pad_w": 0}
-    return _weighted(graph, node, arrays, params, graph.arrays[node.weights or ""])
+    return _make_weighted(graph, node, arrays, params, graph.arrays[node.weights or ""])
 
 
 def _pool(kind: str) -> Callable[[Graph, Node, Size, dict[str, np.ndarray]], Node]:
     def convert(graph: Graph, node: Node, size: Size, arrays: dict[str, np.ndarray]) -> Node:
         own = {"channels": size[2], "pad_s": 0, "hw_aligned": 1, "up": 0, "down": 0}
-        return _call(node, f"{kind}_pool", {**_windows(node, size), **own})
+        return _call(node, f"{kind}_pool", {**_get_windows(node, size), **own})
 
     return convert
 

@@ -17,13 +17,21 @@ from ..api import golden as pipeline
 from ..api.data import coded
 from ..api.kernel_ranking import ranked, ranks_text
 from ..api.network import Network
-from ..bench.against import Run, compare, known, read_run, run_of, slower, unlike
-from ..bench.contest import contest
+from ..bench.against import (
+    Run,
+    compare,
+    explain_unlike,
+    list_known,
+    list_slower,
+    parse_run,
+    read_run,
+)
+from ..bench.contest import run_contest
 from ..bench.networks import NETWORKS
-from ..bench.report import Report, check_picture, draw, host
+from ..bench.report import Report, check_picture, describe_host, draw
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
-from ..bench.variants import function_variants, network_variants
+from ..bench.variants import compare_function_variants, compare_network_variants
 from ..bench.wuqi_networks import NPU_NETWORKS
 from ..errors import Error
 from ..io.arguments import have
@@ -111,7 +119,7 @@ def bench(
         os.environ[kernels.CAP] = cpu
     named = [_network(name).graph for name in networks]
     before = read_run(against) if against else None
-    note = unlike(before, host(__version__)) if before else None
+    note = explain_unlike(before, describe_host(__version__)) if before else None
     if before:
         wanted = _again(before, named, rows, batches, threads)
     else:
@@ -146,7 +154,7 @@ def _again(
     threads: tuple[int, ...],
 ) -> _Wanted:
     """Return what the options name, or else what the file of --against has of ours."""
-    sizes = known(before, [graph.name for graph in graphs], rows, batches, threads)
+    sizes = list_known(before, [graph.name for graph in graphs], rows, batches, threads)
     if not graphs:
         rows = before.rows
         graphs = [_network(name).graph for name in sizes if name in _NETWORKS]
@@ -169,14 +177,14 @@ def _measured(
     notes: tuple[str, ...] = ()
     if wanted.graphs:
         sizes = (wanted.batches, wanted.threads, turns, plain)
-        tables["networks"], notes = contest(wanted.graphs, target, variant, *sizes)
+        tables["networks"], notes = run_contest(wanted.graphs, target, variant, *sizes)
     if wanted.rows:
         tables["kernels"] = time_rows(cases, turns=turns)
-    return Report(host(__version__), tables, notes)
+    return Report(describe_host(__version__), tables, notes)
 
 
 def _run(report: Report) -> Run:
-    return run_of(parse_json(report.json().encode(), "this run"))
+    return parse_run(parse_json(report.json().encode(), "this run"))
 
 
 def _compared(
@@ -191,13 +199,13 @@ def _compared(
     table = compare(before, _run(report))
     if not table.rows:
         raise Error(f"{before.where} has no figures of this package of what was measured now")
-    found = slower(table)
+    found = list_slower(table)
     if found.rows:
         what = {str(row[0]) for row in found.rows}
         cases = [case for case in CASES if any(f", {case}" in name for name in what)]
         slow = [g for g in wanted.graphs if any(w.startswith(f"{g.name}, ") for w in what)]
         rest = replace(wanted, graphs=slow, rows=bool(wanted.rows and cases))
-        found = slower(compare(before, _run(again(rest, cases=cases))))
+        found = list_slower(compare(before, _run(again(rest, cases=cases))))
         found = Table(found.columns, tuple(row for row in found.rows if row[0] in what))
     if form:
         say(getattr(found, form)())
@@ -252,11 +260,11 @@ def variants(
         if inputs:
             x = coded(network.host, inputs_of(graph, inputs), reading_of(network, how))
         wanted = profile_for(graph.ops, target)
-        table = network_variants(graph, wanted, x, read_state(state), client, workers)
+        table = compare_network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
         if inputs or state:
             raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
-        table = function_variants(what, target, client=client, workers=workers)
+        table = compare_function_variants(what, target, client=client, workers=workers)
     say(getattr(table, form)() if form else builds_text(table))
 
 

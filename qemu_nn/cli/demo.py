@@ -47,7 +47,7 @@ def demo(output: Path, folder: Optional[Path]) -> None:
     written = pipeline.golden(network, x[:3], output)
     facts: dict[str, Cell] = {
         "accuracy": accuracy_text(network.graph, session.run(x), y),
-        "inferences per second": round(batch.inferences_per_second(session, x)),
+        "inferences per second": round(batch.measure_inferences_per_second(session, x)),
         "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
     }
     if folder is not None:

@@ -46,8 +46,8 @@ def estimated(
 ) -> Estimate:
     """Return how long a network takes; how: the options of cycles()."""
     from ..api.estimate import estimate
-    from ..cycles.boards import board
+    from ..cycles.boards import get_board
 
     if how["board"] and not (is_given(ctx, "target") or is_given(ctx, "fit")):
-        target = replace(target, device=board(how["board"]).core)
+        target = replace(target, device=get_board(how["board"]).core)
     return estimate(network, target, **how)

@@ -87,7 +87,7 @@ SUPPLY = 3.3
 BOARDS = {row[0]: Board(*row) for row in _ROWS}
 
 
-def board(name: str) -> Board:
+def get_board(name: str) -> Board:
     """Return the board of a name: "nucleo-l4r5zi", or what it begins with."""
     word = "".join(name.lower().split()) if isinstance(name, str) else ""
     found = [known for known in BOARDS if word and known.startswith(word)]
@@ -96,7 +96,7 @@ def board(name: str) -> Board:
     return BOARDS[found[0]]
 
 
-def stalls(board: Optional[Board], function: str, params: Params, weights: int) -> float:
+def count_stalls(board: Optional[Board], function: str, params: Params, weights: int) -> float:
     """Return cycles that a core waits for a call's weights, each line of flash after the other.
 
     Layers whose weights do not fit into the cache read them again for every two pixels; those of
@@ -104,11 +104,11 @@ def stalls(board: Optional[Board], function: str, params: Params, weights: int) 
     """
     if board is None:
         return 0.0
-    passes = 1.0 if weights <= board.cache else _passes(function, params)
+    passes = 1.0 if weights <= board.cache else _count_passes(function, params)
     return passes * weights / board.line * board.waits
 
 
-def _passes(function: str, params: Params) -> float:
+def _count_passes(function: str, params: Params) -> float:
     """Return how often a call reads all its weights."""
     if re.match("arm_(depthwise|convolve)", function) is None:
         return float(params.get("batches", 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable
 
 from .counts import Counter, Counts, Params
-from .patches import Buffer, axes, copied, vectors, walked
+from .patches import Buffer, count_copies, count_walk, make_axes, vectors
 from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
@@ -22,17 +22,17 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: boo
 
     widened: whether pixels are made wider rather than copied.
     """
-    down, across = axes(p)
+    down, across = make_axes(p)
     times = p["batches"] * groups
     c.add("batches", times)
-    every = walked(c, times, down, across)
+    every = count_walk(c, times, down, across)
     length, pixel = p["filter_c"] * size, p["input_c"] * size
     if path == "mve":
         vectors(c, every, length)
     else:
         image = down.size * across.size * pixel
         begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
-        copied(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
+        count_copies(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
     if widened:
         c.loop("widen", every[0], p["filter_c"], *((4,) if path == "dsp" else ()))
 
@@ -85,7 +85,7 @@ convolve_1x1_s8_fast = one_by_one(matrices_s8, fast=True)
 
 def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1_x_n_s8: on Helium three products, left, between and right of the padding."""
-    left, right = padded(p)
+    left, right = count_padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)
         convolve_s8(c, p, path)
@@ -98,7 +98,7 @@ def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
         matrices_s8(c, path, batches, width, p["output_c"], n, p["bias"])
 
 
-def padded(p: Params) -> tuple[int, int]:
+def count_padded(p: Params) -> tuple[int, int]:
     """Return outputs that meet padding on the left and on the right."""
     stride, pad = p["stride_w"], p["pad_w"]
     total = (p["output_w"] - 1) * stride + p["filter_w"] - p["input_w"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .convolve import convolve_s8
 from .counts import Counts, Params
-from .patches import Buffer, axes, copied, taps, vectors, walked
+from .patches import Buffer, count_copies, count_taps, count_walk, make_axes, vectors
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
 BLOCK = 124
@@ -16,7 +16,7 @@ _CONVOLVED_ABOVE = 1
 
 def window(p: Params) -> tuple[int, int, int, int]:
     """Return pixels, pixels x valid kernel rows, pixels x valid taps, and the kernel's size."""
-    rows, across = taps(p)
+    rows, across = count_taps(p)
     pixels = p["batches"] * p["output_h"] * p["output_w"]
     valid_rows = p["batches"] * sum(rows) * p["output_w"]
     return pixels, valid_rows, p["batches"] * sum(rows) * sum(across), p["filter_h"] * p["filter_w"]
@@ -67,7 +67,7 @@ def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
 
 def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
     """Patches that are copied row by row, what lies above and below cleared at once."""
-    rows, across = taps(p)
+    rows, across = count_taps(p)
     channels, batches = p["input_c"], p["batches"]
     c.add("buffered lines", batches * p["output_h"])
     c.add("buffered pixels", batches * p["output_h"] * p["output_w"])
@@ -91,15 +91,15 @@ def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
 def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") -> None:
     """Count a block of channels with Helium: four pixels at a time, four channels at a time."""
     pixels, _, _, kernel = window(p)
-    down, across = axes(p)
+    down, across = make_axes(p)
     c.add("channel blocks", 1)
-    every = walked(c, p["batches"], down, across, "buffered ")
+    every = count_walk(c, p["batches"], down, across, "buffered ")
     if size == 1:
         vectors(c, every, channels)
     else:
         length = channels * size
         begins = [at * down.size * across.size * length for at in range(p["batches"])]
-        copied(c, "mve", Buffer(length, length, 4, begins), down, across)
+        count_copies(c, "mve", Buffer(length, length, 4, begins), down, across)
     groups = -(-channels // 4)
     for name, times in (("quads", pixels // 4), ("singles", pixels % 4)):
         c.add(name, times)
@@ -111,7 +111,7 @@ def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") ->
 def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
     """arm_depthwise_conv_3x3_s8: four channels at a time; edges leave out a column."""
     p = {**p, "dilation_h": 1, "dilation_w": 1}
-    rows, _ = taps(p)
+    rows, _ = count_taps(p)
     pixels = p["output_h"] * p["output_w"]
     starts = [at * p["stride_w"] - p["pad_w"] for at in range(p["output_w"])]
     edges = (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .convolve import im2col, one_by_one, padded, wrapper
+from .convolve import count_padded, im2col, one_by_one, wrapper
 from .counts import Counts, Params
 from .depthwise import BLOCK, block_mve, plain, widened_patches, window
-from .patches import taps
+from .patches import count_taps
 from .products import fours
 
 
@@ -101,7 +101,7 @@ convolve_1x1_s4_fast = one_by_one(_matrices_s4, fast=True)
 
 def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
     """arm_convolve_1_x_n_s4: on Helium one product between padded outputs, each on its own."""
-    left, right = padded(p)
+    left, right = count_padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)
         convolve_s4(c, p, path)
@@ -110,7 +110,7 @@ def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
     c.add("parts", p["batches"])
     middle = width - left - right
     _matrices_s4(c, path, p["batches"], middle, p["output_c"], n, p["bias"])
-    _, across = taps(p)
+    _, across = count_taps(p)
     for at in (*range(left), *range(width - right, width)):
         c.add("edges", p["batches"])
         rows = p["batches"] * p["output_c"]

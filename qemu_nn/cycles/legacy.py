@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params
-from .patches import Axis, Buffer, copied, walked
+from .patches import Axis, Buffer, count_copies, count_walk
 
 #: The output lies in another buffer than the input, a multiple of four bytes away.
 _APART = 1 << 30
 
 
-def _axis(p: Params, axis: str) -> Axis:
+def _get_axis(p: Params, axis: str) -> Axis:
     """Return the axis along x or y; of squares there is one of each number."""
     names = ("dim_im_in", "dim_im_out", "dim_kernel", "stride", "padding")
     return Axis(*(p[f"{name}_{axis}"] if f"{name}_{axis}" in p else p[name] for name in names))
@@ -17,7 +17,7 @@ def _axis(p: Params, axis: str) -> Axis:
 
 def _plain(c: Counts, p: Params, channels: int, inner: int) -> None:
     """Count the loops of cores without the DSP extension: every output for itself."""
-    down, across = _axis(p, "y"), _axis(p, "x")
+    down, across = _get_axis(p, "y"), _get_axis(p, "x")
     above, inside, below = down.sides()
     left, middle, right = across.sides()
     pixels, rows = down.out * across.out, down.out * down.kernel
@@ -33,35 +33,35 @@ def _plain(c: Counts, p: Params, channels: int, inner: int) -> None:
     c.add("left", channels * (rows - above) * left)
     c.add("below", channels * below * (middle + right))
     c.add("right", channels * inside * right)
-    c.add(f"valid{'' if inner else _alone(channels)}", channels * inside * middle)
+    c.add(f"valid{'' if inner else _name_single_channel(channels)}", channels * inside * middle)
     if inner:
         c.add("products", channels * inside * middle * inner)
         for block in (2, 4):
             c.add(f"products/{block}", channels * inside * middle * (inner // block))
 
 
-def _alone(channels: int) -> str:
+def _name_single_channel(channels: int) -> str:
     """Return what loops over one channel are named by: at -O3 gcc has their own for steps of
     one.
     """
     return " of one channel" if channels == 1 else ""
 
 
-def _patches(
+def _count_patches(
     c: Counts, p: Params, length: int, lot: int, widened: bool = False, middle: int = 0
 ) -> None:
     """Count what fills a buffer with patches of pixels of `length` bytes.
 
     middle: outputs that need not ask whether each position of the kernel meets the input.
     """
-    down, across = _axis(p, "y"), _axis(p, "x")
-    walked(c, 1, down, across, unasked=middle)
-    copied(c, "dsp", Buffer(length, length, lot), down, across, widened)
+    down, across = _get_axis(p, "y"), _get_axis(p, "x")
+    count_walk(c, 1, down, across, unasked=middle)
+    count_copies(c, "dsp", Buffer(length, length, lot), down, across, widened)
 
 
-def _valid(p: Params) -> int:
+def _count_valid(p: Params) -> int:
     """Return positions of the kernel within the input, of all outputs."""
-    return _axis(p, "y").sides()[1] * _axis(p, "x").sides()[1]
+    return _get_axis(p, "y").sides()[1] * _get_axis(p, "x").sides()[1]
 
 
 def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
@@ -77,16 +77,16 @@ def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
         if path != "dsp":
             _plain(c, p, outputs, channels)
             return
-        down, across = _axis(p, "y"), _axis(p, "x")
+        down, across = _get_axis(p, "y"), _get_axis(p, "x")
         kernel, pixels = down.kernel * across.kernel, down.out * across.out
         middle = 0
         if fast:
             middle = max(down.out - 2 * down.pad, 0) * max(across.out - 2 * across.pad, 0)
             c.add("middle", middle)
             _widen(c, "rows", middle * down.kernel, channels * across.kernel, size)
-        _patches(c, p, 2 * channels, 2, size == 1 or fast, middle)
+        _count_patches(c, p, 2 * channels, 2, size == 1 or fast, middle)
         if size == 1 or fast:
-            _widen(c, "widen", _valid(p) - middle * kernel, channels, size)
+            _widen(c, "widen", _count_valid(p) - middle * kernel, channels, size)
         if rgb:
             c.pop("memset", None)
         n = kernel * channels
@@ -117,8 +117,8 @@ def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
     if path != "dsp":
         _plain(c, p, outputs, channels)
         return
-    down, across = _axis(p, "y"), _axis(p, "x")
-    _patches(c, p, 2 * channels, 1)
+    down, across = _get_axis(p, "y"), _get_axis(p, "x")
+    _count_patches(c, p, 2 * channels, 1)
     n = down.kernel * across.kernel * channels
     c.loop("column", down.out * across.out * outputs, n, 4)
 
@@ -129,13 +129,13 @@ def depthwise(c: Counts, p: Params, path: str) -> None:
     if path != "dsp":
         _plain(c, p, channels, 0)
         return
-    down, across = _axis(p, "y"), _axis(p, "x")
+    down, across = _get_axis(p, "y"), _get_axis(p, "x")
     pixels, kernel = down.out * across.out, down.kernel * across.kernel
-    _patches(c, p, channels, 1)
+    _count_patches(c, p, channels, 1)
     c.add("any quads", pixels * (channels > 3))
     c.loop("quads", pixels * (channels // 4), kernel, 2)
     c.add("any singles", pixels * (channels % 4 > 0))
-    c.loop(f"singles{_alone(channels)}", pixels * (channels % 4), kernel)
+    c.loop(f"singles{_name_single_channel(channels)}", pixels * (channels % 4), kernel)
 
 
 def connected(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
@@ -164,7 +164,7 @@ def pool(average: bool) -> Counter:
         if path != "dsp":
             _plain(c, p, channels, 0)
             return
-        axis = _axis(p, "x")
+        axis = _get_axis(p, "x")
         row, line = axis.size * channels, axis.out * channels
         c.add("lines", axis.size)
         starts = [max(axis.at(out, 0), 0) for out in range(axis.out)]

@@ -15,7 +15,7 @@ from ..errors import Error, cut
 from ..io.arguments import have, shown
 from ..targets import resolve
 from .counts import Counts, Params
-from .table import COUNTERS, group, parts
+from .table import COUNTERS, count_parts, get_group
 
 #: The coefficients, which benchmarks/fit_cycles.py writes.
 DATA = Path(__file__).with_name("coefficients.json.xz")
@@ -134,13 +134,13 @@ def estimate_call(
     """
     target = resolve(core)
     counted_on = STANDS_FOR.get(target, target)
-    entry, abi = _entry(function, target, counted_on, release, optimization, float_abi)
-    counted = _counted(function, params, PATHS[counted_on], "random")
+    entry, abi = _get_entry(function, target, counted_on, release, optimization, float_abi)
+    counted = _count_parts(function, params, PATHS[counted_on], "random")
     count = _sum(entry, "instructions", counted)
     least, most, margin = entry["spans"][function]
     low, high = count * least, count * most
     for data in ("least", "most"):
-        other = _sum(entry, "instructions", _counted(function, params, PATHS[counted_on], data))
+        other = _sum(entry, "instructions", _count_parts(function, params, PATHS[counted_on], data))
         low, high = min(low, other), max(high, other)
     return CallEstimate(
         function, target, counted_on, release, optimization, abi, max(round(count), 1),
@@ -149,11 +149,11 @@ def estimate_call(
     )  # fmt: skip
 
 
-def _counted(function: str, params: Params, path: str, data: str) -> Mapping[str, float]:
+def _count_parts(function: str, params: Params, path: str, data: str) -> Mapping[str, float]:
     """Return how often each part of a call runs."""
     try:
         given = {name: operator.index(value) for name, value in params.items()}
-        counted = parts(function, {**DEFAULTS, **given}, path, data)
+        counted = count_parts(function, {**DEFAULTS, **given}, path, data)
     except KeyError as missing:
         raise Error(f"{function} lacks the argument {missing}") from None
     except (AttributeError, TypeError, ValueError, ZeroDivisionError):
@@ -171,7 +171,7 @@ def _sum(entry: Mapping[str, Any], name: str, counted: Mapping[str, float]) -> f
     return total
 
 
-def _entry(
+def _get_entry(
     function: str, core: str, counted_on: str, release: str, optimization: str, float_abi: str
 ) -> tuple[Mapping[str, Any], str]:
     """Return the coefficients of a function in a build, and the float ABI that the build has."""
@@ -181,16 +181,18 @@ def _entry(
         raise Error(f"no instruction counts of {shown(function)}; {have(COUNTERS, function)}")
     abi = "soft" if counted_on == "cortex-m3" else float_abi
     level = "-O3" if optimization == "-Ofast" and counted_on != "cortex-m55" else optimization
-    builds = coefficients()
+    builds = read_coefficients()
     entries = builds.get(f"{counted_on} {release} {level} {abi}")
     if entries is None:
         ours = [build.split() for build in builds if build.startswith(f"{counted_on} ")]
         choices = ", ".join(f"CMSIS {r} {o} {a} float" for _, r, o, a in sorted(ours))
         wanted = f"CMSIS {release}, {optimization}, {float_abi} float, on {counted_on}"
         raise Error(f"no instruction counts of {wanted}; have: {choices}")
-    entry = entries.get(group(function))
+    entry = entries.get(get_group(function))
     if entry is None or function not in entry["spans"]:
-        known = [build.split()[:2] for build, found in builds.items() if _knows(found, function)]
+        known = [
+            build.split()[:2] for build, found in builds.items() if _has_counts(found, function)
+        ]
         places = sorted({f"CMSIS {number} on {place}" for place, number in known})
         raise Error(
             f"no instruction counts of {function} in CMSIS {release} on {counted_on}; "
@@ -199,12 +201,12 @@ def _entry(
     return entry, abi
 
 
-def _knows(entries: Mapping[str, Any], function: str) -> bool:
-    return function in entries.get(group(function), {"spans": ()})["spans"]
+def _has_counts(entries: Mapping[str, Any], function: str) -> bool:
+    return function in entries.get(get_group(function), {"spans": ()})["spans"]
 
 
 @functools.cache
-def coefficients() -> dict[str, dict[str, Any]]:
+def read_coefficients() -> dict[str, dict[str, Any]]:
     """Build ("cortex-m4 7.0.0 -O3 hard") -> group of functions -> its coefficients."""
     loaded: dict[str, dict[str, Any]] = json.loads(lzma.decompress(DATA.read_bytes()))
     return loaded

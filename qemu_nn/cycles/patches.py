@@ -40,7 +40,7 @@ class Axis:
         return before, len(every) - before - behind, behind
 
 
-def axes(p: Params) -> tuple[Axis, Axis]:
+def make_axes(p: Params) -> tuple[Axis, Axis]:
     """Return the axes down and across of a window of the s8, s16 and s4 functions."""
     names = ("input", "output", "filter", "stride", "pad", "dilation")
     given = {"dilation_h": 1, "dilation_w": 1, **p}
@@ -48,13 +48,13 @@ def axes(p: Params) -> tuple[Axis, Axis]:
     return Axis(*down), Axis(*across)
 
 
-def taps(p: Params) -> tuple[list[int], list[int]]:
+def count_taps(p: Params) -> tuple[list[int], list[int]]:
     """Return positions of the kernel inside of the input, for each output row and column."""
-    down, across = axes(p)
+    down, across = make_axes(p)
     return down.inside(), across.inside()
 
 
-def walked(
+def count_walk(
     c: Counts, times: int, down: Axis, across: Axis, prefix: str = "", unasked: int = 0
 ) -> tuple[int, int]:
     """Count the loop over all patches, and the taps outside of the input.
@@ -99,22 +99,24 @@ class Buffer:
     begins: Sequence[int] = (0,)
 
 
-def copied(
+def count_copies(
     c: Counts, path: str, into: Buffer, down: Axis, across: Axis, widened: bool = False
 ) -> None:
     """Count the calls of memcpy for what lies in the input, and of memset for what does not.
 
     widened: what lies in the input is not copied, but made wider, which is counted elsewhere.
     """
-    row = _residues(down, across.size * into.pixel, across.out, into.lot)
-    column = _residues(across, into.pixel, 1, into.lot)
+    row = _count_residues(down, across.size * into.pixel, across.out, into.lot)
+    column = _count_residues(across, into.pixel, 1, into.lot)
     patch = down.kernel * across.kernel * into.length
     begins = Counter(at % 4 for at in into.begins)
     for y in range(down.kernel):
         for x in range(across.kernel):
             first = (y * across.kernel + x) * into.length
             targets = [first + k * patch for k in range(into.lot)]
-            for (source, target, inside), times in _places(row[y], column[x], targets).items():
+            for (source, target, inside), times in _count_places(
+                row[y], column[x], targets
+            ).items():
                 if not inside:
                     c.memset("pad", times * len(into.begins), into.length, target)
                 elif not widened:
@@ -123,7 +125,9 @@ def copied(
                         c.memcpy("copy", times * inputs, into.length, path, at, target)
 
 
-def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[int, int, bool]]]:
+def _count_residues(
+    axis: Axis, step: int, turn: int, lot: int
+) -> list[Counter[tuple[int, int, bool]]]:
     """Return, for each tap, (address modulo 4, column of the lot, inside) -> outputs."""
     return [
         Counter(
@@ -134,7 +138,7 @@ def _residues(axis: Axis, step: int, turn: int, lot: int) -> list[Counter[tuple[
     ]
 
 
-def _places(
+def _count_places(
     rows: Counter[tuple[int, int, bool]],
     columns: Counter[tuple[int, int, bool]],
     targets: list[int],

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params
-from .patches import taps
+from .patches import count_taps
 
 
 def average(lanes: int) -> Counter:
     """arm_avgpool: with Helium `lanes` channels at a time, else one."""
 
     def count(c: Counts, p: Params, path: str) -> None:
-        rows, across = taps(p)
+        rows, across = count_taps(p)
         batches, channels = p["batches"], p["channels"]
         pixels = batches * p["output_h"] * p["output_w"]
         valid = batches * sum(rows) * sum(across)
@@ -43,7 +43,7 @@ def maximum(size: int) -> Counter:
     """arm_max_pool: the first pixel is copied, others are compared with it; all are clamped."""
 
     def count(c: Counts, p: Params, path: str) -> None:
-        rows, across = taps(p)
+        rows, across = count_taps(p)
         batches, channels = p["batches"], p["channels"]
         pixels = batches * p["output_h"] * p["output_w"]
         others = batches * sum(rows) * sum(across) - pixels
@@ -102,8 +102,8 @@ def broadcast(c: Counts, p: Params, path: str) -> None:
     outer = 1
     for level in range(4):
         ours, theirs = first[level:], second[level:]
-        flat = _product(out[level:])
-        if ours == theirs or 1 in (_product(ours), _product(theirs)):
+        flat = _count_product(out[level:])
+        if ours == theirs or 1 in (_count_product(ours), _count_product(theirs)):
             kind = f"{'inner ' * (level > 0)}{'same' if ours == theirs else 'scalar'}"
             c.add(f"level {level}", outer)
             if path == "mve":
@@ -116,7 +116,7 @@ def broadcast(c: Counts, p: Params, path: str) -> None:
         outer *= out[level]
 
 
-def _product(sizes: list[int]) -> int:
+def _count_product(sizes: list[int]) -> int:
     result = 1
     for size in sizes:
         result *= size
@@ -137,7 +137,7 @@ def softmax(low: int = 0, high: int = 255, masked: int = 0) -> Counter:
         c.add("rows", rows)
         c.add("elements", rows * size)
         if limit > 1:
-            c.add("exponentials", rows * _exponentials(size, high - low + 1, limit, c.data))
+            c.add("exponentials", rows * _count_exponentials(size, high - low + 1, limit, c.data))
         if path == "mve":
             c.vectors("vectors", rows, size, 4)
             c.vectors("bytes", rows, size, 16)
@@ -147,7 +147,7 @@ def softmax(low: int = 0, high: int = 255, masked: int = 0) -> Counter:
     return count
 
 
-def _exponentials(size: int, values: int, limit: int, data: str) -> float:
+def _count_exponentials(size: int, values: int, limit: int, data: str) -> float:
     """Return how many of `size` elements lie less than `limit` below the largest of them."""
     if data != "random" or size == 1:
         return 1 if data == "least" else size
@@ -164,12 +164,12 @@ def concatenate(axis: str) -> Counter:
     def count(c: Counts, p: Params, path: str) -> None:
         sizes = [p[f"input_{name}"] for name in "xyzw"]
         at = "xyzw".index(axis)
-        size, times = _product(sizes[: at + 1]), _product(sizes[at + 1 :])
-        out = _product([*sizes[:at], p[f"output_{axis}"]])
+        size, times = _count_product(sizes[: at + 1]), _count_product(sizes[at + 1 :])
+        out = _count_product([*sizes[:at], p[f"output_{axis}"]])
         if axis == "w":
             out = size
         _aligned_copies(
-            c, f"copy {axis}", times, size, out, path, p["offset"] * _product(sizes[:at])
+            c, f"copy {axis}", times, size, out, path, p["offset"] * _count_product(sizes[:at])
         )
 
     return count

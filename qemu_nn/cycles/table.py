@@ -138,7 +138,7 @@ COUNTERS: Mapping[str, Counter] = {**_LEGACY, **_AFFINE}
 
 
 @functools.cache
-def group(function: str) -> str:
+def get_group(function: str) -> str:
     """Return the group of functions that one is fitted together with; its own name where it is
     alone.
     """
@@ -147,12 +147,12 @@ def group(function: str) -> str:
 
 
 @functools.cache
-def _family(function: str) -> str:
+def _get_family(function: str) -> str:
     found = [name for names, name in _FAMILIES.items() if re.fullmatch(names, function)]
     return found[0] if found else ""
 
 
-def parts(function: str, params: Params, path: str, data: str = "random") -> Counts:
+def count_parts(function: str, params: Params, path: str, data: str = "random") -> Counts:
     """Return how often each part of a call runs; every call runs the part with the function's name
     once.
 
@@ -160,6 +160,6 @@ def parts(function: str, params: Params, path: str, data: str = "random") -> Cou
     """
     counts = Counts({function: 1.0})
     counts.data = data
-    with counts.within(_family(function)):
+    with counts.within(_get_family(function)):
         COUNTERS[function](counts, params, path)
     return counts

@@ -75,7 +75,7 @@ TIMINGS: Mapping[str, Timing] = {
 }
 
 
-def cycles(instructions: int, mix: Mapping[str, int], timing: Timing) -> Range:
+def compute_cycles(instructions: int, mix: Mapping[str, int], timing: Timing) -> Range:
     """Return least, usual and most cycles of instructions that are made of `mix`."""
     least, usual, most = (
         timing.rate[at] * instructions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .convolve import convolve_patches_s8, convolve_s8
 from .counts import Counts, Params
-from .patches import axes
+from .patches import make_axes
 
 #: Up to so many input channels a transposed convolution is not turned into one that is none.
 _REVERSED_FROM = 16
@@ -71,13 +71,13 @@ def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
         if p["stride_h"] == p["stride_w"] == 1:
             convolve_s8(c, window, path)
         else:
-            _upscaled(c, window, p, path)
+            _count_upscaled(c, window, p, path)
             convolve_patches_s8(c, window, path)
 
 
-def _upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
+def _count_upscaled(c: Counts, window: Params, p: Params, path: str) -> None:
     """Count arm_convolve_s8 on every second pixel: patches are cleared, then copied."""
-    down, across = axes(window)
+    down, across = make_axes(window)
     pixels = p["batches"] * down.out * across.out
     rows, columns = (
         sum(

@@ -68,8 +68,8 @@ class Described:
 class Device:
     """A device at the other end of a transport.
 
-    timeout: seconds that it may take for an answer. After meet(), hello says what it is, and
-    network which network it has. Raises Error where it does not answer or goes away.
+    timeout: seconds that the device may take for an answer. After begin_session(), `hello`
+    describes the device, and `network` its network. Raises Error if the device does not answer.
     """
 
     hello: Hello
@@ -84,14 +84,16 @@ class Device:
         self._heard, self._frames = b"", 0  # since the request that waits for its answer
         self.repeated = 0  # requests that were sent again
 
-    def meet(self) -> None:
+    def begin_session(self) -> None:
         """Begin a session, whatever the device was doing."""
         self._session = int.from_bytes(os.urandom(2), "little") or 1
         self._run = 0
         try:
-            self.hello = protocol.hello_of(self._asked(protocol.HELLO, b"").content)
-            text = self._read(protocol.DESCRIPTION, 0, 0, min(self.hello.description, _LONGEST))
-            self.network = _described(text)
+            self.hello = protocol.parse_hello(self._request(protocol.HELLO, b"").content)
+            text = self._read_memory(
+                protocol.DESCRIPTION, 0, 0, min(self.hello.description, _LONGEST)
+            )
+            self.network = _parse_description(text)
         except Malformed as reason:
             raise Error(f"{self._where}: {reason}") from None
 
@@ -113,25 +115,27 @@ class Device:
             self._write(protocol.INPUT, index, content)
         self._run = self._run % 0xFFFF + 1
         how = (protocol.STOP_AT_LAYERS if layer_done else 0) | (protocol.FIRST if first else 0)
-        report = self._reported(protocol.START, protocol.start_content(self._run, how), 1)
+        report = self._read_report(protocol.START, protocol.start_content(self._run, how), 1)
         seen: set[str] = set()
         while report.state != protocol.ENDED:
             if layer_done is None:
                 raise Error(f"{self._where}: the device stops at layers, although not asked to")
             self._expect(report, layers, seen)
-            rest = self._read(protocol.RESULT, 0, len(report.beginning), report.size)
+            rest = self._read_memory(protocol.RESULT, 0, len(report.beginning), report.size)
             other = layer_done(report, report.beginning + rest)
             if other is not None:
                 self._write(protocol.RESULT, 0, other)
-            step = protocol.step_content(self._run, report.stop)
-            report = self._reported(protocol.STEP, step, report.stop + 1)
+            step = protocol.make_step_content(self._run, report.stop)
+            report = self._read_report(protocol.STEP, step, report.stop + 1)
         if report.status:
             raise LayerRefused(
                 f"{self._where}: layer {report.status} of the network on the device refuses its "
                 "arguments"
             )
         sizes = [size for _, size in self.network.outputs]
-        return report, [self._read(protocol.OUTPUT, at, 0, size) for at, size in enumerate(sizes)]
+        return report, [
+            self._read_memory(protocol.OUTPUT, at, 0, size) for at, size in enumerate(sizes)
+        ]
 
     def _expect(self, report: Report, layers: Mapping[str, int], seen: set[str]) -> None:
         """Raise Error where a layer is none of the network's, of another size, or there twice."""
@@ -154,10 +158,10 @@ class Device:
         """Let go of the device."""
         self._transport.close()
 
-    def _reported(self, kind: int, content: bytes, stop: int) -> Report:
+    def _read_report(self, kind: int, content: bytes, stop: int) -> Report:
         """Return the report on a run at its next stop."""
         try:
-            report = protocol.report_of(self._asked(kind, content).content)
+            report = protocol.report_of(self._request(kind, content).content)
         except Malformed as reason:
             raise Error(f"{self._where}: {reason}") from None
         if report.run != self._run:
@@ -170,38 +174,40 @@ class Device:
         most = self.hello.buffer - protocol.AROUND - 6
         for at in range(0, len(content), most):
             piece = protocol.write_content(what, index, at, content[at : at + most])
-            self._asked(protocol.WRITE, piece)
+            self._request(protocol.WRITE, piece)
 
-    def _read(self, what: int, index: int, start: int, end: int) -> bytes:
+    def _read_memory(self, what: int, index: int, start: int, end: int) -> bytes:
         most, pieces = self.hello.buffer - protocol.AROUND, []
         for at in range(start, end, most):
             size = min(most, end - at)
-            piece = self._asked(protocol.READ, protocol.read_content(what, index, at, size)).content
+            piece = self._request(
+                protocol.READ, protocol.read_content(what, index, at, size)
+            ).content
             if len(piece) != size:
                 raise Error(f"{self._where}: the device sent {len(piece)} bytes instead of {size}")
             pieces.append(piece)
         return b"".join(pieces)
 
-    def _asked(self, kind: int, content: bytes) -> Frame:
+    def _request(self, kind: int, content: bytes) -> Frame:
         """Return the answer to a request, which is sent until there is one."""
         self._number = (self._number + 1) % 256
-        request = protocol.encoded(Frame(kind, self._number, self._session, content))
+        request = protocol.encode_frame(Frame(kind, self._number, self._session, content))
         end, patience = time.monotonic() + self._timeout, _PATIENCE
         self._heard, self._frames = b"", 0
         try:
             while True:
                 self._transport.write(request)
-                for frame in self._until(end, patience):
+                for frame in self._iterate_frames(end, patience):
                     if frame.number == self._number and frame.kind >= protocol.ANSWER:
-                        return self._checked(kind, frame)
+                        return self._check_report(kind, frame)
                 if time.monotonic() >= end:
-                    raise Error(self._silence())
+                    raise Error(self._make_silence_error())
                 patience *= 2
                 self.repeated += 1
         except Closed as reason:
             raise Error(f"{self._where}: {reason}") from None
 
-    def _until(self, end: float, patience: float) -> Iterator[Frame]:
+    def _iterate_frames(self, end: float, patience: float) -> Iterator[Frame]:
         """Yield the frames that come until then, or until there is silence for so long."""
         while (left := end - time.monotonic()) > 0:
             received = self._transport.read(min(left, patience))
@@ -212,7 +218,7 @@ class Device:
                 self._frames += 1
                 yield frame
 
-    def _checked(self, kind: int, frame: Frame) -> Frame:
+    def _check_report(self, kind: int, frame: Frame) -> Frame:
         if frame.kind == kind | protocol.ANSWER:
             return frame
         reason = frame.content[0] if frame.kind == protocol.REFUSAL and frame.content else None
@@ -228,7 +234,7 @@ class Device:
             f"{words.get(reason or 0, 'says nothing that is understood')}"
         )
 
-    def _silence(self) -> str:
+    def _make_silence_error(self) -> str:
         what = "stopped answering" if self._run else "does not answer"
         if self._frames:
             came = f"{self._frames} frames came, but none that answers"
@@ -245,12 +251,12 @@ class Device:
         )
 
 
-def _described(text: bytes) -> Described:
+def _parse_description(text: bytes) -> Described:
     """Return the description, which a stranger may have written. Raises Malformed."""
     names = ("network", "model", "core", "path", "cmsis", "rounding", "kernels", "tflm")
     try:
         said = json.loads(text.decode("ascii"))
-        words = {name: _word(said, name) for name in (*names, "functions")}
+        words = {name: _parse_word(said, name) for name in (*names, "functions")}
         inputs, outputs = (tuple(map(_block, said[key])) for key in ("inputs", "outputs"))
     except (ValueError, TypeError, LookupError, RecursionError):
         raise Malformed("the device does not say which network it has") from None
@@ -265,7 +271,7 @@ def _block(said: Any) -> tuple[str, int]:
     return name, size
 
 
-def _word(said: Mapping[str, Any], name: str) -> str:
+def _parse_word(said: Mapping[str, Any], name: str) -> str:
     if not isinstance(said[name], str):
         raise ValueError
     return str(said[name])

@@ -44,11 +44,11 @@ def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
     command = ["make", "-C", str(folder), f"link-{board}", *variables]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
-        raise Error(f"the export does not build for {board}: {_complaint(done.stderr)}")
+        raise Error(f"the export does not build for {board}: {_find_complaint(done.stderr)}")
     return folder / "build" / f"link_{board}.elf"
 
 
-def _complaint(text: str) -> str:
+def _find_complaint(text: str) -> str:
     """Return the line that says what is wrong: the first error, or the last line there is."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["make says nothing"]
     wrong = [line for line in lines if "error" in line or "overflowed" in line]
@@ -65,38 +65,38 @@ class Emulator(Socket):
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             self._process = subprocess.Popen(
-                command(program, board, f"tcp:127.0.0.1:{port},nodelay=on"),
+                make_command(program, board, f"tcp:127.0.0.1:{port},nodelay=on"),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
             )
-            connection = self._accepted(server)
+            connection = self._accept_connection(server)
         super().__init__(connection)
 
-    def _accepted(self, server: socket.socket) -> socket.socket:
+    def _accept_connection(self, server: socket.socket) -> socket.socket:
         """Return the connection that QEMU opens when it has made the board."""
         server.settimeout(_WAIT)
         end = time.monotonic() + _START
         while time.monotonic() < end and self._process.poll() is None:
             with suppress(OSError):
                 return server.accept()[0]
-        self._end()
-        raise Error(f"QEMU does not start: {self._words()}")
+        self._stop()
+        raise Error(f"QEMU does not start: {self._describe_exit()}")
 
     def read(self, timeout: float) -> bytes:
         """See Transport."""
         try:
             return super().read(timeout)
         except Closed:
-            self._end()
-            raise Closed(f"the emulated board stopped: {self._words()}") from None
+            self._stop()
+            raise Closed(f"the emulated board stopped: {self._describe_exit()}") from None
 
     def close(self) -> None:
         """See Transport."""
         super().close()
-        self._end()
+        self._stop()
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         self._process.terminate()
         try:
             self._process.wait(_END)
@@ -104,13 +104,13 @@ class Emulator(Socket):
             self._process.kill()
             self._process.wait()
 
-    def _words(self) -> str:
+    def _describe_exit(self) -> str:
         said = self._process.stderr.read() if self._process.stderr else b""
         lines = said.decode("utf-8", "replace").strip().splitlines()
         return lines[0] if lines else f"exit status {self._process.returncode}"
 
 
-def command(program: Path, board: Sequence[str], serial: str) -> list[str]:
+def make_command(program: Path, board: Sequence[str], serial: str) -> list[str]:
     """Return what runs a program on a board, whose serial port goes to a character device of
     QEMU's.
     """

@@ -80,13 +80,13 @@ class Report:
     beginning: bytes
 
 
-def encoded(frame: Frame) -> bytes:
+def encode_frame(frame: Frame) -> bytes:
     """Return a frame as it is sent, between two zeros."""
     plain = _HEADER.pack(frame.kind, frame.number, frame.session) + frame.content
-    return b"\0" + stuffed(plain + _CHECK.pack(zlib.crc32(plain))) + b"\0"
+    return b"\0" + stuff(plain + _CHECK.pack(zlib.crc32(plain))) + b"\0"
 
 
-def stuffed(plain: bytes) -> bytes:
+def stuff(plain: bytes) -> bytes:
     """Return bytes without a zero among them (COBS).
 
     Each block begins with its length: up to 254 bytes that are no zeros. After a shorter block
@@ -103,8 +103,8 @@ def stuffed(plain: bytes) -> bytes:
     return b"".join(blocks)
 
 
-def unstuffed(stuffed: bytes) -> bytes:
-    """Return the bytes that stuffed() was given. Raises Malformed where the last block is cut."""
+def unstuff(stuffed: bytes) -> bytes:
+    """Return the bytes that stuff() was given. Raises Malformed where the last block is cut."""
     plain, at = [], 0
     while at < len(stuffed):
         length = stuffed[at]
@@ -130,14 +130,14 @@ class Decoder:
         *pieces, rest = bytes(self._waiting).split(b"\0")
         self._waiting = bytearray(rest[-2 * _LONGEST :])
         for piece in pieces:
-            frame = _frame(piece)
+            frame = _parse_frame(piece)
             if frame is not None:
                 yield frame
 
 
-def _frame(piece: bytes) -> Optional[Frame]:
+def _parse_frame(piece: bytes) -> Optional[Frame]:
     try:
-        plain = unstuffed(piece)
+        plain = unstuff(piece)
     except Malformed:
         return None
     if not AROUND <= len(plain) <= _LONGEST:
@@ -167,12 +167,12 @@ def start_content(run: int, how: int) -> bytes:
     return struct.pack("<HB", run, how)
 
 
-def step_content(run: int, stop: int) -> bytes:
+def make_step_content(run: int, stop: int) -> bytes:
     """Return the stop at which the run in STEP continues."""
     return struct.pack("<HH", run, stop)
 
 
-def hello_of(content: bytes) -> Hello:
+def parse_hello(content: bytes) -> Hello:
     """Return what HELLO is answered with. Raises Malformed where another version speaks."""
     if len(content) < 1 or content[0] != VERSION:
         spoken = f"version {content[0]}" if content else "no version"

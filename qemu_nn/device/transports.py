@@ -140,7 +140,7 @@ class Command:
             return b""
         if not received:
             self._received.put(b"")  # for whoever reads again
-            raise Closed(self._ended())
+            raise Closed(self._make_end_error())
         return received
 
     def write(self, content: bytes) -> None:
@@ -150,9 +150,9 @@ class Command:
             while content:
                 content = content[stream.write(content) :]
         except OSError:
-            raise Closed(self._ended()) from None
+            raise Closed(self._make_end_error()) from None
 
-    def _ended(self) -> str:
+    def _make_end_error(self) -> str:
         try:
             status = self._process.wait(_END)
         except subprocess.TimeoutExpired:
@@ -171,24 +171,24 @@ class Command:
             self._process.wait()
 
 
-def connected(where: str) -> Transport:
+def connect(where: str) -> Transport:
     """Return the device at "serial:PORT[@BAUD]", "tcp:HOST:PORT" or "command:PROGRAM ARGUMENTS".
 
     Raises Error where there is none.
     """
     kind, _, place = where.partition(":")
     if kind == "serial" and place:
-        return _serial(place)
+        return _connect_serial(place)
     if kind == "tcp" and place:
-        return _tcp(place)
+        return _connect_tcp(place)
     if kind == "command" and place.strip():
-        return Command(_words(place))
+        return Command(_split_words(place))
     raise Error(
         f"no device {where!r}: it is qemu:BOARD, serial:PORT@BAUD, tcp:HOST:PORT or command:PROGRAM"
     )
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     if Path(text).exists():  # a path may have spaces and backslashes in it
         return [text]
     try:
@@ -197,7 +197,7 @@ def _words(text: str) -> list[str]:
         raise Error(f"the command {text!r} cannot be read: {error}") from None
 
 
-def _tcp(place: str) -> Socket:
+def _connect_tcp(place: str) -> Socket:
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise Error(f"'tcp:{place}' is no address: it is tcp:HOST:PORT, such as tcp:10.0.0.7:5555")
@@ -208,7 +208,7 @@ def _tcp(place: str) -> Socket:
         raise Error(f"no device at tcp:{place}: {reason}") from None
 
 
-def _serial(place: str) -> Serial:
+def _connect_serial(place: str) -> Serial:
     port, at, baud = place.rpartition("@")
     if not at:
         port, baud = place, str(_BAUD)

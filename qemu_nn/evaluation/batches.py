@@ -12,7 +12,7 @@ from ..errors import Error
 from ..io.arguments import as_count
 from ..io.selection import Indices, Selection
 from ..io.sources import Held, Source
-from ..runtime.samples import as_numbers
+from ..runtime.samples import convert_to_numbers
 from .sample_transforms import Take, iterate_arrays
 
 
@@ -199,17 +199,17 @@ class Stream(Batches):
             names = self._take.names
             keys = keys_of(names, given, "a batch of the data")
             y = given.get("y") if y is None and "y" not in keys else y
-            found = [as_numbers(given[key], "the data") for key in keys]
+            found = [convert_to_numbers(given[key], "the data") for key in keys]
             x = dict(zip(names, found)) if names else found[0]
         else:
-            x = as_numbers(given, "the data")
+            x = convert_to_numbers(given, "the data")
         counts = {len(part) if part.ndim else 0 for part in iterate_arrays(x)}
         if len(counts) != 1 or counts == {0}:
             raise Error("the data must be arrays with an axis of samples, not numbers")
         count = counts.pop()
         labels = self._labels
         if labels is None and y is not None:
-            labels = Labels(Held(as_numbers(y, "labels")), self._any_labels)
+            labels = Labels(Held(convert_to_numbers(y, "labels")), self._any_labels)
             labels.check(count)
             y = labels.take(range(count))
         elif labels is not None:

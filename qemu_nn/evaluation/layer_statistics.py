@@ -18,7 +18,7 @@ from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
 from ..lowering.float_semantics import counterparts, meanings, stranger
 from ..quantizer.rules import find_kept_range
-from ..runtime.evaluate import each_tensor, in_order
+from ..runtime.evaluate import fix_sum_order, iterate_tensors
 from ..runtime.input_checks import Gauge
 from ..runtime.per_layer import Calls
 from ..runtime.session import Session
@@ -101,7 +101,7 @@ class Run:
         size = math.prod(scores.shape)
         one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
         self.classes = size if one_vector else None
-        self.ordered = in_order(self.reference)
+        self.ordered = fix_sum_order(self.reference)
         self.session = Session(self.graph, self.profile)
         self.calls = Calls(self.graph, self.profile)
         nodes = (node for node in self.graph.nodes if node.name in self.kept)
@@ -119,7 +119,7 @@ class Run:
 
     def add(self, found: Found, x: Any, labels: Optional[np.ndarray]) -> None:
         """Add samples, and labels if there are any."""
-        real: Arrays = dict(each_tensor(self.ordered, x))
+        real: Arrays = dict(iterate_tensors(self.ordered, x))
         device = {
             t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in self.graph.inputs
         }
@@ -173,10 +173,10 @@ class Run:
 
     def _count_saturation(self, figures: Gathered, node: Node, inputs: list[np.ndarray]) -> None:
         call = self.unlimited[node.name]
-        sums = call.accumulators(inputs[0])
+        sums = call.compute_accumulators(inputs[0])
         if sums is not None and not has_wide_sums(self.graph, node):
             figures.add_sums(sums)
-        outputs = call.unsaturated(inputs, sums)
+        outputs = call.compute_unsaturated(inputs, sums)
         if outputs is not None:
             meaning = self.meanings[node.name]  # an activation in the same call saturates nothing
             ends = figures.format.unrounded(np.array([meaning.low, meaning.high]))

@@ -13,8 +13,8 @@ from ..errors import Error
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
-from ..runtime.host import Host, resized
-from ..runtime.samples import shaped
+from ..runtime.host import Host, resize_images
+from ..runtime.samples import shape_samples
 
 Shape = tuple[int, ...]
 
@@ -106,9 +106,9 @@ class Arrange(Take):
             x = self.own.dequantize(x)
         if steps is not None:
             given = given or steps.layout
-            x = resized(steps, x, self.shape, given)
+            x = resize_images(steps, x, self.shape, given)
         default = None if self.own is None else self.layout
-        real, _ = shaped(x, "the data", self.shape, self.layout, given, default)
+        real, _ = shape_samples(x, "the data", self.shape, self.layout, given, default)
         if len(real) != len(x):
             raise require_batch_axis(x)
         if steps is not None:

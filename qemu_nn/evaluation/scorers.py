@@ -10,7 +10,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..ir.float_graph import FloatGraph
-from ..runtime.evaluate import each_tensor, evaluate, in_order
+from ..runtime.evaluate import evaluate, fix_sum_order, iterate_tensors
 from ..runtime.host import Host
 from ..runtime.input_checks import tell
 from ..runtime.session import Session
@@ -93,7 +93,7 @@ class Real:
         if not isinstance(x, Mapping):
             return evaluate(self._ordered, x)
         wanted = set(self.graph.outputs)
-        return {name: value for name, value in each_tensor(self._ordered, x) if name in wanted}
+        return {name: value for name, value in iterate_tensors(self._ordered, x) if name in wanted}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"graph": self.graph, "derived": self.derived}
@@ -101,7 +101,7 @@ class Real:
     @cached_property
     def _ordered(self) -> FloatGraph:
         """The network with sums that do not depend on threads of BLAS."""
-        return in_order(self.graph)
+        return fix_sum_order(self.graph)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ..analysis.compare import Finding, difference
 from ..analysis.golden_set import Entry, Goldens
 from ..analysis.mismatch_diagnosis import likely_cause
 from ..ir.formats import differing
-from ..runtime.samples import as_numbers
-from ..runtime.session import other_profiles
+from ..runtime.samples import convert_to_numbers
+from ..runtime.session import make_other_profiles
 from ..targets import Profile, Target
 from .program import Loaded
 
@@ -53,7 +53,7 @@ class Finder:
     def finding(self, name: str, recorded: Any) -> Finding:
         """Return the comparison of one node."""
         want = np.ascontiguousarray(self.own[name])
-        got = np.ascontiguousarray(as_numbers(recorded, f"the node {name}"))
+        got = np.ascontiguousarray(convert_to_numbers(recorded, f"the node {name}"))
         unlike, differs = "", None
         if (got.dtype, got.size) != (want.dtype, want.size):
             unlike = (
@@ -87,7 +87,9 @@ class Finder:
     def _others(self) -> dict[str, dict[str, int]]:
         """Other profile in words -> the CRC-32 of each node there."""
         x, found = self.loaded.inputs(self.inputs), {}
-        for profile, session in other_profiles(self.loaded.network.graph, self._profile).items():
+        for profile, session in make_other_profiles(
+            self.loaded.network.graph, self._profile
+        ).items():
             made = {**x, **session.run(x, trace=True)}
             found[str(profile)] = _sums(self.loaded.of(made))
         return found

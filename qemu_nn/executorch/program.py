@@ -18,8 +18,8 @@ from ..errors import Error
 from ..importers.pte import load_with_results
 from ..importers.pte.building import Value
 from ..io.arguments import shown
-from ..runtime.inputs import by_name
-from ..runtime.samples import as_numbers
+from ..runtime.inputs import arrange_by_name
+from ..runtime.samples import convert_to_numbers
 from ..targets import Target
 from .libraries import library
 
@@ -59,7 +59,7 @@ class Loaded:
         memory.
         """
         tensors = self.network.graph.inputs
-        arrays = by_name(self.network.graph, _single(given), as_numbers)
+        arrays = arrange_by_name(self.network.graph, _single(given), convert_to_numbers)
         found = {}
         for tensor in tensors:
             array = arrays[tensor.name]

@@ -9,8 +9,8 @@ from typing import Optional
 from ..errors import Error
 from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import choose, rows_of
-from ..runtime.addresses import planned_addresses
-from ..runtime.arena import TFLM_ALIGNMENT, aligned, tensor_arena
+from ..runtime.addresses import plan_addresses
+from ..runtime.arena import TFLM_ALIGNMENT, align, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from ..targets import is_affine
@@ -106,7 +106,7 @@ def layout(plan: Plan) -> Layout:
     if is_affine(plan.profile.cmsis):
         return _as_tflm(graph, steps, needed)
     total = {name: sum(sizes.values()) for name, sizes in needed.items()}
-    planned = planned_addresses(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
+    planned = plan_addresses(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
     calls = []
     for step, offsets in zip(steps, planned.calls):
         sources = [Address(ARENA, offset) for offset in offsets.inputs]
@@ -164,11 +164,11 @@ def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
     """Return every tensor in a block of its own while it lives, as TensorFlow Lite Micro has
     them.
     """
-    arena = tensor_arena(graph, needed)
+    arena = plan_tensor_arena(graph, needed)
     states, kept = {}, 0
     for state in graph.states:
         states[state.name] = Address(STATES, kept)
-        kept += aligned(state.nbytes, TFLM_ALIGNMENT)
+        kept += align(state.nbytes, TFLM_ALIGNMENT)
     at = {name: Address(ARENA, offset) for name, offset in arena.tensors.items()}
     calls = []
     for step in steps:

@@ -14,8 +14,8 @@ from ..ir.formats import q_format
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.fusion import get_clamp_bounds
-from ..runtime.unbounded import products
-from ..runtime.unbounded_s8 import bias_of, factors, is_affine
+from ..runtime.unbounded import make_product_layer
+from ..runtime.unbounded_s8 import find_factors, get_bias, is_affine
 from .prepare import device_part, prepare
 from .prepare_s8 import prepare_s8
 
@@ -89,7 +89,7 @@ def counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counter
     """Yield weights and biases of all layers; Error where they are not of one shape."""
     tensors = graph.tensors
     for node in graph.nodes:
-        meaning, own = known.get(node.name), products(graph, node)
+        meaning, own = known.get(node.name), make_product_layer(graph, node)
         operator = meaning.operator if meaning else None
         if own is None or not isinstance(operator, (Conv, Dense)):
             continue
@@ -122,11 +122,11 @@ def _affine(
     graph: Graph, node: Node, source: Tensor, operator: Conv | Dense, weights: np.ndarray
 ) -> Iterator[Counterpart]:
     output = node.output.format.scale
-    steps = factors(graph, node) * output
+    steps = find_factors(graph, node) * output
     scale = (steps / source.format.scale).reshape(-1, *[1] * (weights.ndim - 1))
     integers = weights.astype(np.int8)
     yield Counterpart(node.name, "weights", operator.weights, integers, scale, _spelled(scale))
-    bias, zeros = bias_of(graph, node), (source.zero_point, node.output.zero_point)
+    bias, zeros = get_bias(graph, node), (source.zero_point, node.output.zero_point)
     shifted = node.function.type == "s16" and any(zeros)  # these are part of it
     if operator.bias is not None and bias is not None and not shifted:
         held = _spelled(steps)

@@ -15,7 +15,7 @@ from ..lowering.mixed import chooses, mixed, neighbours
 from ..lowering.s8_conv_dense import narrow_function
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.fusion import find_clamps
-from ..runtime.cluster import Compute, computing
+from ..runtime.cluster import Compute, open_compute
 from .budgets import WORDS, Budget
 from .candidate import Judge, Plan, Trial, judge_of
 from .format_search import Job
@@ -43,7 +43,7 @@ def narrow_layers(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) ->
     judge = judge_of(job, np.concatenate([batch.x for batch in kept]))
     choices = _list_width_choices(job, budget)
     bits = {name: max(own) for name, own in choices.items()}
-    with computing(judge, way.search.client, way.search.threads) as compute:
+    with open_compute(judge, way.search.client, way.search.threads) as compute:
         found = _Search(job, budget, choices, neighbours(job.graph), judge, compute, way)
         place = found.widen_loudest(found.search_narrow(_Place(bits, _trial(job, bits))))
     notes = [*job.notes, *place.notes]

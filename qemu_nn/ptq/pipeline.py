@@ -23,7 +23,7 @@ from ..quantizer.coordinate_descent import Goal
 from ..quantizer.search import Given, Score, search
 from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, observe_inputs
-from ..runtime.cluster import Compute, computing
+from ..runtime.cluster import Compute, open_compute
 from ..runtime.evaluate import evaluate
 from .candidate import Judge, Plan, Trial, compute_ratio, find_holder, judge_of
 from .checkpoint import Checkpoint, State, copy_in_c_order, name_search_record, record_of
@@ -84,7 +84,7 @@ def improve_network(job: Job, tried: Given, kept: Sequence[Batch], plan: Plan) -
         ratio, folds = compute_ratio(noise), len(courses) - 1
         how = f"by cross-validation: {len(x)} samples in {folds} folds"
         notes.append(f"{job.graph.name}: {ratio:.1f} dB before any step, {how}")
-    with computing(judges, plan.search.client, plan.search.threads) as compute:
+    with open_compute(judges, plan.search.client, plan.search.threads) as compute:
         for done, name in enumerate(plan.steps[checkpoint.done :], checkpoint.done + 1):
             if plan.late:
                 notes.append(f"{name}: there was no time for it")

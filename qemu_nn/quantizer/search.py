@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 from ..errors import Error, ModelError
 from ..io import files
 from ..io.typed_json import parse_json
-from ..runtime.cluster import computing
+from ..runtime.cluster import open_compute
 from .assign import ROLES
 
 #: A format that is tried: the layer, its role, and the fraction bits it starts from.
@@ -73,7 +73,7 @@ def search(
     chosen, done = _resume_search(how, {name: dict(roles) for name, roles in given.items()})
     best = score(chosen)
     turns = [*variables] * _ROUNDS
-    with computing(partial(_score_formats, score), how.client, how.threads) as compute:
+    with open_compute(partial(_score_formats, score), how.client, how.threads) as compute:
         for name, role, start in progress(turns[done:]):
             if how.goal is not None and best.accuracy >= how.goal - how.tolerance:
                 break

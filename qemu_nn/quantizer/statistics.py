@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.statistics import Statistics
-from ..runtime.evaluate import each_tensor
+from ..runtime.evaluate import iterate_tensors
 
 
 def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Statistics]:
@@ -21,7 +21,7 @@ def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Stati
     samples = 0
     for batch in batches:
         samples += len(batch)
-        for name, values in each_tensor(graph, batch):
+        for name, values in iterate_tensors(graph, batch):
             try:
                 statistics[name].add_samples(values)
             except Error as error:

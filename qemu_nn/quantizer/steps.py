@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph
 from ..operators import Conv, Dense
-from ..runtime.evaluate import each_tensor
+from ..runtime.evaluate import iterate_tensors
 from .adaptive_rounding import round_layer
 from .avgpool_to_conv import replace_average_pools
 from .bias_correction import Values, correct_bias
@@ -102,7 +102,7 @@ class Held:
 def observe_inputs(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
     """Return what is known on inputs x."""
     ends = {}
-    for name, values in each_tensor(graph, x):
+    for name, values in iterate_tensors(graph, x):
         if values.ndim > 1:
             rows = values.reshape(-1, values.shape[-1])
             ends[name] = np.stack([rows.min(0), rows.max(0)]).astype(np.float64)

@@ -13,7 +13,7 @@ from ..ir.graph import Address, Graph, Memory
 from ..ir.loops import conditions, needed_until
 from ..kernels.table import Row, choose, rows_of
 from ..targets import Profile
-from .arena import Buffer, aligned, arrange
+from .arena import Buffer, align, arrange
 from .hazard_analysis import Access, Span, observe
 from .step import Step
 
@@ -64,8 +64,8 @@ def assign_addresses(
     constants: inputs that stay as they are from run to run.
     """
     if graph.memory is None:
-        return planned_addresses(graph, steps, lambda step: step.scratch_bytes, constants=constants)
-    return _firmware_addresses(graph, graph.memory, profile, steps, trace)
+        return plan_addresses(graph, steps, lambda step: step.scratch_bytes, constants=constants)
+    return _check_firmware_addresses(graph, graph.memory, profile, steps, trace)
 
 
 # ---- planned memory: tensors live from the step that makes them to the last that reads them ----
@@ -81,7 +81,7 @@ class _Block:
     offset: int = 0
 
 
-def planned_addresses(
+def plan_addresses(
     graph: Graph,
     steps: Sequence[Step],
     scratch_bytes: Callable[[Step], int],
@@ -92,14 +92,14 @@ def planned_addresses(
     tensors.
     """
     starts = (*graph.inputs, *graph.states)
-    last_use = {**_last_uses(graph), **dict.fromkeys(constants, len(graph.nodes))}
+    last_use = {**_find_last_uses(graph), **dict.fromkeys(constants, len(graph.nodes))}
     blocks = {t.name: _Block(t.nbytes, -1, last_use[t.name]) for t in starts}
     all_blocks = list(blocks.values())
     scratch: dict[int, _Block] = {}
     spare: dict[int, _Block] = {}
     for index, step in enumerate(steps):
         node = step.node
-        shared = _shared_input(step, last_use, index)
+        shared = _find_shared_input(step, last_use, index)
         if shared is None:
             blocks[node.name] = _Block(node.output.nbytes, index, last_use[node.name])
             all_blocks.append(blocks[node.name])
@@ -128,7 +128,7 @@ def planned_addresses(
     return Addresses(calls, inputs, states, arena_bytes, conditions=tests)
 
 
-def _last_uses(graph: Graph) -> dict[str, int]:
+def _find_last_uses(graph: Graph) -> dict[str, int]:
     """Return tensor -> the last call before or while which it must be intact."""
     last_use, made = graph.made, graph.made
     reads = [(name, at) for at, node in enumerate(graph.nodes) for name in node.inputs]
@@ -139,7 +139,7 @@ def _last_uses(graph: Graph) -> dict[str, int]:
     return last_use
 
 
-def _shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:
+def _find_shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:
     """Return an input that the call may overwrite in place, because nothing reads it afterwards."""
     if not step.sizes.in_place:
         return None
@@ -164,13 +164,13 @@ def _assign(blocks: Sequence[_Block], alignment: int) -> int:
 _Resolve = Callable[[str, Address, int, int], Span]
 
 
-def _firmware_addresses(
+def _check_firmware_addresses(
     graph: Graph, memory: Memory, profile: Profile, steps: Sequence[Step], trace: bool
 ) -> Addresses:
     bases, cleared = {}, 0
     for name, size in memory.buffers.items():
         bases[name] = cleared
-        cleared += aligned(size, ALIGNMENT)
+        cleared += align(size, ALIGNMENT)
 
     def span(what: str, address: Address, size: int, itemsize: int) -> Span:
         start = address.offset
@@ -202,7 +202,7 @@ def _firmware_addresses(
         needed = step.scratch_bytes if row is step.row else row.scratch(step.params)
         given = access.scratch if row == access.device_row else None
         scratch = given.start if given else cleared
-        arena_bytes = max(arena_bytes, aligned(scratch + needed, ALIGNMENT))
+        arena_bytes = max(arena_bytes, align(scratch + needed, ALIGNMENT))
         inputs = tuple(part.start for part in access.inputs)
         calls.append(Offsets(inputs, access.output.start, scratch if needed else 0, row=row))
     return Addresses(
@@ -231,7 +231,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     )
     itemsize = np.dtype(node.output.dtype).itemsize
     output = span(f"the output of {where}", given.output, step.sizes.output, itemsize)
-    row = _device_row(step, profile)
+    row = _find_device_row(step, profile)
     used = row.scratch(step.params) if row else 0
     scratch = None
     if used and given.scratch is not None:
@@ -256,7 +256,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     return Access(where, inputs, output, step.sizes.destroys, used, scratch, row)
 
 
-def _device_row(step: Step, profile: Profile) -> Optional[Row]:
+def _find_device_row(step: Step, profile: Profile) -> Optional[Row]:
     """Return the row that uses scratch memory as this device does, if it uses any: the model of the
     device's own way, or where that is what defines the bits, the plain row.
     """

@@ -39,18 +39,18 @@ class Arena:
     nbytes: int
     alignment: int
 
-    def live(self, moment: int) -> int:
+    def count_live_bytes(self, moment: int) -> int:
         """Return bytes of the buffers that live at this moment, each rounded up to the
         alignment.
         """
         return sum(
-            aligned(buffer.nbytes, self.alignment)
+            align(buffer.nbytes, self.alignment)
             for buffer in self.buffers
             if buffer.first <= moment <= buffer.last
         )
 
 
-def aligned(nbytes: int, alignment: int) -> int:
+def align(nbytes: int, alignment: int) -> int:
     """Rounded up to a multiple of the alignment."""
     return -(-nbytes // alignment) * alignment
 
@@ -59,7 +59,7 @@ def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena
     """Return offsets for all buffers; of buffers of one size, those that are listed last go
     first.
     """
-    sizes = [aligned(buffer.nbytes, alignment) for buffer in buffers]
+    sizes = [align(buffer.nbytes, alignment) for buffer in buffers]
     offsets = [0] * len(buffers)
     done: list[int] = []
     for index in sorted(range(len(buffers)), key=lambda i: (-sizes[i], -i)):
@@ -85,7 +85,7 @@ class TensorArena:
     until: Mapping[str, str]
 
 
-def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> TensorArena:
+def plan_tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> TensorArena:
     """Return the arena of a network as TensorFlow Lite Micro plans it.
 
     scratch: layer -> what C calls the memory -> bytes. A tensor lives from the layer that makes it
@@ -118,6 +118,6 @@ def tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> Tens
         arena,
         dict(zip(sizes, arena.offsets)),
         scratch_offsets,
-        {name: arena.live(moment) for name, moment in moments.items()},
+        {name: arena.count_live_bytes(moment) for name, moment in moments.items()},
         {name: graph.nodes[max(moment, 1) - 1].name for name, moment in last.items()},
     )

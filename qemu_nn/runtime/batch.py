@@ -12,7 +12,7 @@ from .session import Session
 PIECE = 64
 
 
-def inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:
+def measure_inferences_per_second(session: Session, x: np.ndarray, seconds: float = 0.5) -> float:
     """Return how many samples like these the session computes in a second, over at least
     `seconds`.
     """

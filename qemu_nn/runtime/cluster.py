@@ -63,7 +63,7 @@ class Tree(Generic[Result]):
             level, number = level + 1, number >> 1
         self._nodes[level, number] = value
 
-    def result(self) -> Optional[Result]:
+    def merge_all(self) -> Optional[Result]:
         """Return all blocks merged, from the last to the first; None without any."""
         whole = None
         for key in sorted(self._nodes):  # later blocks lie on lower levels
@@ -94,13 +94,13 @@ def reduce_blocks(
     """
     tree: Tree[Result] = Tree(merge)
     total = len(blocks) if isinstance(blocks, Sized) else total
-    with computing(job, client, threads) as compute, closing(compute(blocks)) as done:
+    with open_compute(job, client, threads) as compute, closing(compute(blocks)) as done:
         for number, value in progress(_Counted(done, total)) if progress else done:
             tree.add(number, value)
-    return tree.result()
+    return tree.merge_all()
 
 
-def each_block(
+def iterate_blocks(
     job: Job[Any],
     blocks: Iterable[Any],
     *,
@@ -113,7 +113,7 @@ def each_block(
     """
     early: dict[int, Any] = {}
     turn = 0
-    with computing(job, client) as compute, closing(compute(blocks)) as done:
+    with open_compute(job, client) as compute, closing(compute(blocks)) as done:
         for number, value in progress(_Counted(done, total)) if progress else done:
             early[number] = value
             while turn in early:
@@ -122,19 +122,19 @@ def each_block(
 
 
 @contextmanager
-def computing(job: Job[Any], client: Any = None, threads: int = 1) -> Iterator[Compute]:
+def open_compute(job: Job[Any], client: Any = None, threads: int = 1) -> Iterator[Compute]:
     """Yield a function that yields numbers and results of blocks as they are done; it can be called
     again, and the job stays where it was sent. The arguments are those of reduce_blocks().
     """
     if client is not None:
-        with _quiet():
-            held = client.submit(_unpacked, pickle.dumps(job), __version__)
-        yield lambda blocks: _on_cluster(held, blocks, client)
+        with _silence_advice():
+            held = client.submit(_unpack_job, pickle.dumps(job), __version__)
+        yield lambda blocks: _compute_on_cluster(held, blocks, client)
     elif threads == 1:
         yield lambda blocks: ((number, job(block)) for number, block in enumerate(blocks))
     else:
-        with interrupt.pool(threads) as pool:
-            yield lambda blocks: _in_pool(pool, job, blocks, threads)
+        with interrupt.open_pool(threads) as pool:
+            yield lambda blocks: _compute_in_pool(pool, job, blocks, threads)
 
 
 @dataclass(frozen=True)
@@ -153,16 +153,16 @@ class _Counted:
         return self.total
 
 
-def _in_pool(pool: Any, job: Job[Any], blocks: Iterable[Any], threads: int) -> Numbered:
+def _compute_in_pool(pool: Any, job: Job[Any], blocks: Iterable[Any], threads: int) -> Numbered:
     def submit(some: Sequence[Any]) -> list[Any]:
         return [pool.submit(job, block) for block in some]
 
-    with closing(_windowed(submit, blocks, lambda: threads)) as groups:
+    with closing(_iterate_windowed(submit, blocks, lambda: threads)) as groups:
         for group in groups:
             yield from ((number, future.result()) for number, future in group)
 
 
-def _windowed(
+def _iterate_windowed(
     submit: Callable[[Sequence[Any]], Sequence[Any]],
     blocks: Iterable[Any],
     threads: Callable[[], int],
@@ -203,31 +203,33 @@ class _Failed:
     error: Error
 
 
-def _on_cluster(held: Any, blocks: Iterable[Any], client: Any) -> Numbered:
+def _compute_on_cluster(held: Any, blocks: Iterable[Any], client: Any) -> Numbered:
     """held: the result of a task of its own, so that a worker asks for the job once, and the
     scheduler makes it again where the worker that held it has died."""
 
     def submit(some: Sequence[Any]) -> Any:  # as bytes, in which dask looks for nothing of its own
         packed = [pickle.dumps(block) for block in some]
-        with _quiet():
-            return client.map(_done, [held] * len(some), packed, pure=False, retries=_RETRIES)
+        with _silence_advice():
+            return client.map(
+                _compute_block, [held] * len(some), packed, pure=False, retries=_RETRIES
+            )
 
-    with closing(_windowed(submit, blocks, lambda: _threads(client))) as groups:
+    with closing(_iterate_windowed(submit, blocks, lambda: _count_threads(client))) as groups:
         for group in groups:
-            values = _values(client, group)
+            values = _gather_values(client, group)
             for (number, _), value in zip(group, values):
                 yield number, value
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silence_advice() -> Iterator[None]:
     """Suppress dask's advice on large objects: these are needed where they go."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         yield
 
 
-def _unpacked(job: bytes, version: str) -> Any:
+def _unpack_job(job: bytes, version: str) -> Any:
     """Return the job on a worker, which must have the same arithmetic."""
     if version != __version__:
         return _Failed(
@@ -236,7 +238,7 @@ def _unpacked(job: bytes, version: str) -> Any:
     return pickle.loads(job)
 
 
-def _done(job: Any, block: bytes) -> Any:
+def _compute_block(job: Any, block: bytes) -> Any:
     """Return a block on a worker."""
     if isinstance(job, _Failed):
         return job
@@ -246,28 +248,28 @@ def _done(job: Any, block: bytes) -> Any:
         return _Failed(error)
 
 
-def _values(client: Any, group: Sequence[tuple[int, Any]]) -> list[Any]:
+def _gather_values(client: Any, group: Sequence[tuple[int, Any]]) -> list[Any]:
     """Return the results of blocks, or what the first of them raised, in a sentence."""
     try:
         values = list(client.gather([future for _, future in group]))
     except Exception:
-        values = [_value(future, number) for number, future in group]
+        values = [_get_value(future, number) for number, future in group]
     for value in values:
         if isinstance(value, _Failed):
             raise value.error
     return values
 
 
-def _value(future: Any, number: int) -> Any:
+def _get_value(future: Any, number: int) -> Any:
     try:
         return future.result()
     except CancelledError:
         raise Error(f"block {number} was cancelled: the cluster has restarted or gone") from None
     except Exception as error:
-        raise _told(error, number) from None
+        raise _describe_error(error, number) from None
 
 
-def _told(error: BaseException, number: int) -> BaseException:
+def _describe_error(error: BaseException, number: int) -> BaseException:
     """Return an error of the cluster in a sentence; any other as it is."""
     if type(error).__name__ == "KilledWorker":
         return Error(
@@ -282,7 +284,7 @@ def _told(error: BaseException, number: int) -> BaseException:
     return Error(f"the workers lack qemu_nn {__version__}, or what it needs: {cause}")
 
 
-def _threads(client: Any) -> int:
+def _count_threads(client: Any) -> int:
     """Return threads of all workers there are now; one, so that a cluster which starts gets its
     first.
     """
@@ -290,33 +292,33 @@ def _threads(client: Any) -> int:
     return threads
 
 
-def cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:
+def open_cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:
     """Return a client of dask: the given one, one for a scheduler's address, one of so many
     processes on this machine that end with the block, or None where neither is given.
     """
     if client is not None and workers is not None:
         raise Error("give client= or workers=, not both: a client has workers of its own")
     if workers is not None:
-        return _local(as_count(workers, "workers", most=MOST_THREADS))
+        return _open_local(as_count(workers, "workers", most=MOST_THREADS))
     if isinstance(client, str):
-        return _remote(client)
+        return _open_remote(client)
     if client is not None and not (hasattr(client, "map") and hasattr(client, "nthreads")):
         raise Error(f"client must be a dask.distributed.Client, not {shown(client)}")
     return nullcontext(client)
 
 
 @contextmanager
-def _local(workers: int) -> Iterator[Any]:
+def _open_local(workers: int) -> Iterator[Any]:
     distributed: Any = require("distributed", "cluster", "computing on several processes")
     how = {"threads_per_worker": 1, "dashboard_address": None}
     with ExitStack() as stack:
-        with _deaf():
+        with _ignore_interrupts():
             here = stack.enter_context(distributed.LocalCluster(workers, **how))
         yield stack.enter_context(distributed.Client(here))
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _ignore_interrupts() -> Iterator[None]:
     """Processes that begin here do not hear Ctrl-C, which a terminal sends to all of them: the one
     that waits for them ends them."""
     if threading.current_thread() is not threading.main_thread():
@@ -330,7 +332,7 @@ def _deaf() -> Iterator[None]:
 
 
 @contextmanager
-def _remote(address: str) -> Iterator[Any]:
+def _open_remote(address: str) -> Iterator[Any]:
     distributed: Any = require("distributed", "cluster", "computing on a cluster")
     try:
         client = distributed.Client(address, timeout=_PATIENCE)

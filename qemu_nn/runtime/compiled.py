@@ -15,7 +15,7 @@ from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
 from .plan import Plan
-from .split import cut
+from .split import cut_step
 from .step import Step
 from .workspace import Batch, Run, Workspace
 
@@ -50,17 +50,17 @@ class Compiled:
         where = self._names[step[0]] if step[0] >= 0 else plan.graph.name
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         self._threads = threads
-        self._pool = _thread_pool(threads)
+        self._pool = _open_thread_pool(threads)
         cost = sum(step.cost for step in plan.steps)
         by_cost = max(2, int(_PARALLEL / max(cost, 1e-3)))
         self._parallel_from = 1 if self._plan.task_count else by_cost
-        self.idle = [self._workspace()]
+        self.idle = [self._allocate_workspace()]
         self._results = [
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
             for index, store in enumerate(plan.stores)
         ]
 
-    def _workspace(self) -> Workspace:
+    def _allocate_workspace(self) -> Workspace:
         sizes = [self.plan.arena_bytes] * self._threads
         arrays = [aligned_bytes(size) for size in sizes]
         for each in self.plan.constants:
@@ -73,13 +73,13 @@ class Compiled:
         ask = lib.qn_python_stops
         given = (self._plan, self._pool, array, outputs, begun, self._parallel_from, ask)
         call = ffi.new("qn_call *", given)
-        at, outputs_at = _address_of(call), _address_of(outputs)
+        at, outputs_at = _get_address(call), _get_address(outputs)
         return Workspace(at, outputs_at, call, outputs, (arenas, array, begun, self._pool))
 
     def _build(self, plan: Plan) -> Any:
-        inputs, input_bytes = _loads(plan.inputs, plan.graph.inputs)
-        states, state_bytes = _loads(plan.states, plan.graph.states)
-        steps, at = self._steps(plan)
+        inputs, input_bytes = _build_loads(plan.inputs, plan.graph.inputs)
+        states, state_bytes = _build_loads(plan.states, plan.graph.states)
+        steps, at = self._build_steps(plan)
         stores = [(at[store.after], store.address, store.tensor.nbytes) for store in plan.stores]
         parts: dict[str, tuple[str, list[Any]]] = {
             "steps": ("qn_step[]", steps),
@@ -93,7 +93,7 @@ class Compiled:
             self._keep.append(array)
             setattr(built, name, array)
             setattr(built, f"{name[:-1]}_count", len(values))
-        tasks = self._tasks(plan, built.steps)
+        tasks = self._build_tasks(plan, built.steps)
         built.tasks, built.task_count = tasks, len(tasks)
         built.arena_bytes, built.cleared = plan.arena_bytes, plan.cleared
         built.input_bytes, built.state_bytes = input_bytes, state_bytes
@@ -103,7 +103,7 @@ class Compiled:
         built.look_every = max(1, int(_LOOK / max(longest, 1e-3)))
         return built
 
-    def _steps(self, plan: Plan) -> tuple[list[dict[str, Any]], list[int]]:
+    def _build_steps(self, plan: Plan) -> tuple[list[dict[str, Any]], list[int]]:
         """Return all steps, jumps of loops between them; and where those of the plan are among
         them.
         """
@@ -116,7 +116,7 @@ class Compiled:
             self._names.append(plan.steps[index].node.name if kind == "call" else plan.graph.name)
             if kind == "call":
                 at.append(len(steps))
-                steps.append(self._step(plan.steps[index]))
+                steps.append(self._build_step(plan.steps[index]))
             elif kind == "begin":
                 begins[index] = len(steps)
             elif kind == "test":
@@ -128,7 +128,7 @@ class Compiled:
                 steps[exits[index]]["out"] = len(steps)
         return steps, at
 
-    def _tasks(self, plan: Plan, steps: Any) -> Any:
+    def _build_tasks(self, plan: Plan, steps: Any) -> Any:
         """Return what several threads do of one sample: the parts of split steps, the others in
         chains.
         """
@@ -136,19 +136,19 @@ class Compiled:
         first = 0
         for index, step in enumerate(plan.steps):
             if step.parts:
-                tasks += _chain(plan, first, index, len(tasks))
-                tasks += self._parts(step, steps, index, len(tasks))
+                tasks += _build_chain(plan, first, index, len(tasks))
+                tasks += self._build_parts(step, steps, index, len(tasks))
                 first = index + 1
         if tasks:
-            tasks += _chain(plan, first, len(plan.steps), len(tasks))
+            tasks += _build_chain(plan, first, len(plan.steps), len(tasks))
         array = ffi.new("qn_task[]", tasks)
         self._keep.append(array)
         return array
 
-    def _parts(self, step: Step, steps: Any, index: int, after: int) -> list[dict[str, Any]]:
+    def _build_parts(self, step: Step, steps: Any, index: int, after: int) -> list[dict[str, Any]]:
         tasks = []
         for number, (first, last) in enumerate(step.parts):
-            part = cut(step.row, step.params, (first, last), steps + index)
+            part = cut_step(step.row, step.params, (first, last), steps + index)
             assert part is not None
             part.step.scratch += number * step.part_scratch
             self._keep.append(part)
@@ -156,8 +156,8 @@ class Compiled:
             tasks.append({**task, "unit": first, "last_unit": last})
         return tasks
 
-    def _step(self, step: Step) -> dict[str, Any]:
-        weights, bias = (self._array(name) for name in (step.node.weights, step.node.bias))
+    def _build_step(self, step: Step) -> dict[str, Any]:
+        weights, bias = (self._get_array(name) for name in (step.node.weights, step.node.bias))
         packed = self._pack(step, weights, bias)
         self._keep += [step.params, weights, bias, packed]
 
@@ -190,36 +190,36 @@ class Compiled:
             self._packed[call] = step.row.pack(step.params, weights, bias)
         return self._packed[call]
 
-    def _array(self, name: Optional[str]) -> Optional[np.ndarray]:
+    def _get_array(self, name: Optional[str]) -> Optional[np.ndarray]:
         if name is None:
             return None
         return np.require(self.plan.graph.arrays[name], requirements=["C", "A"])
 
-    def turn(self) -> Turn:
+    def open_time_step(self) -> Turn:
         """Memory of its own for one time step after the other."""
         return Turn(self)
 
-    def prepared(self, batch: Batch) -> Run:
+    def prepare(self, batch: Batch) -> Run:
         """Return what computes the results for inputs and states of one shape, as one call of C."""
         lead, samples, times, within = batch
         graph = self.plan.graph
-        x = _like((*lead, self._plan.input_bytes), "uint8")
+        x = _view_like((*lead, self._plan.input_bytes), "uint8")
         if len(graph.inputs) == 1:
-            x = _like(lead + graph.input.shape[within:], graph.input.dtype)
-        state = _like((samples, self._plan.state_bytes), "uint8") if graph.states else None
-        results = {n: _like(lead + shape[within:], of) for _, n, shape, of in self._results}
-        memory = (self.idle, self._workspace, self.ended)
+            x = _view_like(lead + graph.input.shape[within:], graph.input.dtype)
+        state = _view_like((samples, self._plan.state_bytes), "uint8") if graph.states else None
+        results = {n: _view_like(lead + shape[within:], of) for _, n, shape, of in self._results}
+        memory = (self.idle, self._allocate_workspace, self.raise_end)
         loops = bool(graph.loops)  # whose body may not run at all
         bound: Run = runner(_QN_RUN, *memory, samples, times, x, state, results, loops)
         return bound
 
-    def ended(self, status: int) -> None:
+    def raise_end(self, status: int) -> None:
         """Raise what has ended a run; in the child of a fork, get ready for another one."""
         if status == lib.QN_STOPPED:
             interrupt.resume()
         if status != lib.QN_FORKED:
             kernels.raise_for(status, f"{self.plan.graph.name}: {_FAILED}")
-        self._pool = _thread_pool(self._threads)  # the threads are in the process's parent
+        self._pool = _open_thread_pool(self._threads)  # the threads are in the process's parent
         self.idle.clear()
 
 
@@ -229,7 +229,7 @@ class Turn:
     def __init__(self, compiled: Compiled) -> None:
         plan = compiled.plan
         self._keep = compiled
-        _, _, self._call, self._outputs, self._memory = compiled._workspace()
+        _, _, self._call, self._outputs, self._memory = compiled._allocate_workspace()
         self._states = {t.name: np.empty(t.shape, t.dtype) for t in plan.graph.states}
         self._results = [result for result in compiled._results if result[1] not in self._states]
         for index, name, _, _ in compiled._results:
@@ -268,7 +268,7 @@ class Turn:
         return results
 
 
-def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[Any], int]:
+def _build_loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[Any], int]:
     """Return tensors that come one after the other, each to its address; and the bytes of all."""
     loads, offset = [], 0
     for address, tensor in zip(addresses, tensors):
@@ -277,25 +277,25 @@ def _loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[An
     return loads, offset
 
 
-def _address_of(pointer: Any) -> int:
+def _get_address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
-_QN_RUN = _address_of(ffi.addressof(lib, "qn_run"))
+_QN_RUN = _get_address(ffi.addressof(lib, "qn_run"))
 
 
-def _like(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _view_like(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return an array of this shape and type that takes no memory."""
     return np.broadcast_to(np.empty((), dtype), shape)
 
 
-def _thread_pool(threads: int) -> Any:
+def _open_thread_pool(threads: int) -> Any:
     """Return threads that end with this object; NULL if there is but one, or no memory."""
     pool = lib.qn_thread_pool_new(threads) if threads > 1 else NULL
     return ffi.gc(pool, lib.qn_thread_pool_free) if pool else NULL
 
 
-def _chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:
+def _build_chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:
     """Whole steps as one task, if there are any, or a result of the step before to be stored."""
     stores = any(store.after == first - 1 for store in plan.stores)
     chain = {"part": NULL, "first": first, "last": last, "after": after}

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import as_array, as_flag
 from ..ir.float_graph import FloatGraph
-from .ordered import ordered
+from .ordered import order_sums
 
 
 def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
@@ -33,20 +33,20 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
     if np.isnan(x).any():
         raise Error(f"the input of {graph.name} contains NaN")
     if trace:
-        return dict(each_tensor(graph, x))
-    found = {name: value for name, value in each_tensor(graph, x) if name in graph.outputs}
+        return dict(iterate_tensors(graph, x))
+    found = {name: value for name, value in iterate_tensors(graph, x) if name in graph.outputs}
     return {name: found[name] for name in graph.outputs}
 
 
-def in_order(graph: FloatGraph) -> FloatGraph:
+def fix_sum_order(graph: FloatGraph) -> FloatGraph:
     """Return the network with sums whose order depends on nothing: neither threads nor other
     samples.
     """
-    nodes = (replace(node, operator=ordered(node.operator)) for node in graph.nodes)
+    nodes = (replace(node, operator=order_sums(node.operator)) for node in graph.nodes)
     return graph.with_nodes(nodes)
 
 
-def each_tensor(
+def iterate_tensors(
     graph: FloatGraph,
     x: Union[np.ndarray, Mapping[str, np.ndarray]],
     held: Optional[Callable[[str, np.ndarray], np.ndarray]] = None,

@@ -9,7 +9,7 @@ from typing import Union
 import numpy as np
 
 from ..operators import Conv, Dense, Operator
-from .ordered import ordered
+from .ordered import order_sums
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Products:
     @cached_property
     def _without_blas(self) -> Operator:
         """The layer on this thread alone: blocks of samples have threads of their own."""
-        return ordered(self.operator)
+        return order_sums(self.operator)
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """Return the sums of integers x [N, ...]: float64, below 2^53, or float32, as exact and

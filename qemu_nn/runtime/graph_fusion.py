@@ -40,10 +40,10 @@ class Folded:
 
 def fold(graph: Graph, steps: Sequence[Step], profile: Profile) -> Folded:
     """Apply every rule to the calls of a network that has no memory of its own."""
-    made_once = _constants(graph, steps)
+    made_once = _fold_constants(graph, steps)
     left = [step for step in steps if step.node.name not in made_once]
-    left = _without_copies(graph, left, made_once)
-    left = _without_pads(graph, left, profile)
+    left = _remove_copies(graph, left, made_once)
+    left = _remove_pads(graph, left, profile)
     read = {name for step in left for name in step.node.inputs}
     constants = {name: array for name, array in made_once.items() if name in read}
     tensors = tuple(graph.node(name).output for name in constants)
@@ -51,12 +51,12 @@ def fold(graph: Graph, steps: Sequence[Step], profile: Profile) -> Folded:
         graph,
         inputs=(*graph.inputs, *tensors),
         nodes=tuple(step.node for step in left),
-        loops=_moved(graph, left),
+        loops=_move_loops(graph, left),
     )
     return Folded(rest, tuple(left), constants)
 
 
-def _moved(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
+def _move_loops(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
     """Return the loops around the calls that are left."""
     made, before = graph.made, [0] * (len(graph.nodes) + 1)
     for step in left:
@@ -68,7 +68,7 @@ def _moved(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
     )
 
 
-def _written(graph: Graph) -> set[str]:
+def _list_rewritten(graph: Graph) -> set[str]:
     """Return tensors that another call than the one that makes them writes to."""
     return {
         name
@@ -78,7 +78,7 @@ def _written(graph: Graph) -> set[str]:
     }
 
 
-def _looked_at(graph: Graph) -> set[str]:
+def _list_observed(graph: Graph) -> set[str]:
     """Return tensors that something else than a call reads."""
     return {*graph.outputs, *(loop.condition for loop in graph.loops)}
 
@@ -86,21 +86,23 @@ def _looked_at(graph: Graph) -> set[str]:
 # ---- what depends on no input ----
 
 
-def _constants(graph: Graph, steps: Sequence[Step]) -> dict[str, np.ndarray]:
+def _fold_constants(graph: Graph, steps: Sequence[Step]) -> dict[str, np.ndarray]:
     """Return what calls make that read nothing but each other's outputs."""
     found: dict[str, np.ndarray] = {}
-    kept = _looked_at(graph) | _written(graph)
+    kept = _list_observed(graph) | _list_rewritten(graph)
     for step in steps:
         node = step.node
         if node.name not in kept and all(name in found for name in node.inputs):
             try:
-                found[node.name] = _computed(graph, step, [found[name] for name in node.inputs])
+                found[node.name] = _evaluate_call(
+                    graph, step, [found[name] for name in node.inputs]
+                )
             except Error:
                 continue  # fails in each run, as the device does
     return found
 
 
-def _computed(graph: Graph, step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def _evaluate_call(graph: Graph, step: Step, inputs: Sequence[np.ndarray]) -> np.ndarray:
     node, output = step.node, np.zeros(step.node.output.shape, step.node.output.dtype)
     weights, bias = (None if n is None else graph.arrays[n] for n in (node.weights, node.bias))
     kernels.call(step.row, step.params, [array.copy() for array in inputs], output, weights, bias)
@@ -113,7 +115,7 @@ def _computed(graph: Graph, step: Step, inputs: Sequence[np.ndarray]) -> np.ndar
 _NEUTRAL = {"minimum": 127, "maximum": -128}
 
 
-def _without_copies(
+def _remove_copies(
     graph: Graph, steps: Sequence[Step], constants: Mapping[str, np.ndarray]
 ) -> list[Step]:
     """Return calls left out that copy, where nothing writes to their input while the copy is
@@ -121,7 +123,7 @@ def _without_copies(
     """
     if graph.loops:
         return list(steps)  # the copy of one turn may be read in the next one
-    kept, last_read, writes = _looked_at(graph) | _written(graph), {}, []
+    kept, last_read, writes = _list_observed(graph) | _list_rewritten(graph), {}, []
     for at, step in enumerate(steps):
         last_read.update(dict.fromkeys(step.node.inputs, at))
         arrays = zip(step.node.function.read(step.node.params), step.node.inputs)
@@ -131,7 +133,7 @@ def _without_copies(
     for at, step in enumerate(steps):
         node = step.node
         node = replace(node, inputs=tuple(sources.get(name, name) for name in node.inputs))
-        source, end = _copied(step, node, constants), last_read.get(node.name, at)
+        source, end = _find_copied_input(step, node, constants), last_read.get(node.name, at)
         changed = any(name == source and at < when <= end for name, when in writes)
         if source and node.name not in kept and not changed:
             sources[node.name] = source
@@ -140,7 +142,9 @@ def _without_copies(
     return left
 
 
-def _copied(step: Step, node: Node, constants: Mapping[str, np.ndarray]) -> Optional[str]:
+def _find_copied_input(
+    step: Step, node: Node, constants: Mapping[str, np.ndarray]
+) -> Optional[str]:
     """Return the input that the output of a call equals, if its kind of call says so."""
     if node.function.op in ("reshape", "read_variable"):
         return node.inputs[0]
@@ -156,12 +160,12 @@ def _copied(step: Step, node: Node, constants: Mapping[str, np.ndarray]) -> Opti
 # ---- padding before a layer that pads ----
 
 
-def _without_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list[Step]:
+def _remove_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list[Step]:
     """Padding calls left out where the only layer that reads them pads with the same value."""
     if profile.path == "mve" and profile.rounding == "single":
         return list(steps)  # bits of a sum depend on the place of its pixel
     reads = Counter(name for step in steps for name in step.node.inputs)
-    kept = _looked_at(graph) | _written(graph)
+    kept = _list_observed(graph) | _list_rewritten(graph)
     pads = {s.node.name: s for s in steps if s.row.op.params == "qn_s_pad"}
     gone: set[str] = set()
     left = []
@@ -169,20 +173,24 @@ def _without_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list
         pad = pads.get(step.node.inputs[0]) if step.node.inputs else None
         merged = None
         if pad and reads[pad.node.name] == 1 and not kept & {pad.node.name, *pad.node.inputs}:
-            merged = _padded(step, pad, profile) if _together(graph, pad.node, step.node) else None
+            merged = (
+                _fuse_padding(step, pad, profile)
+                if _share_loop(graph, pad.node, step.node)
+                else None
+            )
         if pad and merged:
             gone.add(pad.node.name)
         left.append(merged or step)
     return [step for step in left if step.node.name not in gone]
 
 
-def _together(graph: Graph, one: Node, other: Node) -> bool:
+def _share_loop(graph: Graph, one: Node, other: Node) -> bool:
     """True if two calls are in the same loops."""
     made = graph.made
     return all(loop.holds(made[one.name]) == loop.holds(made[other.name]) for loop in graph.loops)
 
 
-def _padded(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
+def _fuse_padding(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
     """Return the layer on the image as it is before padding, if its row computes that."""
     p, around = step.node.params, pad.node.params
     if step.row.op.params not in _WINDOWS or step.row.kind != "fast":

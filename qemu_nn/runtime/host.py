@@ -16,10 +16,10 @@ from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
 from ..operators import Identity, Operator, Reshape, Shape, Softmax
-from .evaluate import each_tensor, evaluate, in_order
+from .evaluate import evaluate, fix_sum_order, iterate_tensors
 from .input_checks import Gauge
-from .inputs import by_name, named
-from .samples import as_numbers, expect_finite, shaped
+from .inputs import arrange_by_name, named
+from .samples import convert_to_numbers, expect_finite, shape_samples
 
 #: The network's integers: an array, of several inputs by their names.
 Codes = Union[np.ndarray, dict[str, np.ndarray]]
@@ -110,11 +110,11 @@ class Host:
         Error
             The numbers do not fit the network.
         """
-        return self.prepared(x, layout)[0]
+        return self.prepare(x, layout)[0]
 
-    def prepared(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
+    def prepare(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
         """Return the same, and whether x is a single sample and not a batch."""
-        codes, _, single = self._prepared(x, layout)
+        codes, _, single = self._prepare_codes(x, layout)
         return codes if len(codes) > 1 else codes[self.graph.input.name], single
 
     def gauges(self, x: Any, layout: Optional[str] = None) -> list[Gauge]:
@@ -137,7 +137,7 @@ class Host:
         Error
             The numbers do not fit the network.
         """
-        codes, reals, _ = self._prepared(x, layout)
+        codes, reals, _ = self._prepare_codes(x, layout)
         gauges = [Gauge(tensor) for tensor in self.graph.inputs]
         for gauge, (name, array) in zip(gauges, codes.items()):
             gauge.add(array, reals.get(name))
@@ -165,17 +165,17 @@ class Host:
         """
         if len(self.graph.inputs) > 1:
             raise Error(f"{self.graph.name} has {len(self.graph.inputs)} inputs, not one")
-        array, tensor = as_numbers(self._unnamed(x), "the input"), self.graph.input
+        array, tensor = convert_to_numbers(self._take_unnamed(x), "the input"), self.graph.input
         if not self._are_codes(array, tensor):
             if self.before is not None:
                 return self._before(array, layout)[0][tensor.name]
-            return self._reals(array, layout)[0]
+            return self._make_reals(array, layout)[0]
         if self._prepares:
             raise Error(
                 f"{array.dtype} is the type of the device's own input {tensor.name!r}, which the "
                 "host computes: give real numbers"
             )
-        codes, _ = self._shaped(array, tensor, layout)
+        codes, _ = self._shape_samples(array, tensor, layout)
         real = tensor.format.dequantize(codes)
         return real.reshape(*codes.shape[: len(self._axes)], *self.start[0])
 
@@ -202,11 +202,13 @@ class Host:
         missing = [name for name in self.graph.outputs if name not in outputs]
         if missing:
             raise Error(f"the outputs lack {missing[0]!r}: give what run() returned")
-        real = {name: _real(tensors[name], outputs[name]) for name in self.graph.outputs}
+        real = {
+            name: _dequantize_output(tensors[name], outputs[name]) for name in self.graph.outputs
+        }
         if self.after is not None:
             made = _stepped(self.after, real)
             return {name: real.get(name, made[name].astype(np.float64)) for name in made}
-        return real if self.reference is None else self._behind(self.reference, real)
+        return real if self.reference is None else self._evaluate_rest(self.reference, real)
 
     def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
         """Return the same, but integers as they are where they stand for themselves.
@@ -257,7 +259,7 @@ class Host:
         known = self.reference or self.before
         if known is not None:
             return known.shape, known.layout
-        return self.graph.input.shape, _layout(self.graph.input)
+        return self.graph.input.shape, _get_layout(self.graph.input)
 
     @property
     def _axes(self) -> tuple[str, ...]:
@@ -269,12 +271,12 @@ class Host:
         own = None if self.reference is not None else "NHWC"
         return (self.preprocessing and self.preprocessing.layout) or own
 
-    def _unnamed(self, x: Any) -> Any:
+    def _take_unnamed(self, x: Any) -> Any:
         """Return the samples alone, where they come under the name of the float network's input."""
         name = "" if self.reference is None else self.reference.input
-        return x[name] if _names(x, name) else x
+        return x[name] if _names_input(x, name) else x
 
-    def _what(self, tensor: Tensor) -> str:
+    def _name_samples(self, tensor: Tensor) -> str:
         return "the input" if len(self.graph.inputs) == 1 else f"the input {tensor.name!r}"
 
     def _are_codes(self, x: np.ndarray, tensor: Tensor) -> bool:
@@ -283,16 +285,16 @@ class Host:
         steps = self.preprocessing
         return steps is None or not steps.changes or steps.dtype not in (None, tensor.dtype)
 
-    def _shaped(
+    def _shape_samples(
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
     ) -> tuple[np.ndarray, bool]:
-        what, own = self._what(tensor), _layout(tensor)
+        what, own = self._name_samples(tensor), _get_layout(tensor)
         if tensor.order:
-            x, single = shaped(array, what, tensor.logical, axes=self._axes)
+            x, single = shape_samples(array, what, tensor.logical, axes=self._axes)
             return tensor.to_memory(x), single
-        return shaped(array, what, tensor.shape, own, layout, self._default, self._axes)
+        return shape_samples(array, what, tensor.shape, own, layout, self._default, self._axes)
 
-    def _prepared(
+    def _prepare_codes(
         self, x: Any, layout: Optional[str]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], bool]:
         """Return codes of every input, the floats that were rounded to them, if they were, and
@@ -302,21 +304,21 @@ class Host:
             reals, single = self._before(x, layout)
             tensors = self.graph.inputs
             return (
-                {each.name: self._rounded(reals[each.name], each) for each in tensors},
+                {each.name: self._round_floats(reals[each.name], each) for each in tensors},
                 reals,
                 single,
             )
-        arrays = by_name(self.graph, self._unnamed(x), as_numbers)
+        arrays = arrange_by_name(self.graph, self._take_unnamed(x), convert_to_numbers)
         codes, reals, singles = {}, {}, []
         for tensor in self.graph.inputs:
             array = arrays[tensor.name]
             given = self._are_codes(array, tensor)
             if given or len(arrays) > 1:
-                taken, single = self._shaped(array, tensor, layout)
+                taken, single = self._shape_samples(array, tensor, layout)
             else:
-                taken, single = self._device_reals(array, tensor, layout)
+                taken, single = self._compute_device_reals(array, tensor, layout)
             if not given:
-                reals[tensor.name], taken = taken, self._rounded(taken, tensor)
+                reals[tensor.name], taken = taken, self._round_floats(taken, tensor)
             codes[tensor.name] = taken
             singles.append(single)
         if len({*singles}) > 1:
@@ -328,20 +330,22 @@ class Host:
         tensors = self.graph.inputs
         given = x if isinstance(x, Mapping) else {tensors[0].name: x}
         names = {tensor.name for tensor in tensors}
-        arrays = {name: as_numbers(part, "the input") for name, part in given.items()}
+        arrays = {name: convert_to_numbers(part, "the input") for name, part in given.items()}
         return set(arrays) == names and all(self._are_codes(arrays[t.name], t) for t in tensors)
 
     def _before(self, x: Any, layout: Optional[str]) -> tuple[dict[str, np.ndarray], bool]:
         """Return the real values of the device's inputs, and whether it is a single sample."""
         assert self.before is not None
         steps, own = self.preprocessing, self.before.layout
-        arrays = named(self.before.name, list(self.before.starts), x, as_numbers)
+        arrays = named(self.before.name, list(self.before.starts), x, convert_to_numbers)
         starts, singles = {}, set()
         for name, shape in self.before.starts.items():
             what = "the input" if len(arrays) == 1 else f"the input {name!r}"
-            array = arrays[name] if steps is None else resized(steps, arrays[name], shape, layout)
+            array = (
+                arrays[name] if steps is None else resize_images(steps, arrays[name], shape, layout)
+            )
             image = own if name == self.before.input else None
-            real, single = shaped(array, what, shape, image, layout, image, self._axes)
+            real, single = shape_samples(array, what, shape, image, layout, image, self._axes)
             starts[name] = real if steps is None else steps.apply(real, own or "NHWC")
             expect_finite(starts[name], what)
             singles.add(single)
@@ -351,46 +355,48 @@ class Host:
         tensors = self.graph.inputs
         return {each.name: each.to_memory(made[each.name]) for each in tensors}, singles.pop()
 
-    def _device_reals(
+    def _compute_device_reals(
         self, array: np.ndarray, tensor: Tensor, layout: Optional[str]
     ) -> tuple[np.ndarray, bool]:
         """Return the real values of the only input, from numbers that are not codes."""
-        real, single = self._reals(array, layout)
+        real, single = self._make_reals(array, layout)
         lead = real.shape[: len(self._axes)]
-        real = self._device_input(real) if self._prepares else real
+        real = self._compute_device_input(real) if self._prepares else real
         if real.size != math.prod((*lead, *tensor.shape)):
-            raise self._stranger()
+            raise self._make_unknown_output_error()
         return real.reshape(*lead, *tensor.shape), single
 
-    def _reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
+    def _make_reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
         """Return real samples, of numbers that are not codes."""
         (shape, own), steps = self.start, self.preprocessing
         if steps is not None:
-            array = resized(steps, array, shape, layout)
+            array = resize_images(steps, array, shape, layout)
         if self.reference is None and self.graph.input.order:
-            x, single = self._shaped(array, self.graph.input, layout)
+            x, single = self._shape_samples(array, self.graph.input, layout)
         else:
-            x, single = shaped(array, "the input", shape, own, layout, self._default, self._axes)
+            x, single = shape_samples(
+                array, "the input", shape, own, layout, self._default, self._axes
+            )
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
-    def _device_input(self, real: np.ndarray) -> np.ndarray:
+    def _compute_device_input(self, real: np.ndarray) -> np.ndarray:
         """Return what the float network makes of real samples before the device's input."""
         assert self.reference is not None
         expect_finite(real, "the input")
         x = real if real.dtype == np.float64 else real.astype(np.float32)
-        for name, value in each_tensor(self.reference, x):
+        for name, value in iterate_tensors(self.reference, x):
             if name == self.graph.input.name:
                 return value
-        raise self._stranger()
+        raise self._make_unknown_output_error()
 
-    def _rounded(self, real: np.ndarray, tensor: Tensor) -> np.ndarray:
+    def _round_floats(self, real: np.ndarray, tensor: Tensor) -> np.ndarray:
         """Return floats as integers; the NPU's kit rounds down."""
         if tensor.dtype == "float32":
             return real.astype(np.float32)
-        what = self._what(tensor)
+        what = self._name_samples(tensor)
         expect_finite(real, what)
         if tensor.spelled is None:
-            return _whole(real, tensor, what)
+            return _check_whole(real, tensor, what)
         x = real if real.dtype == np.float64 else real.astype(np.float32)
         if self.graph.nodes[0].function.name.startswith("npu_"):
             floors = np.floor(tensor.format.unrounded(x))
@@ -400,23 +406,23 @@ class Host:
 
     # ---- integers to numbers ----
 
-    def _behind(self, reference: FloatGraph, real: Arrays) -> dict[str, np.ndarray]:
+    def _evaluate_rest(self, reference: FloatGraph, real: Arrays) -> dict[str, np.ndarray]:
         """Return the float network's outputs, of the device's."""
-        ways = {name: self._way(reference, name, real) for name in reference.outputs}
+        ways = {name: self._trace_output(reference, name, real) for name in reference.outputs}
         ends = dict.fromkeys(end for end, _ in ways.values())  # in the order of the device's own
         devices = dict(zip(ends, self.graph.outputs))
         found = {}
         for name, (end, operators) in ways.items():
             values, shape = real.get(devices.get(end, "")), reference.shapes[end]
             if values is None or math.prod(values.shape[1:]) != math.prod(shape):
-                raise self._stranger()
+                raise self._make_unknown_output_error()
             values = values.reshape(len(values), *shape)
             for operator in operators:
                 values = operator.evaluate(values)
             found[name] = values
         return found
 
-    def _way(
+    def _trace_output(
         self, reference: FloatGraph, name: str, real: Arrays
     ) -> tuple[str, tuple[Operator, ...]]:
         """Return the tensor that the device computes of an output, and the operators after it."""
@@ -426,40 +432,44 @@ class Host:
             node = makers[name]
             operators, name = (node.operator, *operators), node.inputs[0]
             if name not in makers:
-                raise self._stranger()
+                raise self._make_unknown_output_error()
         return name, operators
 
-    def _stranger(self) -> Error:
+    def _make_unknown_output_error(self) -> Error:
         return Error(
             f"the float reference of {self.graph.name} is another network: quantize it again"
         )
 
 
-def results(scores: Arrays, single: bool) -> Union[np.ndarray, dict[str, np.ndarray]]:
+def name_results(scores: Arrays, single: bool) -> Union[np.ndarray, dict[str, np.ndarray]]:
     """Scores of a batch as predict() returns them: without its axis where there was one sample, and
     as an array where there is one output."""
     named = {name: values[0] if single else values for name, values in scores.items()}
     return named if len(named) > 1 else next(iter(named.values()))
 
 
-def predicted(
+def predict_float(
     graph: FloatGraph, x: Any, layout: Optional[str] = None
 ) -> Union[np.ndarray, dict[str, np.ndarray]]:
     """Return the same of a float network, computed in numpy."""
-    array = as_numbers(x[graph.input] if _names(x, graph.input) else x, "the input")
-    real, single = shaped(array, "the input", graph.shape, graph.layout, layout, graph.layout)
+    array = convert_to_numbers(x[graph.input] if _names_input(x, graph.input) else x, "the input")
+    real, single = shape_samples(
+        array, "the input", graph.shape, graph.layout, layout, graph.layout
+    )
     expect_finite(real, "the input")
-    return results(evaluate(graph, real), single)
+    return name_results(evaluate(graph, real), single)
 
 
 def _stepped(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:
     """Return the outputs of the host's steps, in float32, as each sample alone has them."""
     x = {name: starts[name].astype(np.float32) for name in graph.starts}
-    found = {n: value for n, value in each_tensor(in_order(graph), x) if n in graph.outputs}
+    found = {
+        n: value for n, value in iterate_tensors(fix_sum_order(graph), x) if n in graph.outputs
+    }
     return {name: found[name] for name in graph.outputs}
 
 
-def _names(x: Any, name: str) -> bool:
+def _names_input(x: Any, name: str) -> bool:
     """True if x holds the array of one input by its name."""
     return isinstance(x, Mapping) and set(x) == {name}
 
@@ -469,17 +479,17 @@ def _stands_for_itself(tensor: Tensor) -> bool:
     return tensor.spelled is None and tensor.dtype != "float32"
 
 
-def _real(tensor: Tensor, values: np.ndarray) -> np.ndarray:
+def _dequantize_output(tensor: Tensor, values: np.ndarray) -> np.ndarray:
     """Return what an output stands for, with the source file's order of axes."""
     real = values if tensor.dtype == "float32" else tensor.format.dequantize(values)
     return tensor.from_memory(real)
 
 
-def _layout(tensor: Tensor) -> Optional[str]:
+def _get_layout(tensor: Tensor) -> Optional[str]:
     return "NHWC" if len(tensor.shape) == 3 else None
 
 
-def resized(
+def resize_images(
     preprocessing: Preprocessing, x: np.ndarray, shape: Shape, layout: Optional[str]
 ) -> np.ndarray:
     """Images of uint8 in the size that the network takes; anything else as it is."""
@@ -496,7 +506,7 @@ def resized(
     return np.moveaxis(done, -1, -3) if first else done
 
 
-def _whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
+def _check_whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
     """Return numbers that stand for themselves, where the format is unknown."""
     low, high = limits(tensor.dtype)
     if not ((x >= low) & (x <= high) & (x == np.rint(x))).all():

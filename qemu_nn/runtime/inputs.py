@@ -19,7 +19,7 @@ Inputs = Union[np.ndarray, Sequence[np.ndarray], Mapping[str, np.ndarray]]
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
-def by_name(
+def arrange_by_name(
     graph: Graph, x: Inputs, read: Callable[[Any, str], np.ndarray] = as_array
 ) -> dict[str, np.ndarray]:
     """Return arrays by the names of a network's inputs; read: makes an array of what is given for
@@ -34,24 +34,26 @@ def named(
     """Return arrays by names; owner: of the inputs, for messages."""
     if isinstance(x, Mapping):
         if set(x) != set(names):
-            raise Error(f"the inputs are {_quoted(names)}, but given are {_quoted(list(x))}")
+            raise Error(
+                f"the inputs are {_quote_names(names)}, but given are {_quote_names(list(x))}"
+            )
         return {name: read(x[name], f"the input {name!r}") for name in names}
     if len(names) == 1:
         return {names[0]: read(x, "the input")}
     if not isinstance(x, (list, tuple)) or len(x) != len(names):
         raise Error(
             f"{owner} has {len(names)} inputs: give a list of so many arrays, or a dictionary "
-            f"with the names {_quoted(names)}"
+            f"with the names {_quote_names(names)}"
         )
     return {name: read(part, f"the input {name!r}") for name, part in zip(names, x)}
 
 
-def _quoted(names: Sequence[object]) -> str:
+def _quote_names(names: Sequence[object]) -> str:
     shown = ", ".join(repr(str(name)[:60]) for name in names[:9])
     return f"{shown}, ..." if len(names) > 9 else shown
 
 
-def rows(x: Inputs, piece: slice) -> Inputs:
+def take_rows(x: Inputs, piece: slice) -> Inputs:
     """Return the same samples of all arrays."""
     if isinstance(x, Mapping):
         return {name: np.asarray(part)[piece] for name, part in x.items()}
@@ -76,7 +78,9 @@ def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
         )
 
 
-def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray) -> Error:
+def make_shape_error(
+    what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray
+) -> Error:
     """Make the error for an array of another shape than [*axes, *shape]."""
     want = ", ".join([*axes, *map(str, shape)])
     has = list(array.shape)
@@ -91,19 +95,19 @@ def misshapen(what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.
     return Error(f"{what} must have the shape [{want}], but has {has}{hint}")
 
 
-def packed(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
+def pack_inputs(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
     """Return all inputs as C takes them, one after the other: uint8 [*axes, bytes]."""
     parts = [x[tensor.name] for tensor in graph.inputs]
     lead = parts[0].shape[: len(axes)]
     if len(lead) < len(axes):
-        raise _misfit(graph, x, axes)
+        raise _make_input_error(graph, x, axes)
     for tensor, part in zip(graph.inputs, parts):
         if part.dtype != tensor.dtype or part.shape != lead + tensor.shape:
-            raise _misfit(graph, x, axes)
-    return _joined(parts, len(axes))
+            raise _make_input_error(graph, x, axes)
+    return _join_bytes(parts, len(axes))
 
 
-def _misfit(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> Error:
+def _make_input_error(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> Error:
     """Make the error for inputs of other types or shapes than the network's."""
     what = {
         tensor.name: "the input" if len(graph.inputs) == 1 else f"the input {tensor.name!r}"
@@ -114,7 +118,7 @@ def _misfit(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> E
         expect_dtype(what[tensor.name], array, tensor)
         lead = array.shape[: len(axes)]
         if len(lead) < len(axes) or array.shape != lead + tensor.shape:
-            return misshapen(what[tensor.name], axes, tensor.shape, array)
+            return make_shape_error(what[tensor.name], axes, tensor.shape, array)
     first = list(x[graph.input.name].shape[: len(axes)])
     others = ((name, list(array.shape[: len(axes)])) for name, array in x.items())
     name, own = next((name, own) for name, own in others if own != first)
@@ -124,13 +128,13 @@ def _misfit(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> E
     )
 
 
-def packed_reset(graph: Graph) -> np.ndarray:
+def pack_reset(graph: Graph) -> np.ndarray:
     """Return all states as they are after reset, as C takes them: uint8 [bytes]."""
     zeros = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in graph.states}
-    return _joined([graph.arrays.get(name, values) for name, values in zeros.items()], 0)
+    return _join_bytes([graph.arrays.get(name, values) for name, values in zeros.items()], 0)
 
 
-def packed_state(
+def pack_state(
     graph: Graph, state: Union[np.ndarray, Mapping[str, np.ndarray]], lead: tuple[int, ...]
 ) -> np.ndarray:
     """Return all states as C takes them, one after the other: uint8 [*lead, bytes]."""
@@ -152,10 +156,10 @@ def packed_state(
             want, has = [*lead, *tensor.shape], list(part.shape)
             raise Error(f"state {tensor.name!r} must have the shape {want}, but has {has}")
         parts.append(part)
-    return _joined(parts, len(lead))
+    return _join_bytes(parts, len(lead))
 
 
-def _joined(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
+def _join_bytes(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
     """Return the bytes of arrays, one after the other after the axes that they share."""
     lead = parts[0].shape[:axes]
     if math.prod(lead) == 1:  # which most live data are

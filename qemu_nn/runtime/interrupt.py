@@ -50,7 +50,7 @@ def heed(left: threading.Event) -> None:
 
 
 @contextmanager
-def pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+def open_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Yield threads for runs, which end when something is raised in the block."""
     from concurrent.futures import ThreadPoolExecutor  # here, as few programs need it
 

@@ -35,9 +35,9 @@ class _Packed:
     blocks: np.ndarray
 
 
-def _packed(weights: np.ndarray) -> _Packed:
+def _pack_weights(weights: np.ndarray) -> _Packed:
     depth, columns = weights.shape
-    order, ends = _order(depth, columns, _PART_BYTES // weights.itemsize)
+    order, ends = _get_order(depth, columns, _PART_BYTES // weights.itemsize)
     count = -(-columns // _COLUMNS)
     blocks = np.zeros((depth, count * _COLUMNS), weights.dtype)
     blocks[:, :columns] = weights[order]
@@ -45,7 +45,7 @@ def _packed(weights: np.ndarray) -> _Packed:
     return _Packed(columns, order, ends, blocks)
 
 
-def _sums(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
+def _sum_products(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
     """Return the products [..., columns] of x [..., *taps], with so many axes of taps, and
     weights.
     """
@@ -54,8 +54,8 @@ def _sums(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
     if not x.flags.aligned:
         x = x.copy()
     out = np.zeros((*x.shape[:-axes], weights.columns), x.dtype)
-    starts = _places(x.shape[:-axes], x.strides[:-axes], x.itemsize)
-    taps = _places(x.shape[-axes:], x.strides[-axes:], x.itemsize)[weights.order]
+    starts = _list_places(x.shape[:-axes], x.strides[:-axes], x.itemsize)
+    taps = _list_places(x.shape[-axes:], x.strides[-axes:], x.itemsize)[weights.order]
     arrays = {"x": x, "weights": weights.blocks, "out": out}
     arrays.update(starts=starts, taps=taps, ends=weights.ends)
     how = ffi.new("qn_ordered *")
@@ -67,7 +67,7 @@ def _sums(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
     return out
 
 
-def _order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
+def _get_order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the taps in the order of their addition, and where each part of them ends.
 
     With as many columns as taps there is one part.
@@ -82,7 +82,7 @@ def _order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray
     return np.concatenate(each), np.cumsum([len(part) for part in each], dtype=np.int64)
 
 
-def _places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.ndarray:
+def _list_places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.ndarray:
     """Return where the elements of an array are, in elements from its first."""
     places = np.zeros(1, np.int64)
     for length, stride in zip(shape, strides):
@@ -103,7 +103,7 @@ class _Ordered:
         """Return all weights of each output as one column."""
         if dtype not in self._kept:
             columns = self.weights.reshape(len(self.weights), -1).T
-            self._kept[dtype] = _packed(columns.astype(dtype))
+            self._kept[dtype] = _pack_weights(columns.astype(dtype))
         return self._kept[dtype]
 
 
@@ -111,12 +111,14 @@ class OrderedConv(_Ordered, Conv):
     """A convolution without BLAS."""
 
     def _of_windows(self, x: np.ndarray, weights: np.ndarray, count: Pair) -> np.ndarray:
-        return _sums(self._taps(x, count), 3, self._all(x.dtype))
+        return _sum_products(self._taps(x, count), 3, self._all(x.dtype))
 
     def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if weights.ndim == 2:
-            return _sums(x, 1, _packed(weights))
-        groups = [_sums(x[..., g, :, :], 1, _packed(each)) for g, each in enumerate(weights)]
+            return _sum_products(x, 1, _pack_weights(weights))
+        groups = [
+            _sum_products(x[..., g, :, :], 1, _pack_weights(each)) for g, each in enumerate(weights)
+        ]
         return np.stack(groups, -3)
 
 
@@ -126,11 +128,11 @@ class OrderedDense(_Ordered, Dense):
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return one product of matrices."""
         (x,) = inputs
-        result = _sums(x, 1, self._all(x.dtype))
+        result = _sum_products(x, 1, self._all(x.dtype))
         return result if self.bias is None else result + self.bias.astype(x.dtype, copy=False)
 
 
-def ordered(operator: Operator) -> Operator:
+def order_sums(operator: Operator) -> Operator:
     """Return the operator with sums in one order."""
     for kind, other in ((Conv, OrderedConv), (Dense, OrderedDense)):
         if type(operator) is kind:

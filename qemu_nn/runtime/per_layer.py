@@ -24,12 +24,12 @@ class Calls:
         tensors = graph.tensors
         states = {tensor.name for tensor in graph.states}
         self._sessions = {
-            node.name: Session(self._alone(node, tensors[node.inputs[0]]), profile)
+            node.name: Session(self._make_single(node, tensors[node.inputs[0]]), profile)
             for node in graph.nodes
             if len(node.inputs) == 1 and node.inputs[0] not in states
         }
 
-    def _alone(self, node: Node, start: Tensor) -> Graph:
+    def _make_single(self, node: Node, start: Tensor) -> Graph:
         names = [name for name in (node.weights, node.bias) if name is not None]
         arrays = {name: self._graph.arrays[name] for name in names}
         alone = replace(node, builds=(), effect="")  # it is built, and the network has warned
@@ -47,12 +47,12 @@ class Calls:
         values = node.function.struct_values(node.params)
         params = make_params(rows[0].op, self._profile, values)
         row = choose(rows, self._profile, params)
-        weights, bias = (self._array(name) for name in (node.weights, node.bias))
+        weights, bias = (self._get_array(name) for name in (node.weights, node.bias))
         out = np.empty((len(inputs[0]), *node.output.shape), node.output.dtype)
         for index in range(len(out)):
             copies = [np.array(x[index], order="C") for x in inputs]  # calls may write to a state
             call(row, params, copies, out[index], weights, bias)
         return out
 
-    def _array(self, name: Optional[str]) -> Optional[np.ndarray]:
+    def _get_array(self, name: Optional[str]) -> Optional[np.ndarray]:
         return None if name is None else np.ascontiguousarray(self._graph.arrays[name])

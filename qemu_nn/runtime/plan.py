@@ -98,22 +98,22 @@ def plan(
     share the large calls of a sample.
     """
     graph = built(graph, profile)
-    steps = tuple(_step(graph, node, profile, variant) for node in graph.nodes)
+    steps = tuple(_make_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and not any(step.row.is_called(variant) for step in steps):
-        able = [(row, step.params) for step in steps for row in _rows(step.node)]
-        raise Error(_lacking(able, graph.name, profile, variant))
+        able = [(row, step.params) for step in steps for row in _list_rows(step.node)]
+        raise Error(_explain_lack(able, graph.name, profile, variant))
     calls, left = steps, Folded(graph, steps)
     if variant is None and not trace and graph.memory is None:
         left = fold(graph, steps, profile)
     steps = left.steps
     if threads > 1 and not trace and not graph.states and not graph.loops:
-        steps = _in_parts(steps, threads)
+        steps = _split_steps(steps, threads)
     addresses = assign_addresses(left.graph, profile, steps, trace, left.constants)
-    steps = _at_addresses(steps, addresses, profile, variant)
+    steps = _place_steps(steps, addresses, profile, variant)
     if graph.memory is not None:
         calls = steps  # none is folded, and some addresses ask for another row
     if not trace and not graph.loops:
-        steps = tuple(_fused(graph, steps))
+        steps = tuple(_fuse_rectifiers(graph, steps))
     if left.graph is not graph:
         steps = flip_signs(graph, steps)
     count = len(graph.inputs)
@@ -126,7 +126,7 @@ def plan(
         tuple(_stores(graph, steps, addresses, trace)),
         addresses.arena_bytes,
         addresses.cleared,
-        (*addresses.warnings, *_faults(graph, profile)),
+        (*addresses.warnings, *_find_faults(graph, profile)),
         calls,
         left.graph.loops,
         addresses.conditions,
@@ -134,7 +134,7 @@ def plan(
     )
 
 
-def _faults(graph: Graph, profile: Profile) -> list[str]:
+def _find_faults(graph: Graph, profile: Profile) -> list[str]:
     """Return layers in whose calls builds of Arm's library stop the core, or do what nobody
     expects.
     """
@@ -146,12 +146,12 @@ def _faults(graph: Graph, profile: Profile) -> list[str]:
     return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault]
 
 
-def _rows(node: Node) -> Sequence[Row]:
+def _list_rows(node: Node) -> Sequence[Row]:
     return kernels.rows_of(node.function.op, node.function.type)
 
 
-def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
-    rows = _rows(node)
+def _make_step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
+    rows = _list_rows(node)
     params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
         sizes = kernels.check(rows[0], params)
@@ -160,22 +160,22 @@ def _step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) ->
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
-    cost = split.microseconds(row, extent(node.function.macs, node.params), sizes)
+    cost = split.estimate_microseconds(row, extent(node.function.macs, node.params), sizes)
     return Step(node, row, params, sizes, (), 0, cost=cost)
 
 
-def _in_parts(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
+def _split_steps(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
     """Return the large steps split, if that is worth it."""
     in_parts = []
     for step in steps:
-        parts = split.parts(step.row, step.params, step.cost, threads)
-        scratch = split.scratch_of_part(step.row, step.params, parts)
+        parts = split.choose_parts(step.row, step.params, step.cost, threads)
+        scratch = split.get_part_scratch(step.row, step.params, parts)
         in_parts.append(replace(step, parts=parts, part_scratch=scratch))
-    worth = split.worthwhile(sum(step.cost for step in in_parts if step.parts))
+    worth = split.gains_from_splitting(sum(step.cost for step in in_parts if step.parts))
     return tuple(in_parts) if worth else steps
 
 
-def _at_addresses(
+def _place_steps(
     steps: Iterable[Step], addresses: Addresses, profile: Profile, variant: Optional[str]
 ) -> tuple[Step, ...]:
     """Return the steps at their addresses, on the device's own rows where a call reads its
@@ -193,7 +193,9 @@ def _at_addresses(
                 output=offsets.output,
                 scratch=offsets.scratch,
                 spare=offsets.spare,
-                why=_reason(row, step.row, _rows(step.node), profile, step.params, variant),
+                why=_explain_choice(
+                    row, step.row, _list_rows(step.node), profile, step.params, variant
+                ),
             )
         )
     return tuple(addressed)
@@ -210,7 +212,7 @@ def _may_be_split(step: Step, offsets: Offsets) -> bool:
     )
 
 
-def _fused(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
+def _fuse_rectifiers(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps, rectifiers left out where the row before can apply them too."""
     index = 0
     while index < len(steps):
@@ -242,14 +244,14 @@ def _stores(
         if trace or step.result.name in graph.outputs:
             wanted.append((step.output, step.result))
         if trace and step.sizes.destroys and graph.memory is not None:
-            wanted.append((step.inputs[0], _clobbered(step)))
+            wanted.append((step.inputs[0], _find_clobbered(step)))
         if index == last:
             wanted += list(zip(addresses.states, graph.states))
         for address, tensor in wanted:
             yield Store(index, address, tensor)
 
 
-def _clobbered(step: Step) -> Tensor:
+def _find_clobbered(step: Step) -> Tensor:
     """Return the destroyed input of a call as a tensor, in the input's shape."""
     array = step.node.function.inputs[0]
     return Tensor(f"{CLOBBER}{step.node.name}", array.shape(step.node.params), array.dtype)
@@ -258,7 +260,7 @@ def _clobbered(step: Step) -> Tensor:
 # ---- why a step runs on the row it runs on, in words ----
 
 
-def _reason(
+def _explain_choice(
     row: Row,
     chosen: Row,
     rows: Sequence[Row],
@@ -279,11 +281,13 @@ def _reason(
     if len(claiming) == 1:
         return "the only one"
     better = claiming[: claiming.index(row)]
-    passed = "; ".join(f"{other.variant} {_unfit(other, params)}" for other in better)
+    passed = "; ".join(f"{other.variant} {_explain_unfit(other, params)}" for other in better)
     return f"the fastest here: {passed}" if passed else "the fastest"
 
 
-def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, variant: str) -> str:
+def _explain_lack(
+    calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, variant: str
+) -> str:
     """Return why no call of a network runs on a row of this name, and which names would.
 
     calls: each row that computes a call of the network, and its parameters.
@@ -301,7 +305,7 @@ def _lacking(calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, v
     return f"{why}; {have(able, variant)}"
 
 
-def _unfit(row: Row, params: Any) -> str:
+def _explain_unfit(row: Row, params: Any) -> str:
     """Return why a row is passed over."""
     missing = row.cpu & ~cpu_features()
     if not missing:

@@ -14,13 +14,13 @@ from ..io.arguments import as_array, one_of, shown
 Shape = tuple[int, ...]
 
 
-def as_numbers(x: Any, name: str) -> np.ndarray:
+def convert_to_numbers(x: Any, name: str) -> np.ndarray:
     """Return an array of floats: of a torch tensor, of what has `__array__` or DLPack, of lists.
 
     Raises Error, which begins with the name, for strings, objects, complex numbers, and for rows of
     different lengths.
     """
-    array = _as_array(x, name)
+    array = _convert_to_array(x, name)
     if array.dtype.name == "bfloat16":  # of a library that brings the type along
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
@@ -30,7 +30,7 @@ def as_numbers(x: Any, name: str) -> np.ndarray:
     return array
 
 
-def _as_array(x: Any, name: str) -> np.ndarray:
+def _convert_to_array(x: Any, name: str) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     if isinstance(x, (str, os.PathLike)):
@@ -41,8 +41,8 @@ def _as_array(x: Any, name: str) -> np.ndarray:
         if all(hasattr(x, method) for method in ("detach", "cpu", "numpy")):  # a torch tensor
             held = x.detach().cpu()
             return np.asarray((held.float() if "bfloat16" in str(held.dtype) else held).numpy())
-        if isinstance(x, (list, tuple)) and any(_foreign(part) for part in x):
-            return np.stack([_as_array(part, name) for part in x])
+        if isinstance(x, (list, tuple)) and any(_is_foreign(part) for part in x):
+            return np.stack([_convert_to_array(part, name) for part in x])
         if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
             return np.asarray(np.from_dlpack(x))
     except Error:
@@ -52,14 +52,14 @@ def _as_array(x: Any, name: str) -> np.ndarray:
     return as_array(x, name)
 
 
-def _foreign(part: Any) -> bool:
+def _is_foreign(part: Any) -> bool:
     """True if an array of a library of its own."""
     return not isinstance(part, (np.ndarray, np.generic)) and (
         hasattr(part, "__array__") or hasattr(part, "__dlpack__")
     )
 
 
-def shaped(
+def shape_samples(
     x: np.ndarray,
     what: str,
     shape: Shape,
@@ -75,7 +75,7 @@ def shaped(
     and `default` where it fits both. An axis of one channel may be missing, and each sample may be
     a batch of one. Raises Error for other shapes.
     """
-    forms = list(_forms(shape, layout, given))
+    forms = list(_list_forms(shape, layout, given))
     leads = (len(axes), len(axes) - 1)
     fits = [
         f for f in forms if x.ndim - len(f[1]) in leads and x.shape[-len(f[1]) or x.ndim :] == f[1]
@@ -85,7 +85,7 @@ def shaped(
     if not taken and x.shape[len(axes) :] == (1, *shape):
         taken = [(layout, (1, *shape), shape)]
     if not taken:
-        raise _misfit(x, what, forms, axes)
+        raise _make_shape_error(x, what, forms, axes)
     if len(exact) > 1 and 1 not in shape:
         taken = [form for form in exact if form[0] == default]
         if not taken:
@@ -113,7 +113,7 @@ def expect_finite(x: np.ndarray, what: str) -> None:
 Form = tuple[Optional[str], Shape, Shape]
 
 
-def _forms(shape: Shape, layout: Optional[str], given: Optional[str]) -> Iterator[Form]:
+def _list_forms(shape: Shape, layout: Optional[str], given: Optional[str]) -> Iterator[Form]:
     """Yield the network's own first."""
     if given is not None:
         one_of(("NHWC", "NCHW"), given, "layout")
@@ -129,7 +129,9 @@ def _forms(shape: Shape, layout: Optional[str], given: Optional[str]) -> Iterato
                 yield name, whole[1:] if axis == 0 else whole[:-1], whole
 
 
-def _misfit(x: np.ndarray, what: str, forms: Sequence[Form], axes: Sequence[str]) -> Error:
+def _make_shape_error(
+    x: np.ndarray, what: str, forms: Sequence[Form], axes: Sequence[str]
+) -> Error:
     wanted = dict.fromkeys((name, whole) for name, _, whole in forms)
     samples = " or ".join(f"{list(s)}{f' ({n})' if n else ''}" for n, s in wanted)
     steps = f" of {axes[1]} time steps each" if len(axes) > 1 else ""

@@ -20,17 +20,17 @@ from ..ir.formats import drawn
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Compiled
-from .host import Host, results
+from .host import Host, name_results
 from .input_checks import tell
 from .inputs import (
     Inputs,
     State,
-    by_name,
+    arrange_by_name,
     expect_dtype,
-    misshapen,
-    packed,
-    packed_reset,
-    packed_state,
+    make_shape_error,
+    pack_inputs,
+    pack_reset,
+    pack_state,
 )
 from .plan import Plan, plan
 from .stream import Stream
@@ -100,9 +100,9 @@ class Session:
         self._one = len(graph.inputs) == 1
         self._shape = graph.input.shape if self._one else (sum(t.nbytes for t in graph.inputs),)
         self._axes = ("N", "T") if graph.states else ("N",)
-        self._again: Run = _never
+        self._again: Run = _make_empty_session
         self._known: dict[tuple[tuple[int, ...], bool], Run] = {}
-        many = {size: batched(self.plan.graph, size) for size in BATCHES}
+        many = {size: batch_graph(self.plan.graph, size) for size in BATCHES}
         self._many: dict[int, Union[Graph, Compiled]] = {n: g for n, g in many.items() if g}
         for message in self.plan.warnings:
             warn(message, DeviceWarning)
@@ -175,12 +175,16 @@ class Session:
     def _run(self, x: Inputs, state: State, trace: bool) -> dict[str, np.ndarray]:
         """Return what run() does for whatever it may be given."""
         if type(x) is not np.ndarray or not self._one:
-            named = by_name(self.graph, x)
-            x = named[self.graph.input.name] if self._one else packed(self.graph, named, self._axes)
+            named = arrange_by_name(self.graph, x)
+            x = (
+                named[self.graph.input.name]
+                if self._one
+                else pack_inputs(self.graph, named, self._axes)
+            )
         if self._one:
             expect_dtype("the input", x, self.graph.input)
         trace = as_flag(trace, "trace")
-        run = self._known.get((x.shape, trace)) or self._learned(x, trace)
+        run = self._known.get((x.shape, trace)) or self._learn_shape(x, trace)
         given = [np.ascontiguousarray(x)]
         if state is not None or self.graph.states:
             start = self._start(state, x.shape[:1])
@@ -191,36 +195,36 @@ class Session:
         assert results is not None
         return results
 
-    def _learned(self, x: np.ndarray, trace: bool) -> Run:
+    def _learn_shape(self, x: np.ndarray, trace: bool) -> Run:
         """Return what runs inputs of a new shape."""
-        batch = self._measured(x)
-        run = self._traced.prepared(batch) if trace else self._prepared(batch)
+        batch = self._measure_group(x)
+        run = self._traced.prepare(batch) if trace else self._prepare_batch(batch)
         if len(self._known) >= _MOST_SHAPES:
             self._known.clear()
         self._known[x.shape, trace] = run
         return run
 
-    def _prepared(self, batch: Batch) -> Run:
+    def _prepare_batch(self, batch: Batch) -> Run:
         """Return what computes a batch: as many samples in a call as the network gains from."""
         left, parts = batch.samples, []
         for size in self._many:
             groups, left = divmod(left, size)
             if groups:
-                parts.append((groups * size, self._computing(size, groups)))
+                parts.append((groups * size, self._make_compute(size, groups)))
         if not parts:
-            return self._compiled.prepared(batch)
+            return self._compiled.prepare(batch)
         if left:
-            parts.append((left, self._compiled.prepared(Batch((left,), left, 1))))
-        return parts[0][1] if len(parts) == 1 else _one_after_the_other(parts)
+            parts.append((left, self._compiled.prepare(Batch((left,), left, 1))))
+        return parts[0][1] if len(parts) == 1 else _run_in_sequence(parts)
 
-    def _computing(self, size: int, groups: int) -> Run:
+    def _make_compute(self, size: int, groups: int) -> Run:
         """Return what computes groups of `size` samples."""
         many = self._many[size]
         if not isinstance(many, Compiled):
             many = self._many[size] = Compiled(
                 plan(many, self.profile, self._variant), self.threads
             )
-        return many.prepared(Batch((groups * size,), groups, 1, within=1))
+        return many.prepare(Batch((groups * size,), groups, 1, within=1))
 
     def predict(
         self, x: Any, layout: Optional[str] = None
@@ -257,10 +261,10 @@ class Session:
         --------
         >>> session.predict(images).argmax(-1)
         """
-        codes, single = self.host.prepared(x, layout)
+        codes, single = self.host.prepare(x, layout)
         if self._unseen:
             self._look(x, layout)
-        return results(self.host.answers(self.run(codes)), single)
+        return name_results(self.host.answers(self.run(codes)), single)
 
     def _look(self, x: Any, layout: Optional[str]) -> None:
         """Tell, once, what inputs look like in the network's formats."""
@@ -270,24 +274,24 @@ class Session:
             for gauge in gauges:
                 tell(gauge)
 
-    def _measured(self, x: np.ndarray) -> Batch:
+    def _measure_group(self, x: np.ndarray) -> Batch:
         axes = self._axes
         lead = x.shape[: len(axes)]
         if len(lead) < len(axes) or x.shape != lead + self._shape:
-            raise misshapen("the input", axes, self._shape, x)
+            raise make_shape_error("the input", axes, self._shape, x)
         times = lead[1] if self.graph.states else 1
         return Batch(lead, lead[0], times)
 
     def _start(self, state: State, lead: tuple[int, ...]) -> np.ndarray:
         if state is None and not self.graph.states:
-            return packed_state(self.graph, {}, lead)
+            return pack_state(self.graph, {}, lead)
         if state is None:
             return np.ascontiguousarray(np.broadcast_to(self._reset, (*lead, self._reset.size)))
-        return packed_state(self.graph, state, lead)
+        return pack_state(self.graph, state, lead)
 
     @cached_property
     def _reset(self) -> np.ndarray:
-        return packed_reset(self.graph)
+        return pack_reset(self.graph)
 
     def stream(self, state: State = None) -> Stream:
         """Begin to run a network live: one time step in each call, or one sample without states.
@@ -315,7 +319,7 @@ class Session:
         return Stream(self._compiled, self._start(state, ()).reshape(1, -1))
 
 
-def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
+def make_other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
     """Return a session for traced runs for every profile but the wanted one that can run this
     network.
     """
@@ -330,7 +334,7 @@ def other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
     return sessions
 
 
-def random_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
+def draw_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
     """Return inputs over the whole range, [count, *shape], always the same; a list, if there are
     several.
 
@@ -351,7 +355,7 @@ _COUNTS = {
 }
 
 
-def _one_after_the_other(parts: Sequence[tuple[int, Run]]) -> Run:
+def _run_in_sequence(parts: Sequence[tuple[int, Run]]) -> Run:
     """Return what computes samples in parts: how many each has, and what computes them."""
     ends = list(accumulate(count for count, _ in parts))
 
@@ -367,11 +371,11 @@ def _one_after_the_other(parts: Sequence[tuple[int, Run]]) -> Run:
     return run
 
 
-def _never(_: Inputs) -> None:
+def _make_empty_session(_: Inputs) -> None:
     """Return a session that runs nothing."""
 
 
-def batched(graph: Graph, count: int) -> Optional[Graph]:
+def batch_graph(graph: Graph, count: int) -> Optional[Graph]:
     """Return the graph, of one build, whose one sample is `count` samples of this one, one after
     another.
 
@@ -387,13 +391,13 @@ def batched(graph: Graph, count: int) -> Optional[Graph]:
         replace(
             node,
             params={**node.params, name: count * node.params[name]},
-            output=_repeated(node.output, count),
+            output=_repeat_shape(node.output, count),
             builds=(),
         )
         for node, name in zip(graph.nodes, counts)
         if name is not None
     ]
-    return replace(graph, inputs=(_repeated(graph.input, count),), nodes=tuple(nodes))
+    return replace(graph, inputs=(_repeat_shape(graph.input, count),), nodes=tuple(nodes))
 
 
 def _count_argument(node: Node) -> Optional[str]:
@@ -401,5 +405,5 @@ def _count_argument(node: Node) -> Optional[str]:
     return next((name for name in names if name in node.params), None)
 
 
-def _repeated(tensor: Tensor, count: int) -> Tensor:
+def _repeat_shape(tensor: Tensor, count: int) -> Tensor:
     return replace(tensor, shape=(count, *tensor.shape), order=())

@@ -32,14 +32,14 @@ _SHARES = 2
 _ALIGNMENT = 64
 
 
-def microseconds(row: Row, macs: int, sizes: Sizes) -> float:
+def estimate_microseconds(row: Row, macs: int, sizes: Sizes) -> float:
     """Return what a call takes, about."""
     any_host = "portable" if row.kind == "fast" else "plain"
     products, moved = _PACES["wide" if row.cpu & _WIDE else "fast" if row.cpu else any_host]
     return macs / products + (sum(sizes.inputs) + sizes.output) / moved
 
 
-def parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part, ...]:
+def choose_parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part, ...]:
     """Return the parts of a call that takes `cost` microseconds; none where it stays whole."""
     grain = ffi.new("int32_t *")
     units = lib.qn_units(lib.qn_kernel_at(row.index), params, grain)
@@ -48,7 +48,7 @@ def parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part, ...]:
         return ()
     bounds = sorted({units * i // count // grain[0] * grain[0] for i in range(count)})
     found = tuple(zip(bounds, [*bounds[1:], units]))
-    return found if len(found) > 1 and all(cut(row, params, part) for part in found) else ()
+    return found if len(found) > 1 and all(cut_step(row, params, part) for part in found) else ()
 
 
 class Cut(NamedTuple):
@@ -59,7 +59,7 @@ class Cut(NamedTuple):
     scratch: int
 
 
-def cut(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
+def cut_step(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
     """Return a part of a C step, or of one that has parameters alone; None: there is no such
     part.
     """
@@ -70,13 +70,13 @@ def cut(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
     return Cut(own, made, scratch[0]) if status == lib.QN_OK else None
 
 
-def worthwhile(costs: float) -> bool:
+def gains_from_splitting(costs: float) -> bool:
     """True if a network gains from splitting calls of so many microseconds."""
     return costs >= _NETWORK
 
 
-def scratch_of_part(row: Row, params: Any, parts: tuple[Part, ...]) -> int:
+def get_part_scratch(row: Row, params: Any, parts: tuple[Part, ...]) -> int:
     """Return bytes from one part's scratch memory to the next one's."""
-    found = (cut(row, params, part) for part in parts)
+    found = (cut_step(row, params, part) for part in parts)
     most = max((each.scratch for each in found if each), default=0)
     return -(-most // _ALIGNMENT) * _ALIGNMENT

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Error
 from .compiled import Compiled
-from .inputs import Inputs, State, by_name, packed, packed_state
+from .inputs import Inputs, State, arrange_by_name, pack_inputs, pack_state
 
 
 class Stream:
@@ -28,7 +28,7 @@ class Stream:
     def __init__(self, compiled: Compiled, start: np.ndarray) -> None:
         self._compiled, self._start = compiled, start
         self._graph = compiled.plan.graph
-        self._turn = compiled.turn()
+        self._turn = compiled.open_time_step()
         self._turn.load(start)
 
     def step(self, x: Inputs) -> dict[str, np.ndarray]:
@@ -58,8 +58,8 @@ class Stream:
         one = len(self._graph.inputs) == 1
         if one and isinstance(x, np.ndarray) and x.dtype == start.dtype and x.shape == start.shape:
             return self._turn.run(x)
-        named = by_name(self._graph, x)
-        return self._turn.run(packed(self._graph, named, axes=()))
+        named = arrange_by_name(self._graph, x)
+        return self._turn.run(pack_inputs(self._graph, named, axes=()))
 
     @property
     def state(self) -> dict[str, np.ndarray]:
@@ -81,7 +81,7 @@ class Stream:
         """
         start = self._start
         if state is not None:
-            start = packed_state(self._graph, state, ()).reshape(1, -1)
+            start = pack_state(self._graph, state, ()).reshape(1, -1)
         self._turn.load(start)
 
     def copy(self) -> Stream:

@@ -30,14 +30,14 @@ class Unlimited:
 
     @cached_property
     def _layer(self) -> Optional[Products]:
-        operator = products(self.graph, self.node)
+        operator = make_product_layer(self.graph, self.node)
         if operator is not None and not self._affine and self.node.bias is not None:
             bias = self.graph.arrays[self.node.bias].astype(np.float64)
             start = np.ldexp(bias, self.node.params["bias_shift"])
-            operator = replace(operator, bias=start + _rounding(self.node, self.profile))
+            operator = replace(operator, bias=start + _get_rounding_term(self.node, self.profile))
         return None if operator is None else Products(operator)
 
-    def accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
+    def compute_accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
         """Return the sums over integers x [N, ...], with bias and rounding; None without weights.
 
         Exact, and not wrapped, in a floating type that holds them.
@@ -45,13 +45,13 @@ class Unlimited:
         if self._layer is None:
             return None
         if self._affine:
-            return unbounded_s8.accumulators(self.graph, self.node, x, self._layer)
+            return unbounded_s8.compute_accumulators(self.graph, self.node, x, self._layer)
         if self.node.bias is None:
             return None
         shape = self.node.function.inputs[0].shape(self.node.params)
         return self._layer.of(x.reshape(len(x), *shape))
 
-    def unsaturated(
+    def compute_unsaturated(
         self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
         """Return the output [N, ...] for these inputs; None where the call does not add or
@@ -60,12 +60,12 @@ class Unlimited:
         sums: its accumulators, if it has some.
         """
         if self._affine:
-            return unbounded_s8.unsaturated(self.graph, self.node, inputs, sums)
+            return unbounded_s8.compute_unsaturated(self.graph, self.node, inputs, sums)
         if sums is None:
             a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
             op = self.node.function.op
             if op == "nn_mult":
-                sums = a * b + _rounding(self.node, self.profile)
+                sums = a * b + _get_rounding_term(self.node, self.profile)
             elif op in ("add", "sub"):
                 return a + b if op == "add" else a - b
             else:
@@ -74,7 +74,7 @@ class Unlimited:
         return np.asarray(np.floor(steps, out=steps))
 
 
-def _rounding(node: Node, profile: Profile) -> float:
+def _get_rounding_term(node: Node, profile: Profile) -> float:
     """Return the term that is added before the shift down; csrc/common/fixed.h has its corner at
     31.
     """
@@ -84,7 +84,7 @@ def _rounding(node: Node, profile: Profile) -> float:
     return -(2.0**30) if shift == 31 and profile.cmsis == "5.9.0" else float(2**shift // 2)
 
 
-def products(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
+def make_product_layer(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """Return a convolution or fully connected layer as an operator on integers; None for all
     others.
     """

@@ -18,14 +18,14 @@ def is_affine(graph: Graph) -> bool:
     return any(tensor.scale is not None for tensor in tensors)
 
 
-def factors(graph: Graph, node: Node) -> np.ndarray:
+def find_factors(graph: Graph, node: Node) -> np.ndarray:
     """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
     31).
     """
     return float_semantics.factors(node.function, node.params, graph.arrays.get(node.bias or ""))
 
 
-def bias_of(graph: Graph, node: Node) -> Optional[np.ndarray]:
+def get_bias(graph: Graph, node: Node) -> Optional[np.ndarray]:
     """Return the biases of an s8 or s16 layer, in steps of its products."""
     return float_semantics.bias_row(node.function, graph.arrays.get(node.bias or ""))
 
@@ -35,18 +35,18 @@ def has_wide_sums(graph: Graph, node: Node) -> bool:
     return node.bias is not None and graph.arrays[node.bias].itemsize == 8
 
 
-def accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Products) -> np.ndarray:
+def compute_accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Products) -> np.ndarray:
     """Return the sums of a node with weights over integers x [N, ...], with bias."""
     shape = node.function.inputs[0].shape(node.params)  # batches come first
     offset = 0 if node.function.type == "s16" else node.params["input_offset"]
     sums = layer.of(x.astype(np.int32).reshape(-1, *shape[1:]) + offset)
-    bias = bias_of(graph, node)
+    bias = get_bias(graph, node)
     sums = sums if bias is None else sums + bias
     result: np.ndarray = sums.reshape(len(x), -1, sums.shape[-1])
     return result
 
 
-def unsaturated(
+def compute_unsaturated(
     graph: Graph, node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
 ) -> Optional[np.ndarray]:
     """Return the output [N, ...], as if its elements could hold any integer.
@@ -55,10 +55,10 @@ def unsaturated(
     """
     params, op = node.params, node.function.op
     if sums is not None:
-        result: np.ndarray = np.rint(sums * factors(graph, node) + params["output_offset"])
+        result: np.ndarray = np.rint(sums * find_factors(graph, node) + params["output_offset"])
         return result
     if op in ("requantize", "leaky_relu"):
-        return _rescaled(node, inputs[0] - float(params["input_zero_point"]))
+        return _rescale(node, inputs[0] - float(params["input_zero_point"]))
     if not op.startswith(("elementwise_add", "elementwise_sub", "elementwise_mul")):
         return None
     if node.function.type == "s16":
@@ -68,14 +68,16 @@ def unsaturated(
     if op.startswith("elementwise_mul"):
         total = first * second
     else:
-        parts = [_scaled(params, f"input_{i}", x) for i, x in enumerate((first, second), 1)]
+        parts = [_scale_sums(params, f"input_{i}", x) for i, x in enumerate((first, second), 1)]
         total = parts[0] + parts[1] if op.endswith("add") else parts[0] - parts[1]
         total = np.ldexp(total, params["left_shift"])
-    rounded: Optional[np.ndarray] = np.rint(_scaled(params, "out", total) + params["out_offset"])
+    rounded: Optional[np.ndarray] = np.rint(
+        _scale_sums(params, "out", total) + params["out_offset"]
+    )
     return rounded
 
 
-def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
+def _rescale(node: Node, x: np.ndarray) -> np.ndarray:
     """Return another scale, above zero and below it."""
     params = node.params
     names = ("identity_", "alpha_") if node.function.op == "leaky_relu" else ("", "")
@@ -87,7 +89,7 @@ def _rescaled(node: Node, x: np.ndarray) -> np.ndarray:
     return rounded
 
 
-def _scaled(params: Mapping[str, int], name: str, x: np.ndarray) -> np.ndarray:
+def _scale_sums(params: Mapping[str, int], name: str, x: np.ndarray) -> np.ndarray:
     factor = np.ldexp(float(params[f"{name}_mult"]), params[f"{name}_shift"] - 31)
     result: np.ndarray = x * factor
     return result

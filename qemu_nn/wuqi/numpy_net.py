@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
-from ..runtime.evaluate import each_tensor
-from ..runtime.host import results
-from ..runtime.samples import as_numbers, expect_finite, shaped
+from ..runtime.evaluate import iterate_tensors
+from ..runtime.host import name_results
+from ..runtime.samples import convert_to_numbers, expect_finite, shape_samples
 from ..runtime.session import Session
 from ..targets import NPU
 from .as_fixed import fixed_graph
@@ -92,7 +92,7 @@ class NumpyLayers(Sequence[QuantLayer]):
         Error
             The numbers do not fit the network.
         """
-        array = as_numbers(x, "the input")
+        array = convert_to_numbers(x, "the input")
         if self.session is None:
             assert self.graph is not None  # a network has one of them
             shape, names = self.graph.shape, self.graph.outputs
@@ -101,9 +101,9 @@ class NumpyLayers(Sequence[QuantLayer]):
             shape = (start.shape[-1], *start.shape[:-1])
             if array.dtype == start.dtype:
                 array = start.format.dequantize(array)
-        real, single = shaped(array, "the input", shape, "NCHW", layout, "NCHW")
+        real, single = shape_samples(array, "the input", shape, "NCHW", layout, "NCHW")
         expect_finite(real, "the input")
-        return results(_in_blocks(self, real, names), single)
+        return name_results(_in_blocks(self, real, names), single)
 
 
 def build_numpy_layers(
@@ -307,7 +307,7 @@ def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
     """Yield tensors in float64; each is rounded down into its format, if on the grid."""
     assert net.graph is not None
     left = set(names)
-    for name, values in each_tensor(
+    for name, values in iterate_tensors(
         net.graph, x.astype(np.float64), partial(_grid, net) if net.on_grid else None
     ):
         if name in left:

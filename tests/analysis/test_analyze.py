@@ -105,7 +105,7 @@ def test_saturating_what_is_said_to_be_unsaturated_gives_the_device_s_bits(bits,
     for node in graph.nodes:
         inputs = [trace[name] for name in node.inputs]
         call = Unlimited(graph, node, session.profile)
-        exact = call.unsaturated(inputs, call.accumulators(inputs[0]))
+        exact = call.compute_unsaturated(inputs, call.compute_accumulators(inputs[0]))
         if exact is not None:
             limits = np.iinfo(node.output.dtype)
             expected = np.clip(exact, limits.min, limits.max).reshape(trace[node.name].shape)

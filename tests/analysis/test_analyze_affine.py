@@ -17,7 +17,7 @@ from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.graph import Graph, Node, Tensor
 from qemu_nn.lowering.dequantize import dequantized
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Softmax
-from qemu_nn.runtime.evaluate import each_tensor, evaluate
+from qemu_nn.runtime.evaluate import evaluate, iterate_tensors
 from qemu_nn.runtime.unbounded import Unlimited
 
 RNG = np.random.default_rng(31)
@@ -85,7 +85,7 @@ def test_what_is_said_to_be_unsaturated_is_the_device_s_to_within_its_roundings(
     for node in graph.nodes:
         inputs = [trace[name] for name in node.inputs]
         call = Unlimited(graph, node, session.profile)
-        exact = call.unsaturated(inputs, call.accumulators(inputs[0]))
+        exact = call.compute_unsaturated(inputs, call.compute_accumulators(inputs[0]))
         if exact is not None:
             got = trace[node.name].astype(float)
             clamped = np.clip(exact, node.params["act_min"], node.params["act_max"])
@@ -157,7 +157,7 @@ def test_accuracy_agreement_and_confusion(quantized):
     labels = np.arange(30) % 8
     report = qemu_nn.analyze(quantized, (X, labels))
     exact = quantized.reference
-    best = dict(each_tensor(exact, X))["softmax"].argmax(1)
+    best = dict(iterate_tensors(exact, X))["softmax"].argmax(1)
     assert report.agreement > 0.85
     assert report.float_accuracy == np.mean(best == labels)
     assert report.confusion.sum() == 30
@@ -210,8 +210,8 @@ def test_integers_stand_for_weights_within_half_a_step_of_the_real_ones(quantize
 
 def test_what_integers_stand_for_is_close_to_the_float_network(quantized):
     made, exact = dequantized(quantized.graph), quantized.reference
-    real = dict(each_tensor(exact, X))
-    for name, values in each_tensor(made, X):
+    real = dict(iterate_tensors(exact, X))
+    for name, values in iterate_tensors(made, X):
         if name in real:
             error = np.sum((values.reshape(real[name].shape) - real[name]) ** 2)
             assert 10 * np.log10(np.sum(real[name] ** 2) / error) > 25 if error else True, name

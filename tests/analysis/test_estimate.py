@@ -10,9 +10,9 @@ import qemu_nn
 from qemu_nn.api import golden
 from qemu_nn.chips import CHIPS
 from qemu_nn.cli.main import main
-from qemu_nn.cycles.boards import BOARDS, board, stalls
+from qemu_nn.cycles.boards import BOARDS, count_stalls, get_board
 from qemu_nn.cycles.model import PATHS, STANDS_FOR
-from qemu_nn.cycles.timing import NOT_VALIDATED, TIMINGS, cycles
+from qemu_nn.cycles.timing import NOT_VALIDATED, TIMINGS, compute_cycles
 
 MODELS = SHARED / "models_tflite"
 
@@ -78,13 +78,13 @@ def test_flash_makes_a_board_slower_than_memory_that_answers_at_once(digits):
     assert slow.cycles[0] == fast.cycles[0]
     assert slow.cycles[1] > fast.cycles[1]
     dense = {"batches": 1, "input_c": 100, "output_c": 80}
-    waited = stalls(board("nucleo-l4r5zi"), "arm_fully_connected_s8", dense, 8000)
+    waited = count_stalls(get_board("nucleo-l4r5zi"), "arm_fully_connected_s8", dense, 8000)
     assert waited == 8000 / 8 * 5
 
 
 def test_cycles_follow_the_timing_of_the_core():
     mix = {"loads": 20, "branches taken": 10}
-    least, usual, most = cycles(100, mix, TIMINGS["cortex-m4"])
+    least, usual, most = compute_cycles(100, mix, TIMINGS["cortex-m4"])
     assert (least, usual, most) == (100 + 10, 100 + 10 + 20, 100 + 20 + 30)
 
 

@@ -13,7 +13,7 @@ from qemu_nn.analysis.compare import difference
 from qemu_nn.api.golden import compare, describe, golden
 from qemu_nn.errors import Error
 from qemu_nn.ir.graph import Graph, Node, Tensor
-from qemu_nn.runtime.session import random_inputs
+from qemu_nn.runtime.session import draw_inputs
 
 TYPES = {
     "s8": ("int8", {"scale": 0.5}),
@@ -104,7 +104,7 @@ def test_states_are_shown():
 @pytest.mark.parametrize("suffix", TYPES)
 def test_analysis_of_calls_without_a_meaning_says_so(suffix):
     found = network(suffix)
-    x = dict(zip(("which", "a", "b"), random_inputs(found.graph, 3)))
+    x = dict(zip(("which", "a", "b"), draw_inputs(found.graph, 3)))
     scaled = "there is nothing to compare chosen with: out: .* is not known in real numbers"
     plain = "chosen has no float reference to compare with"
     with pytest.raises(Error, match=scaled if TYPES[suffix][1] else plain):
@@ -128,7 +128,7 @@ def test_analysis_of_a_network_that_keeps_a_state_says_so():
 @pytest.mark.parametrize("suffix", TYPES)
 def test_goldens_of_every_type_compile_and_compare(suffix, tmp_path):
     found = network(suffix)
-    x = random_inputs(found.graph, 2)
+    x = draw_inputs(found.graph, 2)
     if suffix == "f32":
         x[1][0, :3] = x[2][0, :3] = np.nan, np.inf, -np.inf
     golden(found, x, tmp_path / "golden")

@@ -10,10 +10,10 @@ from thread_client import Client
 
 from qemu_nn import cmsis
 from qemu_nn.analysis.variants import compare_profiles
-from qemu_nn.bench.variants import function_variants, network_variants
+from qemu_nn.bench.variants import compare_function_variants, compare_network_variants
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.runtime.session import random_inputs
+from qemu_nn.runtime.session import draw_inputs
 from qemu_nn.targets import Profile, Target, all_profiles, is_affine, profile
 
 USUAL = profile()
@@ -80,8 +80,8 @@ def test_profiles_are_named_by_what_they_share(chosen, words):
 
 
 def test_of_an_op_of_both_apis_the_functions_of_the_release_are_compared():
-    legacy = {r["layer"] for r in function_variants("softmax", Target(), calls=2).records()}
-    affine = function_variants("softmax", Target(cmsis="7.0.0"), calls=2)
+    legacy = {r["layer"] for r in compare_function_variants("softmax", Target(), calls=2).records()}
+    affine = compare_function_variants("softmax", Target(cmsis="7.0.0"), calls=2)
     assert legacy == {"arm_softmax_q7", "arm_softmax_q15"}
     assert {r["layer"] for r in affine.records()} == {
         f"arm_softmax_{type}" for type in ("s8", "s8_s16", "s16", "u8")
@@ -89,16 +89,16 @@ def test_of_an_op_of_both_apis_the_functions_of_the_release_are_compared():
 
 
 def test_softmax_q7_changed_between_releases_and_softmax_q15_did_not():
-    table = function_variants("softmax", Target(), calls=40)
+    table = compare_function_variants("softmax", Target(), calls=40)
     assert only("arm_softmax_q7", table)["other_profiles"] == "5.6.0"
     assert only("arm_softmax_q15", table)["differing"] == 0
 
 
 def test_average_pooling_depends_on_the_core():
-    table = network_variants(networks.average(), USUAL)
+    table = compare_network_variants(networks.average(), USUAL)
     record = only("pool", table)
     assert record["other_profiles"] == "m0 or scalar or mve"
-    image = random_inputs(networks.average(), 8)[int(record["first"].split(":")[0])]
+    image = draw_inputs(networks.average(), 8)[int(record["first"].split(":")[0])]
     params = networks.average().nodes[0].params
     mine, other = (
         cmsis.arm_avepool_q7_HWC(Im_in=image, **params, core=core)
@@ -121,13 +121,15 @@ def test_inputs_of_a_kernel_and_unknown_names_are_refused(tmp_path):
     assert run.exit_code == 2
     assert "arm_softmax_q7" in run.output
     with pytest.raises(Error, match="no function or op"):
-        function_variants("arm_softmx_q7", {})
+        compare_function_variants("arm_softmx_q7", {})
 
 
 def test_profiles_on_a_cluster_give_the_same_table():
     client = Client(2)
     network = networks.average()
-    assert network_variants(network, USUAL, client=client) == network_variants(network, USUAL)
-    here = function_variants("softmax", Target(), calls=3)
-    assert function_variants("softmax", Target(), calls=3, client=client) == here
+    assert compare_network_variants(network, USUAL, client=client) == compare_network_variants(
+        network, USUAL
+    )
+    here = compare_function_variants("softmax", Target(), calls=3)
+    assert compare_function_variants("softmax", Target(), calls=3, client=client) == here
     assert len(client.futures) > 8

@@ -11,7 +11,7 @@ from qemu_nn import Target
 from qemu_nn.analysis.table import Table
 from qemu_nn.api.network import Network
 from qemu_nn.bench import against
-from qemu_nn.bench.contest import OURS, PLAIN, contest
+from qemu_nn.bench.contest import OURS, PLAIN, run_contest
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.report import Report
 from qemu_nn.cli import bench as verb
@@ -36,7 +36,7 @@ def row(name, best, spread=0.0):
 
 def run(*networks, kernels=(), **host):
     content = {"host": {**HOST, **host}, "networks": list(networks), "kernels": list(kernels)}
-    return against.run_of(parse_json(json.dumps(content).encode(), "a file"))
+    return against.parse_run(parse_json(json.dumps(content).encode(), "a file"))
 
 
 def changes(before, now):
@@ -44,7 +44,9 @@ def changes(before, now):
 
 
 def slower(before, now):
-    return [record["what"] for record in against.slower(against.compare(before, now)).records()]
+    return [
+        record["what"] for record in against.list_slower(against.compare(before, now)).records()
+    ]
 
 
 LENET = "lenet5, batch 1, threads 1"
@@ -138,11 +140,11 @@ def test_a_file_that_was_not_saved_is_refused_with_the_place(wrong):
 def test_a_time_may_not_be_endless():
     content = json.dumps({"host": HOST, "networks": [line("lenet5", OURS, 12345.0)]})
     with pytest.raises(ModelError, match="above 0"):
-        against.run_of(parse_json(content.replace("12345.0", "1e999").encode(), "a file"))
+        against.parse_run(parse_json(content.replace("12345.0", "1e999").encode(), "a file"))
 
 
 def test_the_plain_rows_of_a_network_are_timed_beside_it_by_the_sample():
-    table, _ = contest([NETWORKS["lenet5"]()], Target(), None, (2,), (1,), 2, plain=True)
+    table, _ = run_contest([NETWORKS["lenet5"]()], Target(), None, (2,), (1,), 2, plain=True)
     records = {record["runtime"]: record for record in table.records()}
     assert records[PLAIN]["best_us"] > 0
     assert records[OURS]["times_ours"] == 1
@@ -190,8 +192,8 @@ def measured(monkeypatch):
         lines = [line(g.name, OURS, best) for g in graphs]
         return Table(tuple(lines[0]), tuple(tuple(each.values()) for each in lines)), ()
 
-    monkeypatch.setattr(verb, "contest", contest)
-    monkeypatch.setattr(verb, "host", lambda version: dict(HOST))
+    monkeypatch.setattr(verb, "run_contest", contest)
+    monkeypatch.setattr(verb, "describe_host", lambda version: dict(HOST))
     return asked
 
 
@@ -222,11 +224,11 @@ def test_a_saved_run_is_what_another_is_held_against(measured, tmp_path):
 def test_hosts_that_differ_are_told_apart(measured, monkeypatch, tmp_path):
     file = tmp_path / "before.json"
     assert call("bench", "lenet5", "--save", file).exit_code == 0
-    monkeypatch.setattr(verb, "host", lambda version: {**HOST, "processor": "two"})
+    monkeypatch.setattr(verb, "describe_host", lambda version: {**HOST, "processor": "two"})
     done = call("bench", "--against", file)
     assert done.exit_code == 0
     assert "other processors: one before, two now" in done.output
-    monkeypatch.setattr(verb, "host", lambda version: {**HOST, "instruction sets": "none"})
+    monkeypatch.setattr(verb, "describe_host", lambda version: {**HOST, "instruction sets": "none"})
     done = call("bench", "--against", file)
     assert done.exit_code == 2
     assert "avx2" in done.output
@@ -234,7 +236,7 @@ def test_hosts_that_differ_are_told_apart(measured, monkeypatch, tmp_path):
 
 
 def test_wrong_use_is_told_before_any_work(monkeypatch, tmp_path):
-    monkeypatch.setattr(verb, "contest", None)
+    monkeypatch.setattr(verb, "run_contest", None)
     assert call("bench", "--save", tmp_path / "no" / "x.json").exit_code == 2
     missing = call("bench", "--against", tmp_path / "missing.json")
     assert missing.exit_code == 2
@@ -246,7 +248,7 @@ def test_wrong_use_is_told_before_any_work(monkeypatch, tmp_path):
 def test_what_a_file_lacks_is_told_before_any_work(measured, monkeypatch, tmp_path):
     file = tmp_path / "before.json"
     assert call("bench", "lenet5", "--batch", 1, "--save", file).exit_code == 0
-    monkeypatch.setattr(verb, "contest", None)
+    monkeypatch.setattr(verb, "run_contest", None)
     monkeypatch.setattr(verb, "time_rows", None)
     for options, said in (
         (["lenet5", "cifar10"], "no figures of cifar10; have: lenet5"),
@@ -258,7 +260,7 @@ def test_what_a_file_lacks_is_told_before_any_work(measured, monkeypatch, tmp_pa
         assert done.exit_code == 2, done.output
         assert f"{file} has " in done.output
         assert said in done.output
-    monkeypatch.setattr(verb, "host", lambda version: {**HOST, "instruction sets": "none"})
+    monkeypatch.setattr(verb, "describe_host", lambda version: {**HOST, "instruction sets": "none"})
     assert "--cpu" in call("bench", "--against", file).output
 
 
@@ -275,7 +277,7 @@ def test_a_model_file_is_held_against_figures_of_its_network(measured, tmp_path)
 
 
 def test_a_report_is_read_back(tmp_path):
-    table, _ = contest([NETWORKS["empty"]()], Target(), None, (1,), (1,), 2)
+    table, _ = run_contest([NETWORKS["empty"]()], Target(), None, (1,), (1,), 2)
     (tmp_path / "x.json").write_text(Report(HOST, {"networks": table}).json())
     before = against.read_run(tmp_path / "x.json")
     assert before.networks == (("empty", 1, 1),)

@@ -12,20 +12,20 @@ from click.testing import CliRunner
 from qemu_nn import cmsis
 from qemu_nn.bench import report as reports
 from qemu_nn.bench import stopwatch
-from qemu_nn.bench.contest import contest
+from qemu_nn.bench.contest import run_contest
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.peak import Peak, peaks_of
+from qemu_nn.bench.peak import Peak, get_peaks
 from qemu_nn.bench.peers import PEERS
-from qemu_nn.bench.peers.chain import Window, chain
+from qemu_nn.bench.peers.chain import Window, convert_chain
 from qemu_nn.bench.report import Report
-from qemu_nn.bench.rows import bits, time_rows
+from qemu_nn.bench.rows import choose_row_profile, time_rows
 from qemu_nn.bench.s8_networks import S8_NETWORKS
-from qemu_nn.bench.stopwatch import Timing, race
+from qemu_nn.bench.stopwatch import Timing, time_each
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.functions.shapes import extent
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import Target, profile
 from qemu_nn.testing.cases import CASES, Case
 from qemu_nn.testing.s8_builder import AffineBuilder
@@ -66,7 +66,7 @@ def test_a_network_has_the_published_work(name):
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name != "empty"])
 def test_no_activation_of_a_network_saturates_or_vanishes(name):
     graph = NETWORKS[name]()
-    trace = Session(graph, profile()).run(random_inputs(graph, 1), trace=True)
+    trace = Session(graph, profile()).run(draw_inputs(graph, 1), trace=True)
     for node in graph.nodes:
         if node.function.op != "softmax":
             values = trace[node.name]
@@ -100,7 +100,9 @@ def test_the_calls_of_a_case_are_equal_and_run(case):
         assert (node.weights, node.bias) == (one.weights, one.bias)
     single = replace(graph, nodes=graph.nodes[: 1 - count], outputs=(one.name,))
     row = kernels.rows_of(case.declared.op, case.declared.type)[-1]
-    Session(single, bits(row)).run(random_inputs(single, 1))  # random inputs do not make it fail
+    Session(single, choose_row_profile(row)).run(
+        draw_inputs(single, 1)
+    )  # random inputs do not make it fail
 
 
 def test_a_row_is_timed_beside_the_plain_row_of_its_bits():
@@ -136,7 +138,7 @@ def test_the_peak_of_every_instruction_set_of_this_host_can_be_run():
 
 
 def test_a_row_that_needs_nothing_of_the_host_has_no_peak():
-    assert all(peaks_of(row) == [] for row in kernels.ROWS if not row.cpu)
+    assert all(get_peaks(row) == [] for row in kernels.ROWS if not row.cpu)
 
 
 # ---- times ----
@@ -153,13 +155,13 @@ def test_a_race_takes_turns_and_tells_the_slow_from_the_fast(monkeypatch):
 
         return run
 
-    timings = race({"slow": runner("slow", 0.5), "fast": runner("fast", 0.125)}, 3, 0.125)
+    timings = time_each({"slow": runner("slow", 0.5), "fast": runner("fast", 0.125)}, 3, 0.125)
     assert timings == {"slow": Timing(*[0.5] * 4), "fast": Timing(*[0.125] * 4)}
     assert "".join(name[0] for name in order).rstrip("f").count("fs") >= 2
 
 
 def test_what_peers_can_not_compute_is_said():
-    table, notes = contest([networks.recurrent()], Target(), None, (1,), (1,), 2)
+    table, notes = run_contest([networks.recurrent()], Target(), None, (1,), (1,), 2)
     assert [record["runtime"] for record in table.records()] == ["qemu_nn"]
     assert len(notes) in (1, 2)
     assert all(note.startswith("no ") for note in notes)
@@ -167,7 +169,7 @@ def test_what_peers_can_not_compute_is_said():
 
 def test_a_missing_peer_is_named_with_the_way_to_get_it(monkeypatch):
     hide(monkeypatch, *("ai_edge_litert", "flatbuffers", "onnx", "onnxruntime"))
-    _, notes = contest([networks.average()], Target(), None, (1,), (1,), 2)
+    _, notes = run_contest([networks.average()], Target(), None, (1,), (1,), 2)
     assert len(notes) == 2
     assert all("pip install '.[peers]'" in note for note in notes)
 
@@ -191,7 +193,7 @@ def hide(monkeypatch, *modules):
 @pytest.mark.parametrize("name", ["lenet5", "kws_dscnn", "mobilenet_025_96"])
 def test_a_peer_computes_the_same_network(peer, name):
     prepare, graph = installed(peer), NETWORKS[name]()
-    x = random_inputs(graph, 8)
+    x = draw_inputs(graph, 8)
     ours = Session(graph, profile()).run(x)["softmax"].reshape(8, -1).argmax(1)
     theirs = prepare(graph, x, 1)().reshape(8, -1).argmax(1)
     # they round and saturate elsewhere, so that only the class can be the same, and that mostly
@@ -199,7 +201,7 @@ def test_a_peer_computes_the_same_network(peer, name):
 
 
 def test_peers_get_rectifiers_as_part_of_the_layer_before():
-    layers = {layer.name: layer for layer in chain(NETWORKS["lenet5"]())}
+    layers = {layer.name: layer for layer in convert_chain(NETWORKS["lenet5"]())}
     assert layers["conv1"].relu
     assert not layers["ip3"].relu
     assert "relu1" not in layers
@@ -208,7 +210,7 @@ def test_peers_get_rectifiers_as_part_of_the_layer_before():
 def test_interleaved_weights_reach_peers_as_a_matrix():
     graph = NETWORKS["cifar10"]()
     node = graph.node("ip1")
-    layer = next(layer for layer in chain(graph) if layer.name == "ip1")
+    layer = next(layer for layer in convert_chain(graph) if layer.name == "ip1")
     x = np.random.default_rng(3).integers(-128, 128, 512).astype(np.int8)
     given = {"pV": x, "bias": graph.arrays[node.bias], **node.params}
     want = cmsis.arm_fully_connected_q7_opt(pM=graph.arrays[node.weights], **given)
@@ -218,17 +220,17 @@ def test_interleaved_weights_reach_peers_as_a_matrix():
 @pytest.mark.parametrize("graph", [networks.recurrent(), NETWORKS["cifar10_q15"]()])
 def test_a_network_that_is_no_chain_of_int8_layers_is_refused(graph):
     with pytest.raises(Error, match="peers compute int8"):
-        chain(graph)
+        convert_chain(graph)
 
 
 def test_a_network_in_a_firmwares_memory_is_not_given_to_peers():
     with pytest.raises(Error, match="the memory of a firmware"):
-        chain(networks.classifier(memory=True))
+        convert_chain(networks.classifier(memory=True))
 
 
 def test_peers_get_padding_as_part_of_the_layer_behind():
     graph = S8_NETWORKS["mobilenet_v2_100_224_s8"]()
-    layers = {layer.name: layer for layer in chain(graph)}
+    layers = {layer.name: layer for layer in convert_chain(graph)}
     windows = {name: layers[name].window for name in ("conv0", "dw2", "dw3", "project3")}
     assert "pad0" not in layers
     assert layers["conv0"].sources == ("input",)
@@ -244,7 +246,7 @@ def test_padding_that_no_window_reads_is_not_given_to_peers():
     network.pad("pad")
     network.dense("dense", 3)
     with pytest.raises(Error, match=r"no peer computes arm_pad_s8 \(pad\)"):
-        chain(network.graph())
+        convert_chain(network.graph())
 
 
 def test_mobilenet_v2_has_the_published_work():
@@ -259,7 +261,7 @@ def test_a_peer_that_fails_leaves_a_note(monkeypatch):
         raise RuntimeError("no such operator")
 
     monkeypatch.setitem(PEERS, "LiteRT", fail)
-    table, notes = contest([networks.average()], Target(), None, (1,), (1,), 2)
+    table, notes = run_contest([networks.average()], Target(), None, (1,), (1,), 2)
     assert "no LiteRT: no such operator" in notes
     assert "qemu_nn" in {record["runtime"] for record in table.records()}
 
@@ -294,7 +296,7 @@ def test_bench_names_the_networks_there_are():
 
 
 def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
-    monkeypatch.setattr("qemu_nn.cli.bench.contest", None)
+    monkeypatch.setattr("qemu_nn.cli.bench.run_contest", None)
     assert "must end in .png" in call("bench", "--plot", "x.gif").output
     assert "there is no folder" in call("bench", "--plot", str(tmp_path / "a" / "x.png")).output
     hide(monkeypatch, "matplotlib")
@@ -305,7 +307,7 @@ def test_bench_says_before_any_work_why_it_can_not_draw(monkeypatch, tmp_path):
 
 def test_a_report_becomes_a_picture(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
-    table, _ = contest([networks.average()], Target(), None, (1,), (1,), 2)
+    table, _ = run_contest([networks.average()], Target(), None, (1,), (1,), 2)
     tables = {"networks": table, "kernels": time_rows([Case(*SMALL)], turns=2)}
     reports.draw(Report({"machine": "one"}, tables), tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")

@@ -45,13 +45,13 @@ def test_a_port_that_nobody_listens_to_is_a_sentence():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(Error, match=f"no device at tcp:127.0.0.1:{port}: "):
-        transports.connected(f"tcp:127.0.0.1:{port}")
+        transports.connect(f"tcp:127.0.0.1:{port}")
 
 
 def test_a_serial_port_that_is_missing_is_a_sentence():
     pytest.importorskip("serial", reason="serial ports need pyserial")
     with pytest.raises(Error, match=r"^cannot open the serial port '/dev/there_is_none': [^:\]]+$"):
-        transports.connected("serial:/dev/there_is_none@115200")
+        transports.connect("serial:/dev/there_is_none@115200")
 
 
 def test_a_device_that_says_nothing_is_given_up(tmp_path):

@@ -22,7 +22,7 @@ def validated(monkeypatch):
     """Return a function that compares a fake device with the emulator."""
 
     def validate(timeout=5, layers=True, **how):
-        monkeypatch.setattr(validation, "connected", lambda _: FakeDevice(NETWORK, **how))
+        monkeypatch.setattr(validation, "connect", lambda _: FakeDevice(NETWORK, **how))
         return qemu_nn.validate(NETWORK, IMAGES[:2], "tcp:fake:1", timeout=timeout, layers=layers)
 
     return validate
@@ -36,7 +36,7 @@ def test_a_device_that_tells_the_truth_is_the_same(validated):
 
 @pytest.mark.parametrize("limit", [1, 3, None])
 def test_random_inputs_are_as_many_as_the_limit(monkeypatch, limit):
-    monkeypatch.setattr(validation, "connected", lambda _: FakeDevice(NETWORK))
+    monkeypatch.setattr(validation, "connect", lambda _: FakeDevice(NETWORK))
     assert qemu_nn.validate(NETWORK, on="tcp:fake:1", limit=limit).samples == (limit or 4)
 
 
@@ -190,7 +190,7 @@ def test_requests_that_the_line_changes_are_named_as_a_cause(validated, monkeypa
 
 
 def test_frames_that_answer_nothing_are_counted(validated):
-    other = protocol.encoded(protocol.Frame(0x81, 99, 0, b""))
+    other = protocol.encode_frame(protocol.Frame(0x81, 99, 0, b""))
     with pytest.raises(Error, match="frames came, but none that answers"):
         validated(sent=lambda _: other, timeout=0.3)
 
@@ -200,7 +200,7 @@ def test_any_frame_that_a_line_changes_is_recognized():
     for line, byte in CHANGED.items():
         for _ in range(20):
             content = rng.integers(0, 256, 40, np.uint8).tobytes() + byte
-            sent = protocol.encoded(protocol.Frame(0x85, 7, 9, content))
+            sent = protocol.encode_frame(protocol.Frame(0x85, 7, 9, content))
             found = line_fault(LINES[line][0](sent))
             lost = sum(map(sent.count, (b"\x11", b"\x13")))
             assert LINES[line][1] in found or (line == "ixon" and lost > 2), (line, sent)

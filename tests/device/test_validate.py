@@ -50,7 +50,7 @@ def line(monkeypatch):
     """A function that puts a transport of the test's between the client and every device."""
 
     def put(make):
-        monkeypatch.setattr(validation, "connected", make)
+        monkeypatch.setattr(validation, "connect", make)
 
     return put
 

@@ -31,7 +31,7 @@ def on_board(monkeypatch, folder, wrap=lambda transport: transport, board="m4"):
     """Let any place be an emulated board that runs an export."""
     program = links.make(folder, f"link-{board}", f"link_{board}.elf")
     monkeypatch.setattr(
-        validation, "connected", lambda where: wrap(Emulator(program, BOARDS[board].emulator))
+        validation, "connect", lambda where: wrap(Emulator(program, BOARDS[board].emulator))
     )
     return "tcp:the:board"
 
@@ -63,14 +63,14 @@ def test_a_reset_of_the_board_in_the_middle(monkeypatch, export):
         def __init__(self, *arguments):
             server = socket.create_server(("127.0.0.1", 0))
             port = server.getsockname()[1]
-            command = emulator.command
+            command = emulator.make_command
 
             def monitored(*how):
                 words = command(*how)
                 words[words.index("-monitor") + 1] = f"tcp:127.0.0.1:{port}"
                 return words
 
-            monkeypatch.setattr(emulator, "command", monitored)
+            monkeypatch.setattr(emulator, "make_command", monitored)
             super().__init__(*arguments)
             self._monitor, _ = server.accept()
             server.close()
@@ -87,7 +87,7 @@ def test_a_reset_of_the_board_in_the_middle(monkeypatch, export):
 
     program = links.make(export, "link-m4", "link_m4.elf")
     board = BOARDS["m4"].emulator
-    monkeypatch.setattr(validation, "connected", lambda where: WithMonitor(program, board))
+    monkeypatch.setattr(validation, "connect", lambda where: WithMonitor(program, board))
     found = qemu_nn.validate(NETWORK, IMAGES[:4], "tcp:the:board", timeout=60)
     assert found.restarts >= 1
     assert found.samples == 4

@@ -9,7 +9,7 @@ from paths import SHARED
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.runtime.arena import tensor_arena
+from qemu_nn.runtime.arena import plan_tensor_arena
 
 pytest.importorskip("tflite")
 
@@ -61,7 +61,7 @@ def test_a_wrong_weight_is_found_in_its_layer(name, tmp_path):
 
 def test_memory_without_scratch_is_what_tflite_micro_reports(name):
     graph = load(name).graph
-    plan = tensor_arena(graph, {node.name: {} for node in graph.nodes})
+    plan = plan_tensor_arena(graph, {node.name: {} for node in graph.nodes})
     assert plan.arena.nbytes == HEADS[name]
 
 

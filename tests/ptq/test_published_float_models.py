@@ -7,14 +7,14 @@ from published_float_models import FLOAT, MODELS, loaded
 import qemu_nn
 from qemu_nn.errors import ModelError
 from qemu_nn.ir.formats import quantize
-from qemu_nn.runtime.evaluate import each_tensor
+from qemu_nn.runtime.evaluate import iterate_tensors
 
 
 def noise(network, quantized, x):
     """Signal to noise of the device's scores in dB."""
     reference, start = quantized.reference, quantized.graph.input
     last = np.moveaxis(x, 1, -1) if network.graph.layout == "NCHW" else x
-    real = dict(each_tensor(reference, last.astype(np.float32)))
+    real = dict(iterate_tensors(reference, last.astype(np.float32)))
     integers = quantize(real[start.name], start.frac, start.dtype).reshape(-1, *start.shape)
     name = quantized.graph.outputs[0]
     scores = quantized.session().run(integers)[name]

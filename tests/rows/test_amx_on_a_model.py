@@ -32,7 +32,7 @@ from qemu_nn.bench.networks import cifar10
 from qemu_nn.errors import Error
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.compiles
@@ -115,7 +115,7 @@ def test_a_run_leaves_no_tiles_configured(tmp_path):
     graph = cifar10()
     session = Session(graph, profile(), "amx")
     assert "amx" in {step.row.variant for step in session.plan.steps}
-    x = random_inputs(graph, 3)
+    x = draw_inputs(graph, 3)
     session.run(x)
     assert palette() == 0
     session.stream().step(x[0])

@@ -17,7 +17,7 @@ from traced_runs import DEVICE
 
 from qemu_nn import cmsis
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 from qemu_nn.testing.builder import Builder
 from qemu_nn.testing.s8_builder import AffineBuilder
@@ -64,7 +64,7 @@ def variants():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_run_keeps_its_bits_when_the_host_rounds_up(variant, threads):
     graph = built()
-    x = random_inputs(graph, 40)
+    x = draw_inputs(graph, 40)
     want = Session(graph, DEVICE, variant).run(x)
     with rounding_up():
         got = Session(graph, DEVICE, variant, threads=threads).run(x)
@@ -74,7 +74,7 @@ def test_a_run_keeps_its_bits_when_the_host_rounds_up(variant, threads):
 
 def test_a_stream_keeps_its_bits_when_the_host_rounds_up():
     graph = built()
-    x = random_inputs(graph, 3)
+    x = draw_inputs(graph, 3)
     want = Session(graph, DEVICE).run(x)["softmax"]
     stream = Session(graph, DEVICE, *variants()[-1:]).stream()
     with rounding_up():

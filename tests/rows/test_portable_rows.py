@@ -6,7 +6,7 @@ from hosts import cap_at
 
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
@@ -51,7 +51,7 @@ def test_every_row_for_an_instruction_set_is_preferred_to_a_portable_one():
 def test_networks_have_the_bits_of_the_plain_rows(monkeypatch, name, device):
     monkeypatch.setenv(kernels.CAP, "none")
     graph = S8_NETWORKS[name]()
-    x = random_inputs(graph, 2)
+    x = draw_inputs(graph, 2)
     want = Session(graph, profile(*device), variant="plain").run(x, trace=True)
     got = Session(graph, profile(*device)).run(x, trace=True)
     assert list(got) == list(want)

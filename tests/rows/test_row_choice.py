@@ -8,9 +8,9 @@ import pytest
 from hosts import asks_tiles, may_ask, needs_x86
 from paths import ROOT
 
-from qemu_nn.bench.contest import profile_of
+from qemu_nn.bench.contest import choose_profile
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.rows import bits
+from qemu_nn.bench.rows import choose_row_profile
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.kernels import table as kernels
@@ -53,7 +53,7 @@ def timed_calls():
     """Each call that was timed, as a node of a network, with the network's profile."""
     for build in {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}.values():
         graph = build()
-        device = profile_of(graph, {})
+        device = choose_profile(graph, {})
         for node in plan(graph, device).graph.nodes:
             if call_of(node) in AMX_CALLS["calls"]:
                 yield node, device
@@ -120,9 +120,11 @@ def test_the_chosen_row_is_the_fastest_of_every_case_that_was_timed(monkeypatch,
         rows = kernels.rows_of(function.op, function.type)
         if not any(row.kind == "fast" for row in rows):
             continue
-        params = kernels.make_params(rows[0].op, bits(rows[0]), struct_of(case))
-        able = [r for r in rows if r.serves(bits(rows[0]), params) and r.variant in times]
-        chosen = kernels.choose(rows, bits(rows[0]), params).variant
+        params = kernels.make_params(rows[0].op, choose_row_profile(rows[0]), struct_of(case))
+        able = [
+            r for r in rows if r.serves(choose_row_profile(rows[0]), params) and r.variant in times
+        ]
+        chosen = kernels.choose(rows, choose_row_profile(rows[0]), params).variant
         fastest = min((times[row.variant] for row in able if row.kind != "model"), default=0)
         if LEAST * times.get(chosen, 0) > fastest and case_name not in EXCEPTIONS:
             wrong[case_name] = (chosen, times)

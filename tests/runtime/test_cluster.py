@@ -12,7 +12,7 @@ from thread_client import Client
 
 from qemu_nn.errors import Error
 from qemu_nn.runtime import cluster
-from qemu_nn.runtime.cluster import Tree, each_block, reduce_blocks
+from qemu_nn.runtime.cluster import Tree, iterate_blocks, reduce_blocks
 
 #: Who hears Ctrl-C: of a shell's job in the background nobody does.
 HEARD = signal.getsignal(signal.SIGINT)
@@ -48,16 +48,18 @@ def test_results_are_merged_in_a_tree_that_only_the_numbers_decide(threads, clie
 
 @pytest.mark.parametrize("client", [None, Client(3)])
 def test_results_of_each_block_come_in_order(client):
-    assert list(each_block(Slow(5), range(12), client=client, total=12)) == [*map(str, range(12))]
+    assert list(iterate_blocks(Slow(5), range(12), client=client, total=12)) == [
+        *map(str, range(12))
+    ]
 
 
 def test_a_tree_takes_blocks_in_any_order_and_keeps_few_of_them():
     tree = Tree(paired)
-    assert tree.result() is None
+    assert tree.merge_all() is None
     for number in (3, 0, 2, 1, 4):
         tree.add(number, str(number))
     assert len(tree._nodes) == 2
-    assert tree.result() == "(((0 1) (2 3)) 4)"
+    assert tree.merge_all() == "(((0 1) (2 3)) 4)"
 
 
 @pytest.mark.parametrize("client", [None, Client(2)])
@@ -125,7 +127,7 @@ def test_a_worker_of_another_version_is_refused(monkeypatch):
     submit = client.submit
 
     def older(function, job, *version):
-        return submit(function, job, *(("0.0",) if function is cluster._unpacked else version))
+        return submit(function, job, *(("0.0",) if function is cluster._unpack_job else version))
 
     monkeypatch.setattr(client, "submit", older)
     with pytest.raises(Error, match=r"a worker has qemu_nn .*, but 0\.0 is here"):
@@ -144,7 +146,7 @@ def test_faults_of_the_cluster_are_sentences():
             def fails(*_):
                 raise error
 
-            return submit(fails if function is cluster._done else function, *arguments)
+            return submit(fails if function is cluster._compute_block else function, *arguments)
 
         client.submit = broken
         with pytest.raises((Error, ZeroDivisionError)) as caught:
@@ -168,7 +170,7 @@ def test_faults_of_the_cluster_are_sentences():
 )
 def test_clients_that_are_none_are_refused(how, words):
     with pytest.raises(Error, match=words):
-        cluster.cluster(**how)
+        cluster.open_cluster(**how)
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
@@ -176,7 +178,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "distributed", None)
     for how in ({"workers": 2}, {"client": "tcp://127.0.0.1:1"}):
-        with pytest.raises(Error, match=r"distributed.*\[cluster\]"), cluster.cluster(**how):
+        with pytest.raises(Error, match=r"distributed.*\[cluster\]"), cluster.open_cluster(**how):
             pass
 
 
@@ -204,7 +206,7 @@ def processes(tmp_path, monkeypatch):
     own = [Path(__file__).parent, TESTS / "support", Path(cluster.__file__).parents[2]]
     paths = [*map(str, own), *([before] if before else [])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
-    with cluster.cluster(workers=2) as client:
+    with cluster.open_cluster(workers=2) as client:
         yield client
 
 

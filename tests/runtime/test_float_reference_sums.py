@@ -12,7 +12,7 @@ from qemu_nn.operators import base, linear
 from qemu_nn.operators.linear import Conv, Dense
 from qemu_nn.runtime import ordered as sums
 from qemu_nn.runtime.exact_matmul import Products
-from qemu_nn.runtime.ordered import ordered
+from qemu_nn.runtime.ordered import order_sums
 
 
 def by_definition(conv, x):
@@ -90,7 +90,7 @@ def added_in_turn(x, weights):
 def test_sums_in_order_have_the_bits_of_their_order(dtype, depth, columns, monkeypatch):
     rng = np.random.default_rng(depth)
     x = rng.normal(size=(9, 2, depth)).astype(dtype)
-    dense = ordered(Dense(rng.normal(size=(columns, depth))))
+    dense = order_sums(Dense(rng.normal(size=(columns, depth))))
     weights = dense.weights.astype(dtype).T
     turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, -1, 0)), 0, -1)
     for features in (sums.cpu_features(), 0):
@@ -120,14 +120,14 @@ def test_a_convolution_in_order_adds_each_window_or_each_tap_in_turn(name):
         depth = weight[0].size
         wanted = wanted + added_in_turn(cell.reshape(-1, depth), weight.reshape(out, depth).T)
     wanted = (wanted + conv.bias.astype(np.float32)).reshape(*cells.shape[:3], out)
-    np.testing.assert_array_equal(ordered(conv).evaluate(x), wanted)
-    np.testing.assert_array_equal(ordered(conv).evaluate(x[1:2]), wanted[1:2])
+    np.testing.assert_array_equal(order_sums(conv).evaluate(x), wanted)
+    np.testing.assert_array_equal(order_sums(conv).evaluate(x[1:2]), wanted[1:2])
 
 
 def test_groups_are_summed_in_order_each_for_itself():
     rng = np.random.default_rng(8)
     weights, x = rng.normal(size=(6, 3, 2, 2)), rng.normal(size=(2, 6, 5, 6))
-    whole = ordered(Conv(weights, groups=3)).evaluate(x)
+    whole = order_sums(Conv(weights, groups=3)).evaluate(x)
     for g in range(3):
         own = slice(2 * g, 2 * g + 2)
         wanted = sum(

@@ -16,7 +16,7 @@ from qemu_nn.functions.scaling import quantize_multiplier
 from qemu_nn.ir.graph import Graph, Loop, Node, Tensor
 from qemu_nn.runtime import plan as planning
 from qemu_nn.runtime.graph_fusion import Folded
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.caps
@@ -175,7 +175,7 @@ def test_a_network_in_a_file_is_folded_alike(tmp_path):
     graph = simple().graph()
     Network(graph).save(tmp_path / "net.qnz")
     read = qemu_nn.load(tmp_path / "net.qnz")
-    x = random_inputs(graph, 3)
+    x = draw_inputs(graph, 3)
     want = Session(graph, DEVICE).run(x)["layer"]
     session = read.session(Target("cortex-m4", "7.0.0"))
     np.testing.assert_array_equal(session.run(x)["layer"], want)
@@ -213,7 +213,7 @@ def test_what_depends_on_no_input_is_made_once():
     assert same_bytes(graph, 5, threads=2) == ["sum", "again"]
     (constant,) = Session(graph, DEVICE).plan.constants
     assert constant.name == "wide"
-    session, x = Session(graph, DEVICE), random_inputs(graph, 5)
+    session, x = Session(graph, DEVICE), draw_inputs(graph, 5)
     first = session.run(x)["again"]
     np.testing.assert_array_equal(session.run(x)["again"], first)
     kernel = {row[0]: row[-1] for row in summarize(session.plan, {"arena": 1}).layers.rows}
@@ -255,7 +255,7 @@ def test_a_variable_is_read_where_it_is_unless_it_was_written_since(early):
     drawn.call("kept =", "tflm_assign_variable_s8", length, ["kept", "x"])
     nodes = drawn.nodes if early else [drawn.nodes[i] for i in (0, 2, 1)]
     graph = Graph("kept", (drawn.input,), tuple(nodes), ("layer",), drawn.arrays, states=(kept,))
-    x, session = random_inputs(graph, 2, 3), Session(graph, DEVICE)
+    x, session = draw_inputs(graph, 2, 3), Session(graph, DEVICE)
     want = session.run(x, trace=True)["layer"]
     np.testing.assert_array_equal(session.run(x)["layer"], want)
     assert ("old" in [step.node.name for step in session.plan.steps]) is not early
@@ -284,7 +284,7 @@ def test_loops_around_folded_calls_stay_around_the_others(monkeypatch):
     ran = same_bytes(graph, 3)
     assert not {"zero", "most", "one", "pad"} & set(ran)
     assert {"turn", "image", "layer", "turn =", "image ="} <= set(ran)
-    x = random_inputs(graph, 3)
+    x = draw_inputs(graph, 3)
     want = unfolded(monkeypatch, graph, DEVICE).run(x)["out"]
     np.testing.assert_array_equal(Session(graph, DEVICE).run(x)["out"], want)
 
@@ -300,7 +300,7 @@ def test_padding_of_what_a_loop_writes_is_a_call():
     moved = [nodes[0], replace(nodes[2], inputs=("kept", "x")), nodes[1]]
     kept = Tensor("kept", (8, 9, 6), "int8", scale=0.1)
     graph = Graph("kept", (drawn.input,), tuple(moved), ("layer",), drawn.arrays, states=(kept,))
-    x = random_inputs(graph, 2, 3)
+    x = draw_inputs(graph, 2, 3)
     session = Session(graph, DEVICE)
     want = session.run(x, trace=True)["layer"]
     np.testing.assert_array_equal(session.run(x)["layer"], want)

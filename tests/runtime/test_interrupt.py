@@ -29,12 +29,12 @@ import numpy as np
 from qemu_nn._native import ffi
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.runtime import compiled
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 {before}
 graph = NETWORKS["cifar10"]()
-few = random_inputs(graph, 3)
+few = draw_inputs(graph, 3)
 session = Session(graph, profile(), threads={threads})
 endless = np.zeros(({samples}, *graph.input.shape), np.int8)
 try:
@@ -132,7 +132,7 @@ def test_runs_in_other_threads_end_with_the_block_that_waits_for_them(endless):
     runs = []
 
     def fail():
-        with interrupt.pool(2) as pool:
+        with interrupt.open_pool(2) as pool:
             runs.extend(pool.submit(session.run, batch) for _ in range(3))
             raise ZeroDivisionError
 

@@ -12,7 +12,7 @@ import pytest
 
 from qemu_nn._runner import runner
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.caps
@@ -25,12 +25,12 @@ class Subclass(np.ndarray):
 @pytest.fixture
 def session():
     session = Session(NETWORKS["lenet5"](), profile())
-    session.run(random_inputs(session.graph, 3))
+    session.run(draw_inputs(session.graph, 3))
     return session
 
 
 def test_a_runner_takes_arrays_like_those_it_was_prepared_for_alone(session):
-    x = random_inputs(session.graph, 3)
+    x = draw_inputs(session.graph, 3)
     backwards = np.ascontiguousarray(x[::-1])
     (want,) = session.run(backwards).values()
     run = session._again
@@ -61,7 +61,7 @@ def test_a_runner_takes_arrays_like_those_it_was_prepared_for_alone(session):
 
 def test_types_that_mean_the_same_are_the_same():
     session = Session(NETWORKS["cifar10_q15"](), profile())
-    x = random_inputs(session.graph, 1)
+    x = draw_inputs(session.graph, 1)
     (want,) = session.run(x).values()
     alike = x.view(np.dtype(x.dtype, metadata={"of": "somebody"}))
     assert alike.dtype is not x.dtype
@@ -71,7 +71,7 @@ def test_types_that_mean_the_same_are_the_same():
 
 def test_states_are_looked_at_too():
     session = Session(networks.recurrent(), profile())
-    x = random_inputs(session.graph, 2, steps=3)
+    x = draw_inputs(session.graph, 2, steps=3)
     want = session.run(x)
     (run,) = session._known.values()
     state = session._start(None, (2,))
@@ -86,7 +86,7 @@ def test_states_are_looked_at_too():
 
 def test_other_threads_go_on_during_a_run():
     session = Session(NETWORKS["lenet5"](), profile(), "plain")
-    x = random_inputs(session.graph, 400)
+    x = draw_inputs(session.graph, 400)
     run = threading.Thread(target=session.run, args=[x])
     turns, start = 0, time.perf_counter()
     run.start()
@@ -98,7 +98,7 @@ def test_other_threads_go_on_during_a_run():
 
 
 def test_runs_leave_no_references(session):
-    x = random_inputs(session.graph, 3)
+    x = draw_inputs(session.graph, 3)
     (name,) = session.run(x)
     objects = (x, name, x.dtype, session._compiled, session._compiled.idle[0], None)
     before = [sys.getrefcount(each) for each in objects]
@@ -111,7 +111,7 @@ def test_runs_leave_no_references(session):
 
 def test_the_memory_of_a_session_ends_with_it():
     session = Session(NETWORKS["lenet5"](), profile())
-    session.run(random_inputs(session.graph, 3))
+    session.run(draw_inputs(session.graph, 3))
     compiled = weakref.ref(session._compiled)
     del session
     gc.collect()
@@ -119,9 +119,9 @@ def test_the_memory_of_a_session_ends_with_it():
 
 
 def test_what_cannot_be_allocated_is_an_error_and_no_workspace_is_lost_for_good(session):
-    compiled, x = session._compiled, random_inputs(session.graph, 3)
+    compiled, x = session._compiled, draw_inputs(session.graph, 3)
     like = np.broadcast_to(np.empty((), np.int8), (1 << 60,))
-    memory = (compiled.idle, compiled._workspace, compiled.ended)
+    memory = (compiled.idle, compiled._allocate_workspace, compiled.raise_end)
     run = runner(0, *memory, 3, 1, x, None, {"never": like}, False)
     for _ in range(2):
         with pytest.raises(MemoryError):

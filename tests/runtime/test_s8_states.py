@@ -13,7 +13,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node
 from qemu_nn.ir.tensors import Tensor
 from qemu_nn.qnz.package import load_package, save_package
-from qemu_nn.runtime.arena import tensor_arena
+from qemu_nn.runtime.arena import plan_tensor_arena
 from qemu_nn.runtime.plan import plan
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
@@ -145,7 +145,7 @@ def test_states_have_memory_of_their_own_beside_the_arena():
     (first, size), (second, last) = states
     assert first.offset + size <= second.offset
     assert second.offset + last <= placed.buffers["states"]
-    shared = tensor_arena(graph, {"svdf0": {}, "svdf1": {}}).tensors
+    shared = plan_tensor_arena(graph, {"svdf0": {}, "svdf1": {}}).tensors
     assert set(shared) == {graph.input.name, "svdf0", "svdf1"}
 
 

@@ -9,7 +9,7 @@ import pytest
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.errors import Error
 from qemu_nn.runtime import session as session_module
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 pytestmark = pytest.mark.caps
@@ -26,7 +26,7 @@ def last(results):
 
 
 def test_batches_of_changing_size_do_not_disturb_each_other(graph):
-    x = random_inputs(graph, 4)
+    x = draw_inputs(graph, 4)
     session = Session(graph, profile())
     want = last(session.run(x))
     for count in (1, 3, 0, 4, 4, 2):
@@ -37,7 +37,7 @@ def test_batches_of_changing_size_do_not_disturb_each_other(graph):
 
 @pytest.mark.parametrize("count", [1, 2, 300])
 def test_results_stay_as_they_are_when_the_session_runs_again(graph, count):
-    x, session = random_inputs(graph, 4 * count), Session(graph, profile())
+    x, session = draw_inputs(graph, 4 * count), Session(graph, profile())
     parts = [x[count * part : count * (part + 1)] for part in range(4)]
     want = [last(Session(graph, profile()).run(part)) for part in parts]
     got = [last(session.run(part)) for part in parts]
@@ -59,7 +59,7 @@ def restless():
 
 @pytest.mark.usefixtures("restless")
 def test_threads_with_batches_of_several_sizes_share_a_session(graph):
-    x, session = random_inputs(graph, 9), Session(graph, profile())
+    x, session = draw_inputs(graph, 9), Session(graph, profile())
     want = last(session.run(x))
 
     def same(start):
@@ -72,7 +72,7 @@ def test_threads_with_batches_of_several_sizes_share_a_session(graph):
 
 
 def test_a_session_goes_on_after_more_shapes_than_it_remembers(graph):
-    x, session = random_inputs(graph, 40), Session(graph, profile())
+    x, session = draw_inputs(graph, 40), Session(graph, profile())
     want = last(session.run(x))
     for count in (*range(40), 3, 3, 3):
         for trace in (False, True):
@@ -83,7 +83,7 @@ def test_a_session_goes_on_after_more_shapes_than_it_remembers(graph):
 
 def test_no_samples_are_an_empty_result(graph):
     for threads in (1, 2):
-        results = Session(graph, profile(), threads=threads).run(random_inputs(graph, 0))
+        results = Session(graph, profile(), threads=threads).run(draw_inputs(graph, 0))
         assert last(results).shape == (0, 10)
 
 
@@ -102,12 +102,12 @@ def test_an_input_of_another_shape_is_refused_at_any_time(graph, shape, told):
         with pytest.raises(Error) as caught:
             session.run(np.zeros(shape, np.int8))
         assert str(caught.value) == f"the input must have the shape [N, 28, 28, 1], but has {told}"
-        session.run(random_inputs(graph, 1))
+        session.run(draw_inputs(graph, 1))
 
 
 def test_an_input_of_another_type_is_refused_though_its_shape_is_known(graph):
     session = Session(graph, profile())
-    x = random_inputs(graph, 1)
+    x = draw_inputs(graph, 1)
     session.run(x)
     with pytest.raises(
         Error, match=r"the input must be int8, but is float64: .* as predict\(\) does"
@@ -117,7 +117,7 @@ def test_an_input_of_another_type_is_refused_though_its_shape_is_known(graph):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_session_runs_in_several_threads_at_a_time(graph, threads):
-    x = random_inputs(graph, 24)
+    x = draw_inputs(graph, 24)
     session = Session(graph, profile(), threads=threads)
     want = last(session.run(x))
     with ThreadPoolExecutor(4) as pool:

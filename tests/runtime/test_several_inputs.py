@@ -15,7 +15,7 @@ from qemu_nn.api import golden as pipeline
 from qemu_nn.api import run as running
 from qemu_nn.errors import Error
 from qemu_nn.qnz.package import model_hash
-from qemu_nn.runtime.session import random_inputs
+from qemu_nn.runtime.session import draw_inputs
 
 pytestmark = pytest.mark.caps
 
@@ -30,7 +30,7 @@ def network(request, tmp_path_factory):
 
 
 def inputs(network, count=5):
-    return random_inputs(network.graph, count, 4)
+    return draw_inputs(network.graph, count, 4)
 
 
 def wanted(network, x):

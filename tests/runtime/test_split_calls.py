@@ -69,7 +69,7 @@ def calls_in_parts(function, row, wanted, first=0, shape=None):
         grain = ffi.new("int32_t *")
         units = lib.qn_units(lib.qn_kernel_at(row.index), call.struct, grain)
         cuts = random_parts(Random(seed), units, step_of(function, grain[0]))
-        parts = [cut.cut(row, call.struct, part) for part in cuts]
+        parts = [cut.cut_step(row, call.struct, part) for part in cuts]
         if len(parts) > 1 and all(parts):
             yield call.struct, call.arguments, parts
             wanted -= 1
@@ -147,11 +147,11 @@ def test_the_last_pixel_of_a_part_has_the_sum_that_it_has_in_the_whole(
         values = function.struct_values({name: params[name] for name in function.params})
         struct = kernels.make_params(row.op, profile(core, "7.0.0"), values)
         units = max(shape)
-        parts = [cut.cut(row, struct, part) for part in ((0, 2), (2, 4), (4, units))]
+        parts = [cut.cut_step(row, struct, part) for part in ((0, 2), (2, 4), (4, units))]
         assert all(parts)
         compare_these(function, row, struct, {**params, **arrays}, parts)
-        assert cut.cut(row, struct, (0, 3)) is None
-        assert cut.cut(row, struct, (3, units)) is None
+        assert cut.cut_step(row, struct, (0, 3)) is None
+        assert cut.cut_step(row, struct, (3, units)) is None
 
 
 def parts_of_a_large_network():
@@ -230,7 +230,7 @@ def test_where_a_pixel_lies_counts_calls_stay_whole():
 def test_small_calls_and_small_networks_are_not_cut():
     row = next(r for r in kernels.ROWS if r.kind == "fast" and r.op.name == "relu")
     struct = kernels.make_params(row.op, profile(), {"length": 1 << 15})
-    assert len(cut.parts(row, struct, 40.0, 2)) == 4
-    assert cut.parts(row, struct, 40.0, 1) == ()
-    assert cut.parts(row, struct, 19.0, 2) == ()
-    assert not cut.worthwhile(59.0)
+    assert len(cut.choose_parts(row, struct, 40.0, 2)) == 4
+    assert cut.choose_parts(row, struct, 40.0, 1) == ()
+    assert cut.choose_parts(row, struct, 19.0, 2) == ()
+    assert not cut.gains_from_splitting(59.0)

@@ -15,7 +15,7 @@ from tflite_states import STATES
 import qemu_nn
 from qemu_nn.api.golden import Network
 from qemu_nn.errors import Error
-from qemu_nn.runtime.session import random_inputs
+from qemu_nn.runtime.session import draw_inputs
 
 pytestmark = pytest.mark.caps
 
@@ -37,7 +37,7 @@ def network(request, tmp_path_factory):
 
 def parts(network, count=3, steps=STEPS):
     """Inputs [N, T, ...], always as a list."""
-    x = random_inputs(network.graph, count, steps)
+    x = draw_inputs(network.graph, count, steps)
     return x if isinstance(x, list) else [x]
 
 

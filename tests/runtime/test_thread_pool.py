@@ -20,7 +20,7 @@ from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.runtime import split as cut
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import NPU, profile
 from qemu_nn.testing.cases import Case
 
@@ -58,7 +58,7 @@ def equal(got, want, samples):
 
 
 def compare(name, batches):
-    x = random_inputs(ALL[name](), max(batches))
+    x = draw_inputs(ALL[name](), max(batches))
     want = session(name).run(x)
     for threads in (2, 3):
         shared = session(name, threads=threads)
@@ -87,7 +87,7 @@ def test_images_of_one_column_are_cut(name, cut_all):
     own = {"filter_c": 40, "output_c": 40} if "depthwise" not in name else {"ch_mult": 1}
     params = {**column, **own, "input_c": 40, "batches": 1, "input_offset": 3, "output_offset": 4}
     graph, _ = Case(name, {**params, "act_min": -128, "act_max": 127}).graph()
-    x = random_inputs(graph, 3)
+    x = draw_inputs(graph, 3)
     want = Session(graph, profile(cmsis="7.0.0"), variant="ref").run(x)
     for threads in (1, 3):
         shared = Session(graph, profile(cmsis="7.0.0"), threads=threads)
@@ -117,7 +117,7 @@ def test_a_small_network_is_not_cut():
 
 
 def test_a_trace_is_not_cut():
-    x = random_inputs(ALL["kws_dscnn_s8"](), 2)
+    x = draw_inputs(ALL["kws_dscnn_s8"](), 2)
     trace = session("kws_dscnn_s8", threads=2).run(x, trace=True)
     equal(trace, session("kws_dscnn_s8").run(x, trace=True), 2)
 
@@ -128,7 +128,7 @@ def test_results_that_leave_between_cut_steps(cut_all, monkeypatch):
     graph = ALL["resnet8_s8"]()
     names = tuple(node.name for node in graph.nodes)
     graph = type(graph)(graph.name, graph.inputs, graph.nodes, names, graph.arrays)
-    x = random_inputs(graph, 3)
+    x = draw_inputs(graph, 3)
     device = profile(cmsis="7.0.0")
     want = Session(graph, device).run(x)
     shared = Session(graph, device, threads=2)
@@ -140,7 +140,7 @@ def test_results_that_leave_between_cut_steps(cut_all, monkeypatch):
 @pytest.mark.parametrize("name", ["cifar10", "lenet5"])
 def test_a_session_is_called_from_several_threads_at_a_time(name, cut_all):
     shared = session(name, threads=2)
-    x = random_inputs(shared.graph, 24)
+    x = draw_inputs(shared.graph, 24)
     want = session(name).run(x)
     with ThreadPoolExecutor(4) as pool:
         for start in range(20):
@@ -171,7 +171,7 @@ def in_a_child(work):
 @pytest.mark.parametrize("name", ["cifar10", "vww_s8"])
 def test_a_session_goes_on_in_a_forked_child(name, cut_all):
     shared = session(name, threads=2)
-    x = random_inputs(shared.graph, 5)
+    x = draw_inputs(shared.graph, 5)
     want = shared.run(x)
 
     def work():
@@ -186,7 +186,7 @@ def test_a_session_goes_on_in_a_forked_child(name, cut_all):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_child_may_let_go_of_a_session():
     shared = [session("cifar10", threads=2)]
-    shared[0].run(random_inputs(shared[0].graph, 5))
+    shared[0].run(draw_inputs(shared[0].graph, 5))
     assert in_a_child(lambda: (shared.clear(), gc.collect())) == 0
 
 
@@ -199,9 +199,9 @@ def test_threads_start_with_the_first_call_and_end_with_the_session():
     gc.collect()
     before = threads_now()
     shared = session("lenet5", threads=3)
-    shared.run(random_inputs(shared.graph, 1))
+    shared.run(draw_inputs(shared.graph, 1))
     assert not threads_now() - before, "one sample of a small network needs no thread"
-    shared.run(random_inputs(shared.graph, 128))
+    shared.run(draw_inputs(shared.graph, 128))
     assert len(threads_now() - before) == 2
     del shared
     gc.collect()
@@ -214,10 +214,10 @@ def test_threads_start_with_the_first_call_and_end_with_the_session():
 EXIT = """
 import sys, threading
 from qemu_nn.bench.networks import cifar10
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 session = Session(cifar10(), profile(), threads=2)
-x = random_inputs(session.graph, 64)
+x = draw_inputs(session.graph, 64)
 session.run(x)
 def forever():
     while True:

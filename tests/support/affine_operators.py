@@ -25,7 +25,7 @@ from qemu_nn.operators import (
 from qemu_nn.quantizer.assign_affine import assign_affine_formats
 from qemu_nn.quantizer.ranges import Ranges
 from qemu_nn.quantizer.statistics import observe
-from qemu_nn.runtime.evaluate import each_tensor
+from qemu_nn.runtime.evaluate import iterate_tensors
 
 
 def quantized(nodes, shape=(4, 6, 8), dtype="int8"):
@@ -47,8 +47,8 @@ def errors(made, x):
     with the shapes and the order of the calls.
     """
     graph = made.graph
-    real = dict(each_tensor(made.reference, x))
-    meant = dict(each_tensor(dequantized(graph), x))
+    real = dict(iterate_tensors(made.reference, x))
+    meant = dict(iterate_tensors(dequantized(graph), x))
     traced = made.session().run(graph.input.format.quantize(x), trace=True)
     found = {}
     for node in graph.nodes:

@@ -62,7 +62,7 @@ class FakeDevice:
         for frame in self.decoder.feed(self.heard(content)):
             answer = Frame(frame.kind | protocol.ANSWER, frame.number, frame.session)
             content = self.answered(frame.kind, frame.content)
-            sent = protocol.encoded(Frame(answer.kind, answer.number, answer.session, content))
+            sent = protocol.encode_frame(Frame(answer.kind, answer.number, answer.session, content))
             self.waiting += self.sent(sent)
 
     def close(self):

@@ -12,7 +12,7 @@ from qemu_nn._native import ffi
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import NPU, profile
 
 DEVICES = ((NETWORKS, profile()), (S8_NETWORKS, profile(cmsis="7.0.0")), (NPU_NETWORKS, NPU))
@@ -28,7 +28,7 @@ def network(label, graph, device):
     """C arrays of a network: its steps, an input, and what plain rows make of it; and its row in a
     table of all."""
     session = Session(graph, device, variant="plain")
-    x = random_inputs(graph, 1)
+    x = draw_inputs(graph, 1)
     results = session.run(x)
     text, steps = bytes_in_c(f"{label}_x", x.tobytes()), []
     for number, step in enumerate(session.plan.steps):

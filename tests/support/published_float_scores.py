@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qemu_nn.runtime.evaluate import each_tensor
+from qemu_nn.runtime.evaluate import iterate_tensors
 
 #: Model (what its path starts with) -> the least signal to noise of its scores in dB, or why it
 #: cannot run.
@@ -27,7 +27,7 @@ LEAST = {
 def scores(quantized, x):
     """Device's and float network's scores, of images as the reference has them."""
     start, name = quantized.graph.input, quantized.graph.outputs[0]
-    real = dict(each_tensor(quantized.reference, x.astype(np.float32)))
+    real = dict(iterate_tensors(quantized.reference, x.astype(np.float32)))
     integers = start.format.quantize(real[start.name]).reshape(-1, *start.shape)
     got = quantized.graph.node(name).output.format.dequantize(
         quantized.session().run(integers)[name]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import profile
 
 DEVICE = profile("cortex-m4", cmsis="7.0.0")
@@ -10,7 +10,7 @@ DEVICE = profile("cortex-m4", cmsis="7.0.0")
 
 def same_bytes(graph, samples=2, device=DEVICE, threads=1):
     """Compare a run with a traced one, of every call; the steps that ran."""
-    session, x = Session(graph, device, threads=threads), random_inputs(graph, samples)
+    session, x = Session(graph, device, threads=threads), draw_inputs(graph, samples)
     want, got = session.run(x, trace=True), session.run(x)
     assert list(got) == [name for name in want if name in graph.outputs]
     for name, values in got.items():

@@ -11,7 +11,7 @@ import qemu_nn
 from qemu_nn.analysis import variants
 from qemu_nn.analysis.golden_set import load as load_goldens
 from qemu_nn.api.golden import compare, golden
-from qemu_nn.bench.variants import network_variants
+from qemu_nn.bench.variants import compare_network_variants
 from qemu_nn.cli.main import main
 from qemu_nn.functions.tflm_builds import Difference
 from qemu_nn.importers import tflite
@@ -157,7 +157,7 @@ def test_causes_are_found_among_the_profiles_of_the_same_build(network, tmp_path
 
 
 def test_variants_says_which_calls_part_between_builds(network):
-    table = network_variants(network.graph, network.profile(), X)
+    table = compare_network_variants(network.graph, network.profile(), X)
     words = {row["layer"]: row["builds"] for row in table.records()}
     assert words == {
         "1st": "reference kernels before 2026-06: it adds 5 (tflm_requantize_s8_s8)",

@@ -9,7 +9,7 @@ from tflite_cases import CASES, REFERENCE, inputs
 import qemu_nn
 from qemu_nn.errors import Error
 from qemu_nn.lowering.dequantize import dequantized
-from qemu_nn.runtime.evaluate import each_tensor
+from qemu_nn.runtime.evaluate import iterate_tensors
 from qemu_nn.runtime.unbounded import Unlimited
 
 #: Steps that a call may be off, beyond its rounding: curves of 16 bits come from short tables, sums
@@ -49,7 +49,7 @@ def test_what_no_float_operator_does_is_named(name, tmp_path):
 def test_a_call_is_off_its_meaning_by_rounding_alone(case):
     name, network, x, traced = case
     graph = network.graph
-    real = dict(each_tensor(dequantized(graph), graph.input.format.dequantize(x)))
+    real = dict(iterate_tensors(dequantized(graph), graph.input.format.dequantize(x)))
     for node in graph.nodes:
         if node.name in real:
             held, got = node.output.format, traced[node.name]
@@ -64,7 +64,7 @@ def test_what_is_said_to_be_unsaturated_is_what_the_call_clamps(case):
     for node in graph.nodes:
         fed = [traced[name] for name in node.inputs]
         call = Unlimited(graph, node, network.profile())
-        exact = call.unsaturated(fed, call.accumulators(fed[0])) if fed else None
+        exact = call.compute_unsaturated(fed, call.compute_accumulators(fed[0])) if fed else None
         if exact is not None:
             least, most = node.output.format.limits
             ends = node.params.get("act_min", least), node.params.get("act_max", most)

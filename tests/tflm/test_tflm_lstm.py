@@ -13,7 +13,7 @@ from tflite_files import File
 from tflite_lstm import KEPT, LSTMS, sequence
 
 import qemu_nn
-from qemu_nn.bench.variants import network_variants
+from qemu_nn.bench.variants import compare_network_variants
 from qemu_nn.errors import ModelError, Refused
 
 #: Of 23 October 2026: outputs [T, ...] of a sequence.
@@ -84,7 +84,7 @@ def test_firmware_keeps_the_states(tmp_path):
 
 def test_variants_take_sequences(tmp_path):
     network, _, _ = load("lstm_one", tmp_path)
-    table = network_variants(
+    table = compare_network_variants(
         network.graph, network.profile(qemu_nn.Target("cortex-m4", kernels="reference"))
     )
     assert any("live on" in str(row["builds"]) for row in table.records())

@@ -11,7 +11,7 @@ from tflite_states import SCALE, STATES, first, handle, kept, largest, numbers, 
 
 import qemu_nn
 from qemu_nn.errors import ModelError
-from qemu_nn.runtime.session import random_inputs
+from qemu_nn.runtime.session import draw_inputs
 
 pytestmark = pytest.mark.caps
 
@@ -31,7 +31,7 @@ def refused(net, folder, message):
 def test_variables_live_on_as_in_numpy(name, tmp_path):
     network = load(STATES[name](), tmp_path)
     graph = network.graph
-    x = random_inputs(graph, 3, 9)
+    x = draw_inputs(graph, 3, 9)
     parts = x if isinstance(x, list) else [x]
     results = network.session().run(x)
     for sample in range(3):
@@ -56,7 +56,7 @@ def test_all_samples_begin_with_what_call_once_assigns(tmp_path):
 )
 def test_variables_are_of_every_type(type, value, tmp_path):
     network = load(kept(type, value), tmp_path)
-    x = random_inputs(network.graph, 1, 3)
+    x = draw_inputs(network.graph, 1, 3)
     ((_, state), (_, last)) = sorted(network.session().run(x).items())
     before = np.full((1, 1, 3), value, x.dtype)
     np.testing.assert_array_equal(last, np.concatenate([before, x[:, :-1]], 1))
@@ -70,7 +70,7 @@ def test_containers_keep_variables_of_one_name_apart(tmp_path):
             name = operator[4]["SharedName"]
             operator[4].update(Container=name, SharedName="same")
     network = load(net, tmp_path)
-    x = random_inputs(network.graph, 1, 6)
+    x = draw_inputs(network.graph, 1, 6)
     (want,) = states.steps("two", x[0])
     np.testing.assert_array_equal(network.session().run(x)["output"][0], want)
 

@@ -12,7 +12,7 @@ from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.functions import NPU_FUNCTIONS
 from qemu_nn.functions.shapes import extent
 from qemu_nn.kernels import table as kernels
-from qemu_nn.runtime.session import Session, random_inputs
+from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import NPU
 from qemu_nn.testing.channels import draw_starts
 
@@ -36,7 +36,7 @@ def test_a_network_has_the_work_of_its_twin(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, monkeypatch):
     graph = NPU_NETWORKS[name]()
-    x = random_inputs(graph, 2)
+    x = draw_inputs(graph, 2)
     plain = Session(graph, NPU, "ref").run(x, trace=True)
     monkeypatch.setenv(kernels.CAP, cap)
     fast = Session(graph, NPU).run(x, trace=True)
@@ -47,7 +47,7 @@ def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, monk
 @pytest.mark.parametrize("name", SMALL)
 def test_no_activation_saturates_or_vanishes(name):
     graph = NPU_NETWORKS[name]()
-    trace = Session(graph, NPU).run(random_inputs(graph, 1), trace=True)
+    trace = Session(graph, NPU).run(draw_inputs(graph, 1), trace=True)
     for node in graph.nodes[:-1]:
         values = trace[node.name]
         assert np.mean((values == -128) | (values == 127)) < 0.2, f"{node.name} saturates"

@@ -72,10 +72,10 @@ class Layer:
     relu: bool = False
 
 
-def chain(graph: Graph) -> list[Layer]:
+def convert_chain(graph: Graph) -> list[Layer]:
     """Return the layers of a graph; raises Error with the reason where peers cannot compute it."""
     if any(node.output.scale is not None for node in graph.nodes):
-        return s8_layers(graph)
+        return convert_s8_layers(graph)
     layers: list[Layer] = []
     tensor, scale = graph.input, UNIT
     if tensor.dtype != "int8":
@@ -91,26 +91,26 @@ def chain(graph: Graph) -> list[Layer]:
             continue
         if node.function.op not in _KINDS or node.params.get("out_lshift"):
             raise Error(f"{graph.name}: no peer computes {node.function.name} ({node.name})")
-        layers.append(_layer(graph, node, layers[-1] if layers else None, scale))
+        layers.append(_convert_layer(graph, node, layers[-1] if layers else None, scale))
         scale = layers[-1].scales[1]
     return layers
 
 
-def _layer(graph: Graph, node: Node, last: Optional[Layer], scale: float) -> Layer:
+def _convert_layer(graph: Graph, node: Node, last: Optional[Layer], scale: float) -> Layer:
     kind = _KINDS[node.function.op]
     source, before = (last.name, last.output) if last else (INPUT, graph.input.shape)
     layer = Layer(node.name, kind, (source,), before, node.output.shape, (scale, scale))
     if kind in _WINDOWED:
-        layer = replace(layer, window=_window(node))
+        layer = replace(layer, window=_get_window(node))
     if node.weights is None or node.bias is None:
         return layer
     bias = graph.arrays[node.bias].astype(np.int32) << node.params["bias_shift"]
     after = scale * UNIT * 2.0 ** node.params["out_shift"]
-    weights = _weights(node, graph.arrays[node.weights])
+    weights = _convert_weights(node, graph.arrays[node.weights])
     return replace(layer, scales=(scale, after), weights=weights, bias=bias)
 
 
-def _window(node: Node) -> Window:
+def _get_window(node: Node) -> Window:
     kernel, stride, padding, before, out = (
         tuple(node.params.get(f"{name}_{axis}", node.params.get(name, 0)) for axis in "yx")
         for name in ("dim_kernel", "stride", "padding", "dim_im_in", "dim_im_out")
@@ -121,7 +121,7 @@ def _window(node: Node) -> Window:
     return Window(*((int(y), int(x)) for y, x in (kernel, stride, padding, after)))
 
 
-def _weights(node: Node, array: np.ndarray) -> np.ndarray:
+def _convert_weights(node: Node, array: np.ndarray) -> np.ndarray:
     """Return the weights in the shape that Layer names."""
     declared = node.function.weights
     assert declared is not None
@@ -145,7 +145,7 @@ _S8_KINDS = {
 }
 
 
-def s8_layers(graph: Graph) -> list[Layer]:
+def convert_s8_layers(graph: Graph) -> list[Layer]:
     """Return the layers of a graph of s8 calls whose tensors all have a scale and a zero point.
 
     Padding becomes part of the layers that read it.
@@ -174,12 +174,12 @@ def s8_layers(graph: Graph) -> list[Layer]:
             (source.zero_point, output.zero_point),
         )
         if kind in _WINDOWED:
-            layer = replace(layer, window=_s8_window(node, pad))
-        layers.append(_weighted(graph, node, layer) if node.weights else layer)
+            layer = replace(layer, window=_get_s8_window(node, pad))
+        layers.append(_add_weights(graph, node, layer) if node.weights else layer)
     return layers
 
 
-def _s8_window(node: Node, pad: Optional[Node]) -> Window:
+def _get_s8_window(node: Node, pad: Optional[Node]) -> Window:
     """Include the padding that the previous call added."""
     p = dict(node.params)
     before = pad.params if pad else {}
@@ -192,7 +192,7 @@ def _s8_window(node: Node, pad: Optional[Node]) -> Window:
     return Window(kernel, stride, padding, (after[0], after[1]))
 
 
-def _weighted(graph: Graph, node: Node, layer: Layer) -> Layer:
+def _add_weights(graph: Graph, node: Node, layer: Layer) -> Layer:
     """Add weights, bias and the scales of weights after the multipliers."""
     declared = node.function.weights
     assert declared is not None

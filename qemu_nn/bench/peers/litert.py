@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import Error
 from ...ir.graph import Graph
-from .chain import INPUT, Layer, Window, chain
+from .chain import INPUT, Layer, Window, convert_chain
 
 #: The version of most operators that takes int8.
 _INT8 = 2
@@ -23,7 +23,7 @@ def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarra
     """
     from ai_edge_litert.interpreter import Interpreter
 
-    content = _Model(graph.input.shape, len(x)).build(chain(graph))
+    content = _Model(graph.input.shape, len(x)).build(convert_chain(graph))
     interpreter = Interpreter(model_content=content, num_threads=threads)
     interpreter.allocate_tensors()
     source = interpreter.get_input_details()[0]["index"]
@@ -132,29 +132,29 @@ class _Model:
         operator.builtinOptions = options
         self._operators.append(operator)
 
-    def _windowed(self, options: Any, layer: Layer) -> Any:
+    def _add_windowed(self, options: Any, layer: Layer) -> Any:
         assert layer.window is not None
         options.strideH, options.strideW = layer.window.stride
         options.padding = getattr(self._schema.Padding, _padding(layer, layer.window))
-        options.fusedActivationFunction = self._activation(layer)
+        options.fusedActivationFunction = self._add_activation(layer)
         return options
 
-    def _activation(self, layer: Layer) -> int:
+    def _add_activation(self, layer: Layer) -> int:
         names = self._schema.ActivationFunctionType
         return int(names.RELU if layer.relu else names.NONE)
 
     def _convolve(self, layer: Layer) -> tuple[int, str, Any]:
-        options = self._windowed(self._schema.Conv2DOptionsT(), layer)
+        options = self._add_windowed(self._schema.Conv2DOptionsT(), layer)
         return self._schema.BuiltinOperator.CONV_2D, "Conv2DOptions", options
 
     def _depthwise(self, layer: Layer) -> tuple[int, str, Any]:
-        options = self._windowed(self._schema.DepthwiseConv2DOptionsT(), layer)
+        options = self._add_windowed(self._schema.DepthwiseConv2DOptionsT(), layer)
         options.depthMultiplier = 1
         return self._schema.BuiltinOperator.DEPTHWISE_CONV_2D, "DepthwiseConv2DOptions", options
 
     def _pool(self, layer: Layer) -> Any:
         assert layer.window is not None
-        options = self._windowed(self._schema.Pool2DOptionsT(), layer)
+        options = self._add_windowed(self._schema.Pool2DOptionsT(), layer)
         options.filterHeight, options.filterWidth = layer.window.kernel
         return options
 
@@ -166,12 +166,12 @@ class _Model:
 
     def _dense(self, layer: Layer) -> tuple[int, str, Any]:
         options = self._schema.FullyConnectedOptionsT()
-        options.fusedActivationFunction = self._activation(layer)
+        options.fusedActivationFunction = self._add_activation(layer)
         return self._schema.BuiltinOperator.FULLY_CONNECTED, "FullyConnectedOptions", options
 
     def _add(self, layer: Layer) -> tuple[int, str, Any]:
         options = self._schema.AddOptionsT()
-        options.fusedActivationFunction = self._activation(layer)
+        options.fusedActivationFunction = self._add_activation(layer)
         return self._schema.BuiltinOperator.ADD, "AddOptions", options
 
     def _softmax(self, layer: Layer) -> tuple[int, str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Union
 import numpy as np
 
 from ...ir.graph import Graph
-from .chain import INPUT, Layer, chain
+from .chain import INPUT, Layer, convert_chain
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
@@ -21,7 +21,7 @@ def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarra
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    model = _Model(len(x)).build(graph.name, graph.input.shape, chain(graph))
+    model = _Model(len(x)).build(graph.name, graph.input.shape, convert_chain(graph))
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     shifted = (x.astype(np.int16) + 128).astype(np.uint8)
     fed = {"input": np.ascontiguousarray(np.moveaxis(shifted, -1, 1))}
@@ -55,7 +55,9 @@ class _Model:
             self._append(layer)
         last = layers[-1].name
         helper, u8 = self._onnx.helper, self._onnx.TensorProto.UINT8
-        fed = helper.make_tensor_value_info(INPUT, u8, (self._batch, *_first(input_shape)))
+        fed = helper.make_tensor_value_info(
+            INPUT, u8, (self._batch, *_move_channels_first(input_shape))
+        )
         scores = helper.make_tensor_value_info(last, u8, (self._batch, layers[-1].output[-1]))
         graph = helper.make_graph(self._nodes, name, [fed], [scores], self._constants)
         opset = [helper.make_opsetid("", 17)]
@@ -71,7 +73,7 @@ class _Model:
         self._nodes.append(node)
         return output
 
-    def _scaled(
+    def _add_scales(
         self, name: str, scale: Union[float, np.ndarray], zero: Union[np.generic, np.ndarray]
     ) -> list[str]:
         """Return the names of a scale and a zero point, or of one for each element of the first
@@ -82,15 +84,15 @@ class _Model:
             self._constant(f"{name}.zero", np.array(zero)),
         ]
 
-    def _dequantized(self, name: str, scale: float, zero: np.generic, reader: str) -> str:
-        parts = [name, *self._scaled(f"{reader}.dequantize", scale, zero)]
+    def _add_dequantize(self, name: str, scale: float, zero: np.generic, reader: str) -> str:
+        parts = [name, *self._add_scales(f"{reader}.dequantize", scale, zero)]
         return self._node("DequantizeLinear", parts, f"{reader}.real")
 
-    def _constant_dequantized(
+    def _add_constant_dequantize(
         self, name: str, values: np.ndarray, scale: Union[float, np.ndarray]
     ) -> str:
         zero = np.zeros(np.shape(scale), values.dtype)
-        parts = [self._constant(name, values), *self._scaled(f"{name}.dequantize", scale, zero)]
+        parts = [self._constant(name, values), *self._add_scales(f"{name}.dequantize", scale, zero)]
         axis = {"axis": 0} if np.ndim(scale) else {}
         return self._node("DequantizeLinear", parts, f"{name}.real", **axis)
 
@@ -99,9 +101,11 @@ class _Model:
         sources = []
         for name in layer.sources:
             scale, zero = self._scales_of[name]
-            sources.append(self._dequantized(name, scale, np.uint8(zero), f"{layer.name}.{name}"))
+            sources.append(
+                self._add_dequantize(name, scale, np.uint8(zero), f"{layer.name}.{name}")
+            )
         if layer.kind in ("dense", "softmax") and len(layer.input) == 3:
-            sources = [self._flattened(layer, sources[0])]
+            sources = [self._add_flatten(layer, sources[0])]
         real = getattr(self, f"_{layer.kind}")(layer, [*sources, *self._weights(layer)])
         if layer.relu:
             real = self._node("Relu", [real], f"{layer.name}.relu")
@@ -113,14 +117,14 @@ class _Model:
         elif layer.weights is not None or layer.kind == "add":
             scale, zero = layer.scales[1], layer.zeros[1] + 128
         self._scales_of[layer.name] = scale, zero
-        parts = [real, *self._scaled(f"{layer.name}.quantize", scale, np.uint8(zero))]
+        parts = [real, *self._add_scales(f"{layer.name}.quantize", scale, np.uint8(zero))]
         self._node("QuantizeLinear", parts, layer.name)
 
-    def _flattened(self, layer: Layer, source: str) -> str:
+    def _add_flatten(self, layer: Layer, source: str) -> str:
         """Return the image as vectors, in a quantized group of its own."""
         flat = self._node("Flatten", [source], f"{layer.name}.flat", axis=1)
         scale, zero = self._scales_of[layer.sources[0]]
-        parts = self._scaled(f"{layer.name}.flat_again", scale, np.uint8(zero))
+        parts = self._add_scales(f"{layer.name}.flat_again", scale, np.uint8(zero))
         whole = self._node("QuantizeLinear", [flat, *parts], f"{layer.name}.flat_u8")
         return self._node("DequantizeLinear", [whole, *parts], f"{layer.name}.flat_real")
 
@@ -139,11 +143,11 @@ class _Model:
         values, scale = np.ascontiguousarray(weights), layer.weight_scale
         before, _ = self._scales_of[layer.sources[0]]
         return [
-            self._constant_dequantized(f"{layer.name}.weights", values, scale),
-            self._constant_dequantized(f"{layer.name}.bias", layer.bias, before * scale),
+            self._add_constant_dequantize(f"{layer.name}.weights", values, scale),
+            self._add_constant_dequantize(f"{layer.name}.bias", layer.bias, before * scale),
         ]
 
-    def _windowed(self, operator: str, layer: Layer, inputs: Sequence[str], **more: Any) -> str:
+    def _add_windowed(self, operator: str, layer: Layer, inputs: Sequence[str], **more: Any) -> str:
         window = layer.window
         assert window is not None
         return self._node(
@@ -157,20 +161,20 @@ class _Model:
         )
 
     def _convolve(self, layer: Layer, inputs: Sequence[str]) -> str:
-        return self._windowed("Conv", layer, inputs)
+        return self._add_windowed("Conv", layer, inputs)
 
     def _depthwise(self, layer: Layer, inputs: Sequence[str]) -> str:
-        return self._windowed("Conv", layer, inputs, group=layer.output[-1])
+        return self._add_windowed("Conv", layer, inputs, group=layer.output[-1])
 
     def _maxpool(self, layer: Layer, inputs: Sequence[str]) -> str:
-        return self._windowed("MaxPool", layer, inputs)
+        return self._add_windowed("MaxPool", layer, inputs)
 
     def _avepool(self, layer: Layer, inputs: Sequence[str]) -> str:
         window = layer.window
         assert window is not None
         if window.kernel == layer.input[:2] and layer.output[:2] == (1, 1):
             return self._node("GlobalAveragePool", inputs, f"{layer.name}.result")
-        return self._windowed("AveragePool", layer, inputs)
+        return self._add_windowed("AveragePool", layer, inputs)
 
     def _dense(self, layer: Layer, inputs: Sequence[str]) -> str:
         return self._node("Gemm", inputs, f"{layer.name}.result", transB=1)
@@ -182,6 +186,6 @@ class _Model:
         return self._node("Softmax", inputs, f"{layer.name}.result", axis=1)
 
 
-def _first(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _move_channels_first(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return an HWC shape as CHW."""
     return (shape[-1], *shape[:-1])
