@@ -125,6 +125,7 @@ CONSTANTS = {
     "z": np.array(3, np.int8),
     "bad": np.array(np.nan, np.float32),
     "wider": np.array(0, np.int32),
+    "square": np.eye(4, dtype=np.int8),
 }
 
 
@@ -150,14 +151,18 @@ def pair(source, target, scale="s", zero="z"):
 @pytest.mark.parametrize(
     ("nodes", "why"),
     [
-        ([*pair("x", "a"), helper.make_node("Det", ["a"], ["y"])], "cannot compute it in floats"),
+        (
+            [*pair("x", "a"), helper.make_node("Det", ["a"], ["y"])],
+            "this operator is not supported",
+        ),
         ([*pair("x", "a", "bad"), *pair("a", "y")], "must be positive and finite"),
         ([*pair("x", "a", zero="wider"), *pair("a", "y")], "activations of int32"),
         ([*pair("x", "a"), helper.make_node("CumSum", ["a", "z"], ["y"])], "CumSum"),
         (
             [
                 *pair("x", "a"),
-                helper.make_node("Sigmoid", ["a"], ["b"]),
+                helper.make_node("DequantizeLinear", ["square", "s"], ["w"]),
+                helper.make_node("MatMul", ["a", "w"], ["b"]),
                 helper.make_node("Tanh", ["b"], ["c"]),
                 *pair("c", "y"),
             ],

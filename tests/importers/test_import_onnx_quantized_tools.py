@@ -1,5 +1,7 @@
 """Quantized .onnx files as tools write them: host steps, attributes, bounds, narrow types."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import qemu_nn
 from qemu_nn.errors import Error, ModelError
 
 onnx = pytest.importorskip("onnx")
+reference = pytest.importorskip("onnx.reference")
 TensorProto, helper, numpy_helper = onnx.TensorProto, onnx.helper, onnx.numpy_helper
 
 SCALE, ZERO = np.float32(0.05), 3
@@ -17,7 +20,7 @@ def node(op, inputs, outputs, **attributes):
 
 
 def pair(source, target, zero="z", scale="s", **attributes):
-    """A tensor through QuantizeLinear and DequantizeLinear."""
+    """Return the two nodes that quantize and dequantize a tensor."""
     form = f"{scale} {zero}".strip()
     return [
         node("QuantizeLinear", f"{source} {form}", f"{target}_q", **attributes),
@@ -54,7 +57,7 @@ def samples(*shape):
 
 
 def through(x, low=-128, high=127, zero=ZERO, scale=SCALE):
-    """The floats of x after its integers."""
+    """Return x rounded to integers, as floats."""
     codes = np.clip(np.rint(x / scale) + zero, low, high)
     return ((codes - zero) * scale).astype(np.float32)
 
@@ -170,7 +173,7 @@ def test_softmax_before_operator_set_13_is_of_all_axes_from_its_own_on(load):
 
 
 def test_a_window_that_begins_after_the_image_is_none(load):
-    """With ceil_mode, rows 0 to 4 and padding of 1 hold the starts -1, 2; not 5."""
+    """Count windows with ceil_mode: rows 0 to 4 and padding of 1 hold the starts -1, 2; not 5."""
     pool = node("MaxPool", "a", "b", kernel_shape=[2, 2], strides=[3, 3], pads=[1, 1, 1, 1])
     pool.attribute.append(helper.make_attribute("ceil_mode", 1))
     network = load([*pair("x", "a"), pool, *pair("b", "y")], ("n", 1, 5, 5))
@@ -288,6 +291,231 @@ def test_the_largest_of_a_window_may_be_taken_before_the_rounding(load):
     got = load([*after([pool], True), *pair("p", "y")], shape, slope=slope).predict(x)
     want = load(after([later], False), shape, slope=slope).predict(x)
     np.testing.assert_array_equal(got, want)
+
+
+# ---- operators against the library's own evaluator ----
+
+IMAGE = (4, 6, 6)
+RNG = np.random.default_rng(7)
+WEIGHTS = {
+    "w": RNG.integers(-90, 90, (4, 3, 3, 3)).astype(np.int8),
+    "ws": np.array(0.004, np.float32),
+    "channels": RNG.uniform(0.5, 2, (4, 1, 1)).astype(np.float32),
+    "row": RNG.uniform(0.5, 2, 6).astype(np.float32),
+    "line": RNG.uniform(0.5, 2, 4).astype(np.float32),
+    "half": np.array(0.5, np.float32),
+    "two": np.array(2, np.float32),
+    "rest": np.array(10, np.float32),
+    "float": RNG.uniform(-0.4, 0.4, (4, 3, 3, 3)).astype(np.float32),
+    "grouped": RNG.uniform(-0.4, 0.4, (6, 2, 3, 3)).astype(np.float32),
+    "matrix": RNG.uniform(-0.4, 0.4, (6, 5)).astype(np.float32),
+    "flat": np.array([0, -1], np.int64),
+    "around": np.array([0, 0, 1, 2, 0, 0, 2, 1], np.int64),
+    "last": np.array([-1], np.int64),
+    "middle": np.array([2, 3], np.int64),
+    "nine": np.array([9], np.int64),
+}
+
+
+def deconv(**attributes):
+    return [node("DequantizeLinear", "w ws", "b"), node("ConvTranspose", "a b", "c", **attributes)]
+
+
+#: Nodes from a to c, by their meaning.
+OPERATORS = {
+    "mish": [node("Softplus", "a", "p"), node("Tanh", "p", "t"), node("Mul", "a t", "c")],
+    "gelu in parts": [
+        node("Div", "a two", "p"),
+        node("Erf", "p", "q"),
+        node("Add", "q half", "r"),
+        node("Mul", "a r", "s1"),
+        node("Mul", "s1 half", "c"),
+    ],
+    "a number less a tensor": [node("Sub", "half a", "c")],
+    "a number over a tensor": [node("Add", "a rest", "p"), node("Div", "two p", "c")],
+    "the larger of two": [node("Max", "a half", "c")],
+    "a square": [node("Pow", "a two", "p"), node("Mul", "p half", "c")],
+    "a clipped curve": [node("Elu", "a", "p"), node("Clip", "p half two", "c")],
+    "a product for each channel": [node("Mul", "a channels", "c")],
+    "a difference and a quotient": [node("Sub", "a channels", "p"), node("Div", "p row", "c")],
+    "layer normalization": [node("LayerNormalization", "a row row", "c")],
+    "layer normalization of images": [node("LayerNormalization", "a channels", "c", axis=1)],
+    "layer normalization in parts": [
+        node("ReduceMean", "a last", "m"),
+        node("Sub", "a m", "d"),
+        node("Pow", "d two", "p"),
+        node("ReduceMean", "p last", "v"),
+        node("Add", "v half", "e"),
+        node("Sqrt", "e", "r"),
+        node("Div", "d r", "c"),
+    ],
+    "instance normalization": [node("InstanceNormalization", "a line line", "c")],
+    "group normalization": [node("GroupNormalization", "a line line", "c", num_groups=2)],
+    "a norm": [node("ReduceL2", "a last", "c", keepdims=0)],
+    "a sum": [node("ReduceSum", "a last", "p"), node("Mul", "p half", "c")],
+    "sums of integers": [node("ReduceSum", "a middle", "c", keepdims=0)],
+    "the largest": [node("ReduceMax", "a middle", "c")],
+    "the least": [node("ReduceMin", "a last", "c", keepdims=0)],
+    "means": [node("ReduceMean", "a middle", "c", keepdims=0)],
+    "blocks, depth first": [node("DepthToSpace", "a", "c", blocksize=2)],
+    "blocks, columns first": [node("DepthToSpace", "a", "c", blocksize=2, mode="CRD")],
+    "depth of blocks": [node("SpaceToDepth", "a", "c", blocksize=3)],
+    "reflection": [node("Pad", "a around", "c", mode="reflect")],
+    "edges": [node("Pad", "a around", "c", mode="edge")],
+    "wrapping": [node("Pad", "a around", "c", mode="wrap")],
+    "a transposed convolution": deconv(strides=[2, 2], pads=[1, 1, 1, 1]),
+    "one with more rows": deconv(strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
+    "one with steps of three": deconv(strides=[3, 3], pads=[1, 2, 0, 1], output_padding=[2, 1]),
+    "one with gaps": deconv(dilations=[2, 1], strides=[1, 2], pads=[0, 1, 2, 0]),
+    "one that keeps the sides": deconv(strides=[2, 2], auto_pad="SAME_UPPER"),
+    "a convolution in floats": [node("Conv", "a grouped", "c", group=2, pads=[1, 1, 1, 1])],
+    "a transposed one in floats": [
+        node("ConvTranspose", "a float", "c", strides=[2, 2], pads=[1, 1, 1, 1]),
+    ],
+    "a product of matrices in floats": [node("MatMul", "a matrix", "p"), node("Relu", "p", "c")],
+    "a shape that is computed": [
+        node("Shape", "a", "n", start=0, end=1),
+        node("Concat", "n last", "m", axis=0),
+        node("Reshape", "a m", "c"),
+    ],
+}
+
+
+def transposed(x, weights, out, strides=(1, 1), pads=(0, 0), dilations=(1, 1), group=1):
+    """Add the taps of each pixel where they belong; pads: above and on the left."""
+    (count, _, height, width), depth = x.shape, weights.shape[1]
+    made = np.zeros((count, group * depth, 64, 64))
+    each = len(weights) // group
+    for channel, (y, x0) in itertools.product(range(len(weights)), np.ndindex(height, width)):
+        first = channel // each * depth
+        for i, j in np.ndindex(weights.shape[2:]):
+            at = (y * strides[0] + i * dilations[0], x0 * strides[1] + j * dilations[1])
+            taps = np.outer(x[:, channel, y, x0], weights[channel, :, i, j])
+            made[:, first : first + depth, at[0], at[1]] += taps
+    return made[:, :, pads[0] : pads[0] + out[0], pads[1] : pads[1] + out[1]]
+
+
+#: Attributes of the node, and of the oracle, for cases that the evaluator refuses or gets wrong.
+DECONVOLUTIONS = {
+    "in groups": ({"group": 2, "strides": [2, 1]}, {"out": (13, 8)}),
+    "of a given shape": ({"strides": [2, 2], "output_shape": [12, 11]}, {"pads": (1, 1)}),
+    "that keeps the sides": (
+        {"strides": [2, 2], "auto_pad": "SAME_UPPER", "output_shape": [12, 12]},
+        {"pads": (0, 0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("what", DECONVOLUTIONS)
+def test_transposed_convolutions_are_within_a_step(load, what, bits):
+    attributes, known = DECONVOLUTIONS[what]
+    out = known.get("out") or attributes["output_shape"]
+    scale = np.float32(0.05 if bits == 8 else 2e-4)
+    zero = 3 if bits == 8 else 0
+    nodes = [*pair("x", "a"), *deconv(**attributes), *pair("c", "y")]
+    held = {"w": WEIGHTS["w"], "ws": WEIGHTS["ws"], "s": scale}
+    network = load(nodes, ("n", *IMAGE), z=np.array(zero, f"int{bits}"), **held)
+    x, low, high = samples(*IMAGE)[:2], -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    how = {key: value for key, value in attributes.items() if key in ("strides", "group")}
+    weights = WEIGHTS["w"] * float(WEIGHTS["ws"])
+    sums = transposed(
+        through(x, low, high, zero, scale), weights, out, pads=known.get("pads", (0, 0)), **how
+    )
+    want = through(sums, low, high, zero, scale)
+    got = network.predict(x)
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= 1.01 * scale
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("what", OPERATORS)
+def test_operators_are_within_a_step_of_the_evaluator(load, tmp_path, what, bits):
+    steps = {"s": np.array(0.05 if bits == 8 else 2e-4, np.float32), "ws": WEIGHTS["ws"]}
+    zero = np.array(3 if bits == 8 else 0, f"int{bits}")
+    nodes = [*pair("x", "a"), *OPERATORS[what], *pair("c", "y")]
+    read = {name for each in nodes for name in each.input}
+    constants = {n: array for n, array in {**WEIGHTS, **steps}.items() if n in read}
+    if what == "gelu in parts" and bits == 16:
+        with pytest.raises(ModelError, match="no function of 16 bits"):
+            load(nodes, ("n", *IMAGE), z=zero, **constants)
+        return
+    network = load(nodes, ("n", *IMAGE), z=zero, **constants)
+    x = samples(*IMAGE)[:2]
+    evaluator = reference.ReferenceEvaluator(str(tmp_path / "net.onnx"))
+    want = np.concatenate([evaluator.run(None, {"x": each[None]})[0] for each in x])
+    got = network.predict(x)
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= 1.01 * float(steps["s"])
+
+
+def test_a_function_of_one_tensor_is_one_table(load):
+    nodes = [*pair("x", "a"), *OPERATORS["mish"], *pair("c", "y")]
+    network = load(nodes, ("n", *IMAGE))
+    assert [node.function.name for node in network.graph.nodes] == [
+        "executorch_quantized_activation_s8"
+    ]
+    notes = "\n".join(
+        load(
+            [*nodes[:2], node("Mul", "a channels", "c"), *pair("c", "y")],
+            ("n", *IMAGE),
+            channels=WEIGHTS["channels"],
+        ).notes
+    )
+    assert "computed in float32, as no function of integers" in notes
+
+
+@pytest.mark.parametrize(("value", "code"), [("", 0), ("nine", 9)])
+def test_integers_are_padded_with_integers(load, value, code):
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"),
+        node("Pad", f"q around {value}".strip(), "p"),
+        node("DequantizeLinear", "p s z", "y"),
+    ]
+    held = {"around": WEIGHTS["around"], "nine": np.array(9, np.int8)}
+    x = samples(*IMAGE)
+    got = load(nodes, ("n", *IMAGE), **held).predict(x)
+    around = ((0, 0), (0, 0), (1, 2), (2, 1))
+    real = np.float32(code - ZERO) * SCALE
+    want = np.pad(through(x), around, constant_values=real)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_integers_are_clipped_as_they_are(load):
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"),
+        node("Relu", "q", "r"),
+        node("DequantizeLinear", "r s z", "y"),
+    ]
+    x = samples(4)
+    np.testing.assert_allclose(load(nodes).predict(x), through(x, 0), rtol=1e-6)
+
+
+def test_arithmetic_on_integers_themselves_is_refused(load):
+    nodes = [node("QuantizeLinear", "x s z", "q"), node("Add", "q q", "y")]
+    with pytest.raises(ModelError, match="it reads the integers 'q' without"):
+        load(nodes)
+
+
+def test_averages_of_integers_count_zeros_after_the_image(tmp_path):
+    """ONNX Runtime's operator divides each sum by all cells of its window."""
+    pool = node(
+        *("QLinearAveragePool", "q s z s z", "y"),
+        **{"domain": "com.microsoft", "kernel_shape": [2, 2], "strides": [2, 2]},
+        **{"ceil_mode": 1, "count_include_pad": 1},
+    )
+    graph = helper.make_graph(
+        [node("QuantizeLinear", "x s z", "q"), pool],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("n", 1, 3, 3))],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(np.array(v), n) for n, v in (("s", SCALE), ("z", np.int8(ZERO)))],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets), tmp_path / "net.onnx")
+    x = np.ones((1, 1, 3, 3), np.float32)
+    got = qemu_nn.load(tmp_path / "net.onnx").predict(x)
+    np.testing.assert_allclose(got[0, 0], [[1, 0.5], [0.5, 0.25]], atol=1e-6)
 
 
 # ---- the host ----

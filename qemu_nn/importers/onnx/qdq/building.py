@@ -12,6 +12,7 @@ import numpy as np
 from ....errors import ModelError
 from ....functions import FUNCTIONS
 from ....functions.scaling import quantize_multiplier
+from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
 from ....ir.graph import Node, Tensor
 from ....ir.tensors import free_name
@@ -20,6 +21,9 @@ from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, s
 from ..reading import Model
 from ..tensors import type_name
 from .symbols import Fixed, Int, Outside, Pending, Real, Value, order_of
+
+#: Numbers of float32, which stand for themselves.
+REAL = Format("float32", 1.0)
 
 #: All real values.
 ANY = (-math.inf, math.inf)
@@ -45,6 +49,7 @@ class Builder:
         self._model = model
         self.sources: dict[str, str] = {}
         self._starts: list[Int] = []
+        self._reals: dict[str, Int] = {}
         self._names: set[str] = set()
         self._ended: set[str] = set()
         self._spent = 0
@@ -233,6 +238,17 @@ class Builder:
         made = replace(value, name=f"{value.name}/wide", format=wide)
         return self.call("tflm_cast_s8_s16", {"length": value.size}, [value], made)
 
+    def real(self, value: Int) -> Int:
+        """Return the same numbers in float32."""
+        if value.format == REAL:
+            return value
+        if value.name not in self._reals:
+            made = replace(value, name=f"{value.name}/real", format=REAL)
+            function = f"tflm_dequantize_{value.kind}_f32"
+            params = scaled(value.size, value.format)
+            self._reals[value.name] = self.call(function, params, [value], made)
+        return replace(self._reals[value.name], shape=value.shape, order=value.order)
+
     def constant(self, value: Fixed, shape: Shape) -> Int:
         """Return a quantized constant as integers that a call brings, in the rank of `shape`."""
         if value.scale.size != 1 or value.zero.size != 1:
@@ -257,6 +273,11 @@ class Builder:
         whole = replace(value, name=f"{value.name}/whole", shape=shape)
         params = {**sides("input", inner), **sides("output", outer)}
         return self.call(f"tflm_broadcast_{value.kind}", params, [value], whole)
+
+
+def scaled(length: int, form: Format) -> dict[str, int]:
+    """Return the arguments of a step between integers of a format and floats."""
+    return {"length": length, "zero_point": form.zero_point, "scale_bits": bits(form.scale)}
 
 
 def rescaling(value: Int, to: Format) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,20 @@ import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
+from ....operators import Shape
 from ..call import Call
+from .float32 import floated
 from .layers import Weights, bordered, centred, fitting, made_of, weights_of
 from .padding import geometry
+from .shaping import sliced
 from .site import Converter, Site
-from .symbols import LAST, Int, Pending
+from .symbols import LAST, Fixed, Int, Pending
 
 _DENSE = "the groups of these 16-bit convolutions become one filter with zeros between them"
+
+_TRANSPOSED = (
+    "the groups of these transposed convolutions become one filter with zeros between them"
+)
 
 _CENTRED = (
     "the zero points of these transposed 16-bit convolutions are channels of their inputs, as "
@@ -25,6 +33,8 @@ _CENTRED = (
 
 def convolve(site: Site) -> Pending:
     """Conv of an image, in any number of groups."""
+    if isinstance(site.call.optional(1), np.ndarray):
+        return _in_floats(site, "executorch_convolution_f32")
     call, x, held = site.call, site.image(0), weights_of(site.call, 1, 0)
     depth, *size = x.shape
     if held.data.ndim != 4 or depth != held.data.shape[1] * call.integer("group", 1):
@@ -89,14 +99,20 @@ def _spread(filters: np.ndarray, groups: int) -> np.ndarray:
 
 
 def transpose_conv(site: Site) -> Pending:
-    """ConvTranspose of an image, in one group."""
+    """ConvTranspose of an image, in any number of groups."""
+    if isinstance(site.call.optional(1), np.ndarray):
+        return _in_floats(site, "executorch_transpose_convolution_f32")
     x, held = site.image(0), weights_of(site.call, 1, 1)
     if held.data.ndim != 4 or held.data.shape[0] != x.shape[0]:
         raise ModelError(f"its weights {list(held.data.shape)} do not fit {list(x.shape)}")
-    _, count, *kernel = held.data.shape
-    _check_kernel(site.call, kernel)
-    places = _places(site, x, kernel)
-    weights: Weights = made_of(site, x, held, held.data.transpose(1, 2, 3, 0), _bias(site))
+    _check_kernel(site.call, list(held.data.shape[2:]))
+    filters = _spaced(site.call, _of_groups(site, held.data.transpose(1, 2, 3, 0)))
+    count, *kernel, _ = filters.shape
+    places = _places(site, x.shape, kernel)
+    filters, places = _reaching(filters, places)
+    if held.scale.size > 1:  # of a channel of each group
+        held = replace(held, scale=np.tile(held.scale, count // held.scale.size))
+    weights: Weights = made_of(site, x, held, filters, _bias(site))
     shape = (count, places["output_h"], places["output_w"])
     own = "tflm_transpose_conv_s16" if x.kind == "s16" else "arm_transpose_conv_wrapper_s8"
 
@@ -108,33 +124,156 @@ def transpose_conv(site: Site) -> Pending:
         params, rows = weights.last_step(site, replace(x.format, zero_point=zero), form, name, ends)
         taken, filters = fitting(site, taken, filters)
         params = {**params, **places, "batches": 1, "output_c": count, "input_c": taken.shape[0]}
-        made = Int(name, shape, LAST, form)
-        return site.builder.call(own, params, [taken], made, filters, rows)
+        return _cropped(site, own, params, taken, Int(name, shape, LAST, form), filters, rows)
 
     return Pending(emit, shape, clamps=True)
 
 
-def _places(site: Site, x: Int, kernel: list[int]) -> dict[str, int]:
+def _cropped(
+    site: Site,
+    function: str,
+    params: dict[str, int],
+    x: Int,
+    made: Int,
+    filters: np.ndarray,
+    rows: np.ndarray,
+) -> Int:
+    """Return a transposed convolution. Rows and columns in front that are no multiple of the stride
+    are cut off after it, as CMSIS-NN 7.0.0 leaves out multiples only.
+    """
+    cut = [params[f"pad_{axis}"] % params[f"stride_{axis}"] for axis in "hw"]
+    if x.kind == "s16" or not any(cut):
+        return site.builder.call(function, params, [x], made, filters, rows)
+    sides = [side + more for side, more in zip(made.shape[1:], cut)]
+    whole = replace(made, name=f"{made.name}/whole", shape=(made.shape[0], *sides))
+    for axis, side, more in zip("hw", sides, cut):
+        params = {**params, f"output_{axis}": side, f"pad_{axis}": params[f"pad_{axis}"] - more}
+    whole = site.builder.call(function, params, [x], whole, filters, rows)
+    spans = [(start, 1, side) for start, side in zip((0, *cut), made.shape)]
+    return sliced(site, whole, spans, made.name)
+
+
+def _in_floats(site: Site, function: str) -> Pending:
+    """Return a convolution with weights that the file holds as floats."""
+    call, shape, weights = site.call, site.shape(), site.call.floats(1)
+    transposed, groups = "transpose" in function, call.integer("group", 1)
+    if weights.ndim != 4 or len(shape) != 3 or groups < 1:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {[1, *shape]}")
+    depth, own, *kernel = weights.shape if transposed else weights.shape[1::-1] + weights.shape[2:]
+    depth, count = (depth, own * groups) if transposed else (depth * groups, own)
+    if depth != shape[0] or count % groups or depth % groups:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {[1, *shape]}")
+    _check_kernel(call, kernel)
+    if transposed:
+        steps = call.integers("dilations") or [1, 1]
+        reach = [(side - 1) * step + 1 for side, step in zip(kernel, steps)]
+        places = _places(site, shape, reach)
+        for axis, side, each in zip("hw", kernel, steps):
+            places.update({f"filter_{axis}": side, f"dilation_{axis}": each})
+    else:
+        places = geometry(call, shape[1:], kernel)
+    made = (count, places["output_h"], places["output_w"])
+    channels = {"input_c": depth, "output_c": count, "filter_c": weights.shape[1], "batches": 1}
+    given: Any = _bias(site)
+    bias = given.real if isinstance(given, Fixed) else np.zeros(count) if given is None else given
+    if not isinstance(bias, np.ndarray) or bias.size != count:
+        raise ModelError(f"its bias must be {count} constants")
+    floats, builder = site.floats(0), site.builder
+
+    def real() -> Int:
+        x = builder.ordered(floats(), range(3))
+        y = Int(call.node.outputs[0], made, (0, 1, 2), x.format)
+        arrays = (weights.astype(np.float32), bias.reshape(-1).astype(np.float32))
+        return builder.call(function, {**places, **channels}, [x], y, *arrays)
+
+    return floated(site, made, real)
+
+
+def _of_groups(site: Site, filters: np.ndarray) -> np.ndarray:
+    """Return filters [out / groups, h, w, in] of groups as filters [out, h, w, in]."""
+    groups = site.call.integer("group", 1)
+    own, height, width, depth = filters.shape
+    if groups < 1 or depth % groups:
+        raise ModelError(f"its {groups} groups do not divide {depth} channels")
+    if groups == 1:
+        return filters
+    site.builder.note(_TRANSPOSED, site.call.node.outputs[0])
+    parts = filters.reshape(own, height, width, groups, depth // groups)
+    whole = np.zeros((groups, own, height, width, groups, depth // groups), filters.dtype)
+    for group in range(groups):
+        whole[group, :, :, :, group] = parts[:, :, :, group]
+    return whole.reshape(groups * own, height, width, depth)
+
+
+def _spaced(call: Call, filters: np.ndarray) -> np.ndarray:
+    """Return filters with the zeros between their taps that dilations are."""
+    steps = call.integers("dilations") or [1, 1]
+    if len(steps) != 2 or min(steps) < 1:
+        raise ModelError(f"its dilations are {steps}, but it has two axes")
+    count, height, width, depth = filters.shape
+    reach = ((height - 1) * steps[0] + 1, (width - 1) * steps[1] + 1)
+    whole = np.zeros((count, *reach, depth), filters.dtype)
+    whole[:, :: steps[0], :: steps[1]] = filters
+    return whole
+
+
+def _reaching(filters: np.ndarray, places: dict[str, int]) -> tuple[np.ndarray, dict[str, int]]:
+    """Return filters with zeros at their ends that reach all of the output."""
+    lacks = []
+    for axis in "hw":
+        reach = (places[f"input_{axis}"] - 1) * places[f"stride_{axis}"] + places[f"filter_{axis}"]
+        lacks.append(max(places[f"output_{axis}"] + places[f"pad_{axis}"] - reach, 0))
+    more = {f"filter_{axis}": places[f"filter_{axis}"] + n for axis, n in zip("hw", lacks)}
+    spread = np.pad(filters, [(0, 0), *((0, n) for n in lacks), (0, 0)])
+    return spread, {**places, **more}
+
+
+def _places(site: Site, shape: Shape, kernel: Sequence[int]) -> dict[str, int]:
     """Return sides, strides and pads of a transposed convolution."""
     call = site.call
-    pads = call.integers("pads") or [0] * 4
     strides = call.integers("strides") or [1, 1]
-    plain = call.integer("group", 1) == 1 and call.text("auto_pad", "NOTSET") == "NOTSET"
     more = call.integers("output_padding") or [0, 0]
-    if not plain or any(more) or set(call.integers("dilations") or [1]) != {1}:
-        raise ModelError("it has groups, dilations, output_padding or auto_pad: not supported")
-    if call.integers("output_shape") is not None or len(pads) != 4 or len(strides) != 2:
-        raise ModelError("it must have two axes, and no output_shape")
+    if len(strides) != 2 or len(more) != 2 or min(strides) < 1 or min(more) < 0:
+        raise ModelError(f"its strides {strides} or output_padding {more} are not of two axes")
+    pads = _crops(call, shape[1:], kernel, strides, more)
     places: dict[str, int] = {}
     for axis, name in enumerate("hw"):
-        size = x.shape[1 + axis]
-        out = (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + 2]
+        size = shape[1 + axis]
+        out = (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + 2] + more[axis]
         places.update({f"input_{name}": size, f"output_{name}": out, f"pad_offset_{name}": 0})
         places.update({f"filter_{name}": kernel[axis], f"stride_{name}": strides[axis]})
         places.update({f"pad_{name}": pads[axis], f"dilation_{name}": 1})
     if min(places["output_h"], places["output_w"]) < 1:
-        raise ModelError(f"its windows leave nothing of {list(x.shape)}")
+        raise ModelError(f"its windows leave nothing of {list(shape)}")
     return places
+
+
+def _crops(
+    call: Call,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    more: Sequence[int],
+) -> list[int]:
+    """Return the rows above, columns on the left, rows below and columns on the right that are
+    left out.
+    """
+    auto, wanted = call.text("auto_pad", "NOTSET"), call.integers("output_shape")
+    pads = call.integers("pads") or [0] * 4
+    if wanted is None and auto.startswith("SAME"):
+        wanted = [n * stride for n, stride in zip(size, strides)]
+    if wanted is None:
+        if len(pads) != 4 or min(pads) < 0:
+            raise ModelError(f"its pads {pads} must be four numbers from 0 on")
+        return pads
+    found = [0] * 4
+    for axis, out in enumerate(wanted[-2:]):
+        total = (size[axis] - 1) * strides[axis] + more[axis] + kernel[axis] - out
+        if total < 0:
+            raise ModelError(f"its output_shape {wanted} is larger than its windows reach")
+        after = total // 2 if auto != "SAME_UPPER" else total - total // 2
+        found[axis], found[axis + 2] = total - after, after
+    return found
 
 
 CONVOLUTIONS: dict[str, Converter] = {"Conv": convolve, "ConvTranspose": transpose_conv}

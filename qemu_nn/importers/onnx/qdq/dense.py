@@ -12,7 +12,7 @@ from ....errors import ModelError
 from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format, activation_limits
 from ...arguments import moves, sides
-from .float32 import step, through
+from .float32 import constant, floated, step, through
 from .layers import fitting, made_of
 from .site import Converter, Site
 from .symbols import Emit, Fixed, Int, Pending
@@ -70,8 +70,11 @@ def _rows(site: Site, x: Int, columns: int) -> Int:
 
 def gemm(site: Site) -> Pending:
     """Gemm of one row, with a constant matrix."""
-    call, x = site.call, site.integers(0)
+    call = site.call
     held: Any = call.optional(1)
+    if isinstance(held, np.ndarray):
+        return _in_floats(site, bool(call.integer("transB", 0)))
+    x = site.integers(0)
     if call.number("alpha", 1.0) != 1 or call.number("beta", 1.0) != 1 or call.integer("transA", 0):
         raise ModelError("its alpha or beta is not 1, or it transposes its first input")
     if not isinstance(held, Fixed) or held.data.ndim != 2:
@@ -85,6 +88,34 @@ def gemm(site: Site) -> Pending:
     return Pending(emit, (*x.shape[:-1], len(weights)), clamps=True)
 
 
+def _in_floats(site: Site, turned: bool) -> Pending:
+    """Return rows times a matrix that the file holds as floats; turned: as [out, in]."""
+    call, shape, matrix = site.call, site.shape(), site.call.floats(1)
+    if call.integer("transA", 0) or matrix.ndim != 2 or matrix.shape[turned] != shape[-1]:
+        raise ModelError(f"its matrix {list(matrix.shape)} does not fit {[1, *shape]}")
+    columns = matrix.shape[1 - turned]
+    given: Any = call.optional(2)
+    bias = given.real if isinstance(given, Fixed) else np.zeros(1) if given is None else given
+    if not isinstance(bias, np.ndarray) or bias.size not in (1, columns):
+        raise ModelError(f"its bias must be {columns} constants")
+    matrix = matrix * np.float32(call.number("alpha", 1.0))
+    bias = np.broadcast_to(bias.reshape(-1) * np.float32(call.number("beta", 1.0)), columns)
+    floats, builder, rows = site.floats(0), site.builder, math.prod(shape[:-1])
+    params = dict.fromkeys(("lhs_n", "lhs_h", "rhs_n", "rhs_h"), 1)
+    params.update(rows=rows, depth=shape[-1], columns=columns, adj_x=0, adj_y=int(turned))
+
+    def real() -> Int:
+        x = builder.ordered(floats(), range(len(shape)))
+        other = constant(builder, replace(x, shape=matrix.shape, order=(0, 1)), matrix)
+        made = step(builder, "batch_matmul", [x, other], params, (*shape[:-1], columns))
+        if not bias.any():
+            return made
+        added = constant(builder, made, np.tile(bias, rows))
+        return step(builder, "add", [made, added], {"length": made.size, "activation": 0})
+
+    return floated(site, (*shape[:-1], columns), real)
+
+
 def _check_axis(held: Fixed, axis: int) -> None:
     if held.scale.size > 1 and held.axis % 2 != axis:
         raise ModelError("its matrix has a scale for each of something other than outputs")
@@ -92,8 +123,11 @@ def _check_axis(held: Fixed, axis: int) -> None:
 
 def matmul(site: Site) -> Pending:
     """MatMul with a constant matrix, which may get a bias, or of two tensors."""
-    call, x = site.call, site.integers(0)
+    call = site.call
     held: Any = call.optional(1)
+    if isinstance(held, np.ndarray):
+        return _in_floats(site, False)
+    x = site.integers(0)
     if not isinstance(held, Fixed):
         return _matrices(site, x, site.integers(1))
     if held.data.ndim != 2:

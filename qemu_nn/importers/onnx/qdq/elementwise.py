@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from ....functions.scaling import (
 from ....functions.softmax_tables import exp_lut, one_by_one_lut
 from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
+from ....operators import Shape
 from ...arguments import sides
-from .building import rescaling
-from .float32 import constant, step, through
+from .building import REAL, rescaling
+from .float32 import constant, floated, step, through
 from .site import Converter, Site
-from .symbols import Fixed, Int, Pending, Real, broadcast
+from .symbols import Curve, Fixed, Function, Int, Pending, Real, broadcast, order_of
 
 #: The formats that softmax writes.
 _SOFTMAX, _SOFTMAX_16 = Format("int8", 1 / 256, -128), Format("int16", 1 / 32768)
@@ -38,18 +39,94 @@ _TABLES = (
 )
 
 
+def _shapes(site: Site) -> list[Shape]:
+    """Return the shapes of one sample of both operands, computed or constant."""
+    values: list[Any] = [site.call.value(index) for index in range(2)]
+    arrays = [value.data if isinstance(value, Fixed) else value for value in values]
+    computed = [i for i, array in enumerate(arrays) if not isinstance(array, np.ndarray)]
+    rank = max(len(site.shape(index)) for index in computed)
+    found = []
+    for index, array in enumerate(arrays):
+        if index in computed:
+            found.append(site.shape(index))
+        elif array.ndim > rank + 1 or (array.ndim == rank + 1 and len(array) != 1):
+            raise ModelError(f"its constant {list(array.shape)} differs between samples")
+        else:
+            found.append(array.shape[array.ndim - rank :] if array.ndim > rank else array.shape)
+    return found
+
+
 def _pair(site: Site) -> tuple[Int, Int]:
     """Return both operands in one shape and order."""
-    shapes = []
-    for index in range(2):
-        value: Any = site.call.value(index)
-        if isinstance(value, Fixed):
-            shapes.append(value.data.shape[1:] if value.data.ndim > 3 else value.data.shape)
-        else:
-            shapes.append(site.integers(index).shape)
-    whole = broadcast(*shapes)
+    whole = broadcast(*_shapes(site))
     one, two = site.operands(len(whole))
     return site.builder.spread(one, whole), site.builder.spread(two, whole)
+
+
+def _floating(site: Site) -> bool:
+    """True if an operand is floats that no QuantizeLinear has read, or that the file holds."""
+    values: list[Any] = [site.call.value(index) for index in range(2)]
+    return any(isinstance(value, (Pending, np.ndarray)) for value in values)
+
+
+def _of_floats(site: Site, ufunc: Callable[..., Any], function: str) -> Pending:
+    """Return a function of one tensor of 8 bits as a table, any other by calls of float32."""
+    whole = broadcast(*_shapes(site))
+    curve = _common(site, ufunc)
+    try:
+        operands = [_operand(site, index, whole) for index in range(2)]
+    except ModelError:
+        if curve is None:
+            raise
+        return floated(site, whole, None, curve)
+
+    def real() -> Int:
+        one, two = (make() for make in operands)
+        return step(site.builder, function, [one, two], {"length": one.size, "activation": 0})
+
+    return floated(site, whole, real, curve)
+
+
+def _operand(site: Site, index: int, whole: Shape) -> Callable[[], Int]:
+    """Return what makes an operand in float32, in the shape of the result."""
+    value: Any = site.call.value(index)
+    if isinstance(value, (Fixed, np.ndarray)):
+        numbers = value.real if isinstance(value, Fixed) else value
+        if numbers.dtype.kind != "f" or not np.isfinite(numbers).all():
+            raise ModelError(f"its input {site.call.node.inputs[index]!r} must be finite floats")
+        order = order_of(whole)
+        numbers = numbers.reshape(numbers.shape[max(numbers.ndim - len(whole), 0) :])
+        spread = np.broadcast_to(numbers, whole).transpose(order)
+        like = Int(site.call.node.outputs[0], whole, order, REAL)
+        return lambda: constant(site.builder, like, spread)
+    make = site.floats(index)
+    return lambda: site.builder.spread(make(), whole)
+
+
+def _common(site: Site, ufunc: Callable[..., Any]) -> Optional[Curve]:
+    """Return the function of one tensor that a function of two operands is, if it is one."""
+    parts: list[Function] = []
+    tensors: list[Int] = []
+    for index in range(2):
+        value: Any = site.call.value(index)
+        if isinstance(value, (Fixed, np.ndarray)):
+            number = np.asarray(value.real if isinstance(value, Fixed) else value, np.float32)
+            if number.size != 1:
+                return None
+            parts.append(partial(np.full_like, fill_value=number.reshape(())))
+            continue
+        curve = site.curve(index)
+        if curve is None:
+            return None
+        tensors.append(curve.x)
+        parts.append(curve.function)
+    if any(tensor != tensors[0] for tensor in tensors):
+        return None
+    one, two = parts
+    return Curve(
+        tensors[0],
+        lambda x: ufunc(np.asarray(one(x), np.float32), np.asarray(two(x), np.float32)),
+    )
 
 
 def _made(name: str, like: Int, form: Format) -> Int:
@@ -111,6 +188,8 @@ def add(site: Site, sign: int = 1) -> Pending:
         if product and isinstance(other, (Fixed, np.ndarray)):
             result: Pending = replace(value, emit=value.matrix(other), matrix=None)
             return result
+    if _floating(site):
+        return _of_floats(site, np.add if sign > 0 else np.subtract, "add" if sign > 0 else "sub")
     left, name, factor = _bits(site), "arm_elementwise_add", sign
     if sign < 0 and left == 15:  # whose multipliers cannot be negative
         name, factor = "tflm_sub", 1
@@ -124,6 +203,8 @@ def add(site: Site, sign: int = 1) -> Pending:
 
 def multiply(site: Site) -> Pending:
     """Mul."""
+    if _floating(site):
+        return _of_floats(site, np.multiply, "mul")
 
     def scaling(one: float, two: float, made: float) -> dict[str, int]:
         return dict(zip(("out_mult", "out_shift"), quantize_multiplier(one * two / made)))
@@ -133,6 +214,8 @@ def multiply(site: Site) -> Pending:
 
 def divide(site: Site) -> Pending:
     """Div, which CMSIS-NN has not: the kernel that ExecuTorch has."""
+    if _floating(site):
+        return _of_floats(site, np.divide, "div")
     one, two = _pair(site)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
@@ -150,6 +233,8 @@ def choose(site: Site, what: str) -> Pending:
     """Max and Min: of operands in the format of the output."""
     if len(site.call.inputs) != 2:
         raise ModelError(f"it has {len(site.call.inputs)} inputs; only 2 are supported")
+    if _floating(site):
+        return _of_floats(site, getattr(np, what), what)
     one, two = _pair(site)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
@@ -162,6 +247,26 @@ def choose(site: Site, what: str) -> Pending:
         return site.builder.call(function, params, [first, second], _made(name, one, form))
 
     return Pending(emit, one.shape)
+
+
+def power(site: Site) -> Pending:
+    """Pow by a number: a table of 8 bits; squares and roots also in float32."""
+    curve, exponent = _common(site, np.power), site.call.value(1)
+    if not isinstance(exponent, np.ndarray) or exponent.size != 1:
+        raise ModelError("its exponent must be one number that the file holds")
+    function = {2.0: "square", 0.5: "sqrt"}.get(float(exponent.reshape(())), "")
+    try:
+        floats = site.floats(0)
+    except ModelError:
+        if curve is None:
+            raise
+        return floated(site, site.shape(), None, curve)
+
+    def real() -> Int:
+        x = floats()
+        return step(site.builder, function, [x], {"length": x.size})
+
+    return floated(site, site.shape(), real if function else None, curve)
 
 
 def softmax(site: Site) -> Pending:
@@ -261,6 +366,7 @@ ELEMENTWISE: dict[str, Converter] = {
     "Sub": partial(add, sign=-1),
     "Mul": multiply,
     "Div": divide,
+    "Pow": power,
     "Max": partial(choose, what="maximum"),
     "Min": partial(choose, what="minimum"),
     "Softmax": softmax,

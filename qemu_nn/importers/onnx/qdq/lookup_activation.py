@@ -16,43 +16,37 @@ from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
 from ..call import Call
 from .building import rescaling
-from .float32 import constant, step, through
-from .site import Converter, Site
-from .symbols import Int, Pending
-
-Curve = Callable[[np.ndarray], np.ndarray]
-
+from .float32 import constant, floated, step
+from .pairs import shift_of
+from .site import NO_FUNCTION, Converter, Site
+from .symbols import Curve, Function, Int, Pending
 
 #: Steps of float32, one after the other: a function with its arguments, or one of two tensors with
 #: the number that the second one is.
 Steps = tuple[tuple[str, Any], ...]
 
 
-def _curve(site: Site, function: Curve, steps: Optional[Steps] = None) -> Pending:
-    """Return a function of each integer; steps: what of float32 computes it, for 16 bits."""
-    x = site.integers(0)
-
-    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        if (x.kind, form.dtype) == ("s8", "int8"):
-            return site.builder.table(x, form, name, function)
+def _curve(site: Site, function: Function, steps: Optional[Steps] = None) -> Pending:
+    """Return a function of each element; steps: what of float32 computes it."""
+    held = site.curve(0)
+    real: Optional[Callable[[], Int]] = None
+    if held is None or (steps is not None and _has_floats(site)):
+        floats = site.floats(0)
         if steps is None:
-            raise ModelError(
-                "there is no function of 16 bits, and none of float32, for it: give its input and "
-                "its output 8 bits, with a pair of QuantizeLinear and DequantizeLinear at each; "
-                "then a table computes it"
-            )
-        _check(function, x.format)
-        return through(site.builder, [x], form, name, partial(_stepped, site, steps))
-
-    return Pending(emit, x.shape)
+            raise ModelError(NO_FUNCTION)
+        real = lambda: _stepped(site, steps, floats())  # noqa: E731
+    curve = None if held is None else Curve(held.x, partial(_after, function, held.function))
+    return floated(site, site.shape(), real, curve)
 
 
-def _check(function: Curve, form: Format) -> None:
-    low, high = form.limits
-    with np.errstate(all="ignore"):
-        values = function(form.dequantize(np.arange(low, high + 1)).astype(np.float32))
-    if not np.isfinite(np.asarray(values, np.float32)).all():
-        raise ModelError("its function has no value for some of the input's integers")
+def _has_floats(site: Site) -> bool:
+    value: Any = site.call.value(0)
+    return not isinstance(value, Pending) or value.real is not None
+
+
+def _after(function: Function, first: Function, x: np.ndarray) -> np.ndarray:
+    """Return one function of another, each rounded to float32."""
+    return function(np.asarray(first(x), np.float32))
 
 
 def _stepped(site: Site, steps: Steps, x: Int) -> Int:
@@ -72,12 +66,32 @@ def clamp(site: Site, limits: Callable[[Call], tuple[float, float]]) -> Pending:
     if not low <= high:
         raise ModelError(f"its limits {low} and {high} leave no values between them")
     value: Any = site.call.value(0)
+    if isinstance(value, Int):  # the file's integers themselves
+        return _bounded(site, value, low, high)
     if isinstance(value, Pending) and value.clamps:
         ends = tuple(min(max(end, low), high) for end in value.ends)
         return replace(value, ends=(ends[0], ends[1]), matrix=None)
-    if site.integers(0).kind == "s16":
+    if not isinstance(value, Pending) and site.integers(0).kind == "s16":
         return _kept(site, low, high)
-    return _curve(site, lambda x: np.clip(x, np.float32(low), np.float32(high)))
+    bounds = (("maximum", np.float32(low)), ("minimum", np.float32(high)))
+    steps = tuple(bound for bound in bounds if np.isfinite(bound[1]))
+    return _curve(site, lambda x: np.clip(x, np.float32(low), np.float32(high)), steps)
+
+
+def _bounded(site: Site, x: Int, low: float, high: float) -> Pending:
+    """Return integers of the file between two integers."""
+    shift = shift_of(x.element)
+    codes = [min(max(end, -_MOST), _MOST) + shift - x.format.zero_point for end in (low, high)]
+    least, most = (x.format.scale * code for code in codes)
+
+    def emit(form: Format, name: str, _: tuple[float, float]) -> Int:
+        return site.builder.kept(x, (least, most), name)
+
+    return Pending(emit, x.shape)
+
+
+#: More than any integer of a tensor.
+_MOST = 2.0**20
 
 
 def _kept(site: Site, low: float, high: float) -> Pending:
@@ -92,16 +106,29 @@ def _kept(site: Site, low: float, high: float) -> Pending:
     return Pending(emit, x.shape)
 
 
+def _bound(call: Call, index: int, default: float) -> float:
+    """Return a bound of integers."""
+    if not call.has(index):
+        return default
+    given = call.array(index)
+    if given.size != 1 or given.dtype.kind not in "iu":
+        raise ModelError("its bounds must be integers, as its input is")
+    return float(given.reshape(()))
+
+
 def _clip_limits(call: Call) -> tuple[float, float]:
+    if isinstance(call.value(0), Int):
+        return _bound(call, 1, -math.inf), _bound(call, 2, math.inf)
     return call.limit("min", 1, -math.inf), call.limit("max", 2, math.inf)
 
 
 def _leaky(site: Site) -> Pending:
     alpha = np.float32(site.call.number("alpha", 0.01))
+    steps = (("leaky_relu", {"alpha_bits": bits(float(alpha))}),)
+    real = _curve(site, lambda x: np.where(x < 0, alpha * x, x), steps)
+    if isinstance(site.call.value(0), Pending) or site.integers(0).kind == "s8" or alpha < 0:
+        return real
     x = site.integers(0)
-    if x.kind == "s8" or alpha < 0:
-        steps = (("leaky_relu", {"alpha_bits": bits(float(alpha))}),)
-        return _curve(site, lambda x: np.where(x < 0, alpha * x, x), steps)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         params, pairs = rescaling(x, form), leaky_relu_scaling(x.format.scale, form.scale, alpha)
@@ -110,13 +137,13 @@ def _leaky(site: Site) -> Pending:
         made = replace(x, name=name, format=form)
         return site.builder.call("tflm_leaky_relu_s16", params, [x], made)
 
-    return Pending(emit, x.shape)
+    return replace(real, emit=emit)
 
 
 def _elu(site: Site) -> Pending:
     alpha = site.call.number("alpha", 1.0)
     steps: Optional[Steps] = _one("elu") if alpha == 1 else None
-    function: Curve = lambda x: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0.0)), x)  # noqa: E731
+    function: Function = lambda x: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0.0)), x)  # noqa: E731
     return _curve(site, function, steps)
 
 
@@ -127,9 +154,11 @@ def _hard_sigmoid(site: Site) -> Pending:
     return _curve(site, lambda x: np.clip(one * x + two, 0, 1), steps)
 
 
-def _s_curve(site: Site, what: str, function: Curve) -> Pending:
+def _s_curve(site: Site, what: str, function: Function) -> Pending:
     """Sigmoid and Tanh: of 16 bits by their own function, where the output has its format."""
     real = _curve(site, function, ((what, {}),))
+    if isinstance(site.call.value(0), Pending):
+        return real
     x = site.integers(0)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
@@ -176,7 +205,7 @@ def _one(function: str) -> Steps:
     return ((function, {}),)
 
 
-_CURVES: dict[str, tuple[Curve, Optional[Steps]]] = {
+_CURVES: dict[str, tuple[Function, Optional[Steps]]] = {
     "HardSwish": (
         lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1),
         _one("hard_swish"),
@@ -192,6 +221,7 @@ _CURVES: dict[str, tuple[Curve, Optional[Steps]]] = {
         lambda x: np.log1p(np.exp(x.astype(np.float64))),
         (("exp", {}), ("add", 1.0), ("log", {})),
     ),
+    "Reciprocal": (np.reciprocal, None),
     "Floor": (np.floor, _one("floor")),
     "Ceil": (np.ceil, _one("ceil")),
 }

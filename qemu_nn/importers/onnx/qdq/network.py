@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Union
 
@@ -17,6 +18,7 @@ from ....ir.graph import Graph
 from ....ir.model_file import ModelFile
 from ....operators import Shape
 from ..call import Call
+from ..folding import FOLDS
 from ..network import CONVERTERS as FLOATS
 from ..reading import Model, Node
 from ..unread import expect_read
@@ -28,9 +30,10 @@ from .dense import DENSE
 from .elementwise import ELEMENTWISE
 from .hosting import After, Before, hosted
 from .lookup_activation import CURVES
+from .normalizing import NORMALIZING
 from .operators import plain
 from .pairs import DEQUANTIZE, QUANTIZE, QUANTIZE_CLIP, dequantize, quantize
-from .reducing import REDUCING
+from .reducing import REDUCING, SEARCHING
 from .shaping import SHAPING
 from .site import Converter, Site
 from .symbols import Fixed, Int, Outside, Pending, Real, Refused, Value
@@ -40,14 +43,17 @@ from .windows import POOLS, WINDOWS
 CONVERTERS: dict[str, Converter] = {
     **{name: of_lines(each) for name, each in {**CONVOLUTIONS, **POOLS}.items()},
     **{**WINDOWS, **DENSE},
-    **{**ELEMENTWISE, **CURVES, **SHAPING, **REDUCING},
+    **{**ELEMENTWISE, **CURVES, **SHAPING, **REDUCING, **SEARCHING, **NORMALIZING},
 }
 
 #: Operators that work on integers as they are.
 _MOVES = {*SHAPING, "MaxPool", "GlobalMaxPool"}
 
 #: Operators that the device computes although no QuantizeLinear follows, as they do not round.
-_EXACT = {*_MOVES, *REDUCING}
+_EXACT = {*_MOVES, *SEARCHING}
+
+#: Operators that files apply to integers as they are.
+_ON_INTEGERS = {*_EXACT, "Clip", "Relu", "Resize"}
 
 #: Operators that choose scales while they run.
 _DYNAMIC = {"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"}
@@ -100,16 +106,20 @@ class _Network:
             shape = _shape(self.builder, model, name)
             self.builder.values[name] = Outside(self.before.start(name, shape), True)
         self._quantized = _quantized_later(model.nodes)
+        for node in model.nodes:
+            if node.op not in _KNOWN and node.op.rpartition(".")[2] not in _DYNAMIC:
+                self._refuse(_UNKNOWN, node)
 
     def file(self) -> ModelFile:
         """Return all of it; ModelError with every reason where something has no meaning."""
-        for node in self.model.nodes:
+        known = [
+            node for node in self.model.nodes if str(node) not in self.refused.get(_UNKNOWN, ())
+        ]
+        for node in known:
             try:
                 self._convert(node)
             except Error as error:
-                self.refused.setdefault(str(error), []).append(str(node))
-                refused = dict.fromkeys(filter(None, node.outputs), Refused())
-                self.builder.values.update(refused)
+                self._refuse(str(error), node)
         found = {name: self._output(name) for name in self.model.outputs}
         outputs = {name: value for name, value in found.items() if value is not None}
         if self.refused:
@@ -131,6 +141,13 @@ class _Network:
         said = [f"{what}: {_some(names)}" for what, names in builder.notes.items()]
         notes = (_NOTE, *hosted(before, after), *said)
         return ModelFile(graph, notes=notes, before=before, after=after)
+
+    def _refuse(self, reason: str, node: Node) -> None:
+        named = self.refused.setdefault(reason, [])
+        if str(node) not in named:
+            named.append(str(node))
+        outputs = filter(None, node.outputs)
+        self.builder.values.update(dict.fromkeys(outputs, Refused()))
 
     def _convert(self, node: Node) -> None:
         if not node.outputs:
@@ -158,13 +175,17 @@ class _Network:
         outside = [value.before for value in values if isinstance(value, Outside)]
         if call.node.op.rpartition(".")[2] in _DYNAMIC:
             raise ModelError(_DYNAMICALLY)
+        if call.node.op == "Shape" and not outside:
+            return {call.node.outputs[0]: self._shape_of(call)}
         if outside and all(outside) and len(outside) == len(values):
             return self.before.convert(call)
         if any(outside):
             raise ModelError("it reads floats of the file's input that no QuantizeLinear quantizes")
         if not outside and not self._quantized.isdisjoint(call.node.outputs):
             return self._on_device(call)
-        if not outside and call.node.op in _EXACT and not any(map(_pending, values)):
+        integers = call.node.op in _ON_INTEGERS and all(isinstance(v, Int) for v in values)
+        exact = call.node.op in _EXACT and not any(map(_pending, values))
+        if not outside and (integers or exact):
             try:
                 return self._on_device(call)
             except ModelError:  # such as a Transpose that moves the batch
@@ -172,10 +193,23 @@ class _Network:
                     raise
         return self.after.convert(call, self.builder)
 
+    def _shape_of(self, call: Call) -> np.ndarray:
+        """Return the shape of a tensor of the device."""
+        whole = [self.builder.batch, *Site(call, self.builder).shape()]
+        piece = slice(call.integer("start", 0), call.integer("end", len(whole)))
+        expect_read(call)
+        return np.array(whole[piece], np.int64)
+
     def _on_device(self, call: Call) -> dict[str, Value]:
         node = call.node
         if node.op not in CONVERTERS:
-            raise ModelError("this operator is not supported in quantized files")
+            raise ModelError(_UNKNOWN)
+        inputs: tuple[Any, ...] = call.inputs
+        values = [value for value in inputs if isinstance(value, Int)]
+        if values and node.op not in _ON_INTEGERS:
+            raise ModelError("it computes with integers themselves, not with what they stand for")
+        if len({value.format for value in values}) > 1:
+            raise ModelError("it joins integers of different scales or zero points as they are")
         made = CONVERTERS[node.op](Site(call, self.builder))
         expect_read(call)
         several = made if isinstance(made, tuple) else (made,)
@@ -196,6 +230,11 @@ class _Network:
             self.refused.setdefault(_NO_OUTPUT, []).append(f"the output {name!r}")
         return None
 
+
+#: Operators of which some kind of input is supported.
+_KNOWN = {*CONVERTERS, *FLOATS, *FOLDS, QUANTIZE, QUANTIZE_CLIP, DEQUANTIZE}
+
+_UNKNOWN = "this operator is not supported in quantized files"
 
 _CONSTANTS = (np.ndarray, Fixed, type(None))
 
@@ -244,8 +283,8 @@ def _held(op: str, name: str, first: Any, made: Union[Pending, Int]) -> Value:
     """Return what an output of a node stands for."""
     if isinstance(made, Int):
         return made
-    if isinstance(first, Int) and op in _MOVES:  # on integers, which keep their format
-        return made.emit(first.format, name, ANY)
+    if isinstance(first, Int):  # integers, which keep their format
+        return replace(made.emit(first.format, name, ANY), element=first.element)
     if isinstance(first, Real) and op in _MOVES and op != "Concat":
         return Real(made.emit(first.integers.format, name, ANY))
     return made

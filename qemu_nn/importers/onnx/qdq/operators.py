@@ -32,6 +32,10 @@ _CLIPPED = 3
 _CONCAT = "com.microsoft.QLinearConcat"
 
 
+#: An attribute of averages: whether cells after the padding count.
+COUNTS_OUTSIDE = "count_outside"
+
+
 def plain(model: Model) -> Model:
     """Return a file with pairs instead of operators on integers, with constants instead of nodes
     that hold them, and with bounds of integers as part of their QuantizeLinear.
@@ -82,6 +86,8 @@ def _expanded(node: Node, stem: str) -> list[Node]:
     attributes = {key: value for key, value in node.attributes.items() if key != "channels_last"}
     if node.attributes.get("channels_last", 0):
         raise ModelError(f"{node}: its channels are last, which is not supported")
+    if node.op == "com.microsoft.QLinearAveragePool":  # which counts zeros next to the border, too
+        attributes[COUNTS_OUTSIDE] = attributes.get("count_include_pad", 0)
     nodes, inputs = [], []
     matrix_axis = 1 if op in ("Gemm", "MatMul") and not node.attributes.get("transB", 0) else 0
     for number, places in enumerate(tensors):

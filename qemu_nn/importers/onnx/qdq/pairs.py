@@ -48,7 +48,10 @@ _ELEMENTS = {
 
 def quantize(builder: Builder, call: Call) -> Value:
     """Return the integers of a QuantizeLinear: of a layer, an input of the file or a constant."""
-    name, value = call.node.outputs[0], call.value(0)
+    name = call.node.outputs[0]
+    value: Any = call.value(0)
+    if isinstance(value, Fixed):
+        value = value.real.astype(np.float32)
     element = _quantized_type(builder, call)
     axis = _axis(call)
     _expect(call, "precision", (0, _FLOAT))
@@ -105,6 +108,11 @@ def dequantize(builder: Builder, call: Call) -> Value:
     shift = _ELEMENTS[value.dtype.name].shift if value.dtype.name in _ELEMENTS else 0
     data, zero = value.astype(np.int64) + shift, zero + shift
     return _fixed(data, scale, zero, axis, f"int{8 * value.dtype.itemsize}")
+
+
+def shift_of(element: str) -> int:
+    """Return what is added to integers of a type of the file."""
+    return _known(element).shift
 
 
 def _axis(call: Call) -> int:
@@ -198,6 +206,7 @@ def _fixed_floats(
 
 def _fixed(data: np.ndarray, scale: np.ndarray, zero: np.ndarray, axis: int, dtype: str) -> Fixed:
     """Return a constant; ModelError if it has another number of scales than its axis elements."""
+    data = np.asarray(data)
     fits = scale.size == 1 or (-data.ndim <= axis < data.ndim and data.shape[axis] == scale.size)
     if not fits:
         raise ModelError(f"it has {scale.size} scales, but its constant is {list(data.shape)}")

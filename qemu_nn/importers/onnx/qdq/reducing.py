@@ -1,16 +1,23 @@
-"""ArgMax and ArgMin of quantized files."""
+"""Means, sums and extremes of axes, ArgMax and ArgMin, of quantized files."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
+from typing import Optional
 
 from ....errors import ModelError
 from ....ir.formats import Format
-from ...arguments import SUFFIXES
-from .float32 import REAL, scaled
-from .site import Converter, Site
-from .symbols import Int
+from ...arguments import SUFFIXES, groups
+from .. import indices
+from ..call import Call
+from .building import REAL, rescaling, scaled
+from .float32 import floated, step
+from .shaping import same
+from .site import Converter, Site, once
+from .symbols import Int, Pending
+from .windows import pool
 
 #: Places in an axis.
 _PLACES = Format("int32", 1.0)
@@ -36,7 +43,88 @@ def arg(site: Site, what: str) -> Int:
     return site.builder.call(function, params, [x], made)
 
 
+def reduce(site: Site, what: str, first: str = "", last: str = "") -> Pending:
+    """Convert what reduces any axes but the batch; first, last: functions of each element around
+    it, which only float32 has.
+    """
+    call, own = site.call, site.shape()
+    axes = _axes(call, len(own) + 1)
+    if axes is None:
+        return same(site)
+    keeps = bool(call.integer("keepdims", 1))
+    kept = [axis for axis in range(len(own)) if axis not in axes]
+    shape = tuple(own[axis] if axis in kept else 1 for axis in range(len(own)))
+    shape = shape if keeps else tuple(own[axis] for axis in kept)
+
+    def made(x: Int, name: str, form: Format) -> Int:
+        order = x.order if keeps else tuple(kept.index(axis) for axis in x.order if axis in kept)
+        return Int(name, shape, order, form)
+
+    def real() -> Int:
+        x = floats()
+        if first:
+            x = step(site.builder, first, [x], {"length": x.size})
+        y = made(x, f"{x.name}/{what}", REAL)
+        y = site.builder.call(f"tflm_{what}_f32", _groups(x, axes), [x], y)
+        return step(site.builder, last, [y], {"length": y.size}) if last else y
+
+    floats = site.floats(0)
+    if first or isinstance(site.call.value(0), Pending):
+        return floated(site, shape, real)
+    x = site.integers(0)
+    if x.kind == "s16" and what in _EXTREMES:  # of which there is no function
+        return floated(site, shape, real)
+    if what == "mean" and axes == {1, 2} and len(own) == 3:
+        pooled = pool(site, "average", whole=True)
+
+        def emit_pooled(form: Format, name: str, ends: tuple[float, float]) -> Int:
+            y = pooled.emit(form, name, ends)
+            return replace(made(x, y.name, form), order=tuple(range(len(shape))))
+
+        return Pending(emit_pooled, shape, real=once(real))
+
+    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        function, params = f"tflm_{what}_{x.kind}", _groups(x, axes)
+        if what in _EXTREMES:
+            y = made(x, name if x.format == form else f"{name}/{what}", x.format)
+            return site.builder.rescaled(site.builder.call(function, params, [x], y), form, name)
+        params.update(rescaling(x, form))
+        return site.builder.call(function, params, [x], made(x, name, form))
+
+    return Pending(emit, shape, real=once(real))
+
+
+#: Reductions that make none but the numbers that they read.
+_EXTREMES = ("reduce_max", "reduce_min")
+
+
+def _groups(x: Int, axes: set[int]) -> dict[str, int]:
+    return groups(x.memory, {x.order.index(axis) for axis in axes})
+
+
+def _axes(call: Call, rank: int) -> Optional[set[int]]:
+    """Return the axes of a sample that are reduced; None for none at all."""
+    named = call.integers("axes", at=1)
+    idle = call.integer("noop_with_empty_axes", 0)
+    if not named and idle:
+        return None
+    found = indices.axes(named or list(range(rank)), rank)
+    if 0 in found:
+        raise ModelError("it reduces the batch; samples must be independent")
+    return {axis - 1 for axis in found}
+
+
 REDUCING: dict[str, Converter] = {
+    "ReduceMean": partial(reduce, what="mean"),
+    "ReduceSum": partial(reduce, what="sum"),
+    "ReduceMax": partial(reduce, what="reduce_max"),
+    "ReduceMin": partial(reduce, what="reduce_min"),
+    "ReduceL1": partial(reduce, what="sum", first="abs"),
+    "ReduceL2": partial(reduce, what="sum", first="square", last="sqrt"),
+    "ReduceSumSquare": partial(reduce, what="sum", first="square"),
+}
+
+SEARCHING: dict[str, Converter] = {
     "ArgMax": partial(arg, what="max"),
     "ArgMin": partial(arg, what="min"),
 }

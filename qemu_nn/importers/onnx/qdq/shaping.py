@@ -16,8 +16,9 @@ from ...arguments import sides
 from .. import indices
 from ..call import Call
 from .layers import pad_function
+from .pairs import shift_of
 from .site import Converter, Site, moved
-from .symbols import Fixed, Int, Pending, order_of
+from .symbols import LAST, Fixed, Int, Pending, order_of
 
 _SLICES = 5
 
@@ -118,29 +119,32 @@ def concatenate(site: Site) -> Pending:
     rests = {(len(v.shape), *v.shape[:axis], *v.shape[axis + 1 :]) for v in values}
     if axis < 0 or len(rests) > 1:
         raise ModelError(f"its inputs differ beside axis {axis + 1}, or that is the batch")
-    order = order_of(values[0].shape)
-    values = [site.builder.ordered(value, order) for value in values]
     first = values[0].shape
     shape = (*first[:axis], sum(v.shape[axis] for v in values), *first[axis + 1 :])
-    place = order.index(axis)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         parts = [
             site.builder.rescaled(value, form, f"{name}/part{i}") for i, value in enumerate(values)
         ]
-        outer = math.prod(parts[0].memory[:place])
-        joined = parts[0]
-        for number, part in enumerate(parts[1:], 1):
-            last = number == len(parts) - 1
-            sums = (*first[:axis], joined.shape[axis] + part.shape[axis], *first[axis + 1 :])
-            made = Int(name if last else f"{name}/first{number}", sums, order, form)
-            params = {"outer": outer, "inner1": joined.size // outer, "inner2": part.size // outer}
-            joined = site.builder.call(
-                f"tflm_concatenation_{joined.kind}", params, [joined, part], made
-            )
-        return joined
+        return _joined(site, parts, axis, name)
 
     return Pending(emit, shape)
+
+
+def _joined(site: Site, parts: Sequence[Int], axis: int, name: str) -> Int:
+    """Return tensors of one format side by side along an axis."""
+    order = order_of(parts[0].shape)
+    parts = [site.builder.ordered(part, order) for part in parts]
+    place, first, joined = order.index(axis), parts[0].shape, parts[0]
+    outer = math.prod(joined.memory[:place])
+    for number, part in enumerate(parts[1:], 1):
+        last = number == len(parts) - 1
+        sums = (*first[:axis], joined.shape[axis] + part.shape[axis], *first[axis + 1 :])
+        made = Int(name if last else f"{name}/first{number}", sums, order, joined.format)
+        params = {"outer": outer, "inner1": joined.size // outer, "inner2": part.size // outer}
+        function = f"tflm_concatenation_{joined.kind}"
+        joined = site.builder.call(function, params, [joined, part], made)
+    return joined
 
 
 def site_values(site: Site) -> list[Int]:
@@ -175,16 +179,18 @@ def _cut(site: Site, spans: Sequence[tuple[int, int, int]]) -> Pending:
     if min(shape) < 1:
         raise ModelError(f"it leaves nothing of {[1, *site.shape()]}")
 
-    def put(x: Int, name: str) -> Int:
-        own = [(x.shape[axis], *spans[axis]) for axis in x.order]
-        params: dict[str, int] = {}
-        for i, numbers in enumerate([(1, 0, 1, 1)] * (_SLICES - len(own)) + own):
-            names = (f"input_{i}", f"begin_{i}", f"stride_{i}", f"output_{i}")
-            params.update(zip(names, numbers))
-        made = replace(x, name=name, shape=shape)
-        return site.builder.call(f"tflm_slice_{x.kind}", params, [x], made)
+    return moved(site, shape, lambda x, name: sliced(site, x, spans, name))
 
-    return moved(site, shape, put)
+
+def sliced(site: Site, x: Int, spans: Sequence[tuple[int, int, int]], name: str) -> Int:
+    """Return elements of each axis: from a start, in steps, so many."""
+    own = [(x.shape[axis], *spans[axis]) for axis in x.order]
+    params: dict[str, int] = {}
+    for i, numbers in enumerate([(1, 0, 1, 1)] * (_SLICES - len(own)) + own):
+        names = (f"input_{i}", f"begin_{i}", f"stride_{i}", f"output_{i}")
+        params.update(zip(names, numbers))
+    made = replace(x, name=name, shape=tuple(count for _, _, count in spans))
+    return site.builder.call(f"tflm_slice_{x.kind}", params, [x], made)
 
 
 def split(site: Site) -> tuple[Pending, ...]:
@@ -211,17 +217,23 @@ def split(site: Site) -> tuple[Pending, ...]:
 
 
 def pad(site: Site) -> Pending:
-    """Pad with a constant."""
+    """Pad with a constant, or with elements of the axis."""
     call, own = site.call, site.shape()
-    if call.text("mode", "constant") != "constant":
-        raise ModelError("it pads with something other than a constant")
+    mode = call.text("mode", "constant")
     before, after = _sides(call, len(own) + 1)
-    value = _padding(call)
+    if mode != "constant":
+        return _mirrored(site, mode, list(zip(before, after)))
+    on_integers = isinstance(call.value(0), Int)
+    value = _padding(call, on_integers)
     shape = tuple(a + n + b for a, n, b in zip(before, own, after))
 
     def put(x: Int, name: str) -> Int:
-        code = int(np.clip(np.rint(value / x.format.scale) + x.format.zero_point, *x.format.limits))
-        params = {"pad_value": code, **sides("input", x.memory)}
+        if on_integers:
+            code = int(value) + shift_of(x.element)
+        else:
+            code = int(np.rint(value / x.format.scale) + x.format.zero_point)
+        low, high = x.format.limits
+        params = {"pad_value": min(max(code, low), high), **sides("input", x.memory)}
         for which, numbers in (("pre", before), ("post", after)):
             zeros = (0,) * (4 - len(x.order))
             along = (*zeros, *(numbers[axis] for axis in x.order))
@@ -230,6 +242,55 @@ def pad(site: Site) -> Pending:
         return site.builder.call(pad_function(x), params, [x], made)
 
     return moved(site, shape, put)
+
+
+def _mirrored(site: Site, mode: str, around: list[tuple[int, int]]) -> Pending:
+    """Return an axis after the other with elements of its own before and after it."""
+    own = site.shape()
+    places = [_beyond(mode, side, *pair) for side, pair in zip(own, around)]
+    shape = tuple(len(place) for place in places)
+
+    def put(x: Int, name: str) -> Int:
+        for axis, place in enumerate(places):
+            if len(place) > own[axis]:
+                x = _picked(site, x, axis, place, f"{name}/axis{axis}")
+        return x
+
+    return moved(site, shape, put)
+
+
+def _beyond(mode: str, side: int, before: int, after: int) -> list[int]:
+    """Return which element of an axis each one of the padded axis is."""
+    if mode not in ("reflect", "edge", "wrap"):
+        raise ModelError(f"it pads by {mode!r}; have: constant, reflect, edge, wrap")
+    if before + after > _MIRRORED or (mode == "reflect" and max(before, after) >= side):
+        raise ModelError(f"it pads {side} elements by {before} and {after} of their own")
+    places = range(-before, side + after)
+    if mode == "reflect":
+        return [side - 1 - abs(side - 1 - abs(place)) for place in places]
+    if mode == "edge":
+        return [min(max(place, 0), side - 1) for place in places]
+    return [place % side for place in places]
+
+
+def _picked(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
+    """Return elements of an axis, neighbours at once."""
+    runs: list[list[int]] = []
+    for place in places:
+        if not runs or place != runs[-1][-1] + 1:
+            runs.append([])
+        runs[-1].append(place)
+    parts = []
+    for number, run in enumerate(runs):
+        spans = [(0, 1, side) for side in x.shape]
+        spans[axis] = (run[0], 1, len(run))
+        whole = len(run) == x.shape[axis]
+        parts.append(x if whole else sliced(site, x, spans, f"{name}/part{number}"))
+    return _joined(site, parts, axis, name)
+
+
+#: Most elements that an axis is padded by with its own, as each takes a call.
+_MIRRORED = 64
 
 
 def _sides(call: Call, rank: int) -> tuple[list[int], list[int]]:
@@ -245,15 +306,66 @@ def _sides(call: Call, rank: int) -> tuple[list[int], list[int]]:
     return [before for before, _ in pairs], [after for _, after in pairs]
 
 
-def _padding(call: Call) -> float:
-    """Return the number to pad with."""
+def _padding(call: Call, on_integers: bool) -> float:
+    """Return the number to pad with: of the file's integers, or a float."""
     if not call.has(2):
         return call.number("value", 0.0)
     given: Any = call.value(2)
     number = given.real if isinstance(given, Fixed) else call.array(2)
-    if number.size != 1 or number.dtype.kind != "f" or not np.isfinite(number).all():
-        raise ModelError("it needs one finite float to pad with")
+    kind = "iu" if on_integers else "f"
+    if number.size != 1 or number.dtype.kind not in kind or not np.isfinite(number).all():
+        raise ModelError("it needs one number of its input's type to pad with")
     return float(number.reshape(()))
+
+
+def depth_to_space(site: Site) -> Pending:
+    """DepthToSpace of an image, in both orders of the channels."""
+    (depth, height, width), side = _image(site), _block(site)
+    mode, rest = site.call.text("mode", "DCR"), depth // side**2
+    if depth % side**2 or mode not in ("DCR", "CRD"):
+        raise ModelError(f"it cannot make blocks of {side} by {side} of {depth} channels")
+    own, to = {
+        "DCR": ((side, side, rest, height, width), (3, 0, 4, 1, 2)),
+        "CRD": ((rest, side, side, height, width), (3, 1, 4, 2, 0)),
+    }[mode]
+    shape = (rest, height * side, width * side)
+    return _blocks(site, own, (3, 4, 0, 1, 2), to, shape)
+
+
+def space_to_depth(site: Site) -> Pending:
+    """SpaceToDepth of an image."""
+    (depth, height, width), side = _image(site), _block(site)
+    if height % side or width % side:
+        raise ModelError(f"{height} by {width} pixels have no blocks of {side} by {side}")
+    own = (depth, height // side, side, width // side, side)
+    shape = (depth * side**2, height // side, width // side)
+    return _blocks(site, own, (1, 2, 3, 4, 0), (1, 3, 2, 4, 0), shape)
+
+
+def _image(site: Site) -> Shape:
+    shape = site.shape()
+    if len(shape) != 3:
+        raise ModelError(f"it takes images, but its input is {[1, *shape]}")
+    return shape
+
+
+def _block(site: Site) -> int:
+    side = site.call.integer("blocksize", 0)
+    if side < 1:
+        raise ModelError(f"its blocksize is {side}")
+    return side
+
+
+def _blocks(
+    site: Site, own: Shape, order: tuple[int, ...], to: tuple[int, ...], shape: Shape
+) -> Pending:
+    """Return an image, taken as five axes in an order in memory, with these in another order."""
+
+    def put(x: Int, name: str) -> Int:
+        blocks = replace(site.builder.ordered(x, LAST), shape=own, order=order)
+        return replace(site.builder.ordered(blocks, to), shape=shape, order=LAST)
+
+    return moved(site, shape, put)
 
 
 def same(site: Site) -> Pending:
@@ -292,4 +404,6 @@ SHAPING: dict[str, Converter] = {
     "Identity": same,
     "Dropout": dropout,
     "Cast": cast,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": space_to_depth,
 }

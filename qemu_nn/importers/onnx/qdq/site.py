@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ....ir.formats import Format
 from ....operators import Shape
 from ..call import Call
 from .building import Builder
-from .symbols import LAST, Fixed, Int, Pending, Real
+from .symbols import LAST, Curve, Fixed, Int, Pending, Real
 
 #: Largest relative distance of a bias's scale from the products' scale.
 _CLOSE = 1e-5
@@ -43,6 +43,23 @@ class Site:
         if isinstance(value, Pending):
             raise ModelError(not_quantized(self.call.node.inputs[index]))
         raise ModelError(f"its input {self.call.node.inputs[index]!r} must be computed")
+
+    def curve(self, index: int) -> Optional[Curve]:
+        """Return the function of one tensor that an input is, if it is one."""
+        value: Any = self.call.value(index)
+        if isinstance(value, Real):
+            return Curve(value.integers, lambda x: x)
+        return value.curve if isinstance(value, Pending) else None
+
+    def floats(self, index: int = 0) -> Callable[[], Int]:
+        """Return what adds the calls that make an input in float32."""
+        value: Any = self.call.value(index)
+        if isinstance(value, Pending) and value.real is not None:
+            return value.real
+        if isinstance(value, Pending) and value.curve is not None:
+            raise ModelError(NO_FUNCTION)
+        x = self.integers(index)
+        return lambda: self.builder.real(x)
 
     def image(self, index: int) -> Int:
         """Return an image whose channels lie last in memory."""
@@ -89,6 +106,13 @@ class Site:
         return integers
 
 
+#: Reason against a function of one number.
+NO_FUNCTION = (
+    "there is no function of 16 bits, and none of float32, for it: give its input and its output 8 "
+    "bits, with a pair of QuantizeLinear and DequantizeLinear at each; then a table computes it"
+)
+
+
 def not_quantized(name: str) -> str:
     """Return the reason against floats between two operators of the device."""
     return (
@@ -99,6 +123,18 @@ def not_quantized(name: str) -> str:
 #: Converts one node; what it makes is emitted when its QuantizeLinear is there, but for integers
 #: that need none. Of a node of several outputs one for each.
 Converter = Callable[[Site], Union[Pending, Int, tuple[Pending, ...]]]
+
+
+def once(make: Callable[[], Int]) -> Callable[[], Int]:
+    """Return what makes a tensor when it is first asked for."""
+    made: list[Int] = []
+
+    def get() -> Int:
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return get
 
 
 def moved(site: Site, shape: Shape, put: Callable[[Int, str], Int]) -> Pending:
@@ -112,7 +148,11 @@ def moved(site: Site, shape: Shape, put: Callable[[Int, str], Int]) -> Pending:
         def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
             return put(value.emit(form, source, ends), name)
 
-        return replace(value, emit=emit, shape=shape, matrix=None)
+        real = value.real
+        if real is not None:
+            made = real
+            real = once(lambda: put(made(), f"{source}/moved"))
+        return replace(value, emit=emit, shape=shape, matrix=None, curve=None, real=real)
     x = site.integers(0)
 
     def emit_moved(form: Format, name: str, ends: tuple[float, float]) -> Int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Callable, Union
+from typing import Callable, Optional, Union
 
 import numpy as np
 
@@ -95,11 +95,24 @@ class Fixed:
 Emit = Callable[[Format, str, tuple[float, float]], Int]
 
 
+#: A function of each element, of float32.
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A function of the real values of integers, element by element."""
+
+    x: Int
+    function: Function
+
+
 @dataclass(frozen=True)
 class Pending:
     """Floats of a layer that no QuantizeLinear has read yet.
 
-    clamps: whether its call clamps. matrix: a product that may still get a bias.
+    clamps: whether its call clamps. matrix: a product that may still get a bias. curve: the
+    function of one tensor that they are. real: adds the calls of float32 that make them.
     """
 
     emit: Emit
@@ -107,6 +120,8 @@ class Pending:
     clamps: bool = False
     ends: tuple[float, float] = (-math.inf, math.inf)
     matrix: Union[Callable[[np.ndarray], Emit], None] = field(default=None)
+    curve: Optional[Curve] = None
+    real: Optional[Callable[[], Int]] = None
 
 
 @dataclass(frozen=True)

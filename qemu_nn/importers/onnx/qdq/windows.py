@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
-from ...arguments import groups
 from ..call import Call
-from .building import rescaling
 from .float32 import step, through
 from .layers import Weights, padded
+from .operators import COUNTS_OUTSIDE
 from .padding import geometry
-from .shaping import same
 from .site import Converter, Site, moved
-from .symbols import LAST, Emit, Int, Pending
+from .symbols import LAST, Int, Pending
 
 
 def pool(site: Site, kind: str, whole: bool = False) -> Pending:
@@ -66,6 +63,7 @@ def _averages(site: Site, places: dict[str, int]) -> Pending:
     """Return averages of windows; those that count a border are of an image with it."""
     x = site.image(0)
     depth = x.shape[0]
+    site.call.ignore(COUNTS_OUTSIDE)
     if site.call.integer("count_include_pad", 0):
         x, places = _padded(site, x, places)
     shape = (depth, places["output_h"], places["output_w"])
@@ -107,51 +105,17 @@ def _average(site: Site, x: Int, places: Mapping[str, int], form: Format, name: 
 
 def _padded(site: Site, x: Int, places: dict[str, int]) -> tuple[Int, dict[str, int]]:
     """Return the image with a border of zeros, which an average counts, and windows of it."""
-    pads = site.call.integers("pads") or [0] * 4
+    pads = list(site.call.integers("pads") or [0] * 4)
     if len(pads) != 4 or min(pads) < 0:
         raise ModelError(f"its pads {pads} must be four numbers from 0 on")
     made = dict(places, pad_h=0, pad_w=0)
+    outside = site.call.integer(COUNTS_OUTSIDE, 0)
     for i, axis in enumerate("hw"):
+        reach = (places[f"output_{axis}"] - 1) * places[f"stride_{axis}"] + places[f"filter_{axis}"]
+        needed = reach - places[f"input_{axis}"] - pads[i]
+        pads[i + 2] = max(pads[i + 2], needed) if outside else pads[i + 2]
         made[f"input_{axis}"] += pads[i] + pads[i + 2]
     return padded(site.builder, x, pads[:2], pads[2:]), made
-
-
-def mean(site: Site) -> Pending:
-    """ReduceMean over any axes but the batch; over height and width it is a pool."""
-    call, x = site.call, site.integers(0)
-    rank = len(x.shape) + 1
-    named = call.integers("axes", at=1) or ()
-    if not named and call.integer("noop_with_empty_axes", 0):
-        return same(site)
-    axes = sorted({axis % rank for axis in named or (0,)})
-    if 0 in axes:
-        raise ModelError("it takes the mean over the batch, too")
-    kept = [axis for axis in range(len(x.shape)) if axis + 1 not in axes]
-    keeps = bool(call.integer("keepdims", 1))
-    whole = tuple(n if axis in kept else 1 for axis, n in enumerate(x.shape))
-    shape = whole if keeps else tuple(x.shape[axis] for axis in kept)
-    order = x.order if keeps else tuple(kept.index(axis) for axis in x.order if axis in kept)
-    if axes == [2, 3] and rank == 4:
-        pooled = pool(site, "average", whole=True)
-        return Pending(_in_shape(pooled, shape, order), shape)
-    places = groups(x.memory, {x.order.index(axis - 1) for axis in axes})
-
-    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        params = {**places, **rescaling(x, form)}
-        made = Int(name, shape, order, form)
-        return site.builder.call(f"tflm_mean_{x.kind}", params, [x], made)
-
-    return Pending(emit, shape)
-
-
-def _in_shape(pending: Pending, shape: Sequence[int], order: Sequence[int]) -> Emit:
-    """Return what makes the same numbers in another shape."""
-
-    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        made = pending.emit(form, name, ends)
-        return replace(made, shape=tuple(shape), order=tuple(order))
-
-    return emit
 
 
 def resize(site: Site) -> Pending:
@@ -205,4 +169,4 @@ POOLS: dict[str, Converter] = {
     "GlobalMaxPool": partial(pool, kind="max", whole=True),
 }
 
-WINDOWS: dict[str, Converter] = {"ReduceMean": mean, "Resize": resize}
+WINDOWS: dict[str, Converter] = {"Resize": resize}

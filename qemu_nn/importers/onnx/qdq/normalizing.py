@@ -1,0 +1,142 @@
+"""Normalizations of quantized files, which the device computes in float32."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ....errors import ModelError
+from ....functions.tflm_float import bits
+from ....operators import Shape
+from .float32 import constant, floated, step
+from .site import Converter, Site
+from .symbols import Fixed, Int, Pending
+
+
+def layer(site: Site) -> Pending:
+    """LayerNormalization: over all axes from one on."""
+    shape, epsilon = site.shape(), site.call.number("epsilon", 1e-5)
+    row = shape[_first(site, shape) :]
+    _check_precision(site)
+    weight, bias = (_row(site, index, row, value) for index, value in ((1, 1.0), (2, 0.0)))
+    return _over_rows(site, math.prod(row), epsilon, weight, bias)
+
+
+def instance(site: Site) -> Pending:
+    """InstanceNormalization: over the pixels of each channel."""
+    return _groups(site, site.shape()[0])
+
+
+def group(site: Site) -> Pending:
+    """GroupNormalization: over the pixels of the channels of each group."""
+    count, channels = site.call.integer("num_groups", 0), site.shape()[0]
+    _check_precision(site)
+    if count < 1 or channels % count:
+        raise ModelError(f"its {count} groups do not divide {channels} channels")
+    return _groups(site, count)
+
+
+def root_mean_square(site: Site) -> Pending:
+    """RMSNormalization: over all axes from one on."""
+    shape, epsilon = site.shape(), site.call.number("epsilon", 1e-5)
+    row = shape[_first(site, shape) :]
+    _check_precision(site)
+    weight = _row(site, 1, row, 1.0)
+    floats, builder, size = site.floats(0), site.builder, math.prod(row)
+    rows = math.prod(shape) // size
+
+    def real() -> Int:
+        x = builder.ordered(floats(), range(len(shape)))
+        flat = replace(x, shape=(rows, size), order=(0, 1))
+        squares = step(builder, "square", [flat], {"length": x.size})
+        kept = {"kept_0": rows, "reduced_0": size, "kept_1": 1, "reduced_1": 1, "kept_2": 1}
+        mean = step(builder, "mean", [squares], kept, (rows, 1))
+        shifted = _with(site, "add", mean, np.full(rows, epsilon))
+        scale = step(builder, "rsqrt", [shifted], {"length": rows})
+        whole = builder.spread(scale, (rows, size))
+        scaled = step(builder, "mul", [flat, whole], {"length": x.size, "activation": 0})
+        made = _with(site, "mul", scaled, np.broadcast_to(weight, (rows, size)))
+        return replace(made, shape=x.shape, order=x.order)
+
+    return floated(site, shape, real)
+
+
+def _first(site: Site, shape: Shape) -> int:
+    """Return the first axis of a sample that is normalized."""
+    axis = site.call.integer("axis", -1)
+    first = axis - 1 if axis > 0 else axis + len(shape)
+    if not 0 <= first < len(shape):
+        raise ModelError(f"it normalizes from axis {axis} on, the batch with it")
+    return first
+
+
+def _check_precision(site: Site) -> None:
+    if site.call.integer("stash_type", 1) != 1:
+        raise ModelError("it computes in something other than float32")
+
+
+def _row(site: Site, index: int, row: Shape, default: float) -> np.ndarray:
+    """Return a number for each element of a row."""
+    given: Any = site.call.optional(index)
+    array = given.real if isinstance(given, Fixed) else given
+    if array is None:
+        return np.full(math.prod(row), default, np.float32)
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        raise ModelError("its scale and bias must be constants")
+    try:
+        spread = np.broadcast_to(array, row)
+    except ValueError:
+        raise ModelError(f"its scale or bias {list(array.shape)} does not fit {row}") from None
+    return spread.reshape(-1).astype(np.float32)
+
+
+def _groups(site: Site, count: int) -> Pending:
+    """Return channels less the mean of their group, by its deviation, scaled and shifted."""
+    shape, epsilon = site.shape(), site.call.number("epsilon", 1e-5)
+    channels, size = shape[0], math.prod(shape) // count
+    if len(shape) < 2:
+        raise ModelError(f"it normalizes {[1, *shape]}, which has no pixels")
+    weight, bias = (_row(site, index, (channels,), value) for index, value in ((1, 1.0), (2, 0.0)))
+    plain = _over_rows(site, size, epsilon, np.ones(size), np.zeros(size))
+    assert plain.real is not None
+    floats, column = plain.real, (channels, *[1] * (len(shape) - 1))
+
+    def real() -> Int:
+        x = floats()
+        scaled = _with(site, "mul", x, np.broadcast_to(weight.reshape(column), shape))
+        return _with(site, "add", scaled, np.broadcast_to(bias.reshape(column), shape))
+
+    return floated(site, shape, real)
+
+
+def _over_rows(
+    site: Site, size: int, epsilon: float, weight: np.ndarray, bias: np.ndarray
+) -> Pending:
+    """Return rows of elements in the file's order, normalized."""
+    shape, floats, builder = site.shape(), site.floats(0), site.builder
+
+    def real() -> Int:
+        x = builder.ordered(floats(), range(len(shape)))
+        params = {"num_rows": x.size // size, "row_size": size, "eps_bits": bits(epsilon)}
+        made = replace(x, name=f"{x.name}/normalized")
+        arrays = (array.astype(np.float32) for array in (weight, bias))
+        return builder.call("executorch_layer_norm_f32", params, [x], made, *arrays)
+
+    return floated(site, shape, real)
+
+
+def _with(site: Site, function: str, x: Int, numbers: np.ndarray) -> Int:
+    """Return a tensor whose axes are in the file's order with numbers of that shape."""
+    other = constant(site.builder, x, np.ascontiguousarray(numbers).reshape(-1))
+    return step(site.builder, function, [x, other], {"length": x.size, "activation": 0})
+
+
+NORMALIZING: dict[str, Converter] = {
+    "LayerNormalization": layer,
+    "InstanceNormalization": instance,
+    "GroupNormalization": group,
+    "RMSNormalization": root_mean_square,
+}
