@@ -94,7 +94,7 @@ def emulated(network, folder):
     x = numbers((SAMPLES, *network.graph.input.logical), network.graph.input.dtype)
     for count in (SAMPLES, 1):
         at = folder / str(count)
-        qemu_nn.export(network, at, target="m4", x=x[:count])
+        qemu_nn.export(network, at, target="m4", data=x[:count])
         make = ["make", "-s", "-C", str(at), "m4"]
         times = []
         for _ in range(TURNS):  # the first one compiles

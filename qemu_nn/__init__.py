@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.chain import Chain, chain
     from .api.check import check
+    from .api.data import Dataset
     from .api.datasheet import datasheet
     from .api.diff import diff
     from .api.estimate import estimate
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
 #: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
     "Chain": "api.chain",
+    "Dataset": "api.data",
     "FloatNetwork": "api.network",
     "Network": "api.network",
     "Preprocessing": "ir.preprocessing",
@@ -144,6 +146,7 @@ _HOMES = {
 
 __all__ = [
     "Chain",
+    "Dataset",
     "DeviceWarning",
     "Error",
     "FloatNetwork",

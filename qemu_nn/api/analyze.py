@@ -13,11 +13,9 @@ from ..errors import Error
 from ..evaluation.block_reader import open_blocks
 from ..evaluation.layer_statistics import Blockwise, Run, merge_figures
 from ..io.arguments import MOST_THREADS, as_callable, as_count
-from ..io.selection import Index
 from ..ir.builds import built
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
-from ..ir.preprocessing import Preprocessing
 from ..lowering.dequantize import dequantized
 from ..lowering.float_semantics import stranger
 from ..lowering.infer_formats import formatted
@@ -25,7 +23,7 @@ from ..runtime.cluster import open_cluster, reduce_blocks
 from ..runtime.input_checks import tell
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import DEFAULT_CORE, Target
-from .data import SIZE, Reading, real_batches
+from .data import SIZE, Dataset, real_batches
 from .network import Network, quantized
 from .report_header import costs, file_name
 
@@ -38,16 +36,8 @@ _BATCH = 1 << 22
 def analyze(
     network: Union[Network, str, Path],
     data: Any,
-    labels: Any = None,
     *,
     target: Union[str, Target] = DEFAULT_CORE,
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     threads: int = 1,
     progress: Optional[Progress] = None,
     client: Any = None,
@@ -61,30 +51,12 @@ def analyze(
         A network that quantize() returned, or its file; or one of s8 and s16 functions, such as a
         .tflite file, which is compared with the float network that its integers stand for: that
         shows the cost of rounding activations.
-    data : str or Path, ndarray, tuple or iterable
-        Inputs, as docs/data.md lists them: real ones, as quantize() takes them, for the float
+    data : Dataset or source
+        Inputs, as a Dataset or its source: real ones, as quantize() takes them, for the float
         reference or the file that it came from, or the network's own integers, int8 for an int8
-        input. Of several inputs: an .npz file or a dictionary with all, by name or as x0, x1, ...
-        in order.
-    labels : ndarray of int, shape (N,), or str or Path, optional
-        The class of every sample, where the data do not hold it, or their file; with labels the
-        report has accuracies and a confusion matrix.
+        input. With labels the report has accuracies and a confusion matrix.
     target : str or Target, default "cortex-m4"
         The device, as Network.session() takes it.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape fits both.
-    preprocessing : Preprocessing, optional
-        What raw samples become; default: what the network says.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
-    limit : int, optional
-        Use so many samples at most.
-    index : int, str, slice or sequence of int, optional
-        Use these samples: numbers from 0, or text such as "0,5,10:20".
-    shuffle : bool, default False
-        Put the samples into random order.
-    seed : int, default 0
-        Which order.
     threads : int, default 1
         Threads that share the blocks of samples.
     progress : callable, optional
@@ -109,12 +81,11 @@ def analyze(
     --------
     >>> print(analyze("net.qnz", "test.npz").text())
     """
-    files = file_name(network), file_name(data)
+    data = Dataset.of(data)
+    files = file_name(network), file_name(data.source)
     network, progress = quantized(network), as_callable(progress, "progress")
     threads = as_count(threads, "threads", most=MOST_THREADS)
     reference, graph = network.reference, network.graph
-    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    how = Reading.of(limit, index, shuffle, seed, labels=labels, **given)
     if reference is None and is_affine(graph):
         graph = formatted(graph)
         reference, network = dequantized(graph), replace(network, graph=graph)
@@ -127,7 +98,7 @@ def analyze(
     graph = built(graph, wanted)
     run = Run(graph, reference, wanted)
     size = _at_once(reference)
-    source = real_batches(network, data, how, size)
+    source = real_batches(network, data, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
     with open_cluster(client, workers) as found:
         reading, blocks, total = open_blocks(source, None, sample_bytes, found is not None)

@@ -84,7 +84,7 @@ def run_on_device(
     for own, part in progress(turns) if progress else turns:
 
         def board(piece: Sequence[Case], own: Profile = own) -> AbstractContextManager[Device]:
-            given = {"target": Target(core, own.cmsis, own.rounding), "x": inputs(piece)}
+            given = {"target": Target(core, own.cmsis, own.rounding), "data": inputs(piece)}
             return reached(Network(joined(piece)), on, given, wait, variables)
 
         functions, wrong = _run_on_emulated(board, part, own)
@@ -130,7 +130,7 @@ def export_parts(
             path = folder / f"{own.cmsis}-{own.rounding}-{number:02}"
             device = Target(target.device, own.cmsis, own.rounding)
             with _quiet():
-                export(Network(joined(part)), path, device, x=inputs(part))
+                export(Network(joined(part)), path, target=device, data=inputs(part))
             written.append(path)
     return written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -47,101 +47,163 @@ from .sound import SOUNDS, SoundSource, as_front_end
 SIZE = 64
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Options for reading data, common to all functions that take data.
+@dataclass(frozen=True, init=False, eq=False)
+class Dataset:
+    """Samples, their labels, and what to do with them; every function that takes data takes one.
 
-    layout: of images, where their shape does not tell. labels: as read_labels() takes them; they
-    count more than those of the data. preprocessing: what raw samples become, instead of what the
-    network has. front_end: the chain that makes features of WAV files, or its chain.json.
-    selection: which samples. any_labels: labels may be floats, and of any shape.
+    The source alone does as well: `data="test.npz"`.
+
+    Parameters
+    ----------
+    source : str or Path, ndarray, tuple, mapping or iterable, or None
+        Samples, as docs/data.md lists them: a .npy file; a .npz with x and perhaps y; a folder of
+        .npy files or of images, whose sub-folders are the classes; a table of files and labels; an
+        array, also of Zarr or Dask, or a pair (x, y); an iterable of arrays or of pairs; of several
+        inputs a .npz file or a mapping by their names. None, where a function has random inputs.
+    labels : array_like or str or Path, optional
+        The label of every sample, where the source does not hold it: classes, or values.
+    layout : {"NHWC", "NCHW"}, optional
+        The layout of images in the data, where their shape does not tell.
+    preprocessing : Preprocessing, optional
+        What raw samples become; default: what the network says.
+    front_end : Chain or str or Path, optional
+        The chain that makes the network's features of WAV files, or its chain.json.
+    limit : int, optional
+        Use so many samples at most.
+    index : int, str, slice or sequence of int, optional
+        Use these samples: numbers from 0, or text such as "0,5,10:20".
+    shuffle : bool, default False
+        Put the samples into random order.
+    seed : int, default 0
+        The seed of that order.
+
+    Raises
+    ------
+    Error
+        An option has another type or is out of range.
+
+    Examples
+    --------
+    >>> qemu_nn.evaluate("net.qnz", Dataset("photos", limit=1000, shuffle=True))
     """
 
-    layout: Optional[str] = None
-    labels: Any = None
-    preprocessing: Optional[Preprocessing] = None
-    front_end: Any = None
-    selection: Selection = field(default_factory=Selection)
-    any_labels: bool = False
+    source: Any
+    labels: Any
+    layout: Optional[str]
+    preprocessing: Optional[Preprocessing]
+    front_end: Any
+    limit: Optional[int]
+    index: Index
+    shuffle: bool
+    seed: int
+
+    def __init__(
+        self,
+        source: Any,
+        labels: Any = None,
+        *,
+        layout: Optional[str] = None,
+        preprocessing: Optional[Preprocessing] = None,
+        front_end: Any = None,
+        limit: Optional[int] = None,
+        index: Index = None,
+        shuffle: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(preprocessing, (Preprocessing, type(None))):
+            raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
+        vars(self).update(source=source, labels=labels, layout=layout, front_end=front_end)
+        vars(self).update(preprocessing=preprocessing, limit=limit, index=index)
+        vars(self).update(shuffle=shuffle, seed=seed)
+        Selection(limit, index, shuffle, seed)  # refuses what selects nothing
 
     @classmethod
-    def of(
-        cls, limit: Optional[int], index: Index, shuffle: bool, seed: int, **others: Any
-    ) -> Reading:
-        """Make options from keyword arguments."""
-        return cls(**others, selection=Selection(limit, index, shuffle, seed))
+    def of(cls, value: Any) -> Dataset:
+        """Return a data set that a caller gives.
 
-    def check_used(self, data: Any, besides: Sequence[str] = ()) -> None:
-        """Raise Error where something says how to read the data, and there are none.
+        Parameters
+        ----------
+        value : Dataset or source
+            A data set, or its source alone.
 
-        besides: options that have a meaning without data, too.
+        Returns
+        -------
+        Dataset
+            The data set.
         """
-        if data is not None:
-            return
-        own = {**vars(self), **vars(self.selection)}
-        optional = ("labels", "layout", "preprocessing", "front_end", "limit", "index")
-        named = [name for name in optional if own[name] is not None and name not in besides]
-        named += [name for name in ("shuffle", "seed") if own[name]]
+        return value if isinstance(value, Dataset) else cls(value)
+
+    def random_inputs(self, usual: int) -> int:
+        """Return the number of random inputs to use, where there is no source; otherwise 0.
+
+        Parameters
+        ----------
+        usual : int
+            The number without a limit; 0 where a function has none.
+
+        Returns
+        -------
+        int
+            How many random inputs.
+
+        Raises
+        ------
+        Error
+            There is no source, but an option that says how it is read.
+        """
+        if self.source is not None:
+            return 0
+        options = {**vars(self), "limit": None if usual else self.limit}
+        plain = (None, False, 0)
+        named = [k for k, value in options.items() if not any(value is each for each in plain)]
         if named:
             raise Error(f"{named[0]}= says how data are read, but there are none: give data, too")
+        return self.limit or usual
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.preprocessing, (Preprocessing, type(None))):
-            raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
+    @property
+    def selection(self) -> Selection:
+        """The samples that are used, and their order."""
+        return Selection(self.limit, self.index, self.shuffle, self.seed)
 
 
 def batches(
-    source: Any,
+    data: Any,
     shape: Shape,
     layout: Optional[str],
-    given: Optional[str] = None,
     size: int = SIZE,
     own: Optional[Format] = None,
-    *,
-    labels: Any = None,
-    selection: Optional[Selection] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
     any_labels: bool = False,
 ) -> Batches:
     """Return batches of real samples for a network that takes `shape`, in `layout` if they are
     images.
 
-    source: a .npy file, or a .npz with x and perhaps y; a folder of .npy files, one after the
-    other; images, as a folder whose sub-folders, if any, are the classes, or as a table of files
-    and labels; WAV files alike, where there is a front end; an array, also of Zarr or Dask, or a
-    pair (x, y); or any iterable of arrays [n, *shape] or of pairs. Files are read as they are used,
-    in memory that does not grow; a generator can be read once. given: the layout of the data, where
-    their shape does not tell. own: the format of integers in the data, for a network without a
-    float reference. The others: fields of Reading.
+    data: a Dataset or its source. Files are read as they are used, in memory that does not grow; a
+    generator can be read once. own: the format of integers in the data, for a network without a
+    float reference. any_labels: labels may be floats, and of any shape.
 
     Raises Error for other shapes, for images that fit both layouts, for NaN, and for no samples.
     """
-    how = Reading(given, labels, preprocessing, front_end, selection or Selection(), any_labels)
-    return _batches(source, Arrange(shape, layout, given, own, preprocessing), how, size)
+    found = Dataset.of(data)
+    take = Arrange(shape, layout, found.layout, own, found.preprocessing)
+    return _batches(found, take, size, any_labels)
 
 
 def batches_by_name(
-    source: Any,
-    tensors: Sequence[Tensor],
-    size: int = SIZE,
-    *,
-    labels: Any = None,
-    selection: Optional[Selection] = None,
-    any_labels: bool = False,
+    data: Any, tensors: Sequence[Tensor], size: int = SIZE, any_labels: bool = False
 ) -> Batches:
     """Return batches of real samples for a network of integers with several inputs.
 
-    source: an .npz file, or a dictionary, with an array for each input, by name or x0, x1, ..., of
-    floats or of the input's own type, and perhaps the labels y. The others: fields of
-    Reading. Raises Error as batches().
+    data: a Dataset or its source: an .npz file, or a dictionary, with an array for each input, by
+    name or x0, x1, ..., of floats or of the input's own type, and perhaps the labels y. Raises
+    Error as batches().
     """
-    how = Reading(labels=labels, selection=selection or Selection(), any_labels=any_labels)
     take = ByName({t.name: convert_tensor(t) for t in tensors})
-    return _batches(source, take, how, size)
+    return _batches(Dataset.of(data), take, size, any_labels)
 
 
-def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) -> Batches:
+def real_batches(
+    network: Network, data: Dataset, size: int = SIZE, any_labels: bool = False
+) -> Batches:
     """Return batches of samples as a network's float reference takes them, of several inputs by
     name.
     """
@@ -149,24 +211,25 @@ def real_batches(network: Network, source: Any, how: Reading, size: int = SIZE) 
     if len(inputs) > 1:
         take: Take = ByName({t.name: convert_tensor(t) for t in inputs})
     else:
-        take = Reals(_prepared(network.host, how), how.layout)
-    return _batches(source, take, how, size)
+        take = Reals(_prepared(network.host, data), data.layout)
+    return _batches(data, take, size, any_labels)
 
 
-def coded_batches(host: Host, source: Any, how: Reading, size: int = SIZE) -> Batches:
+def coded_batches(host: Host, data: Dataset, size: int = SIZE) -> Batches:
     """Return batches of samples as Session.run() takes them, of several inputs by name. The first
     of them are looked at, whether they are scaled as the network expects.
     """
-    host = _prepared(host, how)
-    return _batches(source, Coded(host, how.layout, _Look(host)), how, size)
+    host = _prepared(host, data)
+    return _batches(data, Coded(host, data.layout, _Look(host)), size)
 
 
-def coded(host: Host, source: Any, how: Reading) -> Inputs:
+def coded(host: Host, data: Dataset) -> Inputs:
     """Return all samples as Session.run() takes them; lists are arrays, too."""
+    source = data.source
     batches = isinstance(source, list) and isinstance(next(iter(source), None), Mapping)
     if len(host.graph.inputs) == 1 and isinstance(source, list) and not batches:
-        source = convert_to_numbers(source, "the input")
-    found = [batch.x for batch in coded_batches(host, source, how)]
+        data = replace(data, source=convert_to_numbers(source, "the input"))
+    found = [batch.x for batch in coded_batches(host, data)]
     if not found:
         raise Error("the data hold no samples")
     if isinstance(found[0], Mapping):
@@ -174,9 +237,9 @@ def coded(host: Host, source: Any, how: Reading) -> Inputs:
     return np.concatenate(found)
 
 
-def _prepared(host: Host, how: Reading) -> Host:
+def _prepared(host: Host, data: Dataset) -> Host:
     """Return a host, with the preprocessing of the data where they have one of their own."""
-    return host if how.preprocessing is None else replace(host, preprocessing=how.preprocessing)
+    return host if data.preprocessing is None else replace(host, preprocessing=data.preprocessing)
 
 
 class _Look:
@@ -195,20 +258,21 @@ class _Look:
                 tell(gauge)
 
 
-def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
-    y, classes = (None, ()) if how.labels is None else read_labels(how.labels)
-    if how.front_end is not None and not isinstance(source, (str, os.PathLike)):
+def _batches(data: Dataset, take: Take, size: int, any_labels: bool = False) -> Batches:
+    source = data.source
+    y, classes = (None, ()) if data.labels is None else read_labels(data.labels)
+    if data.front_end is not None and not isinstance(source, (str, os.PathLike)):
         raise Error("front_end= makes features of WAV files: give data= as their path, or no chain")
     source = Reader(source) if hasattr(source, "get_next") else source
     try:
-        found = _inputs(source, take) if take.names else _input(source, take, how.front_end)
+        found = _inputs(source, take) if take.names else _input(source, take, data.front_end)
     except OSError as error:
         raise Error(f"cannot read {source}: {files.reason(error)}") from None
     if found is None:
         if not isinstance(source, Iterable):
             raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
-        labels = None if y is None else Labels(y, how.any_labels)
-        return Stream(source, take, labels, how.any_labels, how.selection)
+        labels = None if y is None else Labels(y, any_labels)
+        return Stream(source, take, labels, any_labels, data.selection)
     sources, own = found
     first = next(iter(sources.values()))
     if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
@@ -217,11 +281,11 @@ def _batches(source: Any, take: Take, how: Reading, size: int) -> Batches:
     sources = _with_samples(sources, take)
     count = _checked(sources, take)
     y = own if y is None else y
-    labels = None if y is None else Labels(y, how.any_labels)
+    labels = None if y is None else Labels(y, any_labels)
     if labels is not None:
         labels.check(count)
     samples = Samples(sources, take, labels)
-    return Batches(Blocks(samples, how.selection.of(count), size), classes)
+    return Batches(Blocks(samples, data.selection.of(count), size), classes)
 
 
 _Sources = Mapping[Optional[str], Source]

@@ -16,10 +16,8 @@ from ..cycles.boards import BOARDS
 from ..errors import Error
 from ..io.arguments import as_path
 from ..io.files import MEGABYTE, read_bytes
-from ..io.selection import Index
-from ..ir.preprocessing import Preprocessing
 from ..targets import DEFAULT_CORE, Target
-from .data import Reading
+from .data import Dataset
 from .estimate import estimate
 from .evaluate import evaluate
 from .golden import describe
@@ -29,20 +27,12 @@ from .network import Network, quantized
 def datasheet(
     network: Union[Network, str, Path],
     data: Any = None,
-    labels: Any = None,
     *,
     target: Union[str, Target] = DEFAULT_CORE,
     board: Optional[str] = None,
     clock: Optional[float] = None,
     optimization: str = "-O3",
     float_abi: str = "hard",
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     threads: int = 1,
     measured: Union[str, Path, None] = None,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
@@ -56,13 +46,13 @@ def datasheet(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    data, labels : optional
+    data : Dataset or source, optional
         Test data as evaluate() takes them; without them the sheet says nothing of accuracy.
     target : str or Target, default "cortex-m4"
         The device, as Network.session() takes it: a core ("m4") or a chip ("stm32f746").
     board, clock, optimization, float_abi : optional
         As estimate() takes them; default board of a chip: the one that has it, if it is known.
-    layout, preprocessing, front_end, limit, index, shuffle, seed, threads, progress : optional
+    threads, progress : optional
         As evaluate() takes them.
     measured : str or Path, optional
         A file with what `make report-m4` (or another board's) of the network's export prints:
@@ -91,12 +81,10 @@ def datasheet(
         text = read_bytes(path, MEGABYTE).decode("utf-8", "replace")
         told = linked(text, path.name, dict(summary.facts))
     evaluation: Optional[Evaluation] = None
-    how: dict[str, Any] = {"layout": layout, "preprocessing": preprocessing, "limit": limit}
-    how.update(front_end=front_end, index=index, shuffle=shuffle, seed=seed)
-    Reading.of(labels=labels, **how).check_used(data)
-    if data is not None:
-        how.update(threads=threads, progress=progress)
-        evaluation = evaluate(network, data, labels, target=wanted, **how)
+    data = Dataset.of(data)
+    data.random_inputs(0)
+    if data.source is not None:
+        evaluation = evaluate(network, data, target=wanted, threads=threads, progress=progress)
     fit: Optional[Fit] = None
     if named(wanted.device) is not None:
         fit = network.fit(wanted)

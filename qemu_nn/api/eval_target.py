@@ -23,7 +23,7 @@ from ..runtime.session import make_other_profiles
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
-from .data import Batches, Reading, batches, real_batches
+from .data import Batches, Dataset, batches, real_batches
 from .network import FloatNetwork, Network, load
 
 Shape = tuple[int, ...]
@@ -61,25 +61,14 @@ class Subject:
             return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
         return 4 * math.prod(self.shape)
 
-    def batches(self, data: Any, how: Reading) -> Batches:
+    def batches(self, data: Dataset) -> Batches:
         """Return the samples of data, as the scorers take them."""
         if self.network is not None:
-            found = real_batches(self.network, data, how)
+            found = real_batches(self.network, data, any_labels=True)
             if self.recurrent and not isinstance(found, Stream):
                 self._check_sequences(found)
             return found
-        return batches(
-            data,
-            self.shape,
-            self.layout,
-            how.layout,
-            own=self.own,
-            labels=how.labels,
-            selection=how.selection,
-            preprocessing=how.preprocessing,
-            front_end=how.front_end,
-            any_labels=True,
-        )
+        return batches(data, self.shape, self.layout, own=self.own, any_labels=True)
 
     def _check_sequences(self, found: Batches) -> None:
         """Refuse what is one sequence, whose steps would be taken for samples."""

@@ -15,11 +15,9 @@ from ..errors import Error
 from ..evaluation.block_reader import Source, open_blocks, take_batch_rows, take_first
 from ..evaluation.scorers import Device, Real, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
-from ..io.selection import Index, Selection
-from ..ir.preprocessing import Preprocessing
 from ..runtime.cluster import open_cluster, reduce_blocks
 from ..targets import DEFAULT_CORE, Target
-from .data import Batch, Reading
+from .data import Batch, Dataset
 from .eval_target import Given, Subject, subject_of
 
 #: (What is known, of whom) -> a part of figures.py; parts of more samples are added.
@@ -35,22 +33,14 @@ _CONFUSED = 1000
 def evaluate(
     network: Given,
     data: Any,
-    labels: Any = None,
     *,
     target: Union[str, Target] = DEFAULT_CORE,
     variant: Optional[str] = None,
-    layout: Optional[str] = None,
     kind: Optional[str] = None,
     output: Optional[str] = None,
     top: Union[int, Sequence[int]] = (1, 5),
     profiles: Union[str, Sequence[Any]] = (),
     reference: Any = True,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     threads: int = 1,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
     client: Any = None,
@@ -65,18 +55,13 @@ def evaluate(
     ----------
     network : Network, FloatNetwork, ndk.quant_tools.numpy_net.NumpyLayers, str or Path
         A quantized network, a float one, layers of the NPU, or a file that load() reads.
-    data : str or Path, ndarray, tuple or iterable
-        Real inputs, as quantize() takes them, or integers of a network without a float reference.
-        Of several inputs a .npz file or a dictionary; of a recurrent network sequences
-        (N, T, *input shape).
-    labels : array_like or str or Path, optional
-        What is right for every sample, where the data do not hold it: classes (N,), of a recurrent
-        network also (N, T); of a regressor values (N, *output shape); of an autoencoder 0 for
-        normal samples and 1 for others.
+    data : Dataset or source
+        Real inputs, as a Dataset or its source, or integers of a network without a float reference;
+        of a recurrent network sequences (N, T, *input shape). Labels are classes (N,), of a
+        recurrent network also (N, T); of a regressor values (N, *output shape); of an autoencoder 0
+        for normal samples and 1 for others.
     target, variant
         As Network.session() takes them.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape fits both.
     kind : {"classifier", "regressor", "autoencoder", "unlabelled"}, optional
         What the outputs are taken for; default: as labels and shapes tell. A classifier of one
         output gives the probability of label 1.
@@ -89,12 +74,6 @@ def evaluate(
     reference : bool, FloatNetwork, NumpyLayers, str or Path, default True
         Compare with the network's float reference, with none (which is faster), or with this one.
         A .tflite file is compared with the floats that its weights stand for.
-    preprocessing : Preprocessing, optional
-        What is done to raw samples, instead of what the network's file says.
-    front_end : Chain or str or Path, optional
-        The chain that makes features of WAV files, or its chain.json.
-    limit, index, shuffle, seed
-        Which samples are used: so many, these numbers, in random order.
     threads : int, default 1
         Blocks of samples that are computed at a time.
     progress : callable, optional
@@ -126,9 +105,7 @@ def evaluate(
     )
     tops = [as_count(k, "top") for k in (top if isinstance(top, (list, tuple)) else [top])]
     subject = subject_of(network, target, as_text(variant, "variant"), reference, profiles)
-    chosen = Selection(limit, index, shuffle, seed)
-    how = Reading(layout, labels, preprocessing, front_end, chosen, any_labels=True)
-    source = subject.batches(data, how)
+    source = subject.batches(Dataset.of(data))
     first, rest = take_first(source)
     if isinstance(subject.scorer, Device):
         subject.scorer.look(first.x)

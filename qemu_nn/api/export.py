@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 from ..firmware import project
 from ..firmware.project import Firmware
 from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path
-from ..io.selection import Index
-from ..ir.preprocessing import Preprocessing
 from ..runtime.inputs import arrange_by_name
 from ..runtime.session import Session, draw_inputs
 from ..targets import DEFAULT_CORE, Target
-from .data import Reading, coded
+from .data import Dataset, coded
 from .golden import about, write_goldens
 from .network import Network, quantized
+
+#: Random inputs of the self-test where the caller has no data.
+_SAMPLES = 2
 
 
 def export(
     network: Union[Network, str, Path],
     folder: Union[str, Path],
+    *,
     target: Union[str, Target] = DEFAULT_CORE,
-    x: Any = None,
+    data: Any = None,
     one_header: bool = False,
     force: bool = False,
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     name: str = DEFAULT_NAME,
 ) -> Firmware:
-    """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `x`.
+    """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `data`.
 
     A preprocessing becomes network_preprocess(), whose integers are those of Network.predict().
 
@@ -47,27 +42,14 @@ def export(
         New, empty, or an earlier export, which is replaced.
     target : str or Target, default "cortex-m4"
         The device, as Network.session() takes it.
-    x : ndarray of the input's integers, shape (N, *input shape), or data, optional
-        Inputs of the self-test; of a recurrent network (N, T, *input shape). Or samples as
-        docs/data.md lists them, of floats, too. Default: two random inputs, always the same.
+    data : Dataset or source, optional
+        Inputs of the self-test, as a Dataset or its source: the input's integers (N, *input
+        shape), of a recurrent network (N, T, *input shape), or floats. Default: two random inputs,
+        always the same.
     one_header : bool, default False
         Write layers.h, too, which has everything as plain macros.
     force : bool, default False
         Replace an earlier export even where its files were edited.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape does not tell.
-    preprocessing : Preprocessing, optional
-        What raw samples become; default: what the network says.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
-    limit : int, optional
-        Use so many samples at most.
-    index : int, str, slice or sequence of int, optional
-        Use these samples: numbers from 0, or text such as "0,5,10:20".
-    shuffle : bool, default False
-        Put the samples into random order.
-    seed : int, default 0
-        Which order.
     name : str, default "network"
         What all public names of the C begin with: functions, types and macros. Networks of
         different names link together.
@@ -93,11 +75,10 @@ def export(
     one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)
-    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    how = Reading.of(limit, index, shuffle, seed, **given)
-    how.check_used(x)
     graph = session.graph
-    x = arrange_by_name(graph, draw_inputs(graph, 2) if x is None else coded(session.host, x, how))
+    data = Dataset.of(data)
+    count = data.random_inputs(_SAMPLES)
+    x = arrange_by_name(graph, draw_inputs(graph, count) if count else coded(session.host, data))
     with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1

@@ -10,7 +10,7 @@ from ..io.arguments import as_callable, as_count, as_flag, as_number
 from ..io.optional_deps import require
 from ..ptq.format_search import Progress
 from ..targets import DEFAULT_CORE, Target
-from .data import Reading
+from .data import Dataset
 from .delower import Recovered, recovered
 from .network import Network, quantized
 from .training_data import Reader, check_apart, divided
@@ -20,9 +20,7 @@ def fine_tune(
     network: Union[Network, str, Path],
     data: Any,
     *,
-    labels: Any = None,
     validation: Any = None,
-    validation_labels: Any = None,
     target: Union[str, Target] = DEFAULT_CORE,
     epochs: int = 10,
     batch: int = 32,
@@ -31,8 +29,6 @@ def fine_tune(
     loss_fn: Optional[Callable[..., Any]] = None,
     optimizer: Optional[Callable[..., Any]] = None,
     seed: int = 0,
-    layout: Optional[str] = None,
-    front_end: Any = None,
     progress: Optional[Progress] = None,
 ) -> Network:
     """Train a quantized network further with the arithmetic of its device; needs PyTorch.
@@ -45,16 +41,12 @@ def fine_tune(
     ----------
     network : Network or str or Path
         A result of quantize(), or its .qnz file, with its float network.
-    data : str or Path, ndarray, tuple or iterable
-        Training inputs, as quantize() takes them; they are held in memory.
-    labels : ndarray of int, shape (N,), or str or Path, optional
-        The class of every sample, where the data do not hold it. Without any labels the network
-        learns to give the scores of its float network.
-    validation : str or Path, ndarray, tuple or iterable, optional
+    data : Dataset or source
+        Training inputs, as quantize() takes them; they are held in memory. Without labels the
+        network learns to give the scores of its float network.
+    validation : Dataset or source, optional
         Data that judge each epoch; default: every fifth sample of `data` (of each class), which is
         not trained on. Neither are test data: test the result on others.
-    validation_labels : ndarray of int, shape (N,), or str or Path, optional
-        Their classes, where they do not hold them.
     target : str or Target, default "cortex-m4"
         What the network was quantized for, as quantize() takes it.
     epochs : int, default 10
@@ -74,10 +66,6 @@ def fine_tune(
         parameters -> torch.optim.Optimizer, whose learning rate is not touched; default: Adam.
     seed : int, default 0
         Of the order of samples.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape fits both.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
     progress : callable, optional
         Wraps the iteration over steps, as tqdm does.
 
@@ -107,14 +95,11 @@ def fine_tune(
         raise Error(f"learning_rate must be above 0, is {rate:g}")
     counts = as_count(epochs, "epochs"), as_count(batch, "batch")
     seed = as_count(seed, "seed", 0)
-    how: Any = {"layout": layout, "front_end": front_end, "any_labels": loss_fn is not None}
     found = _found(own, target)
     reader = Reader(own, found, loss_fn is not None)
-    train = reader.read(data, Reading(labels=labels, **how))
+    train = reader.read(Dataset.of(data))
     if validation is not None:
-        held = reader.read(validation, Reading(labels=validation_labels, **how))
-    elif validation_labels is not None:
-        raise Error("validation_labels= is for validation=, which is missing")
+        held = reader.read(Dataset.of(validation))
     else:
         train, held = divided(train)
     check_apart(train, held)

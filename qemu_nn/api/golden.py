@@ -17,10 +17,8 @@ from ..errors import Error, Refused
 from ..io import files
 from ..io.arguments import as_array, as_callable, as_path, one_of
 from ..io.arrays import read_npz
-from ..io.selection import Index
 from ..io.version import __version__
 from ..ir.graph import Graph
-from ..ir.preprocessing import Preprocessing
 from ..qnz.package import model_hash
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, arrange_by_name
@@ -43,20 +41,13 @@ FORMATS, MOST_IN_FOLDER = ("folder", "archive"), 10
 
 def golden(
     network: Network,
-    x: Any,
+    data: Any,
     folder: Path,
     target: Union[str, Target] = DEFAULT_CORE,
     threads: int = 1,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
     state: State = None,
     force: bool = False,
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     format: Optional[str] = None,
 ) -> GoldenSet:
     """Write what the device must compute for each input, layer by layer, as files and as C.
@@ -65,10 +56,10 @@ def golden(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    x : ndarray of the input's integers, shape (N, *input shape), or data
-        Inputs; of a recurrent network (N, T, *input shape). Where the network has several: a list
-        of arrays, or a dictionary by their names. Or samples as docs/data.md lists them, of real
-        numbers, too.
+    data : Dataset or source
+        Inputs, as a Dataset or its source: the input's integers (N, *input shape), of a recurrent
+        network (N, T, *input shape), or floats. Where the network has several inputs: a list of
+        arrays, or a dictionary by their names.
     folder : Path
         New, empty, or an earlier golden set, which is replaced; of an archive the .npz file,
         whose ending may be left out.
@@ -82,20 +73,6 @@ def golden(
         What a recurrent network starts from; default: as it is after reset.
     force : bool, default False
         Replace an earlier golden set even where its files were edited.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape does not tell.
-    preprocessing : Preprocessing, optional
-        What raw samples become; default: what the network says.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
-    limit : int, optional
-        Use so many samples at most.
-    index : int, str, slice or sequence of int, optional
-        Use these samples: numbers from 0, or text such as "0,5,10:20".
-    shuffle : bool, default False
-        Put the samples into random order.
-    seed : int, default 0
-        Which order.
     format : {"folder", "archive"}, optional
         "folder": a .npy file, a .bin file and a C header for each golden, and C code that checks
         them. "archive": one .npz file of all arrays, with the manifest, which compare() reads,
@@ -112,7 +89,7 @@ def golden(
         The device could not run the network, the input or state does not fit, or the folder holds
         something else or cannot be written; then nothing is left after.
     """
-    from .data import Reading, coded
+    from .data import Dataset, coded
 
     network, progress = quantized(network), as_callable(progress, "progress")
     wanted = network.profile(target)
@@ -120,8 +97,7 @@ def golden(
     folder = as_path(folder, "the folder of goldens")
     if format is not None:
         one_of(FORMATS, format, "format of goldens")
-    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    x = coded(session.host, x, Reading.of(limit, index, shuffle, seed, **given))
+    x = coded(session.host, Dataset.of(data))
     said = about(session, target)
     with files.naming(folder):
         return write_goldens(session, said, x, folder, progress, state, force, format)

@@ -24,9 +24,7 @@ from ..io.arguments import (
     one_of,
     shown,
 )
-from ..io.selection import Index, Selection
 from ..ir.float_graph import FloatGraph
-from ..ir.preprocessing import Preprocessing
 from ..lowering import device_part
 from ..operators import Identity, Reshape
 from ..optimize import optimize
@@ -46,7 +44,7 @@ from ..runtime.evaluate import iterate_tensors
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, Target
-from .data import Batch, batches
+from .data import Batch, Dataset, batches
 from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
 
@@ -69,14 +67,6 @@ def quantize(
     formats: Optional[Overrides] = None,
     functions: Optional[Mapping[str, str]] = None,
     softmax: bool = True,
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    labels: Any = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     search_range: int = 3,
     tolerance: float = 0.0,
     threads: int = 1,
@@ -91,10 +81,11 @@ def quantize(
     ----------
     network : FloatNetwork or str or Path
         A float network, or its file.
-    data : str or Path, ndarray, tuple or iterable
-        Calibration inputs, as docs/data.md lists them: an array (N, *input shape), a pair (x, y),
+    data : Dataset or source
+        Calibration inputs, as a Dataset or its source: an array (N, *input shape), a pair (x, y),
         or an iterable of these; a .npy file; a .npz with x and perhaps y; a folder of images, whose
-        sub-folders are the classes. A search uses the labels y, if there are any.
+        sub-folders are the classes. A search uses the labels y, if there are any. The quantized
+        network keeps the preprocessing of the data, and prepares later data alike.
     scheme : {"power2", "affine"}, default "power2"
         "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. "affine":
         TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
@@ -140,23 +131,6 @@ def quantize(
         Layer -> the C function to call instead of the fastest that fits.
     softmax : bool, default True
         Keep a softmax at the end.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape fits both.
-    preprocessing : Preprocessing, optional
-        What the data, such as pixels, become before they are inputs of the float network. The
-        quantized network keeps it, and prepares later data alike.
-    labels : ndarray of int, shape (N,), or str or Path, optional
-        The class of every sample, for a search, where the data do not hold it; or their file.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
-    limit : int, optional
-        Use so many samples at most.
-    index : int, str, slice or sequence of int, optional
-        Use these samples: numbers from 0, or text such as "0,5,10:20".
-    shuffle : bool, default False
-        Put the samples into random order.
-    seed : int, default 0
-        Which order.
     search_range : int, default 3
         How often a search halves a range at most.
     tolerance : float, default 0.0
@@ -229,15 +203,8 @@ def quantize(
         for layer, roles in as_mapping(formats, "formats").items()
     }
     job = _job(network, chosen, given, softmax)
-    if preprocessing is not None and not isinstance(preprocessing, Preprocessing):
-        raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
-    source = batches(
-        *(data, network.graph.shape, network.graph.layout, layout),
-        labels=labels,
-        selection=Selection(limit, index, shuffle, seed),
-        preprocessing=preprocessing,
-        front_end=front_end,
-    )
+    data = Dataset.of(data)
+    source = batches(data, network.graph.shape, network.graph.layout)
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 
@@ -273,7 +240,7 @@ def quantize(
     gauge.add(graph.input.format.quantize(x), x)
     tell(gauge)
     notes = (*job.notes, *final.notes, *choices)
-    return Network(graph, job.reference, notes, preprocessing, curve)
+    return Network(graph, job.reference, notes, data.preprocessing, curve)
 
 
 def _steps(steps: Any) -> tuple[str, ...]:

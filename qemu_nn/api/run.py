@@ -16,14 +16,12 @@ from ..io import files
 from ..io.arguments import as_callable, as_flag, as_path
 from ..io.mapped import map_npy, map_npz
 from ..io.npy_writer import growing
-from ..io.selection import Index
-from ..ir.preprocessing import Preprocessing
 from ..runtime.batch import PIECE
 from ..runtime.cluster import iterate_blocks, open_cluster
 from ..runtime.inputs import State, take_rows
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Target
-from .data import Batches, Reading, coded_batches
+from .data import Batches, Dataset, coded_batches
 from .network import Network, quantized
 
 Progress = Callable[[Iterable[Any]], Iterable[Any]]
@@ -41,13 +39,6 @@ def run(
     state: State = None,
     trace: bool = False,
     real: bool = False,
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
     progress: Optional[Progress] = None,
     client: Any = None,
     workers: Optional[int] = None,
@@ -61,10 +52,9 @@ def run(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    data : str or Path, ndarray, tuple, dict or iterable
-        Samples, as docs/data.md lists them: files, folders, arrays, generators. Integers of the
-        input's own type are what the network gets; other numbers are real ones, or pixels, as
-        Network.predict() takes them.
+    data : Dataset or source
+        Samples, as a Dataset or its source. Integers of the input's own type are what the network
+        gets; other numbers are real ones, or pixels, as Network.predict() takes them.
     output : str or Path, optional
         Where outputs are written: a .npz file, a .npy file for a network of one output, or a
         folder, with a .npy file for each. Files come to be whole, at the end.
@@ -76,20 +66,6 @@ def run(
         Compute the output of every layer, not of the network only.
     real : bool, default False
         Give the floats that outputs stand for, as Network.predict() does.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape does not tell.
-    preprocessing : Preprocessing, optional
-        What raw samples become; default: what the network says.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
-    limit : int, optional
-        Use so many samples at most.
-    index : int, str, slice or sequence of int, optional
-        Use these samples: numbers from 0, or text such as "0,5,10:20".
-    shuffle : bool, default False
-        Put the samples into random order.
-    seed : int, default 0
-        Which order.
     progress : callable, optional
         Wraps the iteration over batches, as tqdm does.
     client : dask.distributed.Client or str, optional
@@ -115,10 +91,8 @@ def run(
     network, trace, real = quantized(network), as_flag(trace, "trace"), as_flag(real, "real")
     if real and trace:
         raise Error("give trace=True or real=True: the outputs of all layers are integers")
-    given = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    how = Reading.of(limit, index, shuffle, seed, **given)
     session = network.session(target, variant=variant, threads=threads)
-    source = coded_batches(session.host, data, how, PIECE * session.threads)
+    source = coded_batches(session.host, Dataset.of(data), PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
     progress = as_callable(progress, "progress")
     with open_cluster(client, workers) as found:

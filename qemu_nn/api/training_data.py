@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import Error
 from ..runtime.evaluate import evaluate, iterate_tensors
-from .data import Reading, real_batches
+from .data import Dataset, real_batches
 from .delower import Recovered
 from .evaluate import places_of
 from .network import Network
@@ -49,10 +49,10 @@ class Reader:
                 ": make a module with trainable(), and write a loop of your own"
             )
 
-    def read(self, source: Any, how: Reading) -> Samples:
+    def read(self, data: Dataset) -> Samples:
         """Return all samples of some data."""
         inputs, labels, scores = [], [], []
-        batches = real_batches(self.network, source, how)
+        batches = real_batches(self.network, data, any_labels=self.any_labels)
         order = places_of(batches.classes, self.network.labels)
         for batch in batches:
             x = self._device_input(batch.x).astype(np.float32)
@@ -105,8 +105,8 @@ def check_apart(train: Samples, held: Samples) -> None:
     """Raise Error where the network would be judged by what it was trained on."""
     if train.labelled != held.labelled:
         raise Error(
-            "labels are for both training and validation data, or for none of them: give labels= "
-            "and validation_labels=, where the data do not hold them"
+            "labels are for both training and validation data, or for none of them: where the data "
+            "do not hold them, give Dataset(..., labels=...) for each"
         )
     seen = {sample.tobytes() for sample in train.x}
     same = sum(sample.tobytes() in seen for sample in held.x)

@@ -20,14 +20,12 @@ from ..device.transports import connect
 from ..errors import Error
 from ..firmware.boards import BOARDS
 from ..io.arguments import as_callable, as_flag, as_number, have, shown
-from ..io.selection import Index
 from ..ir.graph import Graph
-from ..ir.preprocessing import Preprocessing
 from ..qnz.package import model_hash
 from ..runtime.inputs import arrange_by_name
 from ..runtime.session import Session, draw_inputs
 from ..targets import Profile, Target, core_path, resolve
-from .data import Reading, coded
+from .data import Dataset, coded
 from .export import export
 from .network import Network, quantized
 from .validate_layers import Findings
@@ -46,18 +44,12 @@ def validate(
     network: Union[Network, str, Path],
     data: Any = None,
     on: str = "qemu:m4",
+    *,
     target: Union[str, Target, None] = None,
     layers: bool = True,
     timeout: Optional[float] = None,
     make: Sequence[str] = (),
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
-    layout: Optional[str] = None,
-    preprocessing: Optional[Preprocessing] = None,
-    front_end: Any = None,
-    limit: Optional[int] = None,
-    index: Index = None,
-    shuffle: bool = False,
-    seed: int = 0,
 ) -> Validation:
     """Send inputs to a device that runs the network, and compare the result of each layer.
 
@@ -68,9 +60,10 @@ def validate(
     ----------
     network : Network or str or Path
         A quantized network, or its file.
-    data : ndarray of the input's integers, shape (N, *input shape), or data, optional
-        Inputs; of a recurrent network (N, T, *input shape). Or samples as docs/data.md lists
-        them, of floats, too. Default: `limit` random inputs, or four, always the same.
+    data : Dataset or source, optional
+        Inputs, as a Dataset or its source: the input's integers (N, *input shape), of a recurrent
+        network (N, T, *input shape), or floats. Default: four random inputs, always the same;
+        Dataset(None, limit=9) is nine.
     on : str, default "qemu:m4"
         Where the device is. "qemu:BOARD" exports the network, builds it and runs it on an emulated
         board of firmware.boards.BOARDS; "serial:PORT@BAUD", "tcp:HOST:PORT" and
@@ -88,20 +81,6 @@ def validate(
         takes to build Arm's own functions in.
     progress : callable, optional
         Wraps the iteration over samples, as tqdm does.
-    layout : {"NHWC", "NCHW"}, optional
-        The layout of images in the data, where their shape does not tell.
-    preprocessing : Preprocessing, optional
-        What raw samples become; default: what the network says.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
-    limit : int, optional
-        Use so many samples at most.
-    index : int, str, slice or sequence of int, optional
-        Use these samples: numbers from 0, or text such as "0,5,10:20".
-    shuffle : bool, default False
-        Put the samples into random order.
-    seed : int, default 0
-        Which order.
 
     Returns
     -------
@@ -130,9 +109,8 @@ def validate(
         if core_path(core) != core_path(wanted.device):
             raise Error(f"{on} is a {core}, not {wanted.device}: give Target({core!r}, ...)")
     given = {} if wanted is None else {"target": wanted}
-    how = {"layout": layout, "preprocessing": preprocessing, "front_end": front_end}
-    reading = Reading.of(limit, index, shuffle, seed, **how)
-    reading.check_used(data, besides=["limit"])
+    data = Dataset.of(data)
+    count = data.random_inputs(_SAMPLES)
     with reached(network, on, given, wait, make_variables(on, make)) as device:
         device.begin_session()
         try:
@@ -142,11 +120,10 @@ def validate(
             _check_model(device, network.graph)  # whose reason comes first
             raise
         graph = session.graph
-        if data is None:
-            samples = reading.selection.limit or _SAMPLES
-            x = arrange_by_name(graph, draw_inputs(graph, samples, _STEPS if graph.states else 1))
+        if count:
+            x = arrange_by_name(graph, draw_inputs(graph, count, _STEPS if graph.states else 1))
         else:
-            x = arrange_by_name(graph, coded(session.host, data, reading))
+            x = arrange_by_name(graph, coded(session.host, data))
         return _validated(device, session, x, on, layers, progress)
 
 

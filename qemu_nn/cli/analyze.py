@@ -12,15 +12,14 @@ from ..api import analyze as inspection
 from ..api import golden as pipeline
 from ..io import files
 from .data_options import data as data_option
-from .data_options import prepared, reading
+from .data_options import dataset, reading
 from .options import PATH, check_page, cluster, device, form, progress, say, threads
 from .spelling import spelled
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@data_option("Test data; of several inputs an .npz with all")
-@click.option("--labels", type=PATH, help="Correct classes [N], if the data do not hold them.")
+@data_option("Test data")
 @click.option("--html", type=PATH, help="HTML page to write.")
 @reading
 @threads
@@ -29,8 +28,7 @@ from .spelling import spelled
 @device
 def analyze(
     model: Path,
-    data: Path,
-    labels: Optional[Path],
+    data: tuple[str, ...],
     html: Optional[Path],
     form: Optional[str],
     **how: Any,
@@ -45,10 +43,9 @@ def analyze(
     network = pipeline.load_quantized(model)
     report = inspection.analyze(
         network,
-        data,
-        labels,
+        dataset(network, data, how),
         progress=progress,
-        **prepared(network, how),
+        **how,
     )
     advice = tuple(spelled(line, click.get_current_context().find_root()) for line in report.advice)
     report = replace(report, files={**report.files, "network": model.name}, advice=advice)

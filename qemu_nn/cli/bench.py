@@ -44,9 +44,8 @@ from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..targets import Target
 from ..testing.cases import CASES, Case
-from .data_options import reading, reading_of
-from .inputs import inputs_of
-from .options import PATH, cluster, device, form, inputs, say, state, variant
+from .data_options import data, dataset, reading
+from .options import PATH, cluster, device, form, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
@@ -217,7 +216,7 @@ def _compared(
 
 @click.command()
 @click.argument("what", metavar="MODEL|NETWORK|KERNEL")
-@inputs(" By default random.")
+@data("Inputs, by default random", required=False)
 @reading
 @state
 @click.option(
@@ -228,7 +227,7 @@ def _compared(
 @device
 def variants(
     what: str,
-    inputs: tuple[str, ...],
+    data: tuple[str, ...],
     state: Optional[Path],
     cycles: bool,
     client: Optional[str],
@@ -243,11 +242,11 @@ def variants(
     With --cycles: for each layer of MODEL all functions of the target that give its bits, by
     estimated cycles.
     """
-    if not inputs:
-        reading_of(None, how).check_used(None)
+    if not data:
+        dataset(None, (), dict(how)).random_inputs(0)
     if cycles:
-        if inputs or state:
-            raise Error("--cycles compares functions on random inputs: leave --input, --state out")
+        if data or state:
+            raise Error("--cycles compares functions on random inputs: leave --data, --state out")
         ranks = ranked(_network(what), target)
         say(getattr(ranks, form)() if form else ranks_text(ranks))
         return
@@ -257,13 +256,13 @@ def variants(
         network = _network(what)
         graph = network.graph
         x = None
-        if inputs:
-            x = coded(network.host, inputs_of(graph, inputs), reading_of(network, how))
+        if data:
+            x = coded(network.host, dataset(network, data, how))
         wanted = profile_for(graph.ops, target)
         table = compare_network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
-        if inputs or state:
-            raise Error(f"{what} is compared on random calls: --input and --state are for a MODEL")
+        if data or state:
+            raise Error(f"{what} is compared on random calls: --data and --state are for a MODEL")
         table = compare_function_variants(what, target, client=client, workers=workers)
     say(getattr(table, form)() if form else builds_text(table))
 

@@ -38,7 +38,7 @@ def run_chain(
                 f"{model} is a chain of networks, which takes no --{name.replace('_', '-')}"
             )
     if len(given) != 1:
-        raise Error(f"{model} is a chain of networks, which takes one --input")
+        raise Error(f"{model} is a chain of networks, which takes one --data")
     found = chain(model, **{name: options[name] for name in _DEVICE if name in options})
     inputs = Path(given[0])
     sound = inputs.suffix.lower() in SOUNDS

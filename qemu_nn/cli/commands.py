@@ -24,7 +24,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "run": Command(
             "run",
             "Run MODEL on inputs, and print its outputs or write them.",
-            "run net.tflite -i images.npy --top 3",
+            "run net.tflite -d images.npy --top 3",
         ),
         "evaluate": Command(
             "evaluate", "Say how well MODEL does on data.", "evaluate net.tflite -d test.npz"
@@ -42,7 +42,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "variants": Command(
             "bench",
             "Show where other cores, releases and roundings give other bits.",
-            "variants net.tflite -i images.npy",
+            "variants net.tflite -d images.npy",
         ),
     },
     "Quantization": {
@@ -76,7 +76,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "golden": Command(
             "golden",
             "Write goldens: the output of each layer of MODEL.",
-            "golden net.tflite -i images.npy -o goldens",
+            "golden net.tflite -d images.npy -o goldens",
         ),
         "compare": Command(
             "golden",

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Callable
 
 import click
 
-from ..api.data import Reading
+from ..api.data import Dataset
 from ..api.network import Network
 from ..ir.preprocessing import Preprocessing
+from .inputs import inputs_of
 from .options import PATH
 
 #: Parts of a preprocessing that have an option each.
 _PARTS = ("size", "crop", "scale", "mean", "std")
 
+#: Options that are fields of a Dataset.
+_READING = ("labels", "layout", "front_end", "limit", "index", "shuffle", "seed")
+
 #: Forms of data.
 _DATA = (
     "a .npy or .npz file; a folder of .npy files, or of images, with a folder for each class; a "
-    "table of files and labels; with --front-end such of WAV files."
+    "table of files and labels; with --front-end such of WAV files. Of several inputs: an .npz "
+    "with all (by name, or x0, x1, ...), or give it again, as NAME=FILE or in order."
 )
 
 
@@ -50,9 +56,15 @@ class _Sides(click.ParamType):  # type: ignore[type-arg]  # generic in some rele
         return sides if len(sides) > 1 else sides[0]
 
 
-def data(what: str) -> Callable[[Any], Any]:
+def data(what: str, required: bool = True) -> Callable[[Any], Any]:
     """Return the option that names the data; what: what they are for."""
-    return click.option("-d", "--data", type=PATH, required=True, help=f"{what}: {_DATA}")
+    return click.option(
+        *("-d", "--data"),
+        multiple=True,
+        required=required,
+        metavar="[NAME=]FILE",
+        help=f"{what}: {_DATA}",
+    )
 
 
 def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,6 +81,7 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
         ("--scale", _Numbers(), "X,...", "Multiply raw samples by it, such as 1/255."),
         ("--crop", _Sides(), "HxW", "Then cut images at their centre to this size."),
         ("--size", _Sides(), "HxW", "Resize images to this size."),
+        ("--labels", PATH, "FILE", "What is right, if the data do not hold it."),
         ("--layout", layouts, None, "Layout of images in the data, where it is not plain."),
     ):
         how: dict[str, Any] = {"type": kind, "metavar": metavar} if kind else {"is_flag": True}
@@ -78,20 +91,15 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
     return verb
 
 
-def prepared(network: object, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of reading() as keywords of the API, among others that a command has.
+def dataset(network: object, files: Sequence[str], options: dict[str, Any]) -> Dataset:
+    """Return the data of a command, whose options leave `options`.
 
-    Parts of a preprocessing that are not given are those that the network has.
+    files: what --data names, paths or NAME=PATH. Parts of a preprocessing that are not given are
+    those that the network has.
     """
-    given = {name: value for name, value in options.items() if name in _PARTS and value is not None}
+    parts = {name: options.pop(name) for name in _PARTS}
+    given = {name: value for name, value in parts.items() if value is not None}
     own = network.preprocessing if isinstance(network, Network) else None
     steps = replace(own or Preprocessing(), **given) if given else None
-    rest = {name: value for name, value in options.items() if name not in _PARTS}
-    return {**rest, "preprocessing": steps}
-
-
-def reading_of(network: object, options: dict[str, Any]) -> Reading:
-    """Return the same as a noun."""
-    names = {"layout", "preprocessing", "front_end", "limit", "index", "shuffle", "seed"}
-    given = prepared(network, options)
-    return Reading.of(**{name: given[name] for name in names})
+    how = {name: options.pop(name) for name in _READING if name in options}
+    return Dataset(inputs_of(network, files) if files else None, preprocessing=steps, **how)

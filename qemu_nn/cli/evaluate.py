@@ -8,10 +8,11 @@ from typing import Any, Callable, Optional
 import click
 
 from ..analysis.task_type import KINDS
+from ..api.data import Dataset
 from ..api.evaluate import evaluate as evaluated
 from ..api.network import load
 from .data_options import data as data_option
-from .data_options import prepared, reading
+from .data_options import dataset, reading
 from .options import PATH, cluster, device, form, progress, say, threads, variant
 
 
@@ -35,8 +36,7 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @click.argument("model", type=PATH)
-@data_option("Test data; of several inputs an .npz with all")
-@click.option("--labels", type=PATH, help="What is right, if the data do not hold it.")
+@data_option("Test data")
 @reading
 @click.option(
     "--profiles", default="", metavar="NAME,...", help="Other targets to compare with, or all."
@@ -50,7 +50,7 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
 @figures
 @variant
 @device
-def evaluate(model: Path, data: Path, form: Optional[str], **how: Any) -> None:
+def evaluate(model: Path, data: tuple[str, ...], form: Optional[str], **how: Any) -> None:
     """Say how well MODEL does on data.
 
     Accuracy or errors, per class and per profile, and agreement with the float network.
@@ -58,10 +58,12 @@ def evaluate(model: Path, data: Path, form: Optional[str], **how: Any) -> None:
     MODEL is quantized or float. Labels are classes, values, or for an autoencoder 0 and 1.
     """
     network = load(model)
-    report(network, data, form, **prepared(network, how))
+    report(network, dataset(network, data, how), form, **how)
 
 
-def report(network: Any, data: Path, form: Optional[str], top: tuple[int, ...], **how: Any) -> None:
+def report(
+    network: Any, data: Dataset, form: Optional[str], top: tuple[int, ...], **how: Any
+) -> None:
     """Evaluate, and print what came out."""
     found = evaluated(network, data, top=top or (1, 5), progress=progress, **how)
     say(getattr(found, form or "text")())

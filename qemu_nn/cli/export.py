@@ -12,9 +12,9 @@ from ..api import export as delivery
 from ..api import golden as pipeline
 from ..errors import printable
 from ..targets import Target
-from .data_options import prepared, reading
-from .inputs import inputs_of
-from .options import PATH, device, fit, fitted, force, inputs, say
+from .data_options import data as data_option
+from .data_options import dataset, reading
+from .options import PATH, device, fit, fitted, force, say
 
 #: The exit code where a network does not fit into the chip of --fit.
 TOO_LARGE = 1
@@ -23,7 +23,7 @@ TOO_LARGE = 1
 @click.command()
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
-@inputs(" For the self-test; by default random.")
+@data_option("Inputs of the self-test, by default two random ones", required=False)
 @reading
 @click.option(
     "--layers", type=click.Choice(["one"]), help="one: also write everything as one header."
@@ -43,7 +43,7 @@ def export(
     /,
     model: Path,
     output: Path,
-    inputs: tuple[str, ...],
+    data: tuple[str, ...],
     layers: Optional[str],
     force: bool,
     fit: Optional[str],
@@ -57,11 +57,10 @@ def export(
     likewise `make m0`, `m3`, `m7`, `m33` and `m55`.
     """
     network = pipeline.load_quantized(model)
-    x = inputs_of(network.graph, inputs) if inputs else None
-    names = prepared(network, names)
+    samples = dataset(network, data, names)
     target, found = fitted(ctx, network, fit, stack, target)
     how: dict[str, Any] = {**names, "target": target, "one_header": layers == "one", "force": force}
-    written = delivery.export(network, output, x=x, **how)
+    written = delivery.export(network, output, data=samples, **how)
     say(
         f"{printable(f'{network.graph.name} in {output}')}: {written.ram:,} bytes of RAM, "
         f"{written.flash:,} of weights and biases; make -C {quote(str(output))} runs its self-test"

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import click
 
 from ..api import fine_tune as training
+from ..api.data import Dataset
 from ..api.network import load_quantized
 from ..api.tflite_file import as_tflite, check_ending
-from ..errors import sentence
+from ..errors import Error, sentence
 from ..io import files
 from .data_options import data as data_option
+from .data_options import dataset, reading
 from .options import PATH, device, progress, say
 
 
 @click.command(name="fine-tune")
 @click.argument("model", type=PATH)
 @data_option("Training data")
-@click.option("--labels", type=PATH, help="Their classes, if data hold none.")
 @click.option(
     "--validation", type=PATH, help="Data that judge each epoch; default: every fifth sample."
 )
@@ -50,11 +51,16 @@ from .options import PATH, device, progress, say
     show_default=True,
     help="Train the steps of weights and tensors, too.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which order.")
-@click.option("--layout", type=click.Choice(["NHWC", "NCHW"]), help="Layout of images in the data.")
-@click.option("--front-end", type=PATH, help="chain.json that makes features of WAV files.")
+@reading
 @device
-def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
+def fine_tune(
+    model: Path,
+    data: tuple[str, ...],
+    output: Path,
+    validation: Optional[Path],
+    validation_labels: Optional[Path],
+    **how: Any,
+) -> None:
     """Train the quantized network MODEL further, on PyTorch.
 
     MODEL is a .qnz file of quantize. Each step computes the bits of its device. Without labels it
@@ -65,6 +71,14 @@ def fine_tune(model: Path, data: Path, output: Path, **how: Any) -> None:
     network = load_quantized(model)
     if output.suffix == ".tflite":  # refused before it is trained, not after
         as_tflite(network.graph, output, network.preprocessing)
-    tuned = training.fine_tune(network, data, progress=progress, **how)
+    samples = dataset(network, data, how)
+    held = None
+    if validation is not None:
+        same = {"layout": samples.layout, "front_end": samples.front_end}
+        held = Dataset(validation, validation_labels, preprocessing=samples.preprocessing, **same)
+    elif validation_labels is not None:
+        raise Error("--validation-labels belongs to --validation: give that, too")
+    how.update(seed=samples.seed, validation=held, progress=progress)
+    tuned = training.fine_tune(network, samples, **how)
     tuned.save(output)
     say(sentence(tuned.notes[-1]))

@@ -9,16 +9,16 @@ import click
 
 from ..api import golden as pipeline
 from ..io.arrays import read_state
-from .data_options import prepared, reading
-from .inputs import inputs_of
-from .options import PATH, device, force, inputs, progress, say, state, threads
+from .data_options import data as data_option
+from .data_options import dataset, reading
+from .options import PATH, device, force, progress, say, state, threads
 
 DIFFERS = 1
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@inputs(required=True)
+@data_option("Inputs")
 @click.option("-o", "--output", type=PATH, required=True, help="Folder or .npz file to write.")
 @click.option(
     "--format",
@@ -32,7 +32,7 @@ DIFFERS = 1
 @device
 def golden(
     model: Path,
-    inputs: tuple[str, ...],
+    data: tuple[str, ...],
     output: Path,
     state: Optional[Path],
     threads: int,
@@ -47,16 +47,16 @@ def golden(
     file that compare and numpy.load read.
     """
     network = pipeline.load_quantized(model)
-    x = inputs_of(network.graph, inputs)
+    samples = dataset(network, data, names)
     how: dict[str, Any] = {
-        **prepared(network, names),
+        **names,
         "threads": threads,
         "state": read_state(state),
         "progress": progress,
         "force": force,
         "format": format,
     }
-    written = pipeline.golden(network, x, output, **how)
+    written = pipeline.golden(network, samples, output, **how)
     say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
 
 

@@ -7,31 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from ..api.data import source_of_file
+from ..api.network import FloatNetwork, Network
 from ..errors import Error
-from ..ir.graph import Graph
 
 
-def inputs_of(graph: Graph, given: Sequence[str]) -> Any:
-    """Return what --input names, as data of the API: a path, or of several inputs arrays by their
+def inputs_of(network: object, given: Sequence[str]) -> Any:
+    """Return what --data names, as data of the API: a path, or of several inputs arrays by their
     names.
 
     given: paths, or NAME=PATH.
     """
-    names = [tensor.name for tensor in graph.inputs]
+    names, known = ["input"], "the network"
+    if isinstance(network, Network):
+        names, known = [tensor.name for tensor in network.graph.inputs], network.graph.name
+    elif isinstance(network, FloatNetwork):
+        names = list(network.graph.starts)
     pairs = [_split(names, text) for text in given]
     if not all(file for _, file in pairs):
-        raise Error("--input must be a path, not ''")
+        raise Error("--data must be a path, not ''")
     named = [name for name, _ in pairs if name]
     if len(set(named)) < len(named):
-        raise Error(f"--input names {max(named, key=named.count)!r} twice")
+        raise Error(f"--data names {max(named, key=named.count)!r} twice")
     if not named and len(given) == 1 and (len(names) == 1 or Path(given[0]).suffix == ".npz"):
         return Path(given[0])
     if not named and len(given) == len(names):
         pairs = list(zip(names, given))
     if {name for name, _ in pairs} != set(names):
         raise Error(
-            f"{graph.name} has the inputs {', '.join(map(repr, names))}: give one .npz file with "
-            "all of them, or --input NAME=FILE for each"
+            f"{known} has the inputs {', '.join(map(repr, names))}: give one .npz file with "
+            "all of them, or --data NAME=FILE for each"
         )
     if len(names) == 1:
         return Path(pairs[0][1])

@@ -11,10 +11,9 @@ import numpy as np
 
 from ..analysis.accuracy import class_scores, count_correct
 from ..analysis.table import Cell, Table
-from ..api.data import batches
+from ..api.data import Dataset, batches
 from ..errors import Error
 from ..io.arrays import read_array, write_npz
-from ..io.selection import Selection
 from ..wuqi import modelpack
 from ..wuqi import quantize as figures
 from ..wuqi.check import widths
@@ -68,7 +67,9 @@ def net_files(verb: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @net_files
-@click.option("-i", "--input", "inputs", type=PATH, required=True, help="Real inputs [N, C, H, W].")
+@click.option(
+    *("-d", "--data", "inputs"), type=PATH, required=True, help="Real inputs [N, C, H, W]."
+)
 @click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
 @click.option("--float", "real", is_flag=True, help="Run the float network and write real numbers.")
 @limit_option
@@ -145,7 +146,9 @@ def evaluate(
     fixed, real = (
         build_numpy_layers(layers, numbers, quant, width, hw_aligned) for quant in (True, False)
     )
-    report(fixed, data, form, reference=real, **how)
+    names = ("labels", "layout", "limit")
+    samples = Dataset(data, **{name: how.pop(name) for name in names})
+    report(fixed, samples, form, reference=real, **how)
 
 
 @click.command()
@@ -275,8 +278,8 @@ def feed(
     layers: list[Layer], data: Path, layout: Optional[str], limit: Optional[int]
 ) -> Iterator[dict[str, np.ndarray]]:
     """Return a user's data as batches for the kit's functions."""
-    shape, some = tuple(layers[0].attributes()["dim"][1:]), Selection(limit)
-    found = batches(data, shape, "NCHW", layout, _BATCH, selection=some)
+    shape = tuple(layers[0].attributes()["dim"][1:])
+    found = batches(Dataset(data, layout=layout, limit=limit), shape, "NCHW", _BATCH)
     return ({"input": batch.x} for batch in found)
 
 

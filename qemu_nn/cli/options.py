@@ -64,24 +64,6 @@ def cluster(verb: Callable[..., None]) -> Callable[..., None]:
     )(verb)
 
 
-def inputs(text: str = "", required: bool = False) -> Callable[[Any], Any]:
-    """Return the option that names the files of a network's inputs; text: what more to say of
-    it.
-    """
-    words = (
-        "Inputs [N, *shape], of a recurrent network [N, T, *shape]: integers, or real numbers to "
-        "quantize. Of several inputs: an .npz with all (by name, or x0, x1, ...), or give it "
-        "again, as NAME=FILE or in order."
-    )
-    return click.option(
-        *("-i", "--input", "inputs"),
-        multiple=True,
-        required=required,
-        metavar="[NAME=]FILE",
-        help=f"{words}{text}",
-    )
-
-
 def progress(turns: Iterable[Any]) -> Iterable[Any]:
     """Return the turns, with a progress bar if stderr is a terminal."""
     from tqdm import tqdm

@@ -20,7 +20,7 @@ from ..quantizer.policies import POLICIES
 from ..quantizer.steps import EFFORTS, STEPS
 from ..targets import Target
 from .data_options import data as data_option
-from .data_options import prepared, reading
+from .data_options import dataset, reading
 from .options import PATH, cluster, device, is_given, method, progress, say, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
@@ -59,7 +59,6 @@ def import_(
 @click.command()
 @click.argument("model", type=PATH)
 @data_option("Calibration data")
-@click.option("--labels", type=PATH, help="Correct classes, for a search, if data hold none.")
 @click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
 @click.option(
     "--scheme",
@@ -165,7 +164,7 @@ def quantize(
     ctx: click.Context,
     /,
     model: Path,
-    data: Path,
+    data: tuple[str, ...],
     output: Path,
     bits: str,
     steps: Optional[str],
@@ -194,13 +193,13 @@ def quantize(
         how["target"] = None
     quantized = quantization.quantize(
         network,
-        data,
+        dataset(network, data, how),
         bits=int(bits),
         steps=None if steps is None else [step.strip() for step in steps.split(",")],
         formats=_formats(given),
         functions=_functions(function),
         progress=progress,
-        **prepared(network, how),
+        **how,
     )
     quantized.save(output)
     say(pipeline.describe(quantized, target).text())

@@ -10,14 +10,14 @@ import click
 from ..api.datasheet import datasheet
 from ..api.golden import load_quantized
 from ..io import files
-from .data_options import prepared, reading
+from .data_options import data as data_option
+from .data_options import dataset, reading
 from .options import PATH, check_page, device, form, progress, say, threads
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option("-d", "--data", type=PATH, help="Test data, as for evaluate.")
-@click.option("--labels", type=PATH, help="What is right, if the data do not hold it.")
+@data_option("Test data", required=False)
 @click.option("-o", "--output", type=PATH, help="HTML page to write.")
 @click.option("--board", help="Board, as for info --cycles; by default the one with the chip.")
 @click.option("--clock", type=float, help="MHz, where it is not the board's.")
@@ -31,7 +31,7 @@ from .options import PATH, check_page, device, form, progress, say, threads
 @form("json", "csv")
 @device
 def report(
-    model: Path, data: Optional[Path], output: Optional[Path], form: Optional[str], **how: Any
+    model: Path, data: tuple[str, ...], output: Optional[Path], form: Optional[str], **how: Any
 ) -> None:
     """Write the data sheet of MODEL on a device, for a design review.
 
@@ -40,8 +40,8 @@ def report(
     """
     check_page(output)
     network = load_quantized(model)
-    how = prepared(network, how)
-    sheet = datasheet(network, data, progress=progress, **how)
+    samples = dataset(network, data, how)
+    sheet = datasheet(network, samples, progress=progress, **how)
     if output is not None:
         files.write_text(output, sheet.html())
     say(getattr(sheet, form or "text")())

@@ -14,22 +14,22 @@ from ..analysis.table import Table
 from ..api import golden as pipeline
 from ..api import run as running
 from ..api.chain_json import described_by
+from ..api.data import Dataset
 from ..api.network import Network
 from ..errors import Error
 from ..io.arrays import read_state, write_npz
 from ..io.labels import read_labels
-from ..io.selection import Selection
 from .chain import run_chain, say_largest
-from .data_options import prepared, reading
-from .inputs import inputs_of
-from .options import PATH, cluster, device, inputs, progress, say, state, threads, variant
+from .data_options import data as data_option
+from .data_options import dataset, reading
+from .options import PATH, cluster, device, progress, say, state, threads, variant
 from .options import form as form_option
 from .scores import real_scores, say_best, say_rest
 
 
 @click.command()
 @click.argument("model", type=PATH)
-@inputs(" Of a chain also a .wav file.", required=True)
+@data_option("Inputs; of a chain also a .wav file")
 @click.option(
     "-o",
     "--output",
@@ -39,7 +39,6 @@ from .scores import real_scores, say_best, say_rest
 @click.option(
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
-@click.option("--labels", type=PATH, help="Correct classes of all data; prints the accuracy.")
 @real_scores
 @form_option("csv")
 @reading
@@ -50,9 +49,8 @@ from .scores import real_scores, say_best, say_rest
 @device
 def run(
     model: Path,
-    inputs: tuple[str, ...],
+    data: tuple[str, ...],
     output: Optional[Path],
-    labels: Optional[Path],
     real: bool,
     top: Optional[int],
     classes: Optional[Path],
@@ -72,8 +70,8 @@ def run(
     if how["trace"] and scores:
         raise Error("only outputs have real scores: give --trace or --real, not both")
     if described_by(model) is not None:
-        others = {"labels": labels, "state": state, "real": scores, **how}
-        found, results = run_chain(model, inputs, others)
+        others = {"state": state, "real": scores, **how}
+        found, results = run_chain(model, data, others)
         if output is not None:
             write_npz(output, results)
         if form == "csv":
@@ -83,11 +81,10 @@ def run(
         say_largest(found, results)
         return
     network = pipeline.load_quantized(model)
-    right = None if labels is None else _chosen(labels, how)
-    start, options = read_state(state), prepared(network, how)
-    data = inputs_of(network.graph, inputs)
-    options.update(state=start, real=scores, progress=progress)
-    results = running.run(network, data, output, **options)
+    samples = dataset(network, data, how)
+    right = None if samples.labels is None else _chosen(samples)
+    how.update(state=read_state(state), real=scores, progress=progress)
+    results = running.run(network, samples, output, **how)
     if form == "csv":
         say(outputs_csv(results))
         return
@@ -102,11 +99,10 @@ def run(
         say(f"\naccuracy: {accuracy_text(network.graph, {name: last}, right)}")
 
 
-def _chosen(labels: Path, how: dict[str, Any]) -> np.ndarray:
+def _chosen(data: Dataset) -> np.ndarray:
     """Return the labels of the samples that are used."""
-    every, _ = read_labels(labels)
-    names = ("limit", "index", "shuffle", "seed")
-    return every.take(Selection(**{name: how[name] for name in names}).of(len(every)))
+    every, _ = read_labels(data.labels)
+    return every.take(data.selection.of(len(every)))
 
 
 def _say_outputs(network: Network, results: dict[str, np.ndarray]) -> None:

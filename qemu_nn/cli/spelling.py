@@ -9,7 +9,6 @@ import click
 
 #: Names that differ between Python and the command line.
 _OPTIONS = {
-    "x": "--input",
     "input": "--input-tensor",
     "output": "--output-tensor",
     "formats": "--format",

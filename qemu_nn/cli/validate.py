@@ -13,9 +13,9 @@ from ..api.validate import validate as validated
 from ..errors import Error
 from ..io import files
 from ..targets import Target
-from .data_options import prepared, reading
-from .inputs import inputs_of
-from .options import PATH, check_page, form, inputs, progress, say
+from .data_options import data as data_option
+from .data_options import dataset, reading
+from .options import PATH, check_page, form, progress, say
 
 #: The exit code where a device differs.
 DIFFERS = 1
@@ -34,7 +34,7 @@ _DEVICE = ("target", "cmsis", "rounding", "kernels", "tflm")
     help="qemu:BOARD (m0, m3, m4, m7, m33, m55), serial:PORT@BAUD, tcp:HOST:PORT or "
     "command:PROGRAM.",
 )
-@inputs(" By default random, --limit of them.")
+@data_option("Inputs, by default random, --limit of them", required=False)
 @reading
 @click.option(
     "--layers/--outputs",
@@ -66,7 +66,7 @@ def validate(
     /,
     model: Path,
     place: str,
-    inputs: tuple[str, ...],
+    data: tuple[str, ...],
     html: Optional[Path],
     form: Optional[str],
     **how: Any,
@@ -81,9 +81,8 @@ def validate(
     check_page(html)
     network, target = load_quantized(model), _target(place, how)
     how = {name: value for name, value in how.items() if name not in _DEVICE}
-    data = inputs_of(network.graph, inputs) if inputs else None
-    how = {**prepared(network, how), "target": target}
-    found = validated(network, data, place, progress=progress, **how)
+    samples = dataset(network, data, how)
+    found = validated(network, samples, place, target=target, progress=progress, **how)
     if html is not None:
         files.write_text(html, found.html())
     say(getattr(found, form or "text")())

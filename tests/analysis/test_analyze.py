@@ -213,7 +213,7 @@ def test_labels_may_come_apart_from_a_stream_of_data():
     network = dense(np.eye(3), data=data)
     right = np.array([0, 1, 1])
     together = qemu_nn.analyze(network, (data, right))
-    apart = qemu_nn.analyze(network, (data[i : i + 2] for i in (0, 2)), right)
+    apart = qemu_nn.analyze(network, qemu_nn.Dataset((data[i : i + 2] for i in (0, 2)), right))
     np.testing.assert_array_equal(apart.confusion, together.confusion)
 
 
@@ -230,7 +230,7 @@ def test_labels_may_come_apart_from_a_stream_of_data():
 def test_labels_that_do_not_fit_are_refused(labels, reason):
     network = dense(np.eye(3), data=np.eye(3))
     with pytest.raises(Error, match=reason):
-        qemu_nn.analyze(network, np.eye(3), labels)
+        qemu_nn.analyze(network, qemu_nn.Dataset(np.eye(3), labels))
 
 
 def test_labels_of_an_image_are_refused_and_thousands_of_classes_have_no_confusion():
@@ -240,9 +240,9 @@ def test_labels_of_an_image_are_refused_and_thousands_of_classes_have_no_confusi
     network = qemu_nn.quantize(pipeline.FloatNetwork(graph), x)
     assert qemu_nn.analyze(network, x).agreement is None
     with pytest.raises(Error, match="does not end in scores of classes"):
-        qemu_nn.analyze(network, x, [0, 1, 0])
+        qemu_nn.analyze(network, qemu_nn.Dataset(x, [0, 1, 0]))
     many = dense(RNG.normal(size=(1001, 2)), data=np.eye(2))
-    report = qemu_nn.analyze(many, np.eye(2), [1000, 0])
+    report = qemu_nn.analyze(many, qemu_nn.Dataset(np.eye(2), [1000, 0]))
     assert report.accuracy is not None
     assert report.confusion is None
 
@@ -406,8 +406,8 @@ def test_the_verb_refuses_in_one_sentence(tmp_path, arguments, reason):
     network, x = images()
     network.save(tmp_path / "net.qnz")
     np.save(tmp_path / "x.npy", x)
-    start = ["analyze", str(tmp_path / "net.qnz"), "-d", str(tmp_path / "x.npy")]
-    result = CliRunner().invoke(main, [*start, *arguments])
+    data = [] if "-d" in arguments else ["-d", str(tmp_path / "x.npy")]
+    result = CliRunner().invoke(main, ["analyze", str(tmp_path / "net.qnz"), *data, *arguments])
     assert result.exit_code == 2
     assert reason in result.output
 
@@ -419,8 +419,8 @@ def test_a_report_is_the_same_wherever_it_was_computed(how, monkeypatch, tmp_pat
     x[150] *= 9  # histograms grow behind the first blocks
     y = np.arange(200) % 8
     monkeypatch.setattr(block_reader, "_LEAST", 16)  # thirteen blocks
-    wanted = qemu_nn.analyze(network, x, y)
-    assert qemu_nn.analyze(network, x, y, **how).json() == wanted.json()
+    wanted = qemu_nn.analyze(network, qemu_nn.Dataset(x, y))
+    assert qemu_nn.analyze(network, qemu_nn.Dataset(x, y), **how).json() == wanted.json()
     np.savez(tmp_path / "data.npz", x=x, y=y)
     found = qemu_nn.analyze(network, tmp_path / "data.npz", **how)
     assert found.json() == wanted.json()

@@ -361,7 +361,10 @@ def test_a_cube_of_a_file_is_in_the_file_s_own_layout():
     joined = call("joined:tflm_concatenation_s8", (4, 4, 8), ("x", "x"), sides)
     made = pipeline.Network(of_calls(joined, shape=(4, 4, 4)))
     x = RNG.normal(size=(3, 4, 4, 4))
-    assert qemu_nn.analyze(made, x).json() == qemu_nn.analyze(made, x, layout="NHWC").json()
+    assert (
+        qemu_nn.analyze(made, x).json()
+        == qemu_nn.analyze(made, qemu_nn.Dataset(x, layout="NHWC")).json()
+    )
 
 
 @pytest.mark.parametrize("case", ["same", "valid", "one", "wide", "without_bias", "relu6"])

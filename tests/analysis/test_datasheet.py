@@ -117,7 +117,7 @@ def test_a_report_of_another_network_is_refused(text, reason, tmp_path):
 
 def test_options_of_data_are_refused_without_data():
     with pytest.raises(Error, match="limit= says how data are read, but there are none"):
-        qemu_nn.datasheet(NETWORK, limit=3)
+        qemu_nn.datasheet(NETWORK, qemu_nn.Dataset(None, limit=3))
     words = ["report", str(FOLDER / "digits.qnz"), "--labels", "labels.txt"]
     result = CliRunner().invoke(main, words)
     assert (result.exit_code, "--labels says how" in result.output) == (2, True)

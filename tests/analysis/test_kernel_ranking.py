@@ -65,9 +65,9 @@ def test_the_verb_prints_the_ranks():
     assert result.exit_code == 0, result.output
     assert json.loads(result.output)[0]["rank"] == 1
     refused = CliRunner().invoke(
-        main, ["variants", str(FOLDER / "digits.qnz"), "--cycles", "-i", "x"]
+        main, ["variants", str(FOLDER / "digits.qnz"), "--cycles", "-d", "x"]
     )
-    assert (refused.exit_code, "leave --input" in refused.output) == (2, True)
+    assert (refused.exit_code, "leave --data" in refused.output) == (2, True)
 
 
 def test_where_there_is_no_choice_or_no_count_it_says_so():

@@ -135,7 +135,7 @@ def test_goldens_of_every_type_compile_and_compare(suffix, tmp_path):
     assert compare(tmp_path / "golden", tmp_path / "golden").same
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
-    qemu_nn.export(found, tmp_path / "firmware", x=x)
+    qemu_nn.export(found, tmp_path / "firmware", data=x)
     made = subprocess.run(
         ["make", "-C", str(tmp_path / "firmware")], capture_output=True, text=True, check=False
     )

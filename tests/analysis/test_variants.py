@@ -114,7 +114,7 @@ def test_the_profile_on_the_command_line_is_the_one_compared_with():
 
 
 def test_inputs_of_a_kernel_and_unknown_names_are_refused(tmp_path):
-    run = CliRunner().invoke(main, ["variants", "softmax", "--input", str(tmp_path / "x.npy")])
+    run = CliRunner().invoke(main, ["variants", "softmax", "--data", str(tmp_path / "x.npy")])
     assert run.exit_code == 2
     assert "compared on random calls" in run.output
     run = CliRunner().invoke(main, ["variants", "arm_softmx_q7"])

@@ -31,7 +31,7 @@ CALLS = {
 
 #: What Python calls otherwise than the command line, which has its files as arguments or -o.
 RENAMED = {
-    **{"x": "input", "input": "input_tensor"},
+    **{"input": "input_tensor"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
 }
@@ -52,6 +52,7 @@ OWN = {
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
     "info": {"cycles": "what estimate() does"},
+    "fine-tune": {"validation_labels": "labels of the Dataset of validation"},
 }
 
 #: How data are chosen, prepared and spread over machines: the command line has an option for each
@@ -80,10 +81,9 @@ def taken(verb):
         names = {"output_tensor" if name == "output" else name for name in names}
     if "target" in names:
         names |= {field.name for field in fields(qemu_nn.Target)} - {"device"}
-    renamed = {**RENAMED, "data": "input"} if verb == "run" else RENAMED
     if "stack" in names:
         names |= {"fit"}
-    return {renamed.get(name, name) for name in names - FIXED - SHARED}
+    return {RENAMED.get(name, name) for name in names - FIXED - SHARED}
 
 
 @pytest.mark.parametrize("verb", CALLS)

@@ -71,7 +71,7 @@ def calls(tmp_path_factory):
         "evaluate": (float_network().evaluate, {"x": REAL, "trace": False}),
         "quantize": (
             qemu_nn.quantize,
-            {**quantize, **device, "scheme": "power2", "bits": 8, "softmax": True, "layout": None},
+            {**quantize, **device, "scheme": "power2", "bits": 8, "softmax": True},
         ),
         "quantize affine": (partial(qemu_nn.quantize, scheme="affine"), quantize),
         "search": (
@@ -83,16 +83,22 @@ def calls(tmp_path_factory):
         ),
         "analyze": (
             qemu_nn.analyze,
-            {**device, "network": quantized, "data": REAL, "labels": None, "threads": 1},
+            {**device, "network": quantized, "data": REAL, "threads": 1},
         ),
         "golden": (
             pipeline.golden,
-            {"network": demo, "x": x[:1], "folder": folder / "g", "threads": 1, "state": None},
+            {"network": demo, "data": x[:1], "folder": folder / "g", "threads": 1, "state": None},
         ),
         "compare": (pipeline.compare, {"golden": folder / "goldens", "dump": folder / "goldens"}),
         "export": (
             qemu_nn.export,
-            {**device, "network": quantized, "folder": folder / "e", "x": None, "one_header": True},
+            {
+                **device,
+                "network": quantized,
+                "folder": folder / "e",
+                "data": None,
+                "one_header": True,
+            },
         ),
         "find": (cmsis.find, {"name": "arm_relu_q7"}),
         "buffer_size": (

@@ -215,13 +215,13 @@ def command(*arguments):
 def test_a_described_chain_runs_from_a_recording_to_scores(folder):
     expected = qemu_nn.chain(front(), network(120), hops=(160, 3)).run(sound(1))["out0"]
     assert np.array_equal(qemu_nn.chain("chain.json").run(sound(1))["out0"], expected)
-    code, said = command("chain.json", "--input", "speech.wav", "-o", "out.npz", "--trace")
+    code, said = command("chain.json", "--data", "speech.wav", "-o", "out.npz", "--trace")
     assert code == 0, said
     with np.load("out.npz") as written:
         assert sorted(written) == ["0.features", "out0"]
         assert np.array_equal(written["out0"], expected)
     np.save("x.npy", sound(1))
-    code, said = command("chain.json", "--input", "x.npy")
+    code, said = command("chain.json", "--data", "x.npy")
     assert code == 0, said
     assert "out0   int8   32x120" in said
     assert "largest" not in said
@@ -230,7 +230,7 @@ def test_a_described_chain_runs_from_a_recording_to_scores(folder):
 def test_scores_are_listed_with_when_they_were_largest(folder):
     network(40).save("net.qnz")
     scores = qemu_nn.chain("chain.json").run(sound(1))["out0"]
-    _, said = command("chain.json", "--input", "speech.wav")
+    _, said = command("chain.json", "--data", "speech.wav")
     lines = [line.split() for line in said.splitlines() if line.startswith("out0 ")][1:]
     at = scores.argmax(0)
     assert [int(line[2]) for line in lines] == scores.max(0).tolist()
@@ -242,12 +242,12 @@ def test_scores_are_listed_with_when_they_were_largest(folder):
 @pytest.mark.parametrize("samples", [0, 5, 799])
 def test_a_recording_that_is_too_short_for_one_output_is_a_sentence(folder, samples):
     write_wav("short.wav", sound(1)[:samples])
-    code, said = command("chain.json", "--input", "short.wav", "-o", "out.npz")
+    code, said = command("chain.json", "--data", "short.wav", "-o", "out.npz")
     assert (code, "Traceback" in said) == (2, False)
     assert f"short.wav has {samples} samples, but the chain needs 800 for its first output" in said
     assert not (folder / "out.npz").exists()
     write_wav("enough.wav", sound(1)[:800])
-    assert command("chain.json", "--input", "enough.wav")[0] == 0
+    assert command("chain.json", "--data", "enough.wav")[0] == 0
 
 
 HOSTILE = {
@@ -310,10 +310,10 @@ def test_a_chain_takes_what_chains_take(folder):
         qemu_nn.chain("chain.json", hops=[1])
     with pytest.raises(Error, match=r"a chain of networks, which qemu_nn\.chain\("):
         qemu_nn.load("chain.json")
-    code, said = command("chain.json", "--input", "speech.wav", "--labels", "y.npy")
+    code, said = command("chain.json", "--data", "speech.wav", "--labels", "y.npy")
     assert code == 2, said
     assert "takes no --labels" in said
-    code, said = command("chain.json", "--input", "speech.wav", "--target", "cortex-x")
+    code, said = command("chain.json", "--data", "speech.wav", "--target", "cortex-x")
     assert code == 2, said
     assert "no core 'cortex-x'" in said
 

@@ -7,7 +7,7 @@ import pytest
 from float_classifiers import float_network
 
 import qemu_nn
-from qemu_nn.api.data import batches, batches_by_name
+from qemu_nn.api.data import Dataset, batches, batches_by_name
 from qemu_nn.errors import Error
 from qemu_nn.ir.tensors import Tensor
 
@@ -16,9 +16,9 @@ X = np.arange(7 * 60, dtype=np.float32).reshape(7, *HWC)
 Y = np.array([0, 1, 2, 0, 1, 2, 0])
 
 
-def gathered(source, shape=HWC, layout="NHWC", **how):
+def gathered(source, shape=HWC, own="NHWC", size=64, **how):
     """All batches of a source as one x and one y."""
-    found = list(batches(source, shape, layout, **how))
+    found = list(batches(Dataset(source, **how), shape, own, size))
     labels = [batch.y for batch in found if batch.y is not None]
     x = np.concatenate([batch.x for batch in found])
     return x, np.concatenate(labels) if labels else None
@@ -141,9 +141,9 @@ def test_channels_move_to_where_the_network_has_them(shape, layout, given):
     name = {"NHWC": "NCHW", "NCHW": "NHWC"}[layout]
     named = {None: None, "own": layout, "other": name}[given]
     if given != "own":
-        np.testing.assert_array_equal(gathered(other, shape, layout, given=named)[0], own)
+        np.testing.assert_array_equal(gathered(other, shape, layout, layout=named)[0], own)
     if given != "other":
-        np.testing.assert_array_equal(gathered(own, shape, layout, given=named)[0], own)
+        np.testing.assert_array_equal(gathered(own, shape, layout, layout=named)[0], own)
 
 
 @pytest.mark.parametrize("shape", [(4, 5, 1), (1, 4, 5)])
@@ -160,7 +160,7 @@ def test_images_that_fit_both_ways_are_refused_until_the_layout_is_given():
     x = np.zeros((2, 3, 3, 3))
     with pytest.raises(Error, match=r"fits the network as NHWC and as NCHW: give layout="):
         gathered(x, (3, 3, 3))
-    assert gathered(x, (3, 3, 3), given="NCHW")[0].shape == (2, 3, 3, 3)
+    assert gathered(x, (3, 3, 3), layout="NCHW")[0].shape == (2, 3, 3, 3)
 
 
 def test_integers_become_float32_and_float64_stays():
@@ -276,3 +276,30 @@ def test_whatever_an_image_makes_its_reader_raise_is_a_sentence(tmp_path, monkey
     monkeypatch.setattr(image.Image, "convert", stumbles)
     with pytest.raises(Error, match=r"cannot read the image .*a\.png: KeyError"):
         list(batches(tmp_path, (5, 4, 1), "NHWC"))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"limit": 0}, "limit must be at least 1"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"shuffle": "yes"}, "shuffle must be True or False"),
+        ({"index": "1,,2"}, "numbers of samples and ranges"),
+        ({"preprocessing": "x"}, "preprocessing must be a Preprocessing, not 'x'"),
+    ],
+)
+def test_a_data_set_refuses_options_that_mean_nothing(options, reason):
+    with pytest.raises(Error, match=reason):
+        Dataset(X, **options)
+
+
+def test_a_data_set_is_its_source_and_what_it_says_of_it():
+    data = Dataset(X, Y, limit=2)
+    assert Dataset.of(data) is data
+    assert Dataset.of(X).source is X
+    assert (data.random_inputs(4), Dataset(None, limit=2).random_inputs(4)) == (0, 2)
+    assert Dataset(None).random_inputs(4) == 4
+    with pytest.raises(Error, match="labels= says how data are read, but there are none"):
+        Dataset(None, Y[:1]).random_inputs(4)
+    with pytest.raises(TypeError):
+        Dataset(X, Y, "NHWC")

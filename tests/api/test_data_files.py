@@ -9,7 +9,7 @@ from feature_networks import chain, network, put
 from sound import sound
 
 import qemu_nn
-from qemu_nn.api.data import Reading, batches, coded_batches
+from qemu_nn.api.data import Dataset, batches, coded_batches
 from qemu_nn.errors import Error
 from qemu_nn.io.selection import Selection
 from qemu_nn.ir.preprocessing import Preprocessing
@@ -32,7 +32,7 @@ def pictures(tmp_path, image):
 
 
 def read(source, shape=HWC, layout="NHWC", **how):
-    found = batches(source, shape, layout, size=4, **how)
+    found = batches(Dataset(source, **how), shape, layout, size=4)
     parts = list(found)
     y = [part.y for part in parts if part.y is not None]
     return np.concatenate([part.x for part in parts]), np.concatenate(y) if y else None, found
@@ -109,7 +109,7 @@ def test_the_classes_of_a_folder_have_names_and_hidden_folders_are_none(pictures
         folder.mkdir(exist_ok=True)
         (pictures / f"{number}.png").rename(folder / f"{number}.png")
     (pictures / ".cache").mkdir()
-    x, y, found = read(pictures, selection=Selection(index="-1,0"))
+    x, y, found = read(pictures, index="-1,0")
     assert found.classes == ("bird", "cat", "dog")
     assert (y.tolist(), found.samples) == ([2, 0], 2)
     np.testing.assert_array_equal(x, PIXELS[[3, 2]])
@@ -175,7 +175,7 @@ def test_pipes_and_circles_among_images_are_refused(pictures):
 
 
 def test_blocks_of_images_are_read_alone_also_after_a_pickle(pictures):
-    found = batches(pictures, HWC, "NHWC", selection=Selection(shuffle=True, seed=5))
+    found = batches(Dataset(pictures, shuffle=True, seed=5), HWC, "NHWC")
     blocks = pickle.loads(pickle.dumps(found.blocks(4)))
     order = Selection(shuffle=True, seed=5).of(6)
     np.testing.assert_array_equal(blocks.block(1).x, PIXELS[order[4:]])
@@ -207,7 +207,7 @@ def test_an_array_in_chunks_is_read_chunk_by_chunk_and_each_once():
     np.testing.assert_array_equal(read(lazy, (8,), None)[0], x)
     assert lazy.read == [(0, 100), (100, 200), (200, 300)]
     lazy = Zarr(x, 100)
-    got, y, _ = read((lazy, np.arange(300)), (8,), None, selection=Selection(index="250,299,7"))
+    got, y, _ = read((lazy, np.arange(300)), (8,), None, index="250,299,7")
     np.testing.assert_array_equal(got, x[[250, 299, 7]])
     assert (y.tolist(), sorted(lazy.read)) == ([250, 299, 7], [(0, 100), (200, 300)])
 
@@ -231,7 +231,7 @@ def test_arrays_of_dask_are_computed_block_by_block():
     lazy = dask.from_array(x, chunks=((30, 50, 20), 4)).map_blocks(counted, dtype=float, meta=x[:0])
     np.testing.assert_array_equal(read(lazy, (8,), None)[0], x)
     assert sorted(computed) == [20, 20, 30, 30, 50, 50]
-    some = read(lazy, (8,), None, selection=Selection(shuffle=True, limit=9))[0]
+    some = read(lazy, (8,), None, shuffle=True, limit=9)[0]
     np.testing.assert_array_equal(some, x[Selection(shuffle=True, limit=9).of(100)])
     with pytest.raises(Error, match="chunks of unknown size"):
         read(lazy[lazy[:, 0] > 8], (8,), None)
@@ -308,7 +308,7 @@ def test_a_recording_is_one_input_after_the_other(tmp_path):
     samples = sound(1)
     path = put(tmp_path / "a.wav", samples)
     features = chain().run(samples)["features"]
-    found = coded_batches(network().host, path, Reading(front_end=chain()))
+    found = coded_batches(network().host, Dataset(path, front_end=chain()))
     whole = len(features) // 4
     (batch,) = found
     np.testing.assert_array_equal(batch.x, features[: 4 * whole].reshape(whole, 4, 40))
@@ -331,7 +331,7 @@ def test_folders_of_sound_have_classes_and_short_files_end_in_silence(tmp_path):
     for name, samples in (("no/a.wav", short), ("yes/b.wav", long), ("yes/c.WAV", short)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         put(tmp_path / name, samples)
-    found = coded_batches(network().host, tmp_path, Reading(front_end=chain()))
+    found = coded_batches(network().host, Dataset(tmp_path, front_end=chain()))
     (batch,) = found
     assert found.classes == ("no", "yes")
     assert batch.y.tolist() == [0, 1, 1, 1]

@@ -12,7 +12,7 @@ import pytest
 from large_files import large
 
 import qemu_nn
-from qemu_nn.api.data import batches, batches_by_name
+from qemu_nn.api.data import Dataset, batches, batches_by_name
 from qemu_nn.errors import Error
 from qemu_nn.io.mapped import Mapped, Member, map_npz
 from qemu_nn.io.selection import Selection
@@ -24,7 +24,7 @@ Y = np.arange(50) % 4
 
 def read(source, **how):
     """All samples and labels of a source."""
-    found = list(batches(source, (8,), None, size=7, **how))
+    found = list(batches(Dataset(source, **how), (8,), None, size=7))
     y = [batch.y for batch in found if batch.y is not None]
     return np.concatenate([batch.x for batch in found]), np.concatenate(y) if y else None
 
@@ -48,18 +48,18 @@ def sources(folder):
 
 
 SELECTIONS = {
-    "limit": (Selection(limit=9), np.arange(9)),
-    "more than there are": (Selection(limit=1000), np.arange(50)),
-    "numbers": (Selection(index=[3, 49, 3, -1]), [3, 49, 3, 49]),
-    "array": (Selection(index=np.array([7, 2], np.uint8)), [7, 2]),
-    "slice": (Selection(index=slice(40, None, 3)), [40, 43, 46, 49]),
-    "backwards": (Selection(index=slice(5, None, -1)), [5, 4, 3, 2, 1, 0]),
-    "text": (Selection(index="4, 10:13,-2:"), [4, 10, 11, 12, 48, 49]),
-    "one": (Selection(index=7), [7]),
-    "numbers and ranges": (Selection(index=[1, slice(3, 5)]), [1, 3, 4]),
-    "limit of index": (Selection(index="10:20", limit=2), [10, 11]),
-    "shuffled": (Selection(shuffle=True, seed=3, limit=6), [12, 39, 9, 47, 31, 28]),
-    "part of it": (Selection(index="0:4", shuffle=True, seed=1), [3, 2, 0, 1]),
+    "limit": ({"limit": 9}, np.arange(9)),
+    "more than there are": ({"limit": 1000}, np.arange(50)),
+    "numbers": ({"index": [3, 49, 3, -1]}, [3, 49, 3, 49]),
+    "array": ({"index": np.array([7, 2], np.uint8)}, [7, 2]),
+    "slice": ({"index": slice(40, None, 3)}, [40, 43, 46, 49]),
+    "backwards": ({"index": slice(5, None, -1)}, [5, 4, 3, 2, 1, 0]),
+    "text": ({"index": "4, 10:13,-2:"}, [4, 10, 11, 12, 48, 49]),
+    "one": ({"index": 7}, [7]),
+    "numbers and ranges": ({"index": [1, slice(3, 5)]}, [1, 3, 4]),
+    "limit of index": ({"index": "10:20", "limit": 2}, [10, 11]),
+    "shuffled": ({"shuffle": True, "seed": 3, "limit": 6}, [12, 39, 9, 47, 31, 28]),
+    "part of it": ({"index": "0:4", "shuffle": True, "seed": 1}, [3, 2, 0, 1]),
 }
 
 
@@ -67,9 +67,9 @@ SELECTIONS = {
 def test_a_selection_takes_the_same_samples_of_every_source(folder, name):
     selection, expected = SELECTIONS[name]
     for kind, source in sources(folder).items():
-        x, _ = read(source, selection=selection)
+        x, _ = read(source, **selection)
         np.testing.assert_array_equal(x, X[expected], err_msg=kind)
-        x, y = read(source, selection=selection, labels=Y)
+        x, y = read(source, labels=Y, **selection)
         np.testing.assert_array_equal(y, Y[expected], err_msg=kind)
 
 
@@ -95,7 +95,7 @@ def test_a_selection_takes_the_same_samples_of_every_source(folder, name):
 )
 def test_a_selection_that_means_nothing_is_refused(how, reason):
     with pytest.raises(Error, match=reason):
-        read(X, selection=Selection(**how))
+        read(X, **how)
 
 
 def test_samples_by_number_read_nothing_else_of_a_file(folder, monkeypatch):
@@ -107,10 +107,10 @@ def test_samples_by_number_read_nothing_else_of_a_file(folder, monkeypatch):
         return take(self, which)
 
     monkeypatch.setattr(Mapped, "take", counted)
-    read(folder / "x.npy", selection=Selection(index="40,3"))
+    read(folder / "x.npy", index="40,3")
     assert asked == [("x.npy", 40), ("x.npy", 3)]
     asked.clear()
-    read(folder / "shards", selection=Selection(index="0,49,1"))
+    read(folder / "shards", index="0,49,1")
     assert sorted(asked) == [("part_0.npy", 0), ("part_0.npy", 1), ("part_11.npy", 3)]
 
 
@@ -137,7 +137,7 @@ def test_an_array_that_numpy_has_mapped_is_read_from_its_file(folder):
 
 @pytest.mark.parametrize("kind", ["array", "x.npy", "xy.npz", "small.npz", "f.npy", "shards"])
 def test_blocks_stand_alone_in_any_order_and_after_a_pickle(folder, kind):
-    found = batches(sources(folder)[kind], (8,), None, labels=Y, selection=Selection(shuffle=True))
+    found = batches(Dataset(sources(folder)[kind], Y, shuffle=True), (8,), None)
     assert found.samples == 50
     blocks = pickle.loads(pickle.dumps(found.blocks(16)))
     assert len(blocks) == 4
@@ -176,12 +176,12 @@ def test_a_stream_ends_at_the_limit_and_cannot_be_chosen_from():
         yield X[20:40], Y[20:40]
         raise AssertionError("nobody asked for more")
 
-    x, y = read(parts(), selection=Selection(limit=30))
+    x, y = read(parts(), limit=30)
     np.testing.assert_array_equal(x, X[:30])
     np.testing.assert_array_equal(y, Y[:30])
     for how in ({"shuffle": True}, {"index": 3}):
         with pytest.raises(Error, match="index and shuffle cannot choose"):
-            batches(parts(), (8,), None, selection=Selection(**how))
+            batches(Dataset(parts(), **how), (8,), None)
 
 
 def test_labels_come_from_files_of_every_kind(folder):
@@ -204,7 +204,7 @@ def test_names_are_labels_and_their_order_is_that_of_the_alphabet(folder):
     names = ["dog", "cat", "élan"] * 16 + ["cat", "dog"]
     (folder / "names.txt").write_text("\n".join(names), encoding="utf-8")
     for labels in (folder / "names.txt", np.array(names), names):
-        found = batches(X, (8,), None, labels=labels)
+        found = batches(Dataset(X, labels), (8,), None)
         assert found.classes == ("cat", "dog", "élan")
         assert next(iter(found)).y[:4].tolist() == [1, 0, 2, 1]
 
@@ -237,8 +237,8 @@ def test_labels_that_do_not_fit_are_refused(tmp_path, labels, reason):
 def test_several_inputs_are_selected_together(tmp_path):
     tensors = [Tensor("a", (8,), "int8", 2), Tensor("b", (1,), "int8", 2)]
     np.savez(tmp_path / "ab.npz", a=X, x1=X, b=X[:, :1], y=Y)
-    how = {"selection": Selection(index="5,2"), "labels": Y[::-1].copy()}
-    (batch,) = batches_by_name(tmp_path / "ab.npz", tensors, **how)
+    how = {"index": "5,2", "labels": Y[::-1].copy()}
+    (batch,) = batches_by_name(Dataset(tmp_path / "ab.npz", **how), tensors)
     np.testing.assert_array_equal(batch.x["a"], X[[5, 2]])
     np.testing.assert_array_equal(batch.x["b"], X[[5, 2], :1])
     np.testing.assert_array_equal(batch.y, Y[::-1][[5, 2]])
@@ -250,7 +250,7 @@ def test_the_sample_that_is_not_finite_is_named_with_its_file(folder):
     bad[17, 2] = np.nan
     np.save(folder / "bad.npy", bad)
     with pytest.raises(Error, match=r"sample 17 of bad\.npy contains NaN"):
-        read(folder / "bad.npy", selection=Selection(shuffle=True))
+        read(folder / "bad.npy", shuffle=True)
     np.save(folder / "shards" / "part_3.npy", bad[14:18])
     with pytest.raises(Error, match=r"sample 17 of the data \(sample 3 of part_3.npy\) contains"):
         read(folder / "shards")
@@ -316,7 +316,7 @@ def test_a_large_file_is_never_held_whole(tmp_path):
     path = large(tmp_path / "large.npy", 20_000)
     tracemalloc.start()
     try:
-        found = batches(path, (32, 32, 3), "NHWC", selection=Selection(shuffle=True))
+        found = batches(Dataset(path, shuffle=True), (32, 32, 3), "NHWC")
         assert sum(map(len, found)) == found.samples == 20_000
         peak = tracemalloc.get_traced_memory()[1]
     finally:

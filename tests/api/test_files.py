@@ -202,7 +202,7 @@ def test_the_command_line_overwrites_by_force_alone(tmp_path):
     pipeline.Network(networks.classifier()).save(model)
     np.save(x, networks.images(1))
     for verb, name in (("golden", "golden_check.c"), ("export", "main.c")):
-        words = [verb, str(model), "-i", str(x), "-o", str(tmp_path / verb)]
+        words = [verb, str(model), "-d", str(x), "-o", str(tmp_path / verb)]
         codes = [CliRunner().invoke(main, words).exit_code]
         (tmp_path / verb / name).write_text("/* mine */")
         codes += [CliRunner().invoke(main, [*words, *more]).exit_code for more in ([], ["--force"])]

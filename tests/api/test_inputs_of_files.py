@@ -49,7 +49,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_several_inputs_come_from_files(way, data):
-    options = [part for text in WAYS[way] for part in ("-i", text)]
+    options = [part for text in WAYS[way] for part in ("-d", text)]
     code, text = call("run", "net.qnz", *options, "-o", "out.npz")
     assert code == 0, text
     want = np.where(data["which"], data["a"], data["b"])
@@ -61,7 +61,7 @@ def test_several_inputs_come_from_files(way, data):
     [
         (["a.npy"], "chosen has the inputs 'which', 'a', 'b': give one .npz file"),
         (["a=a.npy", "b=b.npy"], "chosen has the inputs"),
-        (["a=a.npy", "x1=a.npy", "b=b.npy"], "--input names 'a' twice"),
+        (["a=a.npy", "x1=a.npy", "b=b.npy"], "--data names 'a' twice"),
         (["some.npz"], "name the inputs 'which', 'a', 'b', or x0, x1"),
         (["a=a.npy", "b=b.npy", "which.npy"], "chosen has the inputs"),
         (["which=none.npy", "a=a.npy", "b=b.npy"], "none.npy"),
@@ -69,7 +69,7 @@ def test_several_inputs_come_from_files(way, data):
     ],
 )
 def test_inputs_that_do_not_fit_are_a_sentence(given, sentence, data):
-    options = [part for text in given for part in ("-i", text)]
+    options = [part for text in given for part in ("-d", text)]
     code, text = call("run", "net.qnz", *options, "-o", "out.npz")
     assert code == 2
     assert sentence in text
@@ -79,7 +79,7 @@ def test_real_numbers_of_one_of_several_inputs_are_quantized(data):
     np.save("real.npy", data["a"] * np.float32(0.5))
     code, _ = call(
         *("run", "net.qnz", "-o", "out.npz"),
-        *("-i", "which=which.npy", "-i", "a=real.npy", "-i", "b=b.npy"),
+        *("-d", "which=which.npy", "-d", "a=real.npy", "-d", "b=b.npy"),
     )
     assert code == 0
     want = np.where(data["which"], data["a"], data["b"])
@@ -89,19 +89,19 @@ def test_real_numbers_of_one_of_several_inputs_are_quantized(data):
 def test_real_numbers_for_a_real_input_stay(data):
     chosen("f32", "float32").save("real.qnz")
     np.savez("x.npz", x0=data["which"], x1=data["a"] / 3, x2=data["b"] / 7)  # float64
-    code, text = call("run", "real.qnz", "-i", "x.npz", "-o", "out.npz")
+    code, text = call("run", "real.qnz", "-d", "x.npz", "-o", "out.npz")
     assert (code, "quantized" in text) == (0, False), text
     want = np.where(data["which"], data["a"] / 3, data["b"] / 7).astype(np.float32)
     np.testing.assert_array_equal(np.load("out.npz")["out"], want)
 
 
 def test_goldens_exports_and_variants_take_several_inputs(data):
-    assert call("golden", "net.qnz", "-i", "named.npz", "-o", "golden")[0] == 0
+    assert call("golden", "net.qnz", "-d", "named.npz", "-o", "golden")[0] == 0
     assert call("compare", "golden", "golden")[0] == 0
-    assert call("export", "net.qnz", "-i", "numbered.npz", "-o", "firmware")[0] == 0
+    assert call("export", "net.qnz", "-d", "numbered.npz", "-o", "firmware")[0] == 0
     goldens = json.loads(Path("firmware/goldens/manifest.json").read_text())["goldens"]
     assert [entry["name"] for entry in goldens][:4] == ["x0/which", "x0/a", "x0/b", "x0/out"]
-    assert call("variants", "net.qnz", "-i", "named.npz")[0] == 0
+    assert call("variants", "net.qnz", "-d", "named.npz")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_sequence_without_its_samples_is_explained(shape, hint, data):
     assert ("give" in str(caught.value)) == (hint is not None)
     assert hint is None or hint in str(caught.value)
     np.save("x.npy", x)
-    code, text = call("run", "counted.qnz", "-i", "x.npy", "-o", "out.npz")
+    code, text = call("run", "counted.qnz", "-d", "x.npy", "-o", "out.npz")
     if len(shape) == 2:  # one sequence is a batch of one
         assert (code, np.load("out.npz")["old"].shape) == (0, (1, *shape))
     else:
@@ -131,7 +131,7 @@ def test_sequences_come_with_samples_and_steps(data):
     x = np.arange(4 * 3 * LENGTH, dtype=np.int8).reshape(4, 3, LENGTH)
     for given in (x, x[:, :, None]):  # a batch of 1 in each step, too
         np.save("x.npy", given)
-        assert call("run", "counted.qnz", "-i", "x.npy", "-o", "out.npz")[0] == 0
+        assert call("run", "counted.qnz", "-d", "x.npy", "-o", "out.npz")[0] == 0
         np.testing.assert_array_equal(np.load("out.npz")["old"][:, 1:], x[:, :-1])
 
 

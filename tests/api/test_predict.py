@@ -177,7 +177,7 @@ def test_a_cube_needs_a_layout():
     nodes = (FloatNode("y", Conv(weights, layout="NCHW"), ("x",)),)
     net = FloatNetwork(FloatGraph("cube", "x", (3, 3, 3), "NCHW", nodes, ("y",)))
     x = RNG.normal(size=(20, 3, 3, 3)).astype(np.float32)
-    network, last = qemu_nn.quantize(net, x, layout="NCHW"), np.moveaxis(x, 1, -1)
+    network, last = qemu_nn.quantize(net, qemu_nn.Dataset(x, layout="NCHW")), np.moveaxis(x, 1, -1)
     np.testing.assert_array_equal(net.predict(x), net.evaluate(x)["y"])  # the layout of its file
     np.testing.assert_array_equal(net.predict(last, layout="NHWC"), net.evaluate(x)["y"])
     with pytest.raises(Error, match=r"\[20, 3, 3, 3\] fits the network as NHWC and as NCHW: give"):
@@ -554,7 +554,7 @@ def test_quantize_prepares_its_data_and_keeps_how(scheme):
     net = classifier(softmax=False)
     steps = Preprocessing(scale=1 / 32, mean=(2, 1), dtype="uint8")
     pixels = RNG.integers(0, 256, (60, *net.graph.shape)).astype(np.uint8)
-    network = qemu_nn.quantize(net, pixels, scheme=scheme, preprocessing=steps)
+    network = qemu_nn.quantize(net, qemu_nn.Dataset(pixels, preprocessing=steps), scheme=scheme)
     assert network.preprocessing == steps
     same = qemu_nn.quantize(net, steps.apply(pixels, "NCHW"), scheme=scheme)
     assert model_hash(network.graph) == model_hash(same.graph)
@@ -562,4 +562,4 @@ def test_quantize_prepares_its_data_and_keeps_how(scheme):
         network.predict(pixels), same.predict(steps.apply(pixels, "NCHW"))
     )
     with pytest.raises(Error, match="preprocessing must be a Preprocessing, not 3"):
-        qemu_nn.quantize(net, pixels, preprocessing=3)
+        qemu_nn.quantize(net, qemu_nn.Dataset(pixels, preprocessing=3))

@@ -170,7 +170,7 @@ def test_info_in_text_and_csv_has_a_line_for_each_layer(digits):
 
 
 def test_run_writes_what_a_session_computes(digits):
-    assert "softmax" in output_of("run", MODEL, "--input", "x.npy", "--output", "out.npz")
+    assert "softmax" in output_of("run", MODEL, "--data", "x.npy", "--output", "out.npz")
     with np.load("out.npz") as got:
         assert list(got) == ["softmax"]
         np.testing.assert_array_equal(
@@ -179,7 +179,7 @@ def test_run_writes_what_a_session_computes(digits):
 
 
 def test_run_with_trace_writes_every_layer(digits):
-    output_of("run", MODEL, "--input", "x.npy", "--output", "out.npz", "--trace")
+    output_of("run", MODEL, "--data", "x.npy", "--output", "out.npz", "--trace")
     expected = digits.session().run(np.load("x.npy"), trace=True)
     with np.load("out.npz") as got:
         assert list(got) == list(expected)
@@ -199,7 +199,7 @@ def test_run_with_trace_writes_every_layer(digits):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_run_hands_its_options_to_the_session(digits, options, session):
-    output_of("run", MODEL, "--input", IMAGES, "--output", "out.npz", "--trace", *options)
+    output_of("run", MODEL, "--data", IMAGES, "--output", "out.npz", "--trace", *options)
     with np.load(IMAGES) as arrays, np.load("out.npz") as got:
         expected = digits.session(**session).run(arrays["x"], trace=True)
         for name, values in expected.items():
@@ -213,13 +213,13 @@ def test_real_inputs_are_quantized_in_any_layout(digits, form):
     turned = {"channels first": np.moveaxis(real, -1, 1), "a batch of 1 each": real[:, None]}
     np.save("real.npy", turned.get(form, real))
     for options in (["run", MODEL, "-o", "out.npz"], ["golden", MODEL, "-o", "goldens"]):
-        told = output_of(*options, "-i", "real.npy", "-v")
+        told = output_of(*options, "-d", "real.npy", "-v")
         assert "'image': inputs lie in 0..0.9922 (int8 holds -1..0.9922)" in told
     scores = digits.session().run(x)["softmax"]
     with np.load("out.npz") as arrays:
         assert np.array_equal(arrays["softmax"], scores)
     assert np.array_equal(np.load("goldens/x3/softmax.npy").ravel(), scores[3])
-    code, out, err = shell("variants", MODEL, "-i", "real.npy", "--json", "-v")
+    code, out, err = shell("variants", MODEL, "-d", "real.npy", "--json", "-v")
     assert code == 0
     assert err.startswith("'image': inputs lie in 0..0.9922 (int8 holds -1..0.9922): they use ")
     assert json.loads(out)
@@ -228,7 +228,7 @@ def test_real_inputs_are_quantized_in_any_layout(digits, form):
 def test_integers_with_a_batch_of_1_each_are_taken(digits):
     x = np.load("x.npy")
     np.save("stacked.npy", x[:, None])
-    output_of("run", MODEL, "-i", "stacked.npy", "-o", "out.npz")
+    output_of("run", MODEL, "-d", "stacked.npy", "-o", "out.npz")
     with np.load("out.npz") as arrays:
         assert np.array_equal(arrays["softmax"], digits.session().run(x)["softmax"])
 
@@ -238,10 +238,10 @@ def test_variants_takes_every_network_of_the_package():
 
 
 def test_run_with_labels_says_the_accuracy():
-    output = output_of("run", MODEL, "-i", IMAGES, "-o", "out.npz", "--labels", IMAGES)
+    output = output_of("run", MODEL, "-d", IMAGES, "-o", "out.npz", "--labels", IMAGES)
     assert "accuracy: 96.94 % (349 of 360)" in output
     np.save("y.npy", np.load("y.npy")[::-1])
-    code, output = call("run", MODEL, "-i", "x.npy", "-o", "out.npz", "--labels", "y.npy")
+    code, output = call("run", MODEL, "-d", "x.npy", "-o", "out.npz", "--labels", "y.npy")
     assert code == 0
     assert "of 5)" in output
 
@@ -249,7 +249,7 @@ def test_run_with_labels_says_the_accuracy():
 def test_run_leaves_no_half_written_file():
     Path("out.npz").write_text("earlier")
     np.save("x.npy", np.where(np.arange(5).reshape(5, 1, 1, 1) < 4, np.load("x.npy") / 128, np.nan))
-    assert call("run", MODEL, "-i", "x.npy", "-o", "out.npz")[0] == 2
+    assert call("run", MODEL, "-d", "x.npy", "-o", "out.npz")[0] == 2
     assert Path("out.npz").read_text() == "earlier"
     assert sorted(path.name for path in Path().iterdir()) == ["out.npz", "x.npy", "y.npy"]
 
@@ -266,7 +266,7 @@ def test_run_starts_a_recurrent_network_from_a_state(form, monkeypatch):
         np.save("h0.npy", h0)
     else:
         np.savez("h0.npz", **{state.name: h0})
-    output_of("run", GRU, "-i", "x.npy", "-o", "out.npz", "--state", f"h0.{form}")
+    output_of("run", GRU, "-d", "x.npy", "-o", "out.npz", "--state", f"h0.{form}")
     with np.load("out.npz") as got:
         np.testing.assert_array_equal(got[state.name].reshape(h.shape), h)
 
@@ -280,20 +280,20 @@ def test_golden_starts_a_recurrent_network_from_a_state():
         x, h0, h = golden["x"][:2], golden["h0"][:2], golden["final.h@m4_c590"][:2]
     np.save("x.npy", x)
     np.save("h0.npy", h0)
-    output_of("golden", GRU, "-i", "x.npy", "-o", "goldens", "--state", "h0.npy")
+    output_of("golden", GRU, "-d", "x.npy", "-o", "goldens", "--state", "h0.npy")
     (state,) = pipeline.load(GRU).graph.states
     got = np.load(f"goldens/x1/t1/{state.name}.npy")
     np.testing.assert_array_equal(got.ravel(), h[1, 1])
 
 
 def test_a_dump_equal_to_its_goldens_is_the_same():
-    assert " of 5 inputs in " in output_of("golden", MODEL, "-i", "x.npy", "-o", "goldens")
+    assert " of 5 inputs in " in output_of("golden", MODEL, "-d", "x.npy", "-o", "goldens")
     shutil.copytree("goldens", "dump")
     output_of("compare", "goldens", "dump")
 
 
 def test_one_flipped_bit_is_a_difference():
-    output_of("golden", MODEL, "-i", "x.npy", "-o", "goldens")
+    output_of("golden", MODEL, "-d", "x.npy", "-o", "goldens")
     Path("dump/x0").mkdir(parents=True)
     values = bytearray(Path("goldens/x0/conv2.bin").read_bytes())
     values[100] ^= 1
@@ -306,7 +306,7 @@ def test_one_flipped_bit_is_a_difference():
 
 def test_golden_takes_the_device():
     options = ["--target", "cortex-m3", "--cmsis", "5.6.0", "--rounding", "truncate"]
-    output_of("golden", MODEL, "-i", "x.npy", "-o", "goldens", "--threads", 2, *options)
+    output_of("golden", MODEL, "-d", "x.npy", "-o", "goldens", "--threads", 2, *options)
     expected = pipeline.load(MODEL).session(Target("cortex-m3", "5.6.0", "truncate"))
     traced = expected.run(np.load("x.npy"), trace=True)
     np.testing.assert_array_equal(np.load("goldens/x4/fc.npy"), traced["fc"][4])
@@ -326,7 +326,7 @@ def test_the_demo_copies_files_that_the_other_commands_read():
     for name in ("digits.onnx", "digits.tflite", "digits.qnz"):
         assert Path("example", name).read_bytes() == (DEMO / name).read_bytes()
     options = ("--labels", "example/test.npz", "--output", "out.npz")
-    output = output_of("run", "example/digits.qnz", "--input", "example/test.npz", *options)
+    output = output_of("run", "example/digits.qnz", "--data", "example/test.npz", *options)
     assert "accuracy: 97.50 % (234 of 240)" in output
 
 
@@ -368,7 +368,7 @@ def write_inputs():
     np.save("y_high.npy", np.array([0, 1, 2, 3, 10]))
 
 
-RUN = ["run", MODEL, "-i", "x.npy", "-o", "out.npz"]
+RUN = ["run", MODEL, "-d", "x.npy", "-o", "out.npz"]
 
 FAULTS = [
     (["info", "nowhere.qnz"], "nowhere.qnz"),
@@ -382,31 +382,31 @@ FAULTS = [
     (["info"], "Missing argument"),
     (["play"], "No such command"),
     (["kernels", "--xml"], "No such option"),
-    (["run", MODEL, "-i", "nowhere.npy", "-o", "out.npz"], "nowhere.npy: No such file"),
-    (["run", MODEL, "-i", ".", "-o", "out.npz"], "is not a .npy or .npz"),
-    (["run", MODEL, "-i", "float.npy", "-o", "out.npz"], "sample 0 of float.npy contains NaN"),
-    (["run", MODEL, "-i", "flat.npy", "-o", "out.npz"], "has the shape [5, 64]"),
-    (["run", MODEL, "-i", "part.npy", "-o", "out.npz"], "has the shape [4, 8, 1]"),
-    (["run", MODEL, "-i", "scalar.npy", "-o", "out.npz"], "a single number"),
-    (["run", MODEL, "-i", "objects.npy", "-o", "out.npz"], "it holds Python objects"),
-    (["run", MODEL, "-i", "two.npz", "-o", "out.npz"], "holds a, b; name the inputs 'x'"),
-    (["run", MODEL, "-i", "broken.npy", "-o", "out.npz"], "broken.npy is not a .npy or .npz"),
-    (["run", MODEL, "-i", "broken.npz", "-o", "out.npz"], "broken.npz is not a .npy or .npz"),
-    (["run", MODEL, "-i", "empty.npy", "-o", "out.npz"], "empty.npy is not a .npy or .npz"),
-    (["run", MODEL, "-i", "huge.npy", "-o", "out.npz"], "huge.npy is not a .npy or .npz"),
-    (["run", MODEL, "-i", "text.npz", "-o", "out.npz"], "'x' in text.npz is not an array"),
-    (["run", MODEL, "-i", "text.qnz", "-o", "out.npz"], "text.qnz is not a .npy or .npz"),
-    (["run", MODEL, "-i", "x.npy", "-o", "out.csv"], "a .npy or a .npz file: out.npz"),
-    (["run", MODEL, "-i", "x.npy", "-o", "out.npy", "--trace"], "name it out.npz"),
-    (["run", MODEL, "-i", "x.npy", "--trace", "--real"], "--trace"),
+    (["run", MODEL, "-d", "nowhere.npy", "-o", "out.npz"], "nowhere.npy: No such file"),
+    (["run", MODEL, "-d", ".", "-o", "out.npz"], "is not a .npy or .npz"),
+    (["run", MODEL, "-d", "float.npy", "-o", "out.npz"], "sample 0 of float.npy contains NaN"),
+    (["run", MODEL, "-d", "flat.npy", "-o", "out.npz"], "has the shape [5, 64]"),
+    (["run", MODEL, "-d", "part.npy", "-o", "out.npz"], "has the shape [4, 8, 1]"),
+    (["run", MODEL, "-d", "scalar.npy", "-o", "out.npz"], "a single number"),
+    (["run", MODEL, "-d", "objects.npy", "-o", "out.npz"], "it holds Python objects"),
+    (["run", MODEL, "-d", "two.npz", "-o", "out.npz"], "holds a, b; name the inputs 'x'"),
+    (["run", MODEL, "-d", "broken.npy", "-o", "out.npz"], "broken.npy is not a .npy or .npz"),
+    (["run", MODEL, "-d", "broken.npz", "-o", "out.npz"], "broken.npz is not a .npy or .npz"),
+    (["run", MODEL, "-d", "empty.npy", "-o", "out.npz"], "empty.npy is not a .npy or .npz"),
+    (["run", MODEL, "-d", "huge.npy", "-o", "out.npz"], "huge.npy is not a .npy or .npz"),
+    (["run", MODEL, "-d", "text.npz", "-o", "out.npz"], "'x' in text.npz is not an array"),
+    (["run", MODEL, "-d", "text.qnz", "-o", "out.npz"], "text.qnz is not a .npy or .npz"),
+    (["run", MODEL, "-d", "x.npy", "-o", "out.csv"], "a .npy or a .npz file: out.npz"),
+    (["run", MODEL, "-d", "x.npy", "-o", "out.npy", "--trace"], "name it out.npz"),
+    (["run", MODEL, "-d", "x.npy", "--trace", "--real"], "--trace"),
     ([*RUN, "--index", "5"], "no sample 5: the data hold 5, from 0 to 4"),
     ([*RUN, "--size", "9x"], "is not a size in pixels"),
     ([*RUN, "--mean", "1/0"], "is not a number"),
     ([*RUN, "--front-end", "x.npy"], "a front end is a chain"),
-    (["run", MODEL, "-i", "x.npy", "-o", "nowhere/out.npz"], "there is no folder nowhere"),
+    (["run", MODEL, "-d", "x.npy", "-o", "nowhere/out.npz"], "there is no folder nowhere"),
     (["run", MODEL, "-o", "out.npz"], "Missing option"),
-    ([*RUN, "--labels", "y4.npy"], "labels must have the shape [5], but have [4]"),
-    ([*RUN, "--labels", "y_float.npy"], "labels must be integers"),
+    ([*RUN, "--labels", "y4.npy"], "one integer for each of the 5 samples, are int8 [4]"),
+    ([*RUN, "--labels", "y_float.npy"], "one integer for each of the 5 samples, are float64 [5]"),
     ([*RUN, "--labels", "y_high.npy"], "classes 0..9 of the network, but one is 10"),
     ([*RUN, "--state", "x.npy"], "is not recurrent and takes no state"),
     ([*RUN, "--state", "y4.npy"], "one row for each of the 5 inputs"),
@@ -414,19 +414,19 @@ FAULTS = [
     ([*RUN, "--state", "unnamed.npz"], "is not recurrent and takes no state"),
     ([*RUN, "--threads", "0"], "0 is not in the range"),
     ([*RUN, "--variant", "avx9"], "has a variant 'avx9'"),
-    (["golden", MODEL, "-i", "float.npy", "-o", "goldens"], "contains NaN"),
-    (["export", MODEL, "-i", "float.npy", "-o", "goldens"], "contains NaN"),
-    (["variants", MODEL, "-i", "float.npy"], "contains NaN"),
+    (["golden", MODEL, "-d", "float.npy", "-o", "goldens"], "contains NaN"),
+    (["export", MODEL, "-d", "float.npy", "-o", "goldens"], "contains NaN"),
+    (["variants", MODEL, "-d", "float.npy"], "contains NaN"),
     (["variants", "lenet5_npu"], "is a network of the NPU, which has no cores"),
     (["quantize", "x", "-d", "x", "-o", "x.qnz", "--tolerance", "-1"], "-1.0 is not in the range"),
     (["quantize", "x", "-d", "x", "-o", "x.qnz", "--search-range", "-1"], "-1 is not in the range"),
     (["info", "net.prototxt"], "describes a network without its weights"),
     (["analyze", MODEL, "-d", "objects.npy"], "no float reference"),
-    (["golden", MODEL, "-i", "x.npy", "-o", "x.npy"], "x.npy"),
-    *((["golden", MODEL, "-i", IMAGES, "-o", name], "needs a name") for name in (".", "..", "/")),
-    (["golden", MODEL, "-i", "x.npy", "-o", ""], "'' is not a path"),
+    (["golden", MODEL, "-d", "x.npy", "-o", "x.npy"], "x.npy"),
+    *((["golden", MODEL, "-d", IMAGES, "-o", name], "needs a name") for name in (".", "..", "/")),
+    (["golden", MODEL, "-d", "x.npy", "-o", ""], "'' is not a path"),
     (["check", ""], "'' is not a path"),
-    (["run", MODEL, "-i", ""], "--input must be a path, not ''"),
+    (["run", MODEL, "-d", ""], "--data must be a path, not ''"),
     (["compare", "nowhere", "."], "nowhere"),
     (["compare", ".", "nowhere"], "."),
 ]
@@ -451,14 +451,14 @@ def test_exit_codes_reach_the_shell():
     assert len(err.splitlines()) == 1
     code, out, _ = shell("run", MODEL)
     assert (code, out) == (2, "")
-    assert shell("golden", MODEL, "-i", "x.npy", "-o", "goldens")[0] == 0
+    assert shell("golden", MODEL, "-d", "x.npy", "-o", "goldens")[0] == 0
     Path("dump/x1").mkdir(parents=True)
     shutil.copy("goldens/x2/fc.bin", "dump/x1/fc.bin")
     assert shell("compare", "goldens", "dump")[0] == 1
 
 
 def test_progress_is_silent_where_nobody_watches():
-    code, _, err = shell("run", MODEL, "-i", IMAGES, "-o", "out.npz")
+    code, _, err = shell("run", MODEL, "-d", IMAGES, "-o", "out.npz")
     assert code == 0
     assert err == ""
 

@@ -71,14 +71,14 @@ def test_every_option_of_quantize_reaches_it(folder):
 def test_run_writes_the_chip_s_integers_or_the_float_network_s_numbers(folder):
     layers, params = loaded(folder)
     net, data, out = folder / "net.prototxt", folder / "data.npz", folder / "out.npz"
-    text = qemu_nn("ndk", "run", net, "-i", data, "-o", out, "--trace", "--labels", data)
+    text = qemu_nn("ndk", "run", net, "-d", data, "-o", out, "--trace", "--labels", data)
     assert re.search(r"accuracy: \d\d.\d\d % \(\d+ of 100\)", text)
     expected = run_layers(X, layers, ["x", "c", "y"], params, True, 8, hw_aligned=True)
     with np.load(out) as found:
         for name, values in expected.items():
             assert found[name].dtype == np.int8
             np.testing.assert_array_equal(found[name] * 2.0 ** -params[f"{name}_frac"], values)
-    text = qemu_nn("ndk", "run", net, "-i", data, "-o", out, "--float", "--labels", data)
+    text = qemu_nn("ndk", "run", net, "-d", data, "-o", out, "--float", "--labels", data)
     assert "accuracy: 100.00 % (100 of 100)" in text
     with np.load(out) as found:
         assert list(found) == ["y"]
@@ -116,7 +116,7 @@ def test_a_limit_leaves_the_first_samples(folder):
     (row,) = json.loads(qemu_nn("ndk", "compare", net, *how))
     assert row["maxae"] == abs(y - real).max()
     assert json.loads(qemu_nn("ndk", "evaluate", net, *some, "--json"))["samples"] == 7
-    text = qemu_nn("ndk", "run", net, "-i", data, "-o", out, "--labels", data, "--limit", 7)
+    text = qemu_nn("ndk", "run", net, "-d", data, "-o", out, "--labels", data, "--limit", 7)
     assert "of 7)" in text
     with np.load(out) as found:
         assert len(found["y"]) == 7
@@ -181,33 +181,33 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
             "a fraction must be an integer, not 'a'",
         ),
         (
-            ["run", "net.prototxt", "-i", "data.npz", "-o", "out.npy"],
+            ["run", "net.prototxt", "-d", "data.npz", "-o", "out.npy"],
             "must be an .npz file in a folder",
         ),
         (
-            ["run", "net.prototxt", "-i", "labels.npy", "-o", "out.npz"],
+            ["run", "net.prototxt", "-d", "labels.npy", "-o", "out.npz"],
             "must hold one input or more",
         ),
         (
-            ["run", "net.onnx", "-i", "data.npz", "-o", "out.npz"],
+            ["run", "net.onnx", "-d", "data.npz", "-o", "out.npz"],
             "net.onnx is not a .prototxt file",
         ),
         (
-            ["run", "net.prototxt", "-i", "data.npz", "-o", "new.npz", "--labels", "data.npy"],
+            ["run", "net.prototxt", "-d", "data.npz", "-o", "new.npz", "--labels", "data.npy"],
             "labels must",
         ),
         (
             ["check", "net.prototxt", "--input-tensor", "c"],
             "are for other model files than net.prototxt",
         ),
-        (["run", "net.prototxt", "-i", "none.npy", "-o", "out.npz"], "must hold one input or more"),
-        (["run", "net.prototxt", "-i", "nan.npy", "-o", "out.npz"], "contains NaN"),
+        (["run", "net.prototxt", "-d", "none.npy", "-o", "out.npz"], "must hold one input or more"),
+        (["run", "net.prototxt", "-d", "nan.npy", "-o", "out.npz"], "contains NaN"),
         (
-            ["run", "net.prototxt", "-i", "last.npy", "-o", "out.npz"],
+            ["run", "net.prototxt", "-d", "last.npy", "-o", "out.npz"],
             "takes batches [N, 2, 6, 6], not",
         ),
         (
-            ["run", "float.prototxt", "-i", "data.npz", "-o", "out.npz"],
+            ["run", "float.prototxt", "-d", "data.npz", "-o", "out.npz"],
             "quantize the network first",
         ),
         (["analyze", "net.prototxt", "-d", "data.npz", "--tensor", "z"], "no tensor 'z'"),
@@ -232,7 +232,7 @@ def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, re
 @pytest.mark.parametrize(
     "verb",
     [
-        ("run", "-i", "data.npz", "-o", "out.npz"),
+        ("run", "-d", "data.npz", "-o", "out.npz"),
         ("evaluate", "-d", "data.npz"),
         ("analyze", "-d", "data.npz"),
         ("compare", "-d", "data.npz"),
@@ -258,14 +258,14 @@ def test_bits_say_what_other_integers_are(folder):
     for bits in (8, 16):
         out = folder / "out.npz"
         qemu_nn(
-            *("ndk", "run", folder / "any.prototxt", "-i", folder / "data.npz", "-o", out),
+            *("ndk", "run", folder / "any.prototxt", "-d", folder / "data.npz", "-o", out),
             *("--bits", bits),
         )
         assert np.load(out)["y"].dtype == f"int{bits}"
 
 
 @pytest.mark.parametrize(
-    "verb", [("run", "-i", "data.npz", "-o", "o.npz"), ("analyze", "-d", "data.npz")]
+    "verb", [("run", "-d", "data.npz", "-o", "o.npz"), ("analyze", "-d", "data.npz")]
 )
 def test_real_numbers_have_no_bits(folder, monkeypatch, verb):
     monkeypatch.chdir(folder)

@@ -20,7 +20,7 @@ MODEL, IMAGES = DEMO / "digits.qnz", DEMO / "digits.npz"
 
 
 def run(*options):
-    result = CliRunner().invoke(main, ["run", str(MODEL), "-i", str(IMAGES), *map(str, options)])
+    result = CliRunner().invoke(main, ["run", str(MODEL), "-d", str(IMAGES), *map(str, options)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.output
 
@@ -101,7 +101,7 @@ def test_the_line_on_inputs_comes_on_stderr(tmp_path):
     real = np.random.default_rng(0).random((9, 8, 8, 1)) / 40
     for factor, told in ((1, "warning: 'image': inputs lie in "), (39, "of 256 codes, ")):
         np.save(tmp_path / "x.npy", real * factor)
-        result = CliRunner().invoke(main, ["run", str(MODEL), "-v", "-i", str(tmp_path / "x.npy")])
+        result = CliRunner().invoke(main, ["run", str(MODEL), "-v", "-d", str(tmp_path / "x.npy")])
         assert told in result.output
         assert ("were they scaled as in training?" in result.output) == (factor == 1)
 
@@ -116,5 +116,5 @@ def test_accuracy_is_that_of_the_last_output_in_whatever_order_layers_run(tmp_pa
     np.savez(tmp_path / "data.npz", x=x, y=network.predict(x)["a"].argmax(1))
     data = str(tmp_path / "data.npz")
     for more in ([], ["--trace"], ["--real"]):
-        options = ["run", str(tmp_path / "net.qnz"), "-i", data, "--labels", data, *more]
+        options = ["run", str(tmp_path / "net.qnz"), "-d", data, "--labels", data, *more]
         assert "accuracy: 100.00 % (40 of 40)" in CliRunner().invoke(main, options).output

@@ -42,7 +42,7 @@ def test_run_takes_integers_and_real_numbers(model, x, tmp_path):
     np.save(tmp_path / "q.npy", x)
     np.save(tmp_path / "real.npy", dequantize_affine(x, 0.05, 3))
     said = [
-        invoke("run", model, "-i", tmp_path / f"{name}.npy", "-o", tmp_path / f"{name}.npz", "-v")
+        invoke("run", model, "-d", tmp_path / f"{name}.npy", "-o", tmp_path / f"{name}.npz", "-v")
         for name in ("q", "real")
     ]
     assert all("inputs lie in -6.55..6.2 (int8 holds -6.55..6.2)" in text for text in said)
@@ -59,10 +59,10 @@ def test_import_writes_the_same_network(model, x, tmp_path):
 
 def test_goldens_are_compared_and_variants_and_times_shown(model, x, tmp_path):
     np.save(tmp_path / "x.npy", x[:2])
-    invoke("golden", model, "-i", tmp_path / "x.npy", "-o", tmp_path / "golden")
+    invoke("golden", model, "-d", tmp_path / "x.npy", "-o", tmp_path / "golden")
     said = invoke("compare", tmp_path / "golden", tmp_path / "golden")
     assert "output" in said
-    assert "single" in invoke("variants", model, "-i", tmp_path / "x.npy")
+    assert "single" in invoke("variants", model, "-d", tmp_path / "x.npy")
     assert "net" in invoke("bench", model, "--batch", "1", "--turns", "1")
 
 

@@ -131,7 +131,7 @@ def test_an_unknown_function_is_met_by_the_nearest_not_by_all():
 def test_stderr_is_silent_unless_it_is_asked_for(tmp_path):
     x = np.random.default_rng(0).random((9, 8, 8, 1))
     np.save(tmp_path / "x.npy", x)
-    run = ("-m", "qemu_nn", "run", MODEL, "-i", tmp_path / "x.npy")
+    run = ("-m", "qemu_nn", "run", MODEL, "-d", tmp_path / "x.npy")
     assert shell(*run)[1] == ""
     for words in ((*run, "-v"), (*run[:2], "--verbose", *run[2:])):
         assert re.fullmatch("'image': inputs lie in .* codes, .*\n", shell(*words)[1])

@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
     with np.load(DEMO / "digits.npz") as arrays:
         np.savez("data.npz", x=arrays["x"][:20], y=arrays["y"][:20])
         np.save("x.npy", arrays["x"][:2])
-    output_of("golden", "net.qnz", "-i", "x.npy", "-o", "goldens")
+    output_of("golden", "net.qnz", "-d", "x.npy", "-o", "goldens")
     return tmp_path
 
 
@@ -63,8 +63,8 @@ COMMANDS = [
     ("diff", "net.qnz", DEMO / "digits.qnz"),
     ("evaluate", "net.qnz", "-d", "data.npz"),
     ("report", "net.qnz", "-d", "data.npz"),
-    ("run", "net.qnz", "-i", "x.npy", "--real"),
-    ("golden", "net.qnz", "-i", "x.npy", "-o", "more"),
+    ("run", "net.qnz", "-d", "x.npy", "--real"),
+    ("golden", "net.qnz", "-d", "x.npy", "-o", "more"),
     ("compare", "goldens", "goldens"),
     ("export", "net.qnz", "-o", "export"),
     ("variants", "net.qnz"),

@@ -56,12 +56,12 @@ WORK = {
     "golden": (
         "qemu_nn.firmware.golden",
         "checksum",
-        ("golden", MODEL, "-i", "x.npy", "--limit", "2", "-o", "g"),
+        ("golden", MODEL, "-d", "x.npy", "--limit", "2", "-o", "g"),
     ),
     "run": (
         "qemu_nn.io.npy_writer",
         "shutil.copyfileobj",
-        ("run", MODEL, "-i", "x.npy", "-o", "o.npz"),
+        ("run", MODEL, "-d", "x.npy", "-o", "o.npz"),
     ),
 }
 
@@ -89,11 +89,11 @@ def test_a_signal_leaves_no_temporary_files(folder, command, name):
 # ---- full disks ----
 
 WRITES = {
-    "out.npz": ("run", MODEL, "-i", "x.npy", "-o", "out.npz"),
-    "out.npy": ("run", MODEL, "-i", "x.npy", "-o", "out.npy"),
-    "out/softmax.npy": ("run", MODEL, "-i", "x.npy", "-o", "out"),
-    "goldens.npz": ("golden", MODEL, "-i", "x.npy", "-o", "goldens.npz"),
-    "goldens": ("golden", MODEL, "-i", "x.npy", "--limit", "1", "-o", "goldens"),
+    "out.npz": ("run", MODEL, "-d", "x.npy", "-o", "out.npz"),
+    "out.npy": ("run", MODEL, "-d", "x.npy", "-o", "out.npy"),
+    "out/softmax.npy": ("run", MODEL, "-d", "x.npy", "-o", "out"),
+    "goldens.npz": ("golden", MODEL, "-d", "x.npy", "-o", "goldens.npz"),
+    "goldens": ("golden", MODEL, "-d", "x.npy", "--limit", "1", "-o", "goldens"),
     "firmware": ("export", MODEL, "-o", "firmware"),
     "net.qnz": ("quantize", FLOAT, "-d", DATA, "-o", "net.qnz"),
     "float.qnz": ("import", FLOAT, "-o", "float.qnz"),

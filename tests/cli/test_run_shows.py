@@ -24,7 +24,7 @@ def images():
 
 def run(tmp_path, x, *options):
     np.save(tmp_path / "x.npy", x)
-    result = CliRunner().invoke(main, ["run", str(MODEL), "-i", str(tmp_path / "x.npy"), *options])
+    result = CliRunner().invoke(main, ["run", str(MODEL), "-d", str(tmp_path / "x.npy"), *options])
     assert result.exit_code == 0, result.output
     return result.stdout
 

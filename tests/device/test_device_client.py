@@ -81,7 +81,7 @@ def test_a_timeout_is_a_number_of_seconds(timeout):
 
 def test_options_of_data_are_refused_without_data():
     with pytest.raises(Error, match="index= says how data are read, but there are none"):
-        validate(example()[0], on="command:true", index="0:3")
+        validate(example()[0], on="command:true", data=qemu_nn.Dataset(None, index="0:3"))
 
 
 @pytest.mark.parametrize("name", ["m4", "cortex-m4", "Cortex-M4F", "M4"])

@@ -37,7 +37,8 @@ def test_a_device_that_tells_the_truth_is_the_same(validated):
 @pytest.mark.parametrize("limit", [1, 3, None])
 def test_random_inputs_are_as_many_as_the_limit(monkeypatch, limit):
     monkeypatch.setattr(validation, "connect", lambda _: FakeDevice(NETWORK))
-    assert qemu_nn.validate(NETWORK, on="tcp:fake:1", limit=limit).samples == (limit or 4)
+    found = qemu_nn.validate(NETWORK, qemu_nn.Dataset(None, limit=limit), on="tcp:fake:1")
+    assert found.samples == (limit or 4)
 
 
 # ---- descriptions ----

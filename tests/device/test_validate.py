@@ -279,7 +279,7 @@ def test_the_verb_says_same_and_writes_what_it_found(digits, tmp_path):
     model, data, page = tmp_path / "net.qnz", tmp_path / "x.npy", tmp_path / "found.html"
     NETWORK.save(model)
     np.save(data, IMAGES[:4])
-    same = call("validate", model, "-i", data, "--on", on(digits), "--html", page)
+    same = call("validate", model, "-d", data, "--on", on(digits), "--html", page)
     assert (same.exit_code, same.output.split()[-1]) == (0, "bit")
     assert "same: 6,992 elements of 8 layers, to the bit" in page.read_text(encoding="utf-8")
     told = call("validate", model, "--on", on(digits), "--json").output

@@ -54,7 +54,7 @@ def case(request):
 
 def test_a_classifier_s_figures_are_counted_from_its_predictions(case):
     network, x, y = case
-    found = qemu_nn.evaluate(network, x, y, top=(2, 3, 9))
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), top=(2, 3, 9))
     scores = network.predict(x).reshape(300, 5)
     chosen = scores.argmax(1)
     assert (found.kind, found.samples) == ("classifier", 300)
@@ -80,10 +80,10 @@ def test_a_classifier_s_figures_are_counted_from_its_predictions(case):
 def test_figures_are_the_same_wherever_they_were_computed(case, tmp_path, monkeypatch):
     network, x, y = case
     np.savez(tmp_path / "data.npz", x=x, y=y)
-    wanted = qemu_nn.evaluate(network, x, y).json()
+    wanted = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y)).json()
     monkeypatch.setattr(block_reader, "_LEAST", 32)  # ten blocks
     for how in ({}, {"threads": 3}, {"client": Client(3)}):
-        assert qemu_nn.evaluate(network, x, y, **how).json() == wanted, how
+        assert qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), **how).json() == wanted, how
         assert qemu_nn.evaluate(network, tmp_path / "data.npz", **how).json() == wanted, how
         pieces = ((x[i : i + 70], y[i : i + 70]) for i in range(0, 300, 70))
         assert qemu_nn.evaluate(network, pieces, **how).json() == wanted, how
@@ -114,7 +114,7 @@ def test_a_regressor_s_errors_are_averaged():
     x = RNG.normal(size=(150, 6))
     y = network.predict(x) + RNG.normal(size=(150, 2))
     quantized = qemu_nn.quantize(network, x)
-    found = qemu_nn.evaluate(quantized, x, y)
+    found = qemu_nn.evaluate(quantized, qemu_nn.Dataset(x, y))
     errors = quantized.predict(x) - y
     assert found.kind == "regressor"
     for name, value in {
@@ -133,7 +133,7 @@ def test_an_autoencoder_tells_anomalies_by_their_errors(tmp_path):
     network = chained(dense(3, 6), dense(6, 3))
     x = RNG.normal(size=(200, 6)).astype(np.float32)
     y = (RNG.uniform(size=200) < 0.3).astype(np.int64)
-    found = qemu_nn.evaluate(network, x, y)
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y))
     errors = ((network.predict(x) - x) ** 2).mean(1)
     np.testing.assert_allclose(found.errors, errors, rtol=1e-5)
     assert found.kind == "autoencoder"
@@ -142,7 +142,7 @@ def test_an_autoencoder_tells_anomalies_by_their_errors(tmp_path):
     assert found.figures["reconstruction_error"] == pytest.approx(errors.mean(), rel=1e-6)
     assert "auc" not in qemu_nn.evaluate(network, x).figures
     with pytest.raises(Error, match=r"^sample 0 of the data: labels of an autoencoder must be 0"):
-        qemu_nn.evaluate(network, x, np.full(200, 2))
+        qemu_nn.evaluate(network, qemu_nn.Dataset(x, np.full(200, 2)))
 
 
 def test_a_recurrent_network_takes_a_label_for_each_step_or_for_each_sequence(tmp_path):
@@ -151,28 +151,29 @@ def test_a_recurrent_network_takes_a_label_for_each_step_or_for_each_sequence(tm
     scores = next(iter(network.session().run(x).values()))
     steps = RNG.integers(0, 4, (30, 5))
     steps[:9] = scores[:9].argmax(-1)
-    found = qemu_nn.evaluate(network, x, steps)
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, steps))
     assert found.accuracy == np.mean(scores.argmax(-1) == steps)
     assert found.samples == 30
-    last = qemu_nn.evaluate(network, x, steps[:, -1])
+    last = qemu_nn.evaluate(network, qemu_nn.Dataset(x, steps[:, -1]))
     assert last.accuracy == np.mean(scores[:, -1].argmax(-1) == steps[:, -1])
     np.save(tmp_path / "x.npy", x)
-    assert qemu_nn.evaluate(network, tmp_path / "x.npy", steps).json() == found.json()
-    one = qemu_nn.evaluate(network, x[0], steps[:1])
+    again = qemu_nn.evaluate(network, qemu_nn.Dataset(tmp_path / "x.npy", steps))
+    assert again.json() == found.json()
+    one = qemu_nn.evaluate(network, qemu_nn.Dataset(x[0], steps[:1]))
     assert (one.samples, one.accuracy) == (1, np.mean(scores[0].argmax(-1) == steps[0]))
     with pytest.raises(Error, match="each of the 1 samples"):
-        qemu_nn.evaluate(network, x[0], steps[:5])
+        qemu_nn.evaluate(network, qemu_nn.Dataset(x[0], steps[:5]))
 
 
 def test_one_output_is_a_probability_if_the_caller_says_so():
     network = chained(dense(1, 6), Sigmoid())
     x, y = RNG.normal(size=(80, 6)), RNG.integers(0, 2, 80)
     with pytest.raises(Error, match="say kind='classifier'"):
-        qemu_nn.evaluate(network, x, y)
-    found = qemu_nn.evaluate(network, x, y, kind="classifier")
+        qemu_nn.evaluate(network, qemu_nn.Dataset(x, y))
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), kind="classifier")
     assert found.accuracy == np.mean((network.predict(x)[:, 0] > 0.5) == y)
     with pytest.raises(Error, match=r"leaves 0\.\.1"):
-        qemu_nn.evaluate(chained(dense(1, 6)), x, y, kind="classifier")
+        qemu_nn.evaluate(chained(dense(1, 6)), qemu_nn.Dataset(x, y), kind="classifier")
 
 
 def test_the_npu_s_layers_are_evaluated_beside_their_float_ones(tmp_path):
@@ -190,9 +191,9 @@ def test_the_npu_s_layers_are_evaluated_beside_their_float_ones(tmp_path):
     layers, params = ndk.modelpack.load_from_file(tmp_path / "q.prototxt", tmp_path / "q.npz")
     fixed = build_numpy_layers(layers, params)
     with pytest.raises(Error, match="has no output 'y' to compare with, but p"):
-        qemu_nn.evaluate(fixed, X, y, reference=real)
+        qemu_nn.evaluate(fixed, qemu_nn.Dataset(X, y), reference=real)
     real = build_numpy_layers(layers, params, quant=False)
-    found = qemu_nn.evaluate(fixed, X, y, reference=real, client=Client())
+    found = qemu_nn.evaluate(fixed, qemu_nn.Dataset(X, y), reference=real, client=Client())
     assert found.profile == "NPU"
     chosen = fixed.predict(X).reshape(100, 3).argmax(1)
     assert found.accuracy == found.figures["agreement"] == np.mean(chosen == y)
@@ -221,13 +222,13 @@ def test_an_output_of_several_must_be_named():
     two = FloatNetwork(replace(graph, outputs=("dense", *graph.outputs)))
     x, y = data(20), RNG.integers(0, 5, 20)
     with pytest.raises(Error, match=r"has the outputs dense, .*: say output="):
-        qemu_nn.evaluate(two, x, y)
+        qemu_nn.evaluate(two, qemu_nn.Dataset(x, y))
     dense_scores = two.predict(x)["dense"]
-    assert qemu_nn.evaluate(two, x, y, output="dense").accuracy == np.mean(
+    assert qemu_nn.evaluate(two, qemu_nn.Dataset(x, y), output="dense").accuracy == np.mean(
         dense_scores.argmax(1) == y
     )
     with pytest.raises(Error, match="no output 'ip'"):
-        qemu_nn.evaluate(two, x, y, output="ip")
+        qemu_nn.evaluate(two, qemu_nn.Dataset(x, y), output="ip")
 
 
 def test_labels_of_images_may_have_their_channels_on_either_end():
@@ -239,18 +240,25 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
     quantized = qemu_nn.quantize(network, x, scheme="affine")
     for whose, end in ((network, 1e-5), (quantized, 0.3)):
         for labels in (y, np.moveaxis(y, 1, -1)):
-            assert qemu_nn.evaluate(whose, x, labels).figures["largest_error"] < end
+            found = qemu_nn.evaluate(whose, (x, labels))
+            assert found.figures["largest_error"] < end
         with pytest.raises(Error, match=r"these are \[N, 60\]"):
-            qemu_nn.evaluate(whose, x, y.reshape(80, -1))
+            qemu_nn.evaluate(whose, qemu_nn.Dataset(x, y.reshape(80, -1)))
 
 
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"labels": np.full(40, 5)}, r"^sample 0 of the data: labels must be classes 0\.\.4"),
-        ({"labels": np.r_[np.zeros(39, int), 7]}, r"^sample 39 of the data: .* one is 7"),
-        ({"labels": np.zeros((40, 3), int)}, r"labels of a classifier are one class"),
-        ({"labels": np.zeros(40)}, r"a value for each output.*; classes have to be integers"),
+        (
+            {"data": (data(40), np.full(40, 5))},
+            r"^sample 0 of the data: labels must be classes 0\.\.4",
+        ),
+        ({"data": (data(40), np.r_[np.zeros(39, int), 7])}, r"^sample 39 of the data: .* one is 7"),
+        ({"data": (data(40), np.zeros((40, 3), int))}, r"labels of a classifier are one class"),
+        (
+            {"data": (data(40), np.zeros(40))},
+            r"a value for each output.*; classes have to be integers",
+        ),
         ({"kind": "tree"}, "no kind 'tree'"),
         ({"kind": "autoencoder"}, "has the size of its input"),
         ({"kind": "regressor"}, "give them as labels"),
@@ -263,7 +271,7 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
 def test_what_does_not_fit_is_a_sentence(how, words):
     network = qemu_nn.quantize(classifier(), data(40))
     with pytest.raises(Error, match=words):
-        qemu_nn.evaluate(network, data(40), **how)
+        qemu_nn.evaluate(network, **{"data": data(40), **how})
 
 
 def test_kinds_follow_from_labels_and_shapes():
@@ -316,14 +324,16 @@ def test_names_of_classes_are_matched(tmp_path):
     graph = replace(classifier().graph, classes=tuple("abcde"))
     x = data(50)
     chosen = FloatNetwork(graph).predict(x).reshape(50, 5).argmax(1)
-    found = qemu_nn.evaluate(FloatNetwork(graph), x, np.array(list("abcde"))[chosen])
+    found = qemu_nn.evaluate(
+        FloatNetwork(graph), qemu_nn.Dataset(x, np.array(list("abcde"))[chosen])
+    )
     assert found.accuracy == 1.0
     assert [row[0] for row in found.classes] == list("abcde")
     turned = FloatNetwork(replace(graph, classes=tuple("edcba")))
     names = np.array(list("edcba"))[chosen]
-    assert qemu_nn.evaluate(turned, x, names).accuracy == 1.0
+    assert qemu_nn.evaluate(turned, qemu_nn.Dataset(x, names)).accuracy == 1.0
     other = np.array(["one", "two", "three", "four", "five"])
-    found = qemu_nn.evaluate(turned, x, np.r_[other, np.full(45, "one")])
+    found = qemu_nn.evaluate(turned, qemu_nn.Dataset(x, np.r_[other, np.full(45, "one")]))
     assert "no class 'five'" in found.notes[0]
 
 
@@ -331,14 +341,14 @@ def test_a_network_without_a_float_form_is_evaluated_alone():
     from networks import classifier as integers
     from networks import images
 
-    found = qemu_nn.evaluate(Network(integers()), images(30), RNG.integers(0, 10, 30))
+    found = qemu_nn.evaluate(Network(integers()), (images(30), RNG.integers(0, 10, 30)))
     assert set(found.figures) == {"accuracy", "top_5"}
 
 
 def test_results_print_in_every_form(case):
     pandas = pytest.importorskip("pandas", reason="a data frame needs pandas")
     network, x, y = case
-    found = qemu_nn.evaluate(network, x, y)
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y))
     frame = found.to_pandas()
     assert list(frame.columns) == ["of", "figure", "value"]
     assert isinstance(frame, pandas.DataFrame)
@@ -347,7 +357,7 @@ def test_results_print_in_every_form(case):
 
 def test_an_evaluation_reads_well(case):
     network, x, y = case
-    found = qemu_nn.evaluate(network, x, y)
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y))
     assert f"accuracy {100 * found.accuracy:.2f} %" in " ".join(found.text().split())
     assert repr(found).startswith("Evaluation\nnetwork")
     assert "<table>" in found._repr_html_()
@@ -374,7 +384,7 @@ def test_the_verb_prints_what_the_function_returns(tmp_path):
     np.save(tmp_path / "y.npy", y)
     options = ["-d", tmp_path / "x.npy", "--labels", tmp_path / "y.npy", "--top", 2]
     more = ["--profiles", "m3,m55", "--threads", 2]
-    found = qemu_nn.evaluate(network, x, y, top=2, profiles="m3,m55")
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), top=2, profiles="m3,m55")
     told = output_of("evaluate", tmp_path / "net.qnz", *options, *more)
     assert told.endswith(f"{found.text()}\n")  # below a line on the inputs, on stderr
     told = output_of("evaluate", tmp_path / "net.qnz", *options, *more, "--json")
@@ -391,5 +401,5 @@ def test_the_verb_prints_what_the_function_returns(tmp_path):
 def test_processes_give_the_same_figures(case):
     pytest.importorskip("distributed", reason="a cluster of processes needs dask")
     network, x, y = case
-    found = qemu_nn.evaluate(network, x, y, workers=2)
-    assert found.json() == qemu_nn.evaluate(network, x, y).json()
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), workers=2)
+    assert found.json() == qemu_nn.evaluate(network, qemu_nn.Dataset(x, y)).json()

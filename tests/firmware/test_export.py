@@ -37,7 +37,7 @@ SQUARE = {"dim_vec": 4, "num_of_rows": 4, "bias_shift": 0, "out_shift": 0}
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     network, x, _ = pipeline.example()
-    return write(tmp_path_factory.mktemp("export") / "demo", network, x=x[:2], one_header=True)
+    return write(tmp_path_factory.mktemp("export") / "demo", network, data=x[:2], one_header=True)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def planned(monkeypatch):
 
 def test_an_export_plans_the_network_once_for_each_profile(planned, tmp_path):
     network, x, _ = pipeline.example()
-    qemu_nn.export(network, tmp_path / "firmware", "cortex-m4", x=x[:1])
+    qemu_nn.export(network, tmp_path / "firmware", "cortex-m4", data=x[:1])
     assert planned[0] == network.profile("cortex-m4")
     assert len(planned) == len(set(planned)) > 1
 
@@ -129,7 +129,7 @@ def test_what_a_call_would_destroy_too_early_is_copied(tmp_path):
 @on_pc
 def test_a_recurrent_network_starts_and_steps(tmp_path):
     x = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
-    status, lines = check(write(tmp_path / "recurrent", networks.recurrent(), x=x))
+    status, lines = check(write(tmp_path / "recurrent", networks.recurrent(), data=x))
     assert (status, len(lines)) == (0, 7)
     assert lines[2] == "PASS x0/t2/sum"
 
@@ -308,7 +308,7 @@ def test_the_verb_writes_the_folder_and_says_what_it_takes(tmp_path):
     network.save(model)
     np.save(tmp_path / "x.npy", x[:1])
     arguments = ["export", str(model), "-o", str(folder), "--layers", "one"]
-    done = CliRunner().invoke(main, [*arguments, "--input", str(tmp_path / "x.npy")])
+    done = CliRunner().invoke(main, [*arguments, "--data", str(tmp_path / "x.npy")])
     assert done.exit_code == 0, done.output
     assert "672 bytes of RAM, 1,898 of weights and biases" in done.output
     assert (folder / "layers.h").exists()

@@ -54,7 +54,7 @@ def pair(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pair")
     network, x, _ = pipeline.example()
     for name in ("network", "second"):
-        write(folder / name, network, x=x[:2], name=name)
+        write(folder / name, network, data=x[:2], name=name)
     return folder
 
 

@@ -15,7 +15,7 @@ def exported(name, folder):
     network = load(name, folder)
     x, wanted = recorded(name)
     few = [part[:, :4] if network.graph.states else part[2:6] for part in x]
-    return network, write(folder / "net", network, x=named(network.graph, few)), wanted
+    return network, write(folder / "net", network, data=named(network.graph, few)), wanted
 
 
 #: Those that are built every day.

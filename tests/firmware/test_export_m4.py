@@ -17,7 +17,7 @@ pytestmark = [needs("m4"), pytest.mark.compiles]
 
 def test_the_example_passes_until_a_weight_is_wrong(tmp_path):
     network, x, _ = pipeline.example()
-    folder = write(tmp_path / "demo", network, x=x[:2])
+    folder = write(tmp_path / "demo", network, data=x[:2])
     status, lines = check(folder, "m4")
     assert (status, lines[-1], len(lines)) == (0, "PASS: 0 failures", 17)
     flip(folder, "fc_wt")
@@ -50,7 +50,7 @@ def test_published_networks_pass_in_their_own_memory(name, tmp_path):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     network, x, _ = pipeline.example()
-    return write(tmp_path_factory.mktemp("demo"), network, x=x[:1])
+    return write(tmp_path_factory.mktemp("demo"), network, data=x[:1])
 
 
 @pytest.mark.parametrize("board", sorted({*BOARDS} - {"m4"}))

@@ -29,7 +29,7 @@ def exported(name, tmp_path, **how):
     network = qemu_nn.load(CASES[name]().save(tmp_path))
     steps = {"steps": STEPS} if network.graph.states else {}
     x = inputs(name, network.graph.input, **steps)[:2]
-    return network, write(tmp_path / "net", network, x=x, **how)
+    return network, write(tmp_path / "net", network, data=x, **how)
 
 
 @needs("pc")
@@ -86,7 +86,7 @@ def test_the_zero_point_of_a_state_is_the_firmwares_too(core, tmp_path):
     net.tensors[net.operators[0][1][4]]["zeros"] = np.int64([-50])
     network = qemu_nn.load(net.save(tmp_path))
     x = inputs("svdf_s8", network.graph.input, steps=STEPS)[:2]
-    folder = write(tmp_path / "net", network, x=x, target=core)
+    folder = write(tmp_path / "net", network, data=x, target=core)
     status, lines = check(folder)
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 

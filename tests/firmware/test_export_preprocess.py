@@ -29,7 +29,9 @@ def quantized(steps=STEPS, **how):
     pixels = RNG.integers(0, 256, (40, *SHAPE)).astype(np.uint8)
     raw = pixels.astype(np.int16) - 128 if steps.dtype == "int8" else pixels
     net = classifier(softmax=False)
-    return qemu_nn.quantize(net, raw.astype(np.float32), preprocessing=steps, **how)
+    return qemu_nn.quantize(
+        net, qemu_nn.Dataset(raw.astype(np.float32), preprocessing=steps), **how
+    )
 
 
 @pytest.fixture(scope="module")

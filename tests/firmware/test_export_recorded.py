@@ -30,5 +30,5 @@ def test_an_exported_network_passes(stem, name, tmp_path):
     few = {key: values[:2] for key, values in archive.inputs(network, name).items()}
     if archive.one_sequence and network.graph.states:
         few = {key: values[:, :3] for key, values in few.items()}
-    status, lines = check(write(tmp_path / "net", network, x=few))
+    status, lines = check(write(tmp_path / "net", network, data=few))
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines

@@ -27,7 +27,7 @@ GUARDS = {
 def demo(tmp_path_factory):
     """An export for 5.9.0, and headers without the marks of stand-ins."""
     network, x, _ = pipeline.example()
-    folder = write(tmp_path_factory.mktemp("release") / "demo", network, x=x[:1])
+    folder = write(tmp_path_factory.mktemp("release") / "demo", network, data=x[:1])
     (folder / "arm" / "Include").mkdir(parents=True)
     for header in (folder / "kernels").glob("*.h"):
         text = re.sub("STAND_IN_ARM", "OTHER_ARM", header.read_text())

@@ -31,7 +31,7 @@ TYPED = TESTS / "c" / "arm_prototypes_700.h"
 def project(tmp_path_factory):
     graph = affine_networks.small()
     x = affine_networks.images(2)
-    return write(tmp_path_factory.mktemp("export") / "small", graph, x=x, one_header=True)
+    return write(tmp_path_factory.mktemp("export") / "small", graph, data=x, one_header=True)
 
 
 def copied(project, tmp_path):

@@ -36,7 +36,7 @@ def test_the_self_test_holds_what_the_device_computed(name, target, tmp_path):
     network = load(name)
     with np.load(FOLDER / f"{name}_golden.npz") as stored:
         x, expected = stored["inputs"][:2], stored["output_tflm"][:2]
-    folder = write(tmp_path / "net", network, x=x.reshape(2, *network.graph.input.shape))
+    folder = write(tmp_path / "net", network, data=x.reshape(2, *network.graph.input.shape))
     assert check(folder, target)[0] == 0
     for i in range(2):
         last = folder / "goldens" / f"x{i}" / f"{stem(network.graph.outputs[0])}.npy"

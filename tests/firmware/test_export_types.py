@@ -73,7 +73,7 @@ def test_a_name_of_c_for_what_is_no_number():
 @pytest.mark.parametrize("type", FILES)
 def test_an_export_passes_with_elements_of_every_type(type, tmp_path):
     made = network(type, tmp_path)
-    folder = write(tmp_path / "firmware", made, x=sequence(made.graph), one_header=True)
+    folder = write(tmp_path / "firmware", made, data=sequence(made.graph), one_header=True)
     status, passed = check(folder)
     assert (status, passed[-1], len(passed)) == (0, "PASS: 0 failures", 1 + 2 * 3 * 2)
 
@@ -82,7 +82,7 @@ def test_an_export_passes_with_elements_of_every_type(type, tmp_path):
 @pytest.mark.parametrize("type", FILES)
 def test_and_on_the_device(type, tmp_path):
     made = network(type, tmp_path)
-    status, passed = check(write(tmp_path / "firmware", made, x=sequence(made.graph)), "m4")
+    status, passed = check(write(tmp_path / "firmware", made, data=sequence(made.graph)), "m4")
     assert (status, passed[-1], len(passed)) == (0, "PASS: 0 failures", 1 + 2 * 3 * 2)
 
 
@@ -97,7 +97,7 @@ def test_variables_and_branches_on_the_device(name, tmp_path):
 @needs("pc")
 def test_what_differs_is_said_in_bits(tmp_path):
     made = network("FLOAT32", tmp_path)
-    folder = write(tmp_path / "firmware", made, x=sequence(made.graph))
+    folder = write(tmp_path / "firmware", made, data=sequence(made.graph))
     changed = max((folder / "goldens" / "x0" / "t1").glob("*.h"))
     text = changed.read_text()
     assert "0.100000001f" in text
@@ -164,7 +164,7 @@ def test_published_networks_step_as_recorded_on_the_device(name, tmp_path):
     graph, steps = made.graph, 5
     x = recordings.given(graph, arrays, "walk_" if graph.states else "")
     x = {key: v[None, :steps] if graph.states else v[:2] for key, v in x.items()}
-    status, passed = check(write(tmp_path / "firmware", made, x=x), "m4")
+    status, passed = check(write(tmp_path / "firmware", made, data=x), "m4")
     assert (status, passed[-1]) == (0, "PASS: 0 failures")
     groups = 2 if not graph.states else steps
     assert len(passed) == 1 + groups * len(graph.nodes)

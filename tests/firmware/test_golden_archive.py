@@ -145,7 +145,7 @@ def test_the_command_line_writes_and_compares_archives(demo, tmp_path):
     network.save(tmp_path / "net.qnz")
     np.save(tmp_path / "x.npy", x[:12])
     path = str(tmp_path / "set")
-    arguments = ["golden", str(tmp_path / "net.qnz"), "-i", str(tmp_path / "x.npy"), "-o", path]
+    arguments = ["golden", str(tmp_path / "net.qnz"), "-d", str(tmp_path / "x.npy"), "-o", path]
     told = CliRunner().invoke(main, arguments)
     assert told.exit_code == 0, told.output
     assert "set.npz" in told.output

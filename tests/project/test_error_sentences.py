@@ -119,8 +119,8 @@ def test_no_verb_prints_a_name_that_commands_the_terminal(tmp_path):
         f"info {model}",
         f"info {model} --csv",
         f"info {model} --json",
-        f"run {model} -i {x} -o {tmp_path}/out.npz --trace",
-        f"golden {model} -i {x} -o {tmp_path}/goldens",
+        f"run {model} -d {x} -o {tmp_path}/out.npz --trace",
+        f"golden {model} -d {x} -o {tmp_path}/goldens",
         f"variants {model} --csv",
         f"export {model} -o {tmp_path}/firmware",
     ):

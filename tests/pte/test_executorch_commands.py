@@ -45,12 +45,12 @@ def test_every_command_takes_a_program(name, tmp_path):
     how = ("--target", core(name))
     described = json.loads(invoke("info", model, *how, "--json"))
     assert len(described["layers"]) == len(qemu_nn.load(model).graph.nodes)
-    invoke("run", model, "-i", data, *how, "-o", tmp_path / "out.npz")
+    invoke("run", model, "-d", data, *how, "-o", tmp_path / "out.npz")
     arrays, graph = PTE.arrays(name), qemu_nn.load(model).graph
     with np.load(tmp_path / "out.npz") as found:
         for j, output in enumerate(graph.outputs):
             assert found[output][1].tobytes() == arrays[f"out1_{j}"].tobytes()
-    invoke("golden", model, "-i", data, *how, "-o", tmp_path / "golden")
+    invoke("golden", model, "-d", data, *how, "-o", tmp_path / "golden")
     assert "are equal" in invoke("compare", tmp_path / "golden", tmp_path / "golden")
     assert "sqnr" in invoke("analyze", model, "-d", data, *how)
     assert "net" in invoke("bench", model, *how, "--batch", "1", "--turns", "1")
@@ -59,7 +59,7 @@ def test_every_command_takes_a_program(name, tmp_path):
 def test_variants_tell_where_cores_part(tmp_path):
     model, x = PTE.file("linear_m55", tmp_path), inputs("linear_m55")
     np.save(tmp_path / "x.npy", x)
-    said = invoke("variants", model, "-i", tmp_path / "x.npy")
+    said = invoke("variants", model, "-d", tmp_path / "x.npy")
     assert "the bias is lost" in said
     assert "quantized_linear_1" in said
 
@@ -140,7 +140,7 @@ def test_a_program_of_integers_is_compared_in_the_format_that_it_says(tmp_path):
 @pytest.mark.parametrize("name", SOME)
 def test_exported_c_passes_its_self_test(name, tmp_path):
     network = pipeline.Network(qemu_nn.load(PTE.file(name, tmp_path)).graph)
-    folder = write(tmp_path / "net", network, x=inputs(name), target=core(name))
+    folder = write(tmp_path / "net", network, data=inputs(name), target=core(name))
     status, lines = check(folder)
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 
@@ -150,7 +150,7 @@ def test_exported_c_passes_its_self_test(name, tmp_path):
 def test_exported_c_passes_on_an_emulated_device(tmp_path):
     name = "view_flatten_conv_linear_m4"
     network = pipeline.Network(qemu_nn.load(PTE.file(name, tmp_path)).graph)
-    folder = write(tmp_path / "net", network, x=inputs(name), target=core(name))
+    folder = write(tmp_path / "net", network, data=inputs(name), target=core(name))
     status, lines = check(folder, "m4")
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 

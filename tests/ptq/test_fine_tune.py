@@ -192,15 +192,15 @@ def test_labels_are_learned_and_the_seed_says_all():
         images(len(y), seed) / 2 + (y - 0.5).reshape(-1, 1, 1, 1)
         for seed, y in ((7, labels), (8, more))
     )
-    how = {"labels": labels, "validation": held_back, "epochs": 3, "learning_rate": 0.01}
-    how["validation_labels"] = more
+    how = {"validation": (held_back, more), "epochs": 3, "learning_rate": 0.01}
 
     def right(made):
-        found = made.predict(how["validation"]).argmax(1)
-        return (found == how["validation_labels"]).mean()
+        return (made.predict(held_back).argmax(1) == more).mean()
 
     state = torch.random.get_rng_state()
-    first, second, third = (qemu_nn.fine_tune(network, x, seed=seed, **how) for seed in (1, 1, 2))
+    first, second, third = (
+        qemu_nn.fine_tune(network, (x, labels), seed=seed, **how) for seed in (1, 1, 2)
+    )
     assert torch.equal(state, torch.random.get_rng_state())
     assert right(first) > max(right(network), 0.5) + 0.2
     for key, array in first.graph.arrays.items():
@@ -223,7 +223,7 @@ def test_names_of_classes_are_those_of_the_network():
     numbers = np.arange(60) % 5
     names = np.array(network.labels)[numbers]
     first, second = (
-        qemu_nn.fine_tune(network, x, labels=labels, epochs=1, learning_rate=0.01)
+        qemu_nn.fine_tune(network, qemu_nn.Dataset(x, labels), epochs=1, learning_rate=0.01)
         for labels in (numbers, names)
     )
     for key, array in first.graph.arrays.items():
@@ -253,25 +253,23 @@ def test_a_loss_and_an_optimizer_of_ones_own():
     sgd = {"optimizer": lambda p: torch.optim.SGD(p, lr=0.01), "epochs": 1}
     with torch.no_grad():  # of the caller
         x = torch.from_numpy(images(40))
-        qemu_nn.fine_tune(quantized("q7"), x, labels=targets, loss_fn=loss, **sgd)
+        qemu_nn.fine_tune(quantized("q7"), qemu_nn.Dataset(x, targets), loss_fn=loss, **sgd)
     assert ((32, 5), (32,), torch.float32) in seen
 
 
 LABELS = np.zeros(40, int)
 MEAN = {
-    "validation_labels": np.zeros(5),
     "loss_fn": lambda outputs, targets: (outputs.mean(1) - targets).square().mean(),
 }
 WRONG = [
-    ({"labels": LABELS - 1}, "classes count from 0"),
-    ({"labels": LABELS + 5}, "class numbers from 0 to 4"),
-    ({"labels": LABELS, "validation": images(9, 1)}, "both training and validation"),
+    ({"data": (images(40), LABELS - 1)}, "classes count from 0"),
+    ({"data": (images(40), LABELS + 5)}, "class numbers from 0 to 4"),
+    ({"data": (images(40), LABELS), "validation": images(9, 1)}, "both training and validation"),
     ({"validation": images(40)[:9]}, "9 of 9 samples that judge each epoch are training"),
     (
         {"data": np.tile(images(18), (2, 1, 1, 1))},
         "7 of 7 samples that judge each epoch are training",
     ),
-    ({"validation_labels": LABELS}, "validation=, which is missing"),
     ({"learning_rate": 0}, "above 0"),
     ({"epochs": 0}, "epochs"),
     ({"batch": 0}, "batch"),
@@ -282,7 +280,14 @@ WRONG = [
     ({"loss_fn": lambda outputs, targets: 1.0}, "returned a float"),
     ({"optimizer": lambda p: None}, "returned a NoneType"),
     ({"loss_fn": lambda outputs, targets: outputs.mean() * np.nan}, "of validation data is nan"),
-    ({"labels": np.full(40, np.nan), "validation": images(5, 1), **MEAN}, "nan at step 1 of 2"),
+    (
+        {
+            "data": (images(40), np.full(40, np.nan)),
+            "validation": (images(5, 1), np.zeros(5)),
+            **MEAN,
+        },
+        "nan at step 1 of 2",
+    ),
     ({"loss_fn": lambda outputs, _: (outputs - outputs.detach()).square().sum().sqrt()}, "slope"),
     ({"optimizer": lambda p: torch.optim.LBFGS(p)}, "optimizer is LBFGS"),
     ({"data": iter([])}, "the data hold no samples"),

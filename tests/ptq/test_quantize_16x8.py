@@ -122,7 +122,7 @@ def test_a_saved_network_is_the_same_and_every_verb_takes_it(data, tmp_path):
 )
 def test_its_firmware_passes_its_self_test(data, target, tmp_path):
     made = qemu_nn.quantize(classifier(data), data, scheme="affine", bits=16)
-    folder = exported.write(tmp_path / "net", made, x=made.graph.input.format.quantize(data[:2]))
+    folder = exported.write(tmp_path / "net", made, data=made.graph.input.format.quantize(data[:2]))
     status, lines = exported.check(folder, target)
     assert status == 0, lines
 

@@ -114,7 +114,7 @@ def folder(tmp_path):
 )
 def test_an_interrupt_on_the_command_line_is_a_sentence_and_leaves_no_file(verb, folder):
     verb = [folder / word if word.startswith("out") else word for word in verb]
-    arguments = (verb[0], folder / "net.qnz", "-i", folder / "x.npy", *verb[1:])
+    arguments = (verb[0], folder / "net.qnz", "-d", folder / "x.npy", *verb[1:])
     assert stopped(COMMAND_LINE, *arguments) == (130, "begun\n", "interrupted\n")
     assert sorted(path.name for path in folder.iterdir()) == ["net.qnz", "x.npy"]
 

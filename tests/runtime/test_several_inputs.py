@@ -182,7 +182,7 @@ def test_goldens_need_as_many_samples_of_each(network, tmp_path):
 @needs("pc")
 def test_an_export_passes_its_self_test(network, tmp_path):
     x = inputs(network, 3)
-    status, lines = check(write(tmp_path / "firmware", network, x=x))
+    status, lines = check(write(tmp_path / "firmware", network, data=x))
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
     assert len(lines) == 1 + 3 * len(network.graph.nodes) * (4 if network.graph.states else 1)
     text = (tmp_path / "firmware" / "network.h").read_text()

@@ -66,7 +66,7 @@ def options(**names):
 
 def test_run_takes_the_build(network):
     for given, offset in (({}, 0), (OLD, 5), ({"kernels": "reference"}, 0)):
-        code, text = call("run", "net.tflite", "-i", "x.npy", "-o", "out.npz", *options(**given))
+        code, text = call("run", "net.tflite", "-d", "x.npy", "-o", "out.npz", *options(**given))
         assert code == 0, text
         np.testing.assert_array_equal(np.load("out.npz")["2nd"], X + offset)
 
@@ -76,8 +76,8 @@ def test_run_takes_the_build(network):
 )
 def test_every_verb_refuses_with_the_build_that_cannot_run_it(verb, network):
     more = {
-        "run": ["-i", "x.npy", "-o", "out.npz"],
-        "golden": ["-i", "x.npy", "-o", "golden"],
+        "run": ["-d", "x.npy", "-o", "out.npz"],
+        "golden": ["-d", "x.npy", "-o", "golden"],
         "export": ["-o", "firmware"],
         "analyze": ["-d", "x.npy"],
         "bench": ["--turns", "1", "--batch", "1"],
@@ -133,7 +133,7 @@ def test_goldens_and_exports_name_the_build(network, tmp_path):
         assert ("kernels reference, tflm 2026-04" in header) == bool(build)
         profile = load_goldens(tmp_path / folder).profile
         assert profile == network.profile(qemu_nn.Target(**build))
-    qemu_nn.export(network, tmp_path / "firmware", x=X, target=OLD_TARGET)
+    qemu_nn.export(network, tmp_path / "firmware", data=X, target=OLD_TARGET)
     assert "reference kernels, TFLM 2026-04" in (tmp_path / "firmware" / "network.h").read_text()
     manifest = json.loads((tmp_path / "firmware" / "manifest.json").read_text())
     assert manifest["profile"]["kernels"] == "reference"
@@ -163,11 +163,11 @@ def test_variants_says_which_calls_part_between_builds(network):
         "1st": "reference kernels before 2026-06: it adds 5 (tflm_requantize_s8_s8)",
         "2nd": "before 2023-02: it is missing (refused: nobody has it)",
     }
-    code, text = call("variants", "net.tflite", "-i", "x.npy")
+    code, text = call("variants", "net.tflite", "-d", "x.npy")
     assert code == 0
     assert "\n1st: reference kernels before 2026-06: it adds 5" in text
     assert "builds" not in text.splitlines()[0]
-    rows = json.loads(call("variants", "net.tflite", "-i", "x.npy", "--json")[1])
+    rows = json.loads(call("variants", "net.tflite", "-d", "x.npy", "--json")[1])
     assert {row["builds"] for row in rows} == set(words.values())
 
 

@@ -75,7 +75,7 @@ def test_the_first_run_finds_zero_points(tmp_path):
 def test_firmware_keeps_the_states(tmp_path):
     network, x, _ = load("lstm_two", tmp_path)
     folder = write(
-        tmp_path / "net", network, x=x[:, :4], target=qemu_nn.Target(kernels="reference")
+        tmp_path / "net", network, data=x[:, :4], target=qemu_nn.Target(kernels="reference")
     )
     assert "states_memory" in (folder / "network.c").read_text()
     status, lines = check(folder)
