@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from . import releases
-from .chips import CHIPS, Chip, named
+from .chips import Chip, named, near, stranger
 from .errors import Error
 from .io.arguments import have, one_of, shown
 
@@ -258,6 +258,8 @@ def resolve(target: str) -> str:
     ('cortex-m55', 'cortex-m4', 'dsp')
     """
     word = "".join(target.lower().split()) if isinstance(target, str) else ""
+    if "=" in word:
+        return own_chip(word).core
     if word in PATHS:
         return word
     core = _short(word)
@@ -265,11 +267,18 @@ def resolve(target: str) -> str:
         if f"cortex-{name}" in CORES:
             return f"cortex-{name}"
     found = named(word)
-    if found is None:
-        near = {**{_short(name): name for name in CORES}, **{name: name for name in CHIPS}}
-        choices = have([*CORES, *PATHS, "a chip of chips.CHIPS"], core, near)
-        raise Error(f"no core {shown(target)}; {choices}")
-    return found.core
+    return _unknown(target, word, core) if found is None else found.core
+
+
+def _unknown(target: object, word: str, core: str) -> NoReturn:
+    """Raise Error for a word that is no device."""
+    if reason := stranger(word):
+        raise Error(f"{shown(target)} is no target: {reason}")
+    if chips_near := near(word):
+        hint = f"a core, a path, or a chip of chips.CHIPS; did you mean {' or '.join(chips_near)}?"
+        raise Error(f"no core {shown(target)}; give {hint}")
+    choices = [*CORES, *PATHS, "a chip of chips.CHIPS"]
+    raise Error(f"no core {shown(target)}; {have(choices, core, {_short(c): c for c in CORES})}")
 
 
 def chip(name: str) -> Chip:
@@ -295,10 +304,100 @@ def chip(name: str) -> Chip:
     >>> chip("STM32F411RE").flash
     512
     """
-    found = named(name) if isinstance(name, str) else None
-    if found is None:
-        raise Error(f"no chip {shown(name)}; {have(CHIPS, name)}")
-    return found
+    word = name if isinstance(name, str) else ""
+    found = chip_of(word)
+    if found is not None:
+        return found
+    if reason := stranger(word):
+        raise Error(f"{shown(name)} is no chip for this: {reason}")
+    hint = f"did you mean {' or '.join(near(word))}?" if near(word) else "have chips.CHIPS;"
+    raise Error(f"no chip {shown(name)}; {hint} of another one give 'flash=512K,ram=128K'")
+
+
+def chip_of(device: str) -> Optional[Chip]:
+    """Return the chip that a device is.
+
+    Parameters
+    ----------
+    device : str
+        The name of a chip or a board, the figures of a chip, a core or a path.
+
+    Returns
+    -------
+    Chip or None
+        None for a core, a path and any other word.
+
+    Raises
+    ------
+    Error
+        The figures are those of no chip.
+
+    Examples
+    --------
+    >>> chip_of("nucleo-f411re").name, chip_of("m4")
+    ('stm32f411', None)
+    """
+    return own_chip(device) if "=" in device else named(device)
+
+
+#: Factor of a size by its last letter.
+_UNITS = {"K": 1, "M": 1024}
+
+
+def own_chip(text: str) -> Chip:
+    """Return a chip that is not in the table, from its figures.
+
+    Parameters
+    ----------
+    text : str
+        "flash=512K,ram=128K", and perhaps ",block=96K,core=m4,clock=100": sizes in KiB or MiB,
+        MHz. The block is all of the RAM by default, the core "cortex-m4".
+
+    Returns
+    -------
+    Chip
+        A chip with these figures; flash=0 is flash outside.
+
+    Raises
+    ------
+    Error
+        A name or a figure is missing or unknown.
+
+    Examples
+    --------
+    >>> own_chip("flash=512K,ram=128K").ram
+    128
+    """
+    given = dict(pair.strip().partition("=")[::2] for pair in text.lower().split(","))
+    names = ("flash", "ram", "block", "core", "clock")
+    for name in given:
+        one_of(names, name, "figure of a chip")
+    if "ram" not in given or "flash" not in given:
+        raise Error(f"{shown(text)} must have flash= and ram=, such as flash=512K,ram=128K")
+    ram = _kib(given["ram"], "ram")
+    clock = given.get("clock", "0")
+    if not clock.isdecimal():
+        raise Error(f"clock= must be MHz, such as 100, is {clock!r}")
+    return Chip(
+        "own chip",
+        "",
+        resolve(given.get("core", DEFAULT_CORE)),
+        _kib(given["flash"], "flash"),
+        ram,
+        _kib(given.get("block", given["ram"]), "block"),
+        int(clock),
+        text,
+        "",
+    )
+
+
+def _kib(text: str, name: str) -> int:
+    """Return KiB of a text such as 512K or 2M."""
+    plain = text.upper().removesuffix("B").removesuffix("I")
+    number, unit = (plain, "") if plain == "0" else (plain[:-1], plain[-1:])
+    if not number.isdecimal() or (unit and unit not in _UNITS):
+        raise Error(f"{name}= must be a size in KiB or MiB, such as 512K or 2M, is {text!r}")
+    return int(number) * _UNITS.get(unit, 1)
 
 
 def _short(word: str) -> str:

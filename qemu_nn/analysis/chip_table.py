@@ -9,7 +9,13 @@ from .table import Table
 
 
 def chip_table() -> Table:
-    """Return a row for each chip; flash, RAM and its largest block in KiB."""
-    units = {"flash": "flash_kib", "ram": "ram_kib", "block": "block_kib", "name": "chip"}
+    """Return a row for each chip; flash, RAM and its largest block in KiB, the clock in MHz."""
+    units = {
+        "flash": "flash_kib",
+        "ram": "ram_kib",
+        "block": "block_kib",
+        "clock": "clock_mhz",
+        "name": "chip",
+    }
     columns = tuple(units.get(field.name, field.name) for field in fields(Chip))
     return Table(columns, tuple(astuple(chip) for chip in CHIPS.values()))

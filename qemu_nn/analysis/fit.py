@@ -6,14 +6,17 @@ import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Optional
 
 from ..chips import Chip
 from ..errors import printable
+from ..ir.interpreter import InterpreterMemory
 from ..targets import core_words
 from .table import Cell, Table
 
 _KIB = 1024
 _COLUMNS = ("memory", "needed", "of_chip", "left", "fits", "what")
+_FITS = _COLUMNS.index("fits")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class Fit:
         Bytes of static memory by name, scratch included, as exported firmware has them.
     stack : int
         Bytes reserved for the stack.
+    interpreter : ir.interpreter.InterpreterMemory or None
+        Memory of the .tflite file in TensorFlow Lite Micro.
     """
 
     network: str
@@ -39,6 +44,7 @@ class Fit:
     weights: int
     buffers: Mapping[str, int]
     stack: int
+    interpreter: Optional[InterpreterMemory] = None
 
     @property
     def ram(self) -> int:
@@ -47,12 +53,22 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """True if all memories suffice; external flash always does."""
-        return all(row["fits"] != "no" for row in self.table.records())
+        """True if all memories suffice for exported firmware; external flash always does."""
+        return not any(row[_FITS] == "no" for row in self._exported())
+
+    @property
+    def fits_tflm(self) -> Optional[bool]:
+        """True if all memories suffice for TensorFlow Lite Micro; None if there is no file."""
+        rows = self._interpreted()
+        return not any(row[_FITS] == "no" for row in rows) if rows else None
 
     @property
     def table(self) -> Table:
-        """A row for flash, one for RAM, and one for its largest block if it has several; bytes."""
+        """Rows for flash, RAM, and its largest block if it has several, of exported firmware and of
+        TensorFlow Lite Micro; bytes."""
+        return Table(_COLUMNS, (*self._exported(), *self._interpreted()))
+
+    def _exported(self) -> tuple[tuple[Cell, ...], ...]:
         buffers = " + ".join(f"{name} {size:,}" for name, size in self.buffers.items())
         rows = [
             ("flash", self.weights, self.chip.flash, "weights and biases; code is not counted"),
@@ -61,7 +77,20 @@ class Fit:
         if self.chip.block < self.chip.ram:
             largest = max(self.buffers.values(), default=0)
             rows.append(("block", largest, self.chip.block, "the largest buffer, in one block"))
-        return Table(_COLUMNS, tuple(_row(*row) for row in rows))
+        return tuple(_row(*row) for row in rows)
+
+    def _interpreted(self) -> tuple[tuple[Cell, ...], ...]:
+        memory, chip = self.interpreter, self.chip
+        if memory is None:
+            return ()
+        what = f"head {memory.head:,} + tail {memory.tail:,} + stack {self.stack:,}"
+        rows = [
+            ("flash, TFLM", memory.file, chip.flash, "the .tflite file; code is not counted"),
+            ("RAM, TFLM", memory.arena + self.stack, chip.ram, what),
+        ]
+        if chip.block < chip.ram:
+            rows.append(("block, TFLM", memory.arena, chip.block, "the arena, in one block"))
+        return tuple(_row(*row) for row in rows)
 
     def __repr__(self) -> str:
         return self.text()
@@ -78,9 +107,11 @@ class Fit:
             A sentence, the table, and where the chip's figures come from.
         """
         chip = self.chip
-        source = f"{chip.name}: {chip.source}, held against {chip.held}"
+        checked = f", cross-checked with {chip.cross_check}" if chip.cross_check else ""
+        source = f"{chip.name}: {chip.source}{checked}"
         together = "; RAM is all blocks of the chip together" if chip.block < chip.ram else ""
-        return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}{together}"
+        note = f"\n{chip.name}: {chip.note}" if chip.note else ""
+        return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}{together}{note}"
 
     def csv(self) -> str:
         """Return the table as CSV.
@@ -100,9 +131,10 @@ class Fit:
         dict of str to value
             Chip, core, verdict and the rows of the table.
         """
-        names = ("core", "source", "held")
+        names = ("core", "source", "cross_check")
         chip = {"chip": self.chip.name, **{name: getattr(self.chip, name) for name in names}}
-        return {**chip, "fits": self.fits, "memory": self.table.records()}
+        verdicts = {"fits": self.fits, "fits_tflm": self.fits_tflm}
+        return {**chip, **verdicts, "memory": self.table.records()}
 
     def json(self) -> str:
         """Return the result as JSON.
@@ -116,8 +148,12 @@ class Fit:
 
     def _sentence(self) -> str:
         verb = "fits" if self.fits else "does not fit"
-        about = f"{self.chip.maker} {self.chip.name}, {core_words([self.chip.core])}"
-        return f"{printable(self.network)} {verb} into {about}"
+        about = f"{self.chip.vendor} {self.chip.name}".strip()
+        told = f"{printable(self.network)} {verb} into {about}, {core_words([self.chip.core])}"
+        if self.fits_tflm is None:
+            return told
+        also = "fits" if self.fits_tflm else "does not fit"
+        return f"{told}, as exported C; in TensorFlow Lite Micro it {also}"
 
 
 def _row(memory: str, needed: int, kib: int, what: str) -> tuple[Cell, ...]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from ..errors import cut
 from ..functions.shapes import extent
-from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Tensor
+from ..ir.stored import weight_bytes
 from .float_table import float_table
 from .summary import facts_text, tensor_shape, tensor_words
 from .table import Cell, Table

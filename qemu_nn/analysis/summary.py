@@ -12,9 +12,10 @@ from typing import Optional
 from ..errors import cut
 from ..functions.shapes import extent
 from ..io.terminal import terminal_width
-from ..ir.builds import weight_bytes
 from ..ir.graph import Graph, Node, Tensor
-from ..runtime.arena import TensorArena, plan_tensor_arena
+from ..ir.interpreter import Interpreter
+from ..ir.stored import layer_bytes, weight_bytes
+from ..runtime.arena import TensorArena, interpreter_memory, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from ..targets import is_affine
@@ -26,7 +27,7 @@ _SHIFTS = ("bias_shift", "out_shift")
 _COSTS = ("macs", "weight_bytes", "scratch_bytes")
 _ARENA = ("arena_offset", "needed_until", "bytes_in_use")
 
-_TFLM = "the arena as TFLite Micro plans it, without the interpreter's part (its tail)"
+_TFLM = "head: tensors as TFLite Micro plans them; tail: the interpreter's structures, estimated"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ class Summary:
             return f"{self.layers.text()}\n\n{facts_text(self.facts)}"
         ends = ("network", "profile", "input", "input_format", "inputs", "outputs", "states")
         facts = {name: self.facts[name] for name in ends if name in self.facts}
-        return f"{narrow(self.layers).text()}\n\n{facts_text({**facts, 'in_all': self._in_all()})}"
+        facts["in_all"] = self._in_all()
+        if "file_bytes" in self.facts:
+            facts["in_tflm"] = self._in_tflm()
+        return f"{narrow(self.layers).text()}\n\n{facts_text(facts)}"
 
     def _in_all(self) -> str:
         """Return flash, RAM and multiply-accumulates in a line."""
@@ -76,6 +80,13 @@ class Summary:
             spell(self.facts[name]) for name in ("weight_bytes", "activation_bytes", "macs")
         )
         return f"flash {flash} bytes of weights, RAM {ram} bytes with scratch, {macs} MACs"
+
+    def _in_tflm(self) -> str:
+        """Return flash and arena of the file in TensorFlow Lite Micro in a line."""
+        names = ("file_bytes", "tflm_arena_bytes", "tflm_head_bytes", "tflm_tail_bytes")
+        file, arena, head, tail = (spell(self.facts[name]) for name in names)
+        size = f"kTensorArenaSize {arena} (head {head} + tail {tail})"
+        return f"flash {file} bytes of the file, {size}"
 
     def csv(self) -> str:
         """Return the layers as CSV.
@@ -111,12 +122,15 @@ def facts_text(facts: Mapping[str, Cell]) -> str:
     return "\n".join(lines)
 
 
-def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
+def summarize(
+    plan: Plan, buffers: Mapping[str, int], interpreter: Optional[Interpreter] = None
+) -> Summary:
     """Return the summary of a plan.
 
     buffers: all memory of the device except weights, scratch included: activation_bytes is their
-    sum. scratch_bytes is the most that one call asks for, peak_bytes the most that is in use at a
-    time; tflm_arena_bytes what TFLite Micro plans for calls of the s8 and s16 API.
+    sum. interpreter: figures of the .tflite file. scratch_bytes is the most that one call asks for,
+    peak_bytes the most that is in use at a time; tflm_head_bytes what TFLite Micro plans for calls
+    of the s8 and s16 API, tflm_arena_bytes what kTensorArenaSize needs for the file.
     """
     graph = plan.graph
     shared = graph.memory is None and is_affine(plan.profile.cmsis)
@@ -142,6 +156,7 @@ def summarize(plan: Plan, buffers: Mapping[str, int]) -> Summary:
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": weight_bytes(plan.graph),
         **_memory(plan.graph, buffers, arena),
+        **_in_tflm(plan, interpreter),
         "scratch_bytes": max(total.values()),
     }
     return Summary(facts, layers)
@@ -160,9 +175,23 @@ def _memory(
     }
     if arena is not None:
         peak = max(arena.live, key=lambda layer: arena.live[layer])
-        facts.update(tflm_arena_bytes=arena.arena.nbytes, tflm_arena=_TFLM)
+        facts["tflm_head_bytes"] = arena.arena.nbytes
         facts.update(peak_bytes=arena.live[peak], peak_layer=peak)
     return facts
+
+
+def _in_tflm(plan: Plan, interpreter: Optional[Interpreter]) -> dict[str, Cell]:
+    """Return the facts of a .tflite file in TensorFlow Lite Micro."""
+    if interpreter is None:
+        return {}
+    memory = interpreter_memory(plan.graph, plan.profile.path, interpreter)
+    return {
+        "file_bytes": memory.file,
+        "tflm_head_bytes": memory.head,
+        "tflm_tail_bytes": memory.tail,
+        "tflm_arena_bytes": memory.arena,
+        "tflm_arena": _TFLM,
+    }
 
 
 def _computed(step: Step) -> Iterator[tuple[str, str]]:
@@ -184,8 +213,7 @@ def _own(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
 
 
 def _costs(graph: Graph, node: Node, scratch: int) -> tuple[Cell, ...]:
-    arrays = [graph.arrays[name] for name in (node.weights, node.bias) if name is not None]
-    return (_macs(node), sum(array.nbytes for array in arrays), scratch)
+    return (_macs(node), layer_bytes(graph, node), scratch)
 
 
 def _macs(node: Node) -> int:

@@ -112,7 +112,7 @@ def _checked(file: Path, target: Target) -> ModelCheck:
         except Error as error:
             reasons = (str(error),)
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DeviceWarning))
-    arena = _size(facts, "tflm_arena_bytes", "activation_bytes")
+    arena = _size(facts, "tflm_arena_bytes", "tflm_head_bytes", "activation_bytes")
     return ModelCheck(str(file), count, reasons, tuple(said), arena, _size(facts, "weight_bytes"))
 
 
@@ -126,7 +126,9 @@ def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ..
     """Return a network, how many operators it has, and why it cannot be loaded."""
     if file.suffix.lower() == ".tflite":
         found: SupportReport = examine(file)
-        network = None if found.graph is None else Network(found.graph)
+        network = None
+        if found.graph is not None:
+            network = Network(found.graph, interpreter=found.interpreter)
         return network, len(found.findings), found.reasons
     network = load_quantized(file)
     return network, len(network.graph.nodes), ()

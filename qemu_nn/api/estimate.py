@@ -10,13 +10,14 @@ from typing import NamedTuple, Optional, Union
 from ..analysis.estimate import Estimate
 from ..analysis.layer_cycles import arguments_of, calls_of
 from ..analysis.table import Cell, Table
+from ..chips import Chip
 from ..cycles import boards
 from ..cycles.boards import SUPPLY, Board
 from ..cycles.model import CLASSES, CallEstimate
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import Error
 from ..ir.graph import Graph, Node
-from ..targets import DEFAULT_CORE, KERNELS, Target
+from ..targets import DEFAULT_CORE, KERNELS, Target, chip_of
 from .network import Network, quantized
 
 _COLUMNS = ("layer", "function", "instructions", "low", "high", "least", "cycles", "most", "share")
@@ -61,7 +62,7 @@ def estimate(
         A board of cycles.boards.BOARDS, "nucleo-l4r5zi": its clock, and weights that come from
         its flash. Without one, memory answers at once.
     clock : float, optional
-        MHz, where it is not the board's.
+        MHz; default: the board's, or the highest of the chip.
     optimization, float_abi : str
         As estimate_call() takes them.
 
@@ -87,7 +88,8 @@ def estimate(
     core = wanted.core
     if place is not None and core != place.core:
         raise Error(f"the core of {place.name} is {place.core}, not {core}; name no other target")
-    megahertz = _megahertz(clock, place)
+    part = chip_of(wanted.device) if place is None else None
+    megahertz = _megahertz(clock, place, part)
     plan = quantized(network).session(wanted).plan
     setting = (core, plan.profile.cmsis, optimization, float_abi)
     layers = [_layer(plan.graph, node, setting, place) for node in plan.graph.nodes]
@@ -96,12 +98,17 @@ def estimate(
         raise Error(f"there are no instruction counts of any layer; the network calls {names}")
     total = _total(layers)
     facts = _facts(plan.graph.name, layers, total, setting, place, megahertz)
+    if part is not None and clock is None and megahertz is not None:
+        facts["clock"] = f"the highest of {part.name}; memory answers without wait states"
     return Estimate(facts, _table(layers, total.cycles[1], megahertz), *total)
 
 
-def _megahertz(clock: Optional[float], board: Optional[Board]) -> Optional[float]:
+def _megahertz(
+    clock: Optional[float], board: Optional[Board], chip: Optional[Chip]
+) -> Optional[float]:
     if clock is None:
-        return board.clock if board else None
+        own = board.clock if board else chip.clock if chip else 0
+        return own or None
     if isinstance(clock, bool) or not isinstance(clock, (int, float)) or not 0 < clock < 1e5:
         raise Error(f"clock must be a number of MHz above 0, is {clock!r}")
     return float(clock)

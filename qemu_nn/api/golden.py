@@ -258,8 +258,9 @@ def describe(
     from ..analysis.summary import summarize
     from ..firmware.memory import buffers
 
-    plan = quantized(network).session(target, variant=variant).plan
-    return summarize(plan, buffers(plan))
+    network = quantized(network)
+    plan = network.session(target, variant=variant).plan
+    return summarize(plan, buffers(plan), network.interpreter)
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

@@ -12,10 +12,11 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, shown
-from ..ir.builds import weight_bytes
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.interpreter import Interpreter
 from ..ir.preprocessing import Preprocessing
+from ..ir.stored import weight_bytes
 from ..kernels.devices import profile_for
 from ..qnz.package import save_package
 from ..runtime.evaluate import evaluate
@@ -57,6 +58,9 @@ class Network:
     before, after : ir.float_graph.FloatGraph or None
         Steps in floats of a quantized .onnx file: what the host computes before the device's inputs
         and after its outputs.
+    interpreter : ir.interpreter.Interpreter or None
+        Memory that TensorFlow Lite Micro needs for the file, besides tensors; None if the network
+        does not come from a .tflite file.
     curve : analysis.table.Table or None
         What each change of a layer's width costs, where quantize() had a budget: layer, bits,
         flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Files do not
@@ -75,6 +79,7 @@ class Network:
     curve: Optional[Table] = None
     before: Optional[FloatGraph] = None
     after: Optional[FloatGraph] = None
+    interpreter: Optional[Interpreter] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
@@ -214,15 +219,17 @@ class Network:
         ----------
         target : str or Target
             The device, as session() takes it, which must be a chip of chips.CHIPS, with or
-            without its package: "stm32f411", "STM32F411RE".
+            without its package: "stm32f411", "STM32F411RE"; a board, "nucleo-f411re"; or the
+            figures of a chip, "flash=512K,ram=128K".
         stack : int, default 4096
             Bytes to reserve for the stack.
 
         Returns
         -------
         Fit
-            A table of flash, RAM and its largest block, and whether all suffice (`fits`). Memory is
-            that of exported firmware. Code is not counted: `left` says how much flash is left.
+            A table of flash, RAM and its largest block, and whether all suffice: of exported
+            firmware (`fits`), and of a .tflite file in TensorFlow Lite Micro (`fits_tflm`). Code is
+            not counted: `left` says how much flash is left.
 
         Raises
         ------
@@ -235,12 +242,15 @@ class Network:
         """
         from ..analysis.fit import Fit
         from ..firmware.memory import buffers
+        from ..runtime.arena import interpreter_memory
 
         name = target.device if isinstance(target, Target) else target
         found, stack = find_chip(name), as_count(stack, "stack", 0)
-        session = self.session(target)
-        weights = weight_bytes(self.graph)
-        return Fit(self.graph.name, found, weights, buffers(session.plan), stack)
+        plan = self.session(target).plan
+        weights, memory = weight_bytes(self.graph), None
+        if self.interpreter is not None:
+            memory = interpreter_memory(plan.graph, plan.profile.path, self.interpreter)
+        return Fit(self.graph.name, found, weights, buffers(plan), stack, memory)
 
     def save(self, path: Union[str, Path]) -> None:
         """Write the network, with its reference, notes and preprocessing, as one file for load().
@@ -449,7 +459,7 @@ def load(
         assert found.reference is not None  # a file holds one of them
         return FloatNetwork(found.reference)
     made = Network(found.graph, found.reference, found.notes, found.preprocessing)
-    return replace(made, before=found.before, after=found.after)
+    return replace(made, before=found.before, after=found.after, interpreter=found.interpreter)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

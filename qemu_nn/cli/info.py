@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, NoReturn, Optional, Union
 
 import click
 
@@ -13,6 +14,7 @@ from ..analysis.float_table import float_table, float_text
 from ..analysis.summary import Summary
 from ..api import check as checking
 from ..api import golden as pipeline
+from ..api.fit_table import fit_table, split_chips
 from ..errors import Error, ModelError, sentence
 from ..targets import Target
 from .estimate import asked, cycles, estimated
@@ -52,7 +54,8 @@ def info(
 
     --full has kernels, shifts and addresses, too. For a float network: the inputs, outputs and
     parameters of each operator. For a .tflite file that does not run: its operators, why, and what
-    TensorFlow Lite Micro says; the exit code is 2. With --cycles: how long an inference takes.
+    TensorFlow Lite Micro says; the exit code is 2. With --cycles: how long an inference takes,
+    on a chip of --fit at its highest clock. Several chips give one table.
     """
     timing = asked(ctx, names)
     try:
@@ -71,6 +74,9 @@ def info(
         table = float_table(network.graph)
         say(getattr(table, form)() if form else float_text(network.graph, full))
         return
+    several = split_chips(fit) if fit else []
+    if len(several) > 1:
+        _say_chips(ctx, network, several, stack, form, target)
     target, found = fitted(ctx, network, fit, stack, target)
     summary: Union[Summary, Estimate]
     if timing is None:
@@ -86,4 +92,19 @@ def info(
     if found:
         if form is None:
             say(f"\n{found.text()}")
-        ctx.exit(0 if found.fits else TOO_SMALL)
+        ctx.exit(0 if found.fits and found.fits_tflm is not False else TOO_SMALL)
+
+
+def _say_chips(
+    ctx: click.Context,
+    network: pipeline.Network,
+    chips: Sequence[str],
+    stack: int,
+    form: Optional[str],
+    target: Target,
+) -> NoReturn:
+    """Print a row for each chip, and exit."""
+    table = fit_table(network, chips, stack, target)
+    say(getattr(table, form or "text")())
+    verdicts = {row[name] for row in table.records() for name in row if name.startswith("fits")}
+    ctx.exit(TOO_SMALL if "no" in verdicts else 0)

@@ -151,8 +151,9 @@ def fit(verb: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--fit",
         metavar="CHIP",
-        help="Say whether the network fits into this chip; exit code 1 if it does not. "
-        "`qemu-nn chips` lists them.",
+        help="Say whether the network fits into this chip or board; exit code 1 if it does not. "
+        "`qemu-nn chips` lists them; another one: flash=512K,ram=128K. info takes several, with "
+        "commas between them.",
     )(verb)
 
 

@@ -37,7 +37,7 @@ def spelled(text: str, ctx: click.Context) -> str:
         return text
     options = {**dict(_options(ctx.command)), **_OPTIONS}
     text = _FORMATS.sub(_format, text)
-    keyword = rf"(?<![\w.'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
+    keyword = rf"(?<![\w.,'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
 
     def option(found: re.Match[str]) -> str:
         value = found[2] or found[3] or found[4]

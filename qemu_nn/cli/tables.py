@@ -18,8 +18,8 @@ def chips(form: Optional[str]) -> None:
     """List the chips that --target and --fit know.
 
     Each has its core, flash, RAM and the largest block of RAM in KiB, of the largest variant of its
-    name; source is the vendor's document, held whose public description was compared. Flash is 0
-    where programs lie outside of the chip.
+    name, and its highest clock. source is the vendor's document, cross_check the public description
+    that it was compared with. Flash is 0 where programs are outside of the chip.
     """
     say(getattr(chip_table(), form or "text")())
 

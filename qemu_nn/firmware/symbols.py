@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
@@ -13,6 +12,7 @@ import numpy as np
 from ..functions.base import ENUMERATORS
 from ..ir.formats import q_format
 from ..ir.graph import Graph, Node, Tensor
+from ..ir.stored import stored_arrays
 from .c_text import in_comment
 from .golden import format_words
 
@@ -231,37 +231,13 @@ def _start(stem: str) -> str:
 _WEIGHTS = ("wt", "pM", "pA", "filter", "filter_packed_s4")
 
 
-def _parts(node: Node, name: str, flat: np.ndarray) -> Iterator[tuple[str, Constant]]:
-    """Return C argument -> array, for arrays that are concatenated in one."""
-    start = 0
-    for part in node.function.parts:
-        shape = part.shape(node.params)
-        values = flat[start : start + math.prod(shape)].astype(part.dtype).reshape(shape)
-        start += values.size
-        yield part.name, Constant((name, part.name), part.name, values)
-
-
 def _part(argument: str) -> str:
     return "wt" if argument in _WEIGHTS else argument
 
 
 def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
     """C argument -> its array, in C's order of the arguments' declaration."""
-    function = node.function
-    by_argument: dict[str, Constant] = {}
-    if function.weights is not None and node.weights is not None:
-        array = graph.arrays[node.weights]
-        if function.parts:
-            by_argument.update(_parts(node, node.weights, array.ravel()))
-        else:
-            by_argument[function.weights.name] = Constant(
-                (node.weights, ""), _part(function.weights.name), array
-            )
-    if function.bias is not None and node.bias is not None:
-        array = graph.arrays[node.bias]
-        rows = array.reshape(len(function.stack), -1) if function.stack else (array,)
-        for declared, row in zip(function.stack or (function.bias,), rows):
-            values = row.astype(declared.dtype_in(node.params))
-            key = (node.bias, declared.name)
-            by_argument[declared.name] = Constant(key, _part(declared.name), values)
-    return by_argument
+    return {
+        each.argument: Constant(each.key, _part(each.argument), each.values)
+        for each in stored_arrays(graph, node)
+    }

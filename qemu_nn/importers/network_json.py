@@ -16,6 +16,7 @@ from ..errors import Error, ModelError
 from ..functions import FUNCTIONS, Function
 from ..io import files
 from ..io.archive import open_archive
+from ..io.arguments import have
 from ..io.typed_json import Fields, parse_json
 from ..ir.formats import BITS
 from ..ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
@@ -95,8 +96,7 @@ def _function(layer: Fields) -> Function:
     """Return what a layer calls."""
     name = layer.text("function")
     if name not in FUNCTIONS:
-        have = ", ".join(sorted(FUNCTIONS))
-        raise layer.error(f"the function {name!r} is not known; have: {have}")
+        raise layer.error(f"the function {name!r} is not known; {have(sorted(FUNCTIONS), name)}")
     return FUNCTIONS[name]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..errors import Refused
 from ..functions.tflm_builds import DIFFERENCES
 from ..targets import Profile
@@ -20,19 +18,6 @@ def built(graph: Graph, profile: Profile) -> Graph:
     if nodes == graph.nodes:
         return graph
     return replace(graph, nodes=nodes, states=(*graph.states, *_more_states(graph, profile)))
-
-
-def weight_bytes(graph: Graph) -> int:
-    """Return bytes of the arrays that its calls read, and of what states hold after reset."""
-    used = {name for node in graph.nodes for name in (node.weights, node.bias)}
-    used |= {state.name for state in graph.states}
-    return sum(_stored_bytes(array) for name, array in graph.arrays.items() if name in used)
-
-
-def _stored_bytes(array: np.ndarray) -> int:
-    """Return the bytes on the device: with 64-bit biases, multipliers and shifts have 32 bits."""
-    rows = array.dtype == np.int64 and array.ndim == 2 and len(array) == 3
-    return array.nbytes - 8 * array.shape[1] if rows else array.nbytes
 
 
 def with_states(graph: Graph, profile: Profile) -> Graph:

@@ -10,8 +10,8 @@ from ..analysis.layer_cycles import usual_cycles
 from ..errors import Error
 from ..firmware.memory import buffers
 from ..io.arguments import as_count
-from ..ir.builds import weight_bytes
 from ..ir.graph import Graph
+from ..ir.stored import weight_bytes
 from ..runtime.plan import plan
 from ..targets import Profile, resolve
 from .schemes import Scheme

@@ -107,7 +107,9 @@ def load_package(path: Union[str, Path]) -> ModelFile:
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
     graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
     notes = tuple(fields.texts("notes", []))
-    return ModelFile(graph, reference, preprocessing, notes, **steps)
+    return ModelFile(
+        graph, reference, preprocessing, notes, steps.get("before"), steps.get("after")
+    )
 
 
 def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:

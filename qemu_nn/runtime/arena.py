@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Optional
 
-from ..ir.graph import Graph
+from ..ir.graph import Graph, Node
+from ..ir.interpreter import Interpreter, InterpreterMemory
 from ..ir.loops import conditions, needed_until
+
+#: Functions whose sums of weights the framework keeps in the tail.
+_SUMS_IN_TAIL = (
+    "arm_fully_connected_s8",
+    "arm_fully_connected_per_channel_s8",
+    "arm_fully_connected_wrapper_s8",
+    "arm_svdf_s8",
+)
 
 #: Every buffer starts at a multiple of this many bytes in TensorFlow Lite Micro's arena.
 TFLM_ALIGNMENT = 16
@@ -85,10 +95,37 @@ class TensorArena:
     until: Mapping[str, str]
 
 
-def plan_tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) -> TensorArena:
+def interpreter_memory(graph: Graph, path: str, interpreter: Interpreter) -> InterpreterMemory:
+    """Return the memory of a file in TensorFlow Lite Micro.
+
+    path: of the core through CMSIS-NN. interpreter: figures of the file. Sums of weights, which
+    exported C makes in scratch memory, are in the tail.
+    """
+    scratch = {node.name: _interpreter_scratch(node, path) for node in graph.nodes}
+    head = plan_tensor_arena(graph, scratch, interpreter).arena.nbytes
+    return InterpreterMemory(interpreter.file, head, interpreter.tail_on(path))
+
+
+def _interpreter_scratch(node: Node, path: str) -> Mapping[str, int]:
+    """Return the scratch memory that a kernel of the framework asks for."""
+    name = node.function.name
+    if name == "arm_convolve_1x1_s8_fast":  # of a dense layer: multipliers and shifts
+        return {"ctx": 8 * node.params["output_c"]}
+    sizes = node.function.scratch_buffers(node.params, path)
+    if name in _SUMS_IN_TAIL:
+        return {key: size for key, size in sizes.items() if key != "ctx"}
+    return sizes
+
+
+def plan_tensor_arena(
+    graph: Graph,
+    scratch: Mapping[str, Mapping[str, int]],
+    interpreter: Optional[Interpreter] = None,
+) -> TensorArena:
     """Return the arena of a network as TensorFlow Lite Micro plans it.
 
-    scratch: layer -> what C calls the memory -> bytes. A tensor lives from the layer that makes it
+    scratch: layer -> what C calls the memory -> bytes. interpreter: has the bytes of float tensors
+    before and after the network, if the plan has them. A tensor lives from the layer that makes it
     to the last that reads it, an output to the end, the input from the beginning; a layer's scratch
     lives while it runs. States are not in the arena: they outlive a run.
     """
@@ -101,8 +138,15 @@ def plan_tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) ->
                 last[name] = max(last[name], 1 + needed_until(graph.loops, made[name], at))
     for name, until in conditions(graph.loops, made):
         last[name] = max(last[name], 1 + until)
-    last = {name: min(moment, len(graph.nodes)) for name, moment in last.items()}
-    last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
+    end = len(graph.nodes)
+    last = {name: min(moment, end) for name, moment in last.items()}
+    floats = []
+    if interpreter is not None and interpreter.before:
+        floats.append(Buffer("", interpreter.before, 0, 0))
+    if interpreter is not None and interpreter.after:
+        end += 1
+        floats.append(Buffer("", interpreter.after, end, end))
+    last.update(dict.fromkeys(graph.outputs, end))
     sizes = {tensor.name: tensor.nbytes for tensor in graph.inputs}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)
     tensors = [Buffer(name, sizes[name], first[name], last[name]) for name in sizes]
@@ -110,7 +154,7 @@ def plan_tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) ->
     extra = [
         Buffer(name, scratch[layer][name], moments[layer], moments[layer]) for layer, name in blocks
     ]
-    arena = arrange([*tensors, *extra])
+    arena = arrange([*tensors, *extra, *floats])
     scratch_offsets: dict[str, dict[str, int]] = {layer: {} for layer in moments}
     for (layer, name), offset in zip(blocks, arena.offsets[len(tensors) :]):
         scratch_offsets[layer][name] = offset
@@ -119,5 +163,8 @@ def plan_tensor_arena(graph: Graph, scratch: Mapping[str, Mapping[str, int]]) ->
         dict(zip(sizes, arena.offsets)),
         scratch_offsets,
         {name: arena.count_live_bytes(moment) for name, moment in moments.items()},
-        {name: graph.nodes[max(moment, 1) - 1].name for name, moment in last.items()},
+        {
+            name: graph.nodes[min(max(moment, 1), len(graph.nodes)) - 1].name
+            for name, moment in last.items()
+        },
     )

@@ -36,6 +36,20 @@ WRITTEN = {
     "ATSAMD51J20": "cortex-m4",
     "AT91SAM3X8E": "cortex-m3",
     "Ensemble E3": "cortex-m55",
+    "nucleo-f411re": "cortex-m4",
+    "NUCLEO-H743ZI2": "cortex-m7",
+    "stm32f746g-disco": "cortex-m7",
+    "STM32F4DISCOVERY": "cortex-m4",
+    "nano33ble": "cortex-m4",
+    "Arduino Nano 33 BLE Sense": "cortex-m4",
+    "B-L475E-IOT01A": "cortex-m4",
+    "xiao-nrf52840": "cortex-m4",
+    "Raspberry Pi Pico": "cortex-m0+",
+    "pico2": "cortex-m33",
+    "micro:bit v2": "cortex-m4",
+    "lpcxpresso55s69": "cortex-m33",
+    "MIMXRT1060-EVKB": "cortex-m7",
+    "STM32N6570-DK": "cortex-m55",
 }
 
 
@@ -78,10 +92,11 @@ def test_every_chip_is_whole_and_has_a_core():
         assert targets.resolve(name) == chip.core
         assert chip.flash in (0, *range(16, 8193))
         assert 8 <= chip.block <= chip.ram <= 16384
-        assert chip.maker
+        assert chip.vendor
         assert chip.source
-        assert chip.held
-    assert {chip.maker for chip in CHIPS.values()} >= {"ST", "NXP", "Nordic", "Renesas", "TI"}
+        assert chip.cross_check
+        assert 16 <= chip.clock <= 1000
+    assert {chip.vendor for chip in CHIPS.values()} >= {"ST", "NXP", "Nordic", "Renesas", "TI"}
 
 
 def test_the_longest_name_of_a_chip_wins(monkeypatch):
@@ -94,7 +109,16 @@ def test_the_longest_name_of_a_chip_wins(monkeypatch):
 UNKNOWN = {
     "m44": r"have: cortex-m0, .*; did you mean cortex-m4\?$",
     "stm32f412": "did you mean .*stm32f411",
-    "esp32": "no core 'esp32'; have: .*chips.CHIPS$",
+    "esp32s3": "'esp32s3' is no target: it has no Cortex-M: Espressif's ESP-NN",
+    "MAX78000": "'MAX78000' is no target: its CNN accelerator",
+    "ethos-u55": "'ethos-u55' is no target: it is an NPU",
+    "stm32n6-npu": "'stm32n6-npu' is no target: its NPU, Neural-ART",
+    "heliaCORE": "'heliaCORE' is no target: Ambiq's heliaCORE has kernels of its own",
+    "f411": "did you mean stm32f411",
+    "l476rg": "did you mean stm32l476 or stm32l475",
+    "nrf840": "did you mean nrf52840",
+    "samd20": "did you mean samd21",
+    "chip": "no core 'chip'; have: .*chips.CHIPS$",
     "": "no core ''; have: .*chips.CHIPS$",
 }
 
@@ -142,7 +166,7 @@ def test_fit_adds_up_what_firmware_has(tmp_path):
     assert (flash["needed"], flash["of_chip"], flash["fits"]) == (fit.weights, 512 * 1024, "yes")
     assert ram["left"] == 128 * 1024 - fit.ram
     assert "digits fits into ST stm32f411, Cortex-M4\n" in fit.text()
-    assert "stm32f411: DS10314, held against probe-rs" in fit.text()
+    assert "stm32f411: DS10314, cross-checked with probe-rs" in fit.text()
     assert "code is not counted" in fit.text()
     assert json.loads(fit.json())["fits"] is True
     assert fit.csv().splitlines()[2].startswith('"RAM",')
@@ -174,7 +198,7 @@ def test_an_arena_lies_in_one_block():
 
 
 def test_flash_decides_too_unless_it_is_outside(monkeypatch):
-    small = qemu_nn.chips.Chip("small", "X", "cortex-m4", 1, 64, 64, "data sheet", "nothing")
+    small = qemu_nn.chips.Chip("small", "X", "cortex-m4", 1, 64, 64, 80, "data sheet", "")
     monkeypatch.setitem(CHIPS, "small", small)
     assert not demo().fit("small").fits
     outside = demo().fit("rp2040")
@@ -207,7 +231,7 @@ def test_fit_is_asked_for_beside_cycles_too(model):
     code, output = told("info", model, "--cycles", "--fit", "stm32f411", "--json")
     assert code == 0
     assert json.loads(output)["device"].startswith("cortex-m4")
-    assert json.loads(output)["fit"]["held"] == "probe-rs"
+    assert json.loads(output)["fit"]["cross_check"] == "probe-rs"
     board = ("--board", "nucleo-l4r5zi")
     code, output = told("info", model, "--cycles", "--fit", "stm32f746", *board)
     assert (code, "is cortex-m4, not cortex-m7" in output) == (2, True)
@@ -257,4 +281,72 @@ def test_chips_are_listed():
     assert code == 0
     assert [row["chip"] for row in listed] == list(CHIPS)
     assert listed[0]["ram_kib"] == CHIPS[listed[0]["chip"]].ram
-    assert max(map(len, told("chips")[1].splitlines())) <= 120
+    assert max(map(len, told("chips")[1].splitlines())) <= 130
+
+
+# ---- chips of one's own, boards, several chips ----
+
+
+def test_every_board_has_a_chip_of_the_table():
+    for board, chip in chips.BOARDS.items():
+        assert targets.chip(board) is targets.chip(board.upper()) is CHIPS[chip]
+
+
+def test_figures_are_a_chip():
+    own = targets.chip("flash=512K,ram=128K")
+    assert (own.core, own.flash, own.ram, own.block, own.clock) == ("cortex-m4", 512, 128, 128, 0)
+    own = targets.chip("RAM=1M, flash=2MiB, block=768KB, core=M55, clock=400")
+    assert (own.core, own.flash, own.ram, own.block, own.clock) == (
+        *("cortex-m55", 2048, 1024, 768, 400),
+    )
+    fit = demo().fit("flash=1K,ram=64K")
+    assert not fit.fits
+    assert "own chip: flash=1k,ram=64k" in fit.text().lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("flash=512K", "must have flash= and ram="),
+        ("flash=512K,rum=8K", "no figure of a chip 'rum'"),
+        ("flash=512G,ram=8K", "flash= must be a size in KiB or MiB"),
+        ("flash=K,ram=8K", "flash= must be a size in KiB or MiB"),
+        ("flash=0,ram=8K,clock=fast", "clock= must be MHz"),
+        ("flash=0,ram=8K,core=z80", "no core 'z80'"),
+    ],
+)
+def test_figures_that_are_no_chip_are_refused(text, told):
+    with pytest.raises(Error, match=told):
+        targets.chip(text)
+
+
+def test_several_chips_give_one_table(model):
+    chips_given = "nucleo-f411re,rp2040,flash=1K,ram=32K,clock=50"
+    code, output = told("info", model, "--fit", chips_given, "--json")
+    assert code == 1
+    first, second, third = json.loads(output)
+    network = demo()
+    assert first["chip"] == "nucleo-f411re"
+    assert first["ram_needed"] == network.fit("stm32f411").ram
+    cycles = qemu_nn.estimate(network, "m4").cycles[1]
+    assert first["milliseconds"] == pytest.approx(cycles / 100e3, rel=0.01)
+    assert second["milliseconds"] is None  # of a Cortex-M0+ there are no counts
+    assert (third["chip"], third["fits"]) == ("flash=1K,ram=32K,clock=50", "no")
+    assert third["milliseconds"] == pytest.approx(cycles / 50e3, rel=0.01)
+    assert told("info", model, "--fit", "stm32f411,rp2040")[0] == 0
+
+
+def test_a_chip_knows_its_clock(model):
+    code, output = told("info", model, "--cycles", "--fit", "stm32f411")
+    assert (code, "ms at 100 MHz" in output) == (0, True)
+    assert "the highest of stm32f411" in output
+    assert "ms at 48 MHz" in told("info", model, "--cycles", "--target", "apollo3")[1]
+    assert "ms at" not in told("info", model, "--cycles", "--target", "m4")[1]
+    assert (
+        "ms at 50 MHz" in told("info", model, "--cycles", "--target", "apollo3", "--clock", 50)[1]
+    )
+
+
+def test_a_chip_with_an_npu_says_that_it_is_not_computed():
+    assert "Neural-ART, is not computed" in demo().fit("stm32n657").text()
+    assert "heliaCORE" in demo().fit("apollo510").text()

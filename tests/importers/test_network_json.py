@@ -151,7 +151,7 @@ def _of_another_library(d, a):
 
 REFUSED = {
     "layer 'fc': the function 'local_softmax_q7' is not known": _of_another_library,
-    "layer 'fc': the function 'arm_magic_q7' is not known; have: arm_add_q15": _layer(
+    "layer 'fc': the function 'arm_magic_q7' is not known; did you mean arm_": _layer(
         function="arm_magic_q7"
     ),
     "layers[0]: 'name' is missing": lambda d, a: d["layers"][0].pop("name"),

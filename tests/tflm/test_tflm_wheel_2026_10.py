@@ -12,7 +12,7 @@ from tflite_files import File
 
 import qemu_nn
 from qemu_nn.errors import Error, ModelError
-from qemu_nn.ir.builds import weight_bytes
+from qemu_nn.ir.stored import weight_bytes
 
 RECORDED = ARCHIVES["tflm_more"]
 BUILD = RECORDED.build

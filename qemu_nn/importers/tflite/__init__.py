@@ -8,6 +8,7 @@ from pathlib import Path
 from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
+from .interpreter_memory import interpreter
 from .metadata import Metadata as Metadata
 from .metadata import clean_label as clean_label
 from .metadata import read_metadata as read_metadata
@@ -33,11 +34,13 @@ def read(path: Path) -> ModelFile:
         If the libraries `tflite` and `flatbuffers` are missing.
     """
     data = read_bytes(path, FILE_LIMIT)
-    graph = read_network(path, data)
+    model = parse(path, data)
+    graph = convert(model)
     said = read_metadata(path, data, graph)
     if said.labels:
         graph = replace(graph, classes=said.labels)
-    return ModelFile(graph, None, said.preprocessing, said.notes)
+    memory = interpreter(model, graph)
+    return ModelFile(graph, None, said.preprocessing, said.notes, interpreter=memory)
 
 
 def read_network(path: Path, data: bytes) -> Graph:

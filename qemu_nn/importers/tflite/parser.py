@@ -125,6 +125,21 @@ class TfliteModel:
         self.outputs = self._indices(self._graph, "Outputs")
         self.operators = tuple(map(self._operator, range(self._operators())))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file."""
+        return len(self._root.data)
+
+    @property
+    def graphs(self) -> int:
+        """The number of graphs in the file."""
+        return self._root.count("Subgraphs")
+
+    @property
+    def tensors(self) -> int:
+        """The number of tensors in this graph."""
+        return self._graph.count("Tensors")
+
     def subgraph(self, number: int) -> TfliteModel:
         """Return another graph of the file."""
         have = self._root.count("Subgraphs")

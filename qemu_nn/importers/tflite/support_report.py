@@ -10,8 +10,10 @@ from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph
+from ...ir.interpreter import Interpreter
 from .building import BARE, TfliteBuilder
 from .call import TfliteCall
+from .interpreter_memory import interpreter
 from .network import CONVERTERS, convert, drop_shape_operators, strip_dequantize, strip_quantize
 from .parser import TfliteModel, TfliteOperator, read
 from .tflm_rejections import SUPPORTED, find_rejection
@@ -46,12 +48,14 @@ class OperatorFinding:
 
 @dataclass(frozen=True)
 class SupportReport:
-    """The report on a file: operators, faults of the whole file, and the network if it loads."""
+    """The report on a file: operators, faults of the whole file, and the network if it loads, with
+    the memory of its interpreter."""
 
     name: str
     findings: tuple[OperatorFinding, ...]
     faults: tuple[str, ...]
     graph: Optional[Graph]
+    interpreter: Optional[Interpreter] = None
 
     @property
     def failed(self) -> list[OperatorFinding]:
@@ -113,13 +117,14 @@ class _Examination:
             found.get(each.index, OperatorFinding(each.name, each.index))
             for each in self.model.operators
         )
-        graph = None
+        graph, memory = None, None
         if not self.faults and not any(each.reason for each in findings):
             try:
                 graph = convert(self.model)
+                memory = interpreter(self.model, graph)
             except ModelError as error:
                 self.faults.append(str(error))
-        return SupportReport(self.model.name, findings, tuple(self.faults), graph)
+        return SupportReport(self.model.name, findings, tuple(self.faults), graph, memory)
 
     def _strip_outputs(self, operators: list[TfliteOperator]) -> list[TfliteOperator]:
         """Return the operators up to the network's outputs."""
