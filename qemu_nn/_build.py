@@ -5,6 +5,7 @@ plans into qemu_nn._runner (abi3, too).
 import os
 import sys
 from pathlib import Path
+from sysconfig import get_config_var
 
 import numpy as np
 from cffi import FFI
@@ -75,13 +76,15 @@ builder.set_source(
     extra_link_args=_link_args(),
 )
 
+_STABLE_ABI = not get_config_var("Py_GIL_DISABLED")  # free-threaded Pythons have none
+
 runner = Extension(
     "qemu_nn._runner",
     sources=["qemu_nn/runtime/runner.c"],
     depends=[path for path in _relative("*.h") if path.startswith(INTERFACE.as_posix())],
     include_dirs=[INTERFACE.as_posix(), np.get_include()],
-    define_macros=[("Py_LIMITED_API", "0x03090000")],
+    define_macros=[("Py_LIMITED_API", "0x03090000")] if _STABLE_ABI else [],
     extra_compile_args=_compile_args(),
     extra_link_args=_link_args(),
-    py_limited_api=True,
+    py_limited_api=_STABLE_ABI,
 )
