@@ -28,7 +28,7 @@ CORES = {"m0": "m0", "m3": "m3", "m4": "m4", "m55": "m55", "plain_c": "m3"}
 #: Bytes of an output that the recorder's call left unwritten.
 UNWRITTEN = 0x5A
 
-#: What became of a recorded call.
+#: Results of the comparison with a recorded call.
 OUTCOMES = ("equal", "different", "refused")
 
 
@@ -169,7 +169,7 @@ def _profile(device: str) -> Optional[Profile]:
         return None
 
 
-#: What a core of Arm's main branch computed, under names that come before the general ones.
+#: Names of the outputs that a core of Arm's main branch computed, preferred to the general names.
 _MAIN = {
     "plain_c": ("executed_plain_c", "expected"),
     "m4": ("executed_m4", "expected"),
