@@ -109,7 +109,7 @@ def quantize(
         "best" takes the steps of docs/quantizing.md, and keeps those that make the network more
         accurate on samples that did not fit it; `notes` say what each has gained there.
     steps : sequence of str, optional
-        Take these steps alone, in their order: "average", "rows", "formats", "equalize", "absorb",
+        Take these steps alone, in their order: "average", "formats", "equalize", "absorb",
         "split", "search", "round", "correct", "descend".
     minutes : float, default 10.0
         Begin no step, and no layer of a step, after so many minutes; a search takes up to half of

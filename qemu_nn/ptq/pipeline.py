@@ -295,9 +295,7 @@ class _Ways:
         elif isinstance(step, After):
             yield from self._after(step)
         else:
-            yield from {"formats": self._methods, "rows": self._rows, "search": self._search}[
-                name
-            ]()
+            yield from self._methods() if name == "formats" else self._search()
 
     def _before(self, step: Before) -> Iterator[tuple[str, Trial]]:
         job = self.now.job
@@ -317,12 +315,6 @@ class _Ways:
                 scheme = observed.scheme.with_methods(method, weights)
                 label = f"{method} for activations, {weights} for weights"
                 yield from _assign(label, replace(observed, scheme=scheme))
-
-    def _rows(self) -> Iterator[tuple[str, Trial]]:
-        job = self.now.job
-        scheme = job.scheme.by_rows(job.graph)
-        if scheme != job.scheme:
-            yield from _assign("", replace(self._observed(job.graph), scheme=scheme))
 
     def _observed(self, graph: FloatGraph) -> Job:
         return replace(

@@ -81,12 +81,6 @@ class Scheme(ABC):
     def methods(self) -> tuple[Union[str, float], Union[str, float]]:
         """Methods that with_methods() takes."""
 
-    def by_rows(self, graph: FloatGraph) -> Scheme:
-        """Return the same scheme with a scale for each row of fully connected layers that can have
-        it.
-        """
-        return self
-
     @abstractmethod
     def variables(self, graph: FloatGraph, formats: Any, given: Overrides) -> list[Variable]:
         """Return the formats that a search tries, in order."""
@@ -164,7 +158,7 @@ class Affine(Scheme):
             dict.fromkeys(graph.shapes, one),
             Ranges(dtype=self._dtype),
             Ranges(),
-            per_row=self._per_row,
+            per_row=self._per_row(graph),
             narrow=self._narrow,
         )
         weights = {n: np.full_like(s, 1 / formats.most(n)) for n, s in formats.weights.items()}
@@ -180,7 +174,7 @@ class Affine(Scheme):
         """See quantizer.assign_affine_formats; narrower ranges are tried."""
         return assign_affine_formats(
             *(graph, statistics, self.activations, self.weights, given, tried),
-            per_row=self._per_row,
+            per_row=self._per_row(graph),
             narrow=self._narrow,
         )
 
@@ -188,9 +182,14 @@ class Affine(Scheme):
     def _dtype(self) -> str:
         return self.activations.dtype
 
-    @property
-    def _per_row(self) -> set[str]:
-        return {name for name, function in self.functions.items() if function == PER_ROW}
+    def _per_row(self, graph: FloatGraph) -> set[str]:
+        """Return the fully connected layers of 8 bits whose function is not named, or is that of a
+        scale for each row.
+        """
+        dtypes, clamped = infer_types(graph, self._dtype), find_clamps(graph)
+        layers = [node.name for node in graph.nodes if isinstance(node.operator, Dense)]
+        named = {n: {self.functions.get(n), self.functions.get(clamped[n].tensor)} for n in layers}
+        return {n for n in layers if dtypes[n] == "int8" and named[n] <= {None, PER_ROW}}
 
     @property
     def _narrow(self) -> set[str]:
@@ -209,15 +208,6 @@ class Affine(Scheme):
     def methods(self) -> tuple[Union[str, float], Union[str, float]]:
         """See Scheme."""
         return self.activations.method, self.weights.method
-
-    def by_rows(self, graph: FloatGraph) -> Scheme:
-        """See Scheme; those of 8 bits whose function the user does not name."""
-        dtypes, rows = infer_types(graph, self._dtype), {**self.functions}
-        for name, clamp in find_clamps(graph).items():
-            dense = isinstance(graph.node(name).operator, Dense)
-            if dense and dtypes[name] == "int8" and not {name, clamp.tensor} & {*self.functions}:
-                rows[name] = PER_ROW
-        return replace(self, functions=rows)
 
     def variables(
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides

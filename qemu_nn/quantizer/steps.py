@@ -194,7 +194,6 @@ def _list_groups(operator: Any) -> int:
 #: Name -> step, in the order in which they are taken.
 STEPS: Mapping[str, Any] = {
     "average": Before(_replace_averages, rescales=True),
-    "rows": Assigning(),
     "formats": Assigning(least=0.5),
     "equalize": Before(_equalize, rescales=True),
     "absorb": Before(_absorb, least=0.5),

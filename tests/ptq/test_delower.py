@@ -66,10 +66,12 @@ def test_what_quantize_did_not_make_is_refused():
     with pytest.raises(Error, match="no float network to train"):
         recovered(replace(network, reference=None), profile(network))
     node = network.graph.node("scores")
-    other = replace(node, params={**node.params, "multiplier": node.params["multiplier"] - 9})
-    nodes = tuple(other if each is node else each for each in network.graph.nodes)
+    arrays = {
+        **network.graph.arrays,
+        node.bias: network.graph.arrays[node.bias] - np.array([[0], [9], [0]], np.int32),
+    }
     with pytest.raises(Error, match="not those that quantize"):
-        recovered(replace(network, graph=replace(network.graph, nodes=nodes)), profile(network))
+        recovered(replace(network, graph=replace(network.graph, arrays=arrays)), profile(network))
     network = quantized("s8 and s16")
     names = {node.name: f"my {node.name}" for node in network.reference.nodes}
     nodes = (

@@ -52,7 +52,9 @@ def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made
     pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
     expected = qemu_nn.load(PUBLISHED).graph
     network, x = loaded(f"{RESNET.parent.name}/{RESNET.name}")
-    plain = qemu_nn.quantize(network, x, scheme="affine", method="minmax").graph
+    functions = {"dense/linear": "arm_fully_connected_s8"}
+    how = {"scheme": "affine", "method": "minmax", "functions": functions}
+    plain = qemu_nn.quantize(network, x, **how).graph
     order = {n.name: i for i, n in enumerate(plain.nodes)}
     pairs = []
     for node in expected.nodes:  # branches stand in another order
@@ -71,7 +73,7 @@ def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made
     assert max(order[name] for name, _ in pairs) == len(order) - 2
     given = {name: {"output": node.output.format.ends} for name, node in pairs}
     given[plain.input.name] = {"output": expected.input.format.ends}
-    graph = qemu_nn.quantize(network, x, scheme="affine", formats=given).graph
+    graph = qemu_nn.quantize(network, x, formats=given, **how).graph
     for name, node in pairs:
         made = graph.node(name)
         assert made.output.zero_point == node.output.zero_point

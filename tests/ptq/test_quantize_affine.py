@@ -70,10 +70,11 @@ def test_a_convolution_has_the_numbers_of_tflites_formulas():
     assert (node.params["act_min"], node.params["act_max"]) == (-128, 127)
 
 
-def test_a_fully_connected_layer_has_one_scale_for_all_weights():
+def test_a_fully_connected_layer_has_one_scale_for_all_weights_if_its_function_is_asked_for():
     x = pixels().reshape(50, 32)
     weights = RNG.normal(size=(3, 32)) * [[1], [0.1], [0.01]]
-    quantized = affine([("fc", Dense(weights, BIAS), ("x",))], x)
+    functions = {"fc": "arm_fully_connected_s8"}
+    quantized = affine([("fc", Dense(weights, BIAS), ("x",))], x, functions=functions)
     (node,) = quantized.graph.nodes
     assert node.function.name == "arm_fully_connected_s8"
     scale = np.float32(np.abs(weights).max()) / np.float32(127)
@@ -86,12 +87,12 @@ def test_a_fully_connected_layer_has_one_scale_for_all_weights():
     np.testing.assert_allclose(bias, BIAS / product, atol=1)
 
 
-def test_a_fully_connected_layer_has_a_scale_for_each_row_if_its_function_is_asked_for():
+def test_a_fully_connected_layer_has_a_scale_for_each_row():
     x = pixels().reshape(50, 32)
     weights = RNG.normal(size=(3, 32)) * [[1], [0.1], [0.01]]
     nodes = [("fc", Dense(weights, BIAS), ("x",))]
-    whole = affine(nodes, x)
-    each = affine(nodes, x, functions={"fc": "arm_fully_connected_per_channel_s8"})
+    whole = affine(nodes, x, functions={"fc": "arm_fully_connected_s8"})
+    each = affine(nodes, x)
     (node,) = each.graph.nodes
     assert node.function.name == "arm_fully_connected_per_channel_s8"
     assert (np.abs(each.graph.arrays[node.weights]).max(1) == 127).all()
@@ -174,7 +175,7 @@ def test_a_network_is_close_to_the_float_one_and_has_a_call_for_each_layer(data,
         "wide": "arm_convolve_wrapper_s8",
         "rect": "arm_max_pool_s8",
         "mean": "arm_avgpool_s8",
-        "scores": "arm_fully_connected_s8",
+        "scores": "arm_fully_connected_per_channel_s8",
     }
     assert noise(quantized, data) > 28
 

@@ -16,7 +16,7 @@ from qemu_nn.qnz.float_network import float_entries
 from qemu_nn.quantizer import steps
 
 #: Other data, with which the first two of these steps gain.
-FEWER = {"x": inputs(seed=35), "scheme": "affine", "steps": ["equalize", "round", "correct"]}
+FEWER = {"x": inputs(seed=21), "scheme": "affine", "steps": ["equalize", "round", "correct"]}
 
 
 def stopped(*_):
@@ -48,14 +48,14 @@ def test_an_interrupted_run_goes_on_to_the_same_network(how, tmp_path, monkeypat
         interrupted(monkeypatch, (steps, function), **how, resume=file)
         with zipfile.ZipFile(file) as archive:
             assert json.loads(archive.read("steps.json"))["done"] == names.index(step)
-            assert {f"{course}/float.json" for course in range(5)} <= {*archive.namelist()}
+            assert {f"{course}/state.json" for course in range(5)} <= {*archive.namelist()}
     with monkeypatch.context() as patch:
         for name in ("equalize_channels", "replace_average_pools", "round_layer"):
             patch.setattr(steps, name, stopped)  # is not taken again
         rest = quantized(**how, resume=file)
     assert same(whole, rest)
     assert whole.notes == rest.notes
-    assert sum("->" in note for note in whole.notes[-5:]) == 4 or how != {"scheme": "affine"}
+    assert sum("->" in note for note in whole.notes[-4:]) == 3 or how != {"scheme": "affine"}
     assert float_entries(whole.reference) == float_entries(rest.reference)
 
 

@@ -100,7 +100,7 @@ def test_numbers_are_aligned_and_operators_have_the_versions_of_their_types(tmp_
         for c in map(model.OperatorCodes, range(model.OperatorCodesLength()))
     ]
     assert len(set(codes)) == len(codes) == model.Subgraphs(0).OperatorsLength()
-    versions = {"CONV_2D": 6, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "RESHAPE": 1}
+    versions = {"CONV_2D": 6, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 12, "RESHAPE": 1}
     for name, number in versions.items():
         assert (getattr(tflite.BuiltinOperator, name), number) in codes
     conv = model.Subgraphs(0).Operators(0)
