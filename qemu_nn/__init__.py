@@ -92,7 +92,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from .errors import DeviceWarning, Error, InputWarning, ModelError, Refused, SizeMismatch
+from .errors import (
+    DeviceWarning,
+    Error,
+    InputWarning,
+    LayerFault,
+    ModelError,
+    Refused,
+    SizeMismatch,
+)
 
 if TYPE_CHECKING:
     from .api.analyze import analyze
@@ -151,6 +159,7 @@ __all__ = [
     "Error",
     "FloatNetwork",
     "InputWarning",
+    "LayerFault",
     "ModelError",
     "Network",
     "Preprocessing",

@@ -6,6 +6,7 @@ Messages may quote untrusted files, so control characters are escaped and long t
 from __future__ import annotations
 
 import re
+from typing import Any, Optional
 
 #: Most characters of a sentence, of a quotation in it, and of a word outside quotations. Some
 #: sentences list all functions, and a path counts as a word.
@@ -105,6 +106,44 @@ class Refused(Error):
     """A call that the device accepts, but that exceeds its buffers or does nothing."""
 
     status = -1
+
+
+class LayerFault(Refused):
+    """A layer that stops on its inputs, as it does on the device.
+
+    Parameters
+    ----------
+    network, layer, reason : str
+        The names, and the inputs at which the layer stops.
+    sample, time : int, optional
+        The sample of the batch, counted from 0, and its time step, if they are known.
+    name : str, default ""
+        The sample's name in the data; default: its number.
+    """
+
+    def __init__(
+        self,
+        network: str = "",
+        layer: str = "",
+        reason: str = "",
+        sample: Optional[int] = None,
+        time: Optional[int] = None,
+        name: str = "",
+    ) -> None:
+        self.network, self.layer, self.reason = network, layer, reason
+        self.sample, self.time, self.name = sample, time, name
+        at = name or ("" if sample is None else f"sample {sample}")
+        at = f" at {at}" if at else ""
+        at += "" if time is None else f", time step {time}"
+        super().__init__(
+            f"{network}: layer {layer!r} stops{at}, as it does on the device: {reason}; keep such "
+            "inputs from it"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the parts."""
+        parts = (self.network, self.layer, self.reason, self.sample, self.time, self.name)
+        return LayerFault, parts
 
 
 class ModelError(Error):

@@ -214,9 +214,12 @@ typedef int32_t qn_ask(void);
 /* Runs a checked plan over samples x times inputs. x: [samples][times][input_bytes], state:
  * [samples][state_bytes] or NULL, outputs[s]: [samples][times][bytes of store s]. The arena is
  * the caller's; two calls with different arenas may run at the same time. Samples first..last-1
- * are computed: x, state and outputs are those of the whole batch. QN_STOPPED: ask said so. */
+ * are computed: x, state and outputs are those of the whole batch. QN_STOPPED: ask said so. Another
+ * status is that of a step that has failed; failed[2], unless it is NULL, then has sample x times +
+ * time, and the step. */
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
-               const void *x, const void *state, void *const *outputs, qn_ask *ask);
+               const void *x, const void *state, void *const *outputs, qn_ask *ask,
+               int64_t *failed);
 
 /* Threads that share calls: the caller's and those of the pool, which start with the first call. */
 typedef struct qn_thread_pool qn_thread_pool;
@@ -228,7 +231,7 @@ void qn_thread_pool_free(qn_thread_pool *pool);
 
 /* Common parts of the calls of a plan: who computes, and in whose memory. pool: NULL for the
  * caller's thread alone. arenas: one for each thread. begun: an int for each task. shared: samples
- * x times from which the pool is asked. */
+ * x times from which the pool is asked. failed: as for qn_execute(). */
 typedef struct qn_call {
     const qn_plan *plan;
     qn_thread_pool *pool;
@@ -237,10 +240,12 @@ typedef struct qn_call {
     void *begun;
     int64_t shared;
     qn_ask *ask;
+    int64_t *failed;
 } qn_call;
 
 /* As qn_execute() over all samples; threads share samples, and those left over by tasks. While the
- * pool works for another caller, the caller's thread computes alone. QN_FORKED: this is a child of
+ * pool works for another caller, the caller's thread computes alone. So it does after a failure, so
+ * that the first step that fails is told, for any number of threads. QN_FORKED: this is a child of
  * the process that the pool's threads belong to. */
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state);
 

@@ -195,8 +195,17 @@ int qn_run_steps(const qn_plan *plan, char *arena, int64_t turn, void *const *ou
         }
         int status = qn_run_step(&plan->steps[i], arena);
         if (status != QN_OK) {
+            watch->turn = turn;
+            watch->step = i;
             return status;
         }
+    }
+}
+
+void qn_tell_failed(const qn_watch *watch, int status, int64_t *failed) {
+    if (failed && status != QN_OK && status != QN_STOPPED) {
+        failed[0] = watch->turn;
+        failed[1] = watch->step;
     }
 }
 
@@ -238,15 +247,18 @@ int qn_turn(const qn_call *call, const void *x) {
     qn_load_input(call->plan, call->arenas[0], 0, x);
     const int status = qn_run_steps(call->plan, call->arenas[0], 0, call->outputs, 0,
                                     call->plan->step_count, &watch);
+    qn_tell_failed(&watch, status, call->failed);
     qn_release_tiles(call->plan->tiles);
     qn_leave_modes(modes);
     return status;
 }
 
 int qn_execute(const qn_plan *plan, void *arena, int64_t first, int64_t last, int64_t times,
-               const void *x, const void *state, void *const *outputs, qn_ask *ask) {
+               const void *x, const void *state, void *const *outputs, qn_ask *ask,
+               int64_t *failed) {
     qn_watch watch = qn_watch_of(plan, ask);
     const int status = qn_run_samples(plan, arena, first, last, times, x, state, outputs, &watch);
+    qn_tell_failed(&watch, status, failed);
     qn_release_tiles(plan->tiles);
     return status;
 }

@@ -13,7 +13,11 @@ struct qn_watch {
     void *job;
     int64_t every, left; /* steps from one check to the next; steps left until then */
     int64_t since;       /* time of the last question in ns; 0: no check yet */
+    int64_t turn, step;  /* of the step that has failed */
 };
+
+/* Copy turn and step to failed[2] if a step has failed and failed is not NULL. */
+void qn_tell_failed(const qn_watch *watch, int status, int64_t *failed);
 
 qn_watch qn_watch_of(const qn_plan *plan, qn_ask *ask);
 

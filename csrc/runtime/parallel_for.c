@@ -17,7 +17,7 @@ enum { PATIENCE = 2000, CHUNKS = 32 };
 static int run_alone(const qn_call *call, int64_t samples, int64_t times, const void *x,
                      const void *state) {
     return qn_execute(call->plan, call->arenas[0], 0, samples, times, x, state, call->outputs,
-                      call->ask);
+                      call->ask, call->failed);
 }
 
 /* Samples, or the tasks of sample `turn`, that all threads compute. watch: the caller's. The
@@ -195,7 +195,8 @@ static int run(const qn_call *call, int64_t samples, int64_t times, const void *
     const int status = run_shared(j, samples);
     qn_thread_pool_leave(call->pool);
     free(j);
-    return status;
+    return status == QN_OK || status == QN_STOPPED ? status
+                                                   : run_alone(call, samples, times, x, state);
 }
 
 int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, const void *state) {

@@ -11,11 +11,12 @@ import numpy as np
 from ..analysis.evaluation import Evaluation, part_figures, per_class
 from ..analysis.figures import chosen_of, classified, compared, deviations, reconstructed
 from ..analysis.task_type import kind_of, scores_of, values_of
-from ..errors import Error
+from ..errors import Error, LayerFault
 from ..evaluation.block_reader import Source, open_blocks, take_batch_rows, take_first
 from ..evaluation.scorers import Device, Real, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..runtime.cluster import open_cluster, reduce_blocks
+from ..runtime.samples import naming_samples
 from ..targets import DEFAULT_CORE, Target
 from .data import Batch, Dataset
 from .eval_target import Given, Subject, subject_of
@@ -243,7 +244,10 @@ class _Blockwise:
         for start in range(0, len(batch), _PIECE):
             part = slice(start, start + _PIECE)
             try:
-                more = self.job.parts(*take_batch_rows(batch, part))
+                with naming_samples(names, start):
+                    more = self.job.parts(*take_batch_rows(batch, part))
+            except LayerFault:
+                raise
             except Error as error:
                 raise self._blamed(batch, part, names, error) from None
             parts = _added(parts, more) if parts else more

@@ -22,6 +22,7 @@ from ..ir.graph import Graph
 from ..qnz.package import model_hash
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, arrange_by_name
+from ..runtime.samples import naming_samples
 from ..runtime.session import Session, make_other_profiles
 from ..targets import DEFAULT_CORE, Profile, Target
 from .network import FloatNetwork as FloatNetwork
@@ -191,7 +192,8 @@ def _samples(
             own = {name: values[one] for name, values in x.items()}
             start = {name: values[one] for name, values in starts.items()}
             run = partial(_traced, x=own, state=start or None, wanted=next(iter(sessions)))
-            traces = list(pool.map(run, sessions.values()))
+            with naming_samples("sample {}".format, i):
+                traces = list(pool.map(run, sessions.values()))
             by_profile = dict(zip(map(str, sessions), traces))
             first = {n: v[0] for n, v in own.items()}
             yield sample(graph, first, {n: v[0] for n, v in start.items()}, traces[0], by_profile)

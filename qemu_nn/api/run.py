@@ -19,6 +19,7 @@ from ..io.npy_writer import growing
 from ..runtime.batch import PIECE
 from ..runtime.cluster import iterate_blocks, open_cluster
 from ..runtime.inputs import State, take_rows
+from ..runtime.samples import naming_samples
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Target
 from .data import Batches, Dataset, coded_batches
@@ -120,7 +121,7 @@ def run_batches(
         if client is None:
             job = _Job(session, Source(), state, trace, real)
             for batch in progress(source) if progress else source:
-                yield job(Given(batch, range(0)))
+                yield job(Given(batch, source.numbers(batch)))
             return
         graph = session.graph
         tensors = [*graph.inputs, *(graph.tensors.values() if trace else ())]
@@ -149,10 +150,11 @@ class _Job:
     real: bool
 
     def __call__(self, block: Any) -> Mapping[str, np.ndarray]:
-        batch, _ = self.source.read(block)
+        batch, name = self.source.read(block)
         part = slice(batch.first, batch.first + len(batch))
         start: Any = None if self.state is None else take_rows(self.state, part)
-        found = self.session.run(batch.x, start, self.trace)
+        with naming_samples(name):
+            found = self.session.run(batch.x, start, self.trace)
         return self.session.host.scores(found) if self.real else found
 
 

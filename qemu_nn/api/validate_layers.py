@@ -23,6 +23,7 @@ from ..firmware.golden import Names, crc32
 from ..ir.formats import differing
 from ..ir.graph import Graph
 from ..runtime.plan import CLOBBER
+from ..runtime.samples import naming_samples
 from ..runtime.session import Session, make_other_profiles
 from ..targets import Target, core_words, cores_of
 from .estimate import estimate
@@ -71,7 +72,8 @@ class Findings:
         Raises Restarted, after which nothing of the sample counts.
         """
         graph = self._session.graph
-        traced = self._session.run(x, trace=True)
+        with naming_samples("sample {}".format, sample):
+            traced = self._session.run(x, trace=True)
         trace = {name: as_stored(values[0]) for name, values in traced.items()}
         self._name(graph, trace)
         steps = range(x[graph.input.name].shape[1]) if graph.states else (None,)

@@ -135,6 +135,10 @@ class Batches:
     def __len__(self) -> int:
         return len(self._blocks)
 
+    def numbers(self, batch: Batch) -> Indices:
+        """Return the numbers in the data of the samples of a batch."""
+        return self._blocks.which[batch.first : batch.first + len(batch)]
+
     def labels(self) -> Optional[np.ndarray]:
         """Return the labels of all samples, in order; None where there are none."""
         blocks = self._blocks
@@ -187,6 +191,10 @@ class Stream(Batches):
             return len(self._source)  # type: ignore[arg-type]
         except TypeError:
             raise TypeError("the data come from a generator, whose length is unknown") from None
+
+    def numbers(self, batch: Batch) -> Indices:
+        """Return the numbers of the samples of a batch."""
+        return range(batch.first, batch.first + len(batch))
 
     def blocks(self, size: int) -> Blocks:
         """Raise Error: nothing of a generator can be read alone."""

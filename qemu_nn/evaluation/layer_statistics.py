@@ -21,6 +21,7 @@ from ..quantizer.rules import find_kept_range
 from ..runtime.evaluate import fix_sum_order, iterate_tensors
 from ..runtime.input_checks import Gauge
 from ..runtime.per_layer import Calls
+from ..runtime.samples import naming_samples
 from ..runtime.session import Session
 from ..runtime.unbounded import Unlimited
 from ..runtime.unbounded_s8 import has_wide_sums, is_affine
@@ -66,10 +67,11 @@ class Blockwise:
 
     def __call__(self, block: Any) -> Found:
         """Return the figures of a block."""
-        batch, _ = self.source.read(block)
+        batch, name = self.source.read(block)
         found = self.run.nothing()
         for start in range(0, len(batch), self.size):
-            self.run.add(found, *take_batch_rows(batch, slice(start, start + self.size)))
+            with naming_samples(name, start):
+                self.run.add(found, *take_batch_rows(batch, slice(start, start + self.size)))
         return found
 
 

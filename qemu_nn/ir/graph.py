@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -122,6 +122,16 @@ class Graph:
         return next(node for node in self.nodes if node.name == name)
 
 
+def _check_outputs(graph: Graph, layers: Container[str]) -> None:
+    for at, name in enumerate(graph.outputs):
+        if name not in layers:
+            raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
+        if name in graph.outputs[:at]:
+            raise ModelError(f"{graph.name}: the output {name!r} is listed twice; add a copy of it")
+    if not graph.outputs:
+        raise ModelError(f"{graph.name} has no outputs")
+
+
 def _check(graph: Graph) -> None:
     """Raise ModelError, which names it, for anything that a plan could not run."""
     starts = (*graph.inputs, *graph.states)
@@ -136,11 +146,7 @@ def _check(graph: Graph) -> None:
     for tensor in (*starts, *(node.output for node in graph.nodes)):
         check_tensor(f"{graph.name}: {tensor.name}", tensor)
     layers = {node.name for node in graph.nodes}
-    for name in graph.outputs:
-        if name not in layers:
-            raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
-    if not graph.outputs:
-        raise ModelError(f"{graph.name} has no outputs")
+    _check_outputs(graph, layers)
     for state in graph.states:
         _check_reset(graph, state)
     tensors = {tensor.name: tensor for tensor in starts}

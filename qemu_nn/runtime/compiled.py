@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
 
 from .._native import ffi, lib
 from .._runner import runner
+from ..errors import LayerFault
 from ..ir.graph import Tensor
 from ..ir.loops import program
 from ..kernels import table as kernels
@@ -27,13 +29,14 @@ _PARALLEL = 20.0
 #: Microseconds after which C looks at the clock, to ask Python now and then whether to go on.
 _LOOK = 1000.0
 
-#: Error of a row that fails while it runs, at the point of the device's fault.
-_FAILED = (
-    "a layer failed, as it does on the device: RSQRT below 0, GATHER or SLICE outside its input, "
-    "TFLite_Detection_PostProcess of a box without an area or of scores that are no numbers, or "
-    "DIV by 0 or of a numerator so small that its scales shift it by more than 31 bits; keep such "
-    "inputs from it"
-)
+#: Op -> inputs at which its layer stops, as it does on the device.
+_STOPS = {
+    "div": "DIV by 0, or of a numerator so small that its scales shift it by more than 31 bits",
+    "rsqrt": "RSQRT of a number below 0",
+    "gather": "GATHER or GATHER_ND of an index outside its input",
+    "part": "SLICE outside its input",
+    "detection": "TFLite_Detection_PostProcess of a box without an area, or scores that are NaN",
+}
 
 
 class Compiled:
@@ -47,7 +50,8 @@ class Compiled:
         step = ffi.new("int64_t *")
         why = ffi.new("char[]", lib.QN_WHY)
         status = lib.qn_plan_check(self._plan, step, why)
-        where = self._names[step[0]] if step[0] >= 0 else plan.graph.name
+        failed = self._calls[step[0]] if step[0] >= 0 else None
+        where = plan.graph.name if failed is None else failed.node.name
         kernels.raise_for(status, f"{where}: {ffi.string(why).decode()}")
         self._threads = threads
         self._pool = _open_thread_pool(threads)
@@ -59,6 +63,8 @@ class Compiled:
             (index, store.tensor.name, store.tensor.shape, np.dtype(store.tensor.dtype))
             for index, store in enumerate(plan.stores)
         ]
+        ranks = {name: rank for rank, name in enumerate(plan.order)}
+        self._results.sort(key=lambda result: ranks[result[1]])
 
     def _allocate_workspace(self) -> Workspace:
         sizes = [self.plan.arena_bytes] * self._threads
@@ -71,10 +77,11 @@ class Compiled:
         array, outputs = ffi.new("void *[]", arenas), ffi.new("void *[]", len(self.plan.stores))
         begun = ffi.new("int[]", self._plan.task_count)
         ask = lib.qn_python_stops
-        given = (self._plan, self._pool, array, outputs, begun, self._parallel_from, ask)
+        failed = ffi.new("int64_t[2]")
+        given = (self._plan, self._pool, array, outputs, begun, self._parallel_from, ask, failed)
         call = ffi.new("qn_call *", given)
         at, outputs_at = _get_address(call), _get_address(outputs)
-        return Workspace(at, outputs_at, call, outputs, (arenas, array, begun, self._pool))
+        return Workspace(at, outputs_at, call, outputs, (arenas, array, begun, self._pool, failed))
 
     def _build(self, plan: Plan) -> Any:
         inputs, input_bytes = _build_loads(plan.inputs, plan.graph.inputs)
@@ -111,9 +118,9 @@ class Compiled:
         at: list[int] = []
         begins: dict[int, int] = {}
         exits: dict[int, int] = {}
-        self._names: list[str] = []
+        self._calls: list[Optional[Step]] = []
         for kind, index in program(len(plan.steps), plan.loops):
-            self._names.append(plan.steps[index].node.name if kind == "call" else plan.graph.name)
+            self._calls.append(plan.steps[index] if kind == "call" else None)
             if kind == "call":
                 at.append(len(steps))
                 steps.append(self._build_step(plan.steps[index]))
@@ -208,19 +215,30 @@ class Compiled:
             x = _view_like(lead + graph.input.shape[within:], graph.input.dtype)
         state = _view_like((samples, self._plan.state_bytes), "uint8") if graph.states else None
         results = {n: _view_like(lead + shape[within:], of) for _, n, shape, of in self._results}
-        memory = (self.idle, self._allocate_workspace, self.raise_end)
+        places = np.array([index for index, *_ in self._results], np.int32).tobytes()
+        memory = (self.idle, self._allocate_workspace, partial(self.raise_end, times))
         loops = bool(graph.loops)  # whose body may not run at all
-        bound: Run = runner(_QN_RUN, *memory, samples, times, x, state, results, loops)
+        bound: Run = runner(_QN_RUN, *memory, samples, times, x, state, results, places, loops)
         return bound
 
-    def raise_end(self, status: int) -> None:
+    def raise_end(self, times: int, status: int, workspace: Workspace) -> None:
         """Raise what has ended a run; in the child of a fork, get ready for another one."""
         if status == lib.QN_STOPPED:
             interrupt.resume()
         if status != lib.QN_FORKED:
-            kernels.raise_for(status, f"{self.plan.graph.name}: {_FAILED}")
+            sample, time = divmod(workspace.call.failed[0], times)
+            raise self.make_fault(workspace.call, sample, time)
         self._pool = _open_thread_pool(self._threads)  # the threads are in the process's parent
         self.idle.clear()
+
+    def make_fault(self, call: Any, sample: Optional[int], time: Optional[int]) -> LayerFault:
+        """Make the error for the step at which a call has failed."""
+        step = self._calls[call.failed[1]]
+        assert step is not None  # jumps do not fail
+        reason = _STOPS.get(step.node.function.op, step.node.function.name)
+        graph = self.plan.graph
+        time = time if graph.states else None
+        return LayerFault(graph.name, step.node.name, reason, sample, time)
 
 
 class Turn:
@@ -264,7 +282,8 @@ class Turn:
         if status == lib.QN_STOPPED:
             self._restore()
             interrupt.resume()
-        kernels.raise_for(status, f"{self._keep.plan.graph.name}: {_FAILED}")
+        if status != lib.QN_OK:
+            raise self._keep.make_fault(self._call, None, None)
         return results
 
 

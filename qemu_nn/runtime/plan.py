@@ -49,7 +49,8 @@ class Plan:
     """A network ready to run for one profile.
 
     arena_bytes: working memory of one thread. cleared: bytes at its start that are zero when a
-    sample starts, as the memory of a device after reset. stores: what a run returns. loops: around
+    sample starts, as the memory of a device after reset. stores: what a run returns, by step.
+    order: its names: outputs in the order of the file and then states, or all layers. loops: around
     the steps; conditions: addresses of theirs. calls: of the device, a step for each node, where
     steps may stand for several.
     """
@@ -60,6 +61,7 @@ class Plan:
     inputs: tuple[int, ...]
     states: tuple[int, ...]
     stores: tuple[Store, ...]
+    order: tuple[str, ...]
     arena_bytes: int
     cleared: int
     warnings: tuple[str, ...]
@@ -117,13 +119,16 @@ def plan(
     if left.graph is not graph:
         steps = flip_signs(graph, steps)
     count = len(graph.inputs)
+    stores = tuple(_stores(graph, steps, addresses, trace))
+    made = tuple(store.tensor.name for store in stores)
     return Plan(
         graph,
         profile,
         steps,
         addresses.inputs[:count],
         addresses.states,
-        tuple(_stores(graph, steps, addresses, trace)),
+        stores,
+        made if trace else tuple(dict.fromkeys((*graph.outputs, *made))),
         addresses.arena_bytes,
         addresses.cleared,
         (*addresses.warnings, *_find_faults(graph, profile)),

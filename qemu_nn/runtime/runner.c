@@ -14,12 +14,14 @@ typedef int run_function(const qn_call *, int64_t, int64_t, const void *, const 
 typedef struct runner {
     PyObject *arguments;
     run_function *run;
-    PyObject *idle;  /* list of workspaces that no run uses */
-    PyObject *make;  /* makes another one */
-    PyObject *ended; /* is told why a run has ended: raises it, or returns for another try */
+    PyObject *idle; /* list of workspaces that no run uses */
+    PyObject *make; /* makes another one */
+    PyObject
+        *ended; /* is told why a run has ended, and where: raises it, or returns to try again */
     long long samples, times;
     PyObject *like, *state_like; /* arrays of the inputs' and states' shapes and types */
-    PyObject *results;           /* name -> array like the result, in the order of outputs */
+    PyObject *results;           /* name -> array like the result, in the order of the file */
+    PyObject *places;            /* bytes of int32_t: of each result its index in outputs */
     int cleared;                 /* results are zero before: not every run stores them all */
 } runner;
 
@@ -46,11 +48,12 @@ static PyObject *new_array(PyArrayObject *like, int cleared) {
 /* New arrays by their names, which the next run writes to. */
 static PyObject *new_results(const runner *r, void **outputs) {
     PyObject *made = PyDict_New(), *name, *like;
+    const int32_t *place = (const int32_t *)PyBytes_AsString(r->places);
     Py_ssize_t at = 0;
     while (made && PyDict_Next(r->results, &at, &name, &like)) {
         PyObject *array = new_array((PyArrayObject *)like, r->cleared);
         if (array && PyDict_SetItem(made, name, array) == 0) {
-            *outputs++ = data_of(array);
+            outputs[*place++] = data_of(array);
         } else {
             Py_CLEAR(made);
         }
@@ -102,12 +105,14 @@ static PyObject *run_of(const runner *r, const void *x, const void *state) {
         if (!workspace) {
             return NULL;
         }
-        PyObject *made = run_in(r, workspace, x, state, &status);
+        PyObject *made = run_in(r, workspace, x, state, &status), *again = NULL;
+        if (!made && status != QN_OK) {
+            again = PyObject_CallFunction(r->ended, "iO", status, workspace);
+        }
         Py_DECREF(workspace);
         if (made || status == QN_OK) {
             return made;
         }
-        PyObject *again = PyObject_CallFunction(r->ended, "i", status);
         if (!again) {
             return NULL;
         }
@@ -149,9 +154,9 @@ static PyObject *new_runner(PyObject *module, PyObject *arguments) {
     unsigned long long address;
     runner r = {.arguments = arguments};
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "KO!OOLLO!OO!p:runner", &address, &PyList_Type, &r.idle,
+    if (!PyArg_ParseTuple(arguments, "KO!OOLLO!OO!Sp:runner", &address, &PyList_Type, &r.idle,
                           &r.make, &r.ended, &r.samples, &r.times, &PyArray_Type, &r.like,
-                          &r.state_like, &PyDict_Type, &r.results, &r.cleared)) {
+                          &r.state_like, &PyDict_Type, &r.results, &r.places, &r.cleared)) {
         return NULL;
     }
     r.run = (run_function *)(uintptr_t)address;
@@ -170,8 +175,9 @@ static PyObject *new_runner(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef functions[] = {
     {"runner", new_runner, METH_VARARGS,
-     "runner(qn_run, idle, make, ended, samples, times, x, state, results, cleared): what runs\n"
-     "inputs like x, an array, and states like state if it is not None. qn_run: its address.\n"
+     "runner(qn_run, idle, make, ended, samples, times, x, state, results, places, cleared): what\n"
+     "runs inputs like x, an array, and states like state if it is not None. qn_run: its address.\n"
+     "ended(status, workspace) raises the reason of a run's end, or returns for another try.\n"
      "Workspaces are tuples that begin with the addresses of a qn_call and its outputs."},
     {NULL, NULL, 0, NULL},
 };

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, LayerFault
 from ..io.arguments import as_array, one_of, shown
 
 Shape = tuple[int, ...]
@@ -139,3 +140,19 @@ def _make_shape_error(
         f"the network takes samples {samples}, one or a batch [{', '.join(axes)}, ...] of them"
         f"{steps}, but {what} has the shape {list(x.shape)}"
     )
+
+
+@contextmanager
+def naming_samples(name: Callable[[int], str], first: int = 0) -> Iterator[None]:
+    """Name the sample of a LayerFault as the data do.
+
+    name: of a sample, by its number in the data that a batch is from. first: number of the batch's
+    first sample.
+    """
+    try:
+        yield
+    except LayerFault as fault:
+        if fault.sample is None:
+            raise
+        parts = (fault.network, fault.layer, fault.reason, fault.sample + first, fault.time)
+        raise LayerFault(*parts, name(fault.sample + first)) from None

@@ -66,7 +66,7 @@ def graphs(draw):
         draw(NAMES),
         (Tensor(entry, (size,), "int8", draw(FRAC)),),
         tuple(nodes),
-        tuple(draw(st.lists(st.sampled_from(layers), min_size=1, max_size=3))),
+        tuple(draw(st.lists(st.sampled_from(layers), min_size=1, max_size=3, unique=True))),
         arrays,
         classes=tuple(draw(st.lists(NAMES, max_size=3))),
     )

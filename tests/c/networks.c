@@ -102,7 +102,7 @@ static int same(const planned *network, int64_t *fast) {
         printf("%s: step %" PRId64 ": %s\n", network->name, where, why);
         exit(2);
     }
-    int equal = qn_execute(&plan, arena, 0, 1, 1, network->x, NULL, outputs, go_on) == QN_OK;
+    int equal = qn_execute(&plan, arena, 0, 1, 1, network->x, NULL, outputs, go_on, NULL) == QN_OK;
     for (int64_t i = 0; i < network->store_count; i++) {
         const char *want = (const char *)network->want + results;
         equal = equal && !memcmp(outputs[i], want, (size_t)network->stores[i].bytes);

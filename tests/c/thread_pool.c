@@ -108,7 +108,7 @@ static void call(qn_thread_pool *pool, int64_t samples, int32_t seed) {
         x[i] = i + seed;
     }
     int begun[TASKS];
-    const qn_call given = {&plan, pool, each, outputs, begun, 1, NULL};
+    const qn_call given = {&plan, pool, each, outputs, begun, 1, NULL, NULL};
     const int status = qn_run(&given, samples, 1, x, NULL);
     int good = status == QN_OK;
     for (int32_t i = 0; i < samples * WIDTH; i++) {
@@ -180,7 +180,7 @@ static void stopped(qn_thread_pool *pool, int64_t samples, int64_t times) {
     same_place.stores = none;
     same_place.input_bytes = 0;
     same_place.task_count = 0;
-    const qn_call given = {&same_place, pool, each, outputs, begun, 1, say_stop};
+    const qn_call given = {&same_place, pool, each, outputs, begun, 1, say_stop, NULL};
     atomic_store(&slow, 1);
     atomic_store(&asked, 0);
     const int status =
@@ -196,8 +196,8 @@ static void stopped_among_tasks(qn_thread_pool *pool) {
     int32_t arenas[THREADS][2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
     void *each[THREADS] = {arenas[0], arenas[1], arenas[2]}, *outputs[2] = {y[0], y[1]};
     int begun[TASKS];
-    const qn_call go_on = {&plan, pool, each, outputs, begun, 1, say_go_on};
-    const qn_call stop = {&plan, pool, each, outputs, begun, 1, say_stop};
+    const qn_call go_on = {&plan, pool, each, outputs, begun, 1, say_go_on, NULL};
+    const qn_call stop = {&plan, pool, each, outputs, begun, 1, say_stop, NULL};
     sleeps_ns = 40000000; /* three steps in turn: longer than from one question to the next */
     atomic_store(&slow, 1);
     atomic_store(&asked, 0);
@@ -214,7 +214,7 @@ static void in_a_child(qn_thread_pool *pool) {
         int32_t arena[2 * WIDTH], x[WIDTH] = {0}, y[2][WIDTH];
         void *each[THREADS] = {arena, arena, arena}, *outputs[2] = {y[0], y[1]};
         int begun[TASKS];
-        const qn_call given = {&plan, pool, each, outputs, begun, 1, NULL};
+        const qn_call given = {&plan, pool, each, outputs, begun, 1, NULL, NULL};
         const int told = qn_run(&given, 1, 1, x, NULL);
         qn_thread_pool_free(pool);
         qn_thread_pool *own = qn_thread_pool_new(1);

@@ -122,7 +122,7 @@ def test_what_cannot_be_allocated_is_an_error_and_no_workspace_is_lost_for_good(
     compiled, x = session._compiled, draw_inputs(session.graph, 3)
     like = np.broadcast_to(np.empty((), np.int8), (1 << 60,))
     memory = (compiled.idle, compiled._allocate_workspace, compiled.raise_end)
-    run = runner(0, *memory, 3, 1, x, None, {"never": like}, False)
+    run = runner(0, *memory, 3, 1, x, None, {"never": like}, bytes(4), False)
     for _ in range(2):
         with pytest.raises(MemoryError):
             run(x)
@@ -132,13 +132,13 @@ def test_what_cannot_be_allocated_is_an_error_and_no_workspace_is_lost_for_good(
 @pytest.mark.parametrize("workspace", [(), (1,), (1, "2"), None])
 def test_a_workspace_without_addresses_is_refused(workspace):
     x = np.zeros(1, np.int8)
-    run = runner(0, [workspace], list, list, 1, 1, x, None, {}, False)
+    run = runner(0, [workspace], list, list, 1, 1, x, None, {}, b"", False)
     with pytest.raises((TypeError, IndexError, SystemError)):
         run(x)
 
 
 def test_what_makes_workspaces_may_raise():
     x = np.zeros(1, np.int8)
-    run = runner(0, [], lambda: [][0], list, 1, 1, x, None, {}, False)
+    run = runner(0, [], lambda: [][0], list, 1, 1, x, None, {}, b"", False)
     with pytest.raises(IndexError):
         run(x)

@@ -153,7 +153,9 @@ def test_divisors_at_which_every_device_stops_are_refused(values, scale, message
 def test_an_input_at_which_the_device_stops_ends_the_run(tmp_path):
     network = qemu_nn.load(quotient((100, 101, 102), 0.5).save(tmp_path))
     assert run(network, [np.int8([[100, 100, 100]])]).shape == (1, 3)
-    with pytest.raises(Refused, match="net: a layer failed, as it does on the device"):
+    with pytest.raises(
+        Refused, match=r"net: layer '.*' stops at sample 0, as it does on the device: DIV by 0"
+    ):
         run(network, [np.int8([[3, 3, 3]])])  # the zero point
 
 

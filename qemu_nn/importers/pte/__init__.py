@@ -78,15 +78,16 @@ def _network(program: Program, results: Optional[Results] = None) -> Graph:
         tensor = program.value(index)
         if not isinstance(tensor, FileTensor):
             raise ModelError(f"its output {index} is no tensor")
-        outputs.append(builder.read(tensor).name)
+        value = builder.read(tensor)
+        if any(value.name == start.name for start in inputs):
+            raise ModelError("one of its outputs is its input")
+        outputs.append(builder.copied(value) if value.name in outputs else value.name)
     _tell_formats(program, builder, outputs)
-    if {tensor.name for tensor in inputs} & set(outputs):
-        raise ModelError("one of its outputs is its input")
     return Graph(
         name=program.name,
         inputs=tuple(inputs),
         nodes=tuple(builder.nodes),
-        outputs=tuple(dict.fromkeys(outputs)),
+        outputs=tuple(outputs),
         arrays=builder.arrays,
     )
 

@@ -160,6 +160,16 @@ class Builder:
         self._builds.clear()
         return output
 
+    def copied(self, value: Value) -> str:
+        """Add a call that copies a value, and return the copy's name."""
+        source = next(node.output for node in self.nodes if node.name == value.name)
+        copies = sum(node.name.startswith(f"{value.name}/copy") for node in self.nodes)
+        made = replace(value, name=f"{value.name}/copy{copies or ''}")
+        function = f"tflm_read_variable_{SUFFIXES.get(value.dtype, value.dtype)}"
+        known = None if source.scale is None else (source.scale, source.zero_point)
+        self.call(function, {"length": value.size}, [value], made, format=known)
+        return made.name
+
     def otherwise(self, build: Build, bias: Optional[np.ndarray] = None) -> None:
         """Say what the next call is on cores that have a difference, on the same weights."""
         self._builds.append((build, bias))
