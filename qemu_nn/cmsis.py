@@ -34,6 +34,7 @@ import numpy as np
 
 from .errors import DeviceWarning, Error
 from .functions import FUNCTIONS, Array, Function
+from .functions.base import check_release
 from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
 from .io.warn import warn
 from .kernels import table as kernels
@@ -164,7 +165,8 @@ def invoke(
     """Run one declared function; the module's docstring describes the arguments."""
     params = _params(function, arguments)
     rows = kernels.rows_of(function.op, function.type)
-    struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
+    check_release(function, wanted)
+    struct = _struct(function, rows[0].op, arguments, wanted)
     sizes = kernels.check(rows[0], struct)
     usual = "plain" if in_place and sizes.destroys else None
     row = kernels.choose(rows, wanted, struct, variant or usual)
@@ -196,11 +198,27 @@ def invoke(
     return output if function.in_place else output.reshape(function.output.shape(params))
 
 
+def _struct(
+    function: Function, op: kernels.Op, arguments: Mapping[str, object], wanted: Profile
+) -> Any:
+    """Return the C parameters of a call."""
+    values = function.struct_values(_params(function, arguments))
+    return kernels.make_params(op, wanted, values, _is_null(function, arguments))
+
+
+def _is_null(function: Function, arguments: Mapping[str, object]) -> bool:
+    """True if the caller passes None as the bias."""
+    return arguments.get("bias") is None and any(array.name == "bias" for array in function.arrays)
+
+
 def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) -> None:
     """Warn the caller of the binding if builds of Arm's library fault in this call."""
-    fault = function.fault(_params(function, arguments), wanted)
-    if fault is not None:
-        warn(f"{function.name}: {fault}", DeviceWarning)
+    params = _params(function, arguments)
+    op, null_bias = kernels.rows_of(function.op, function.type)[0].op, _is_null(function, arguments)
+    call = kernels.as_computed(op, wanted, function.struct_values(params), null_bias)
+    fault = function.fault(params, wanted)
+    for said in (*call.warnings, *([] if fault is None else [fault])):
+        warn(f"{function.name}: {said}", DeviceWarning)
 
 
 def _binding(function: Function) -> Callable[..., np.ndarray]:

@@ -33,8 +33,8 @@ CORES = {
     "cortex-m85": "mve",
 }
 
-#: CMSIS release -> its number in csrc/include/qn.h: those of releases.ALL that kernels compute.
-RELEASES = {each.name: each.number for each in releases.ALL if each.number is not None}
+#: CMSIS release -> its place in the history.
+RELEASES = {each.name: each.place for each in releases.ALL}
 
 #: Rounding -> its number: of the q7 and q15 functions "nearest" as Arm ships them, "truncate" as
 #: with ARM_NN_TRUNCATE; from 7.0.0 on "double" as Arm ships it, "single" as with
@@ -97,7 +97,7 @@ class Target:
     def __post_init__(self) -> None:
         resolve(self.device)
         if self.cmsis is not None:
-            one_of(RELEASES, self.cmsis, "CMSIS release")
+            release_name(self.cmsis)
         if self.rounding is not None:
             one_of(ROUNDINGS, self.rounding, "rounding")
         one_of(KERNELS, self.kernels, "kernels")
@@ -176,12 +176,9 @@ class Profile:
     tflm: str = DEFAULT_TFLM
 
     @property
-    def number(self) -> int:
-        """The profile as csrc/include/qn.h counts it; rows of the table claim sets of these."""
-        if self.path == "npu":
-            return releases.NPU_PROFILE
-        first = releases.PROFILES * RELEASES[self.cmsis]
-        return first + 2 * PATHS[self.path] + ROUNDINGS[self.rounding]
+    def is_affine(self) -> bool:
+        """True if the rounding is that of the s8 and s16 functions."""
+        return self.rounding in _AFFINE_ROUNDINGS
 
     @property
     def build(self) -> dict[str, str]:
@@ -213,9 +210,42 @@ def is_affine(cmsis: str) -> bool:
     Returns
     -------
     bool
-        True from 7.0.0 on.
+        True from 4.0.0 on.
     """
-    return releases.COMPUTED[cmsis].affine
+    return releases.BY_NAME[cmsis].is_affine
+
+
+def release_name(name: object) -> str:
+    """Return the release that a name means.
+
+    Parameters
+    ----------
+    name : str
+        A version ("5.8.0"), a commit of at least seven digits, or an SDK with a date
+        ("zephyr-2024-06"): the newest state that it shipped by then.
+
+    Returns
+    -------
+    str
+        A release of RELEASES.
+
+    Raises
+    ------
+    Error
+        The name is unknown; the sentence has the choices.
+
+    Examples
+    --------
+    >>> release_name("zephyr-2024-06"), release_name("v5.0.0")
+    ('6.0.0', '5.0.0')
+    """
+    found = releases.canonical(name) if isinstance(name, str) else None
+    if found is None:
+        tags = [each.name for each in releases.ALL if each.is_tag or each.name in releases.WHOLE]
+        names = [*tags, "a commit", "an SDK of docs/releases.md such as zephyr-2024-06"]
+        choices = have(names, name, {each: each for each in (*tags, *releases.SDKS)})
+        raise Error(f"no CMSIS release {shown(name)}; {choices}")
+    return found
 
 
 def roundings(cmsis: str) -> tuple[str, ...]:
@@ -229,9 +259,13 @@ def roundings(cmsis: str) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Arm's own choice first.
+        Arm's own choice first: of the q7 and q15 functions, then of the s8 and s16 functions.
     """
-    return _AFFINE_ROUNDINGS if is_affine(cmsis) else _LEGACY_ROUNDINGS
+    release = releases.BY_NAME[cmsis]
+    affine = _AFFINE_ROUNDINGS if release.has_single else _AFFINE_ROUNDINGS[:1]
+    if release.is_affine:
+        return affine
+    return _LEGACY_ROUNDINGS if release.is_legacy else (*_LEGACY_ROUNDINGS, *affine)
 
 
 def resolve(target: str) -> str:
@@ -512,11 +546,12 @@ def profile(
         one_of(ROUNDINGS, rounding, "rounding")
     if cmsis is None:
         cmsis = AFFINE_CMSIS if rounding in _AFFINE_ROUNDINGS else LEGACY_CMSIS
-    have = roundings(one_of(RELEASES, cmsis, "CMSIS release"))
+    cmsis = release_name(cmsis)
+    have = roundings(cmsis)
     if rounding is None:
         rounding = have[0]
     one_of(have, rounding, f"rounding of CMSIS {cmsis}:")
-    if path == "mve" and not releases.COMPUTED[cmsis].helium:
+    if path == "mve" and not releases.BY_NAME[cmsis].has_helium:
         raise Error(
             f"CMSIS {cmsis} does not support {core} (Helium came later); use cmsis={LEGACY_CMSIS!r}"
         )
@@ -526,17 +561,17 @@ def profile(
 
 
 def all_profiles() -> list[Profile]:
-    """List every profile of CMSIS that exists.
+    """List the profiles that most rows claim; rules compute the others as these.
 
     Returns
     -------
     list of Profile
-        All releases, paths and roundings that go together.
+        The releases of releases.WHOLE, with the paths and roundings of their first API.
     """
     return [
         Profile(cmsis, path, rounding)
-        for cmsis, release in releases.COMPUTED.items()
+        for cmsis in releases.WHOLE
         for path in PATHS
-        for rounding in roundings(cmsis)
-        if release.helium or path != "mve"
+        for rounding in roundings(cmsis)[:2]
+        if releases.BY_NAME[cmsis].has_helium or path != "mve"
     ]

@@ -72,16 +72,17 @@ static inline int qn_path(int32_t profile) { return (int)(profile >> 1) & 3; }
 static inline int qn_rounding(int32_t profile) { return (int)profile & 1; }
 
 /* The rounding term R(s) that is added before >> s:
- *   truncate          0
- *   nearest, 5.6.0    floor(2^s / 2)            (the macro shifts an unsigned 1)
- *   nearest, 5.9.0    the same for s <= 30; at s = 31 the signed 1 << 31 gives -2^30
+ *   truncate                 0
+ *   nearest, 5.6.0, 5.8.0    floor(2^s / 2)            (the macro shifts an unsigned 1)
+ *   nearest, 5.9.0           the same for s <= 30; at s = 31 the signed 1 << 31 gives -2^30
  * so that (x + R(s)) >> s rounds half up. 0 <= s <= 31. */
 static inline int32_t qn_round_term(int32_t profile, int shift) {
     if (qn_rounding(profile) == QN_TRUNCATE) {
         return 0;
     }
     uint32_t one = qn_shl(1, shift);
-    return qn_release(profile) == QN_RELEASE_560 ? (int32_t)(one >> 1) : qn_asr(qn_wrap32(one), 1);
+    int is_signed = qn_release(profile) == QN_RELEASE_590;
+    return is_signed ? qn_asr(qn_wrap32(one), 1) : (int32_t)(one >> 1);
 }
 
 /* sum / n with halves away from zero, n > 0: (|sum| + floor(n / 2)) / n with the sign of sum. */
@@ -140,12 +141,17 @@ static inline int32_t qn_requantize_single_700(int32_t x, int32_t multiplier, in
     return qn_asr(qn_wrap32(qn_shl(qn_requantize_single(x, multiplier, shift), 1)), 1);
 }
 
+/* True if single rounding leaves 31 bits: before commit ece5a38a of May 2026. */
+static inline int qn_has_31_bits(int32_t profile) {
+    return qn_release(profile) == QN_RELEASE_700 || qn_release(profile) == QN_RELEASE_600;
+}
+
 static inline int32_t qn_requantize(int32_t profile, int32_t x, int32_t multiplier, int shift) {
     if (qn_rounding(profile) == QN_DOUBLE) {
         return qn_requantize_double(x, multiplier, shift);
     }
-    return qn_release(profile) == QN_RELEASE_700 ? qn_requantize_single_700(x, multiplier, shift)
-                                                 : qn_requantize_single(x, multiplier, shift);
+    return qn_has_31_bits(profile) ? qn_requantize_single_700(x, multiplier, shift)
+                                   : qn_requantize_single(x, multiplier, shift);
 }
 
 /* The same rounded twice, halves up: predicated vectors of Helium, built for single rounding.

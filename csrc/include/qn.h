@@ -36,18 +36,32 @@ enum qn_cpu {
     QN_CPU_I8MM = 32
 };
 
-/* A profile says whose bits they are: 8 * release + 2 * path + rounding.
- * Rows claim sets of profiles as a mask: bit p is profile p. So there is room for the releases
- * 0..6; qemu_nn/releases.py is the table of releases. */
-enum { QN_RELEASE_560 = 0, QN_RELEASE_590 = 1, QN_RELEASE_700 = 2, QN_RELEASE_MAIN_2026_07 = 3 };
+/* A profile says whose bits they are: 8 * release + 2 * path + rounding. Releases with a number
+ * have bits of their own; the rules of qemu_nn/releases/ compute the calls of all others as those.
+ * Rows claim sets of profiles as a mask: bit 5 * release + path, or + QN_PATH_MVE_SINGLE. So there
+ * is room for the releases 0..11. */
+enum {
+    QN_RELEASE_560 = 0,
+    QN_RELEASE_590 = 1,
+    QN_RELEASE_700 = 2,
+    QN_RELEASE_MAIN_2026_07 = 3,
+    QN_RELEASE_530 = 4,
+    QN_RELEASE_540 = 5,
+    QN_RELEASE_570 = 6,
+    QN_RELEASE_580 = 7,
+    QN_RELEASE_600 = 8
+};
 enum { QN_PATH_M0 = 0, QN_PATH_SCALAR = 1, QN_PATH_MVE = 2, QN_PATH_DSP = 3 };
+
+/* The place in a mask of QN_PATH_MVE with rounding 1, which rows claim apart. */
+enum { QN_PATH_MVE_SINGLE = 4 };
 
 /* Roundings: of the q7 and q15 API nearest or truncating, of the s8 and s16 API once at the end, or
  * twice, as TFLite does. Zero is what Arm ships. */
 enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 
-/* The profile of the NPU, which is not of CMSIS: the last bit. */
-enum { QN_PROFILE_NPU = 63 };
+/* The bit of the NPU in a mask of profiles: the last one. Its profile is not of CMSIS. */
+enum { QN_NPU_BIT = 63 };
 
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */

@@ -21,6 +21,17 @@ int q_activation_q7_ref(const void *params, const qn_buffers *b) {
     return QN_OK;
 }
 
+int q_activation_q7_ref530(const void *params, const qn_buffers *b) {
+    const qn_activation *p = params;
+    const int8_t *table = p->type == 0 ? q_sigmoid_q7 : q_tanh_q7;
+    const int8_t *in = b->in[0];
+    int8_t *out = b->out;
+    for (int32_t i = 0; i < p->length; i++) {
+        out[i] = table[(uint8_t)in[i] >> (3 - p->int_width)];
+    }
+    return QN_OK;
+}
+
 static const int16_t *table_q15(const qn_activation *p) {
     return p->type == 0 ? q_sigmoid_q15 : q_tanh_q15;
 }

@@ -5,6 +5,7 @@
  *          q15  out = sat16(wrap32(a*b + R) >> out_shift)
  *   5.6.0  out = sat(wrap32(((a*b + R) modulo 2^32) / 2^out_shift)), unsigned: its R is unsigned
  *          and makes the shift a logical one. In a truncate build sat((a*b) >> out_shift).
+ *   5.4.0  out = sat(wrap32(a*b + R) >> out_shift)
  *
  * Axes: vectors of `length` elements, 0..2^31 - 1; out_shift 0..31. In place: yes. Scratch: none.
  * Scalar and DSP give the same bits. The releases differ: -2 * 3 with out_shift 1 gives -3 in

@@ -23,6 +23,9 @@
  *     9 9 9 on scalar and 9 0 9 on DSP with padding 2;
  *   - in averages over more than 256 pixels of a row or a column: DSP sums are q15. They saturate
  *     in the first n - n%4 lanes and wrap in the last n%4.
+ *   - of 5.3.0 to 5.5.1: maxpool on DSP compares whole groups of four. The last ch_im_in%4 channels
+ *     keep the start pixel of a window of a row, the last dim_im_out*ch_im_in%4 elements its first
+ *     row. The rows of one channel, 1 2 and 3 4, give 1 on DSP.
  * DSP overwrites in[0] with the pooled rows (sizes.destroys). Its dimensions are at most 32767. It
  * is refused if it would read outside the image: dim_im_out > dim_im_in, or a window that starts
  * after the last pixel.

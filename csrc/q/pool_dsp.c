@@ -25,36 +25,39 @@ static void keep_larger(int8_t *best, const int8_t *values, int32_t count) {
 }
 
 /* The first pixel overwrites pixel x before the other pixels are read, and they may include pixel
- * x. */
-static void maximum_of_row(const qn_pool *p, int8_t *row) {
+ * x. Whole groups of channels are compared; the channels after them keep the first pixel. */
+static void maximum_of_row(const qn_pool *p, int8_t *row, int32_t group) {
     int32_t ch = p->ch_im_in;
     for (int32_t x = 0; x < p->dim_im_out_x; x++) {
         q_span window = row_window(p, x);
         memmove(row + x * ch, row + window.start * ch, (size_t)ch);
         for (int32_t k = window.start + 1; k < window.stop; k++) {
-            keep_larger(row + x * ch, row + k * ch, ch);
+            keep_larger(row + x * ch, row + k * ch, ch / group * group);
         }
     }
 }
 
-int q_maxpool_q7_dsp(const void *params, const qn_buffers *b) {
-    const qn_pool *p = params;
+static int maxpool(const qn_pool *p, const qn_buffers *b, int32_t group) {
     int8_t *in = b->in[0];
     int32_t row_in = p->dim_im_in_x * p->ch_im_in;
     int32_t row_out = p->dim_im_out_x * p->ch_im_in;
     for (int32_t y = 0; y < p->dim_im_in_y; y++) {
-        maximum_of_row(p, in + y * row_in);
+        maximum_of_row(p, in + y * row_in, group);
     }
     for (int32_t y = 0; y < p->dim_im_out_y; y++) {
         int8_t *out = (int8_t *)b->out + y * row_out;
         q_span window = column_window(p, y);
         memcpy(out, in + window.start * row_in, (size_t)row_out);
         for (int32_t k = window.start + 1; k < window.stop; k++) {
-            keep_larger(out, in + k * row_in, row_out);
+            keep_larger(out, in + k * row_in, row_out / group * group);
         }
     }
     return QN_OK;
 }
+
+int q_maxpool_q7_dsp(const void *params, const qn_buffers *b) { return maxpool(params, b, 1); }
+
+int q_maxpool_q7_dsp540(const void *params, const qn_buffers *b) { return maxpool(params, b, 4); }
 
 int64_t q_avepool_q7_dsp_scratch(const void *params) {
     const qn_pool *p = params;

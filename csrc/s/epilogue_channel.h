@@ -149,7 +149,7 @@ static inline channel_numbers exact_numbers(const epilogue_channel *c, int32_t p
         return (channel_numbers){
             .kind = EPILOGUE_SINGLE,
             .once = {.multiplier = c->multiplier,
-                     .left = qn_release(profile) == QN_RELEASE_700,
+                     .left = qn_has_31_bits(profile),
                      .right = 31 - shift,
                      .add = INT64_C(1) << (30 - shift)},
         };

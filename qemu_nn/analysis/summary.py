@@ -18,7 +18,6 @@ from ..ir.stored import layer_bytes, weight_bytes
 from ..runtime.arena import TensorArena, interpreter_memory, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
-from ..targets import is_affine
 from .table import Cell, Table, spell
 from .table_layout import narrow
 
@@ -133,7 +132,7 @@ def summarize(
     of the s8 and s16 API, tflm_arena_bytes what kTensorArenaSize needs for the file.
     """
     graph = plan.graph
-    shared = graph.memory is None and is_affine(plan.profile.cmsis)
+    shared = graph.memory is None and plan.profile.is_affine
     scratch = {
         node.name: node.function.scratch_buffers(node.params, plan.profile.path)
         for node in graph.nodes

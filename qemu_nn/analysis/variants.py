@@ -10,7 +10,7 @@ import numpy as np
 from ..functions.tflm_builds import DIFFERENCES
 from ..ir.formats import differing
 from ..ir.graph import Build, Graph
-from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles, roundings
+from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles
 from .compare import difference, spell_position
 from .kernel_table import spell_profiles
 from .table import Cell, Table
@@ -88,8 +88,8 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
 
 def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
     """Return profiles in words: what they have in common, if no other of the same API has it."""
-    kinds = {roundings(p.cmsis) for p in others}
-    every = [p for p in all_profiles() if roundings(p.cmsis) in kinds]
+    kinds = {p.is_affine for p in others}
+    every = [p for p in all_profiles() if p.is_affine in kinds]
     releases = {p.cmsis for p in every}
     axes = {
         name: [value for value in values if any(getattr(p, name) == value for p in profiles)]

@@ -13,7 +13,6 @@ from ..runtime.addresses import plan_addresses
 from ..runtime.arena import TFLM_ALIGNMENT, align, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
-from ..targets import is_affine
 
 #: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
 #: and of what outlives a run.
@@ -103,7 +102,7 @@ def layout(plan: Plan) -> Layout:
     needed = {s.node.name: s.node.function.scratch_buffers(s.node.params, path) for s in steps}
     if graph.memory is not None:
         return _given(graph, graph.memory, steps, needed)
-    if is_affine(plan.profile.cmsis):
+    if plan.profile.is_affine:
         return _as_tflm(graph, steps, needed)
     total = {name: sum(sizes.values()) for name, sizes in needed.items()}
     planned = plan_addresses(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)

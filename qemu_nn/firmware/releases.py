@@ -21,22 +21,27 @@ _PACKED = ("arm_depthwise_conv_s4", "arm_depthwise_conv_s4_opt", "arm_depthwise_
 _CLASSES = 512
 
 
+#: Releases whose headers the C tells apart.
+_CHECKED = [each for each in known.ALL if each.place >= known.place_of("5.6.0")]
+_CHECKED = [each for each in _CHECKED if each.is_tag or each.name in known.WHOLE]
+
+
 def releases(profile: Profile) -> dict[str, Any]:
     """Return what the templates say of the release: its name, and conditions of other headers.
 
     The conditions begin with the newest header, as the first guard that is defined counts.
     """
-    own = known.COMPUTED[profile.cmsis]
-    groups = [list(group) for _, group in groupby(known.ALL, attrgetter("guard"))]
+    own = known.BY_NAME[profile.cmsis]
+    groups = [list(group) for _, group in groupby(_CHECKED, attrgetter("guard"))]
     return {
         "exported_for": str(own),
         "revision": own.revision,
-        "revisions": {each.revision: str(each) for each in known.ALL},
+        "revisions": {each.revision: str(each) for each in _CHECKED},
         "releases": [
             {
                 "condition": f"defined({group[0].guard})",
                 "words": _words(group),
-                "other": own not in group,
+                "other": own.guard != group[0].guard,
             }
             for group in reversed(groups)
         ],
@@ -47,7 +52,7 @@ def _words(group: list[Release]) -> str:
     """Return neighboring releases in words, such as "CMSIS 5.6.0 or 5.7.0"."""
     first, *more = group
     if not first.is_tag:
-        before = [each for each in known.ALL[: known.ALL.index(first)] if each.is_tag][-1]
+        before = [each for each in _CHECKED if each.place < first.place][-1]
         return f"a {first.library} later than {before.name}"
     names = [str(first)]
     names += [each.name if each.library == first.library else str(each) for each in more]

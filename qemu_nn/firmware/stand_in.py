@@ -36,7 +36,8 @@ class StandIn:
 
     spare: bytes of scratch memory that the row needs where the calls bring none. stacked, joined:
     bytes of the arrays that hold what belongs to each channel, and the weights, if the calls have
-    that in several. sums: do the calls want sums of weights?
+    that in several. sums: do the calls want sums of weights? profile: the number of the row's
+    parameters.
     """
 
     function: Function
@@ -46,6 +47,7 @@ class StandIn:
     stacked: int
     joined: int
     sums: bool
+    profile: int
 
     @property
     def folder(self) -> str:
@@ -76,6 +78,7 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
             stacked=step.sizes.bias if function.stack else 0,
             joined=step.sizes.weights if function.parts else 0,
             sums="ctx" in call.scratch,
+            profile=step.params.profile,
         )
         functions[function.name] = own if first is None else _both(own, first)
     return sorted(functions.values(), key=lambda one: one.function.name)
@@ -156,7 +159,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
     values = _expressions(declared)
     params = [
         f".{name} = {value}"
-        for name, value in _fields(function, values, profile).items()
+        for name, value in _fields(stand_in, values).items()
         if name in stand_in.fields
     ]
     inputs = ", ".join(f"(void *){values[array.name]}" for array in function.inputs)
@@ -208,12 +211,11 @@ def _expressions(declared: Prototype) -> Mapping[str, str]:
     return {**values, **declared.implied}
 
 
-def _fields(
-    function: Function, values: Mapping[str, str], profile: Profile
-) -> Mapping[str, Union[int, str]]:
+def _fields(stand_in: StandIn, values: Mapping[str, str]) -> Mapping[str, Union[int, str]]:
     """Return field of the row's parameters -> the C text that fills it."""
+    function = stand_in.function
     scalars = {name: values[name] for name in function.params}
-    return {"profile": profile.number, **function.struct_values(scalars)}
+    return {"profile": stand_in.profile, **function.struct_values(scalars)}
 
 
 def _unused(declared: Prototype, body: str) -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any, Callable, Optional, TypeVar, Union
 
 import numpy as np
 
-from ..errors import Error
+from .. import releases
+from ..errors import Error, Refused
 from ..io.arguments import shown
 from ..operators import Conv, Dense
 from ..targets import Profile
@@ -191,6 +192,17 @@ class Function:
             target = self.fields.get(name, name)
             values[target] = values[f"{target}_x"] = values[f"{target}_y"] = params[name]
         return values
+
+
+def check_release(function: Function, profile: Profile) -> None:
+    """Raise Refused if the profile's release does not have a function."""
+    if profile.path == "npu" or releases.has_function(function.name, profile.cmsis):
+        return
+    first = releases.BY_NAME[releases.FIRST[function.name]]
+    raise Refused(
+        f"CMSIS {profile.cmsis} has no {function.name}: {first.library} has it from {first.name} "
+        f"({first.date}) on"
+    )
 
 
 def _declared(name: str) -> Function:

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Union
 
-from ..targets import AFFINE_CMSIS, DEFAULT_CORE, LEGACY_CMSIS, Profile, Target, profile
+from ..targets import (
+    AFFINE_CMSIS,
+    DEFAULT_CORE,
+    LEGACY_CMSIS,
+    Profile,
+    Target,
+    profile,
+    roundings,
+)
 from .table import rows_of
 
 
@@ -20,10 +28,19 @@ def profile_for(
     """
     if isinstance(target, Profile):
         return target
-    wanted = Target.of(target)
+    wanted, ops = Target.of(target), list(ops)
     if wanted.cmsis is None and wanted.rounding is None:
-        legacy, ops = profile(wanted.device), list(ops)
-        has_all = all(any(row.claims(legacy) for row in rows_of(*op)) for op in ops)
+        legacy = profile(wanted.device)
+        has_all = all(_has(legacy, op) for op in ops)
         affine = not any(type.startswith("q") for _, type in ops)
         wanted = replace(wanted, cmsis=LEGACY_CMSIS if has_all and not affine else AFFINE_CMSIS)
-    return wanted.profile()
+    found = wanted.profile()
+    lacks = wanted.rounding is None and not all(_has(found, op) for op in ops)
+    if lacks and "double" in roundings(found.cmsis):
+        return replace(wanted, rounding="double").profile()
+    return found
+
+
+def _has(wanted: Profile, op: tuple[str, str]) -> bool:
+    """True if a row has the bits of a profile."""
+    return any(row.claims(wanted) for row in rows_of(*op))

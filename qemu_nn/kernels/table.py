@@ -13,6 +13,7 @@ import numpy as np
 from .._native import ffi, lib
 from ..errors import Error, Refused, SizeMismatch
 from ..io.arguments import have
+from ..releases import BY_NAME, NPU_BIT, NPU_PROFILE, Call, computed_as
 from ..targets import Profile, all_profiles
 
 #: Instruction sets that rows may need -> their bits in csrc/include/qn.h, from old to new.
@@ -74,8 +75,8 @@ class Row:
         return variant == self.variant or variant == self.kind == "plain"
 
     def claims(self, profile: Profile) -> bool:
-        """True if this row promises the bits of this profile."""
-        return bool(self.profiles >> profile.number & 1)
+        """True if this row promises the bits of this profile, if no parameters change that."""
+        return bool(self.profiles >> bit_of(self.op, profile) & 1)
 
     def runs_here(self) -> bool:
         """True if this host has the CPU features of the row, and the cap allows them."""
@@ -86,9 +87,10 @@ class Row:
         taken: bool = self.scratch(params) != lib.QN_NOT_TAKEN
         return taken
 
-    def serves(self, profile: Profile, params: Any) -> bool:
-        """True if this host can run the row for this call, with the bits of this profile."""
-        return self.claims(profile) and self.runs_here() and self.takes(params)
+    def serves(self, params: Any) -> bool:
+        """True if this host can run the row for this call, with the bits of its profile."""
+        claimed = self.profiles >> bit_in_masks(params) & 1
+        return bool(claimed) and self.runs_here() and self.takes(params)
 
     def pays(self, params: Any) -> bool:
         """True if the row is faster on this shape than the rows after it."""
@@ -195,11 +197,11 @@ def choose(
     op = rows[0].op
     if not any(row.claims(profile) for row in rows):
         raise Refused(f"no kernel of {op} has the bits of '{profile}'; have: {_claimed(rows)}")
-    able = (row for row in rows if row.serves(profile, params))
+    able = (row for row in rows if row.serves(params))
     if variant is None:
         return next(row for row in able if row.kind in ("plain", "fast") and row.pays(params))
     for row in rows:
-        if row.is_called(variant) and row.serves(profile, params):
+        if row.is_called(variant) and row.serves(params):
             return row
     choices = have([row.variant for row in able], variant)
     raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; {choices}")
@@ -214,11 +216,48 @@ def _claimed(rows: Sequence[Row]) -> str:
     return "; ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
 
 
-def make_params(op: Op, profile: Profile, values: Mapping[str, int]) -> Any:
-    """Return the C parameters of an op as a cffi struct, from its fields; `relu` is
-    fuse_relu()'s.
+def as_computed(
+    op: Op, profile: Profile, values: Optional[Mapping[str, int]] = None, null_bias: bool = False
+) -> Call:
+    """Return a call as the rules of a release say: whose rows, fields, warnings.
+
+    values: fields of the op's struct; None: any. null_bias: C gets NULL as the bias. Raises Refused
+    where the release gives no defined result.
     """
-    own = {**values, "profile": profile.number, "relu": 0}
+    legacy = not profile.is_affine or (
+        op.arithmetic == "q" and not BY_NAME[profile.cmsis].is_affine
+    )
+    rounding = "nearest" if legacy and profile.is_affine else profile.rounding
+    call = Call(str(op), legacy, profile.path, rounding, fields=values, null_bias=null_bias)
+    return computed_as(profile.cmsis, call)
+
+
+@functools.cache
+def bit_of(op: Op, profile: Profile) -> int:
+    """Return the bit of a profile in the masks of an op's rows, if no parameters change that."""
+    return NPU_BIT if profile.path == "npu" else as_computed(op, profile).bit
+
+
+def bit_in_masks(params: Any) -> int:
+    """Return the bit that stands for the profile of C parameters in the masks of rows."""
+    number = params.profile
+    if number == NPU_PROFILE:
+        return NPU_BIT
+    release, path, second = number >> 3, number >> 1 & 3, number & 1
+    return int(5 * release + (4 if path == 2 and second else path))
+
+
+def make_params(
+    op: Op, profile: Profile, values: Mapping[str, int], null_bias: bool = False
+) -> Any:
+    """Return the C parameters of an op as a cffi struct, from its fields; `relu` is
+    fuse_relu()'s. Rules of the release change them, or raise Refused.
+    """
+    if profile.path == "npu":
+        own = {**values, "profile": NPU_PROFILE, "relu": 0}
+    else:
+        call = as_computed(op, profile, values, null_bias)
+        own = {**(call.fields or {}), "profile": call.number, "relu": 0}
     return ffi.new(f"{op.params} *", {field: own[field] for field in _fields(op.params)})
 
 

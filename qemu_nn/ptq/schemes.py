@@ -250,7 +250,7 @@ def get_scheme(
         return PowersOfTwo(
             wanted, functions, bits, get_policy(method, _SEARCH), get_policy(weight_method)
         )
-    if not is_affine(wanted.cmsis):
+    if not wanted.is_affine:
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
     dtype = "int8" if bits == 8 else "int16"
     return Affine(

@@ -9,6 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import Error
+from ..functions.base import check_release
 from ..functions.shapes import extent
 from ..io.arguments import have
 from ..ir.builds import built
@@ -146,9 +147,22 @@ def _find_faults(graph: Graph, profile: Profile) -> list[str]:
     faults = [
         (node.name, fault)
         for node in graph.nodes
-        for fault in (node.function.fault(node.params, profile), node.effect)
+        for fault in (
+            node.function.fault(node.params, profile),
+            node.effect,
+            *_list_warnings(node, profile),
+        )
     ]
     return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault]
+
+
+def _list_warnings(node: Node, profile: Profile) -> tuple[str, ...]:
+    """Return the faults of the release in this call."""
+    if profile.path == "npu":
+        return ()
+    op, values = _list_rows(node)[0].op, node.function.struct_values(node.params)
+    said = kernels.as_computed(op, profile, values).warnings
+    return tuple(f"CMSIS {profile.cmsis}: {each}" for each in said)
 
 
 def _list_rows(node: Node) -> Sequence[Row]:
@@ -157,10 +171,12 @@ def _list_rows(node: Node) -> Sequence[Row]:
 
 def _make_step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
     rows = _list_rows(node)
-    params = kernels.make_params(rows[0].op, profile, node.function.struct_values(node.params))
     try:
+        check_release(node.function, profile)
+        values = node.function.struct_values(node.params)
+        params = kernels.make_params(rows[0].op, profile, values)
         sizes = kernels.check(rows[0], params)
-        able = (row for row in rows if row.is_called(variant) and row.serves(profile, params))
+        able = (row for row in rows if row.is_called(variant) and row.serves(params))
         row = next(able, None) or kernels.choose(rows, profile, params)
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
@@ -297,7 +313,7 @@ def _explain_lack(
 
     calls: each row that computes a call of the network, and its parameters.
     """
-    able = sorted({row.variant for row, params in calls if row.serves(profile, params)})
+    able = sorted({row.variant for row, params in calls if row.serves(params)})
     named = [row for row, _ in calls if row.is_called(variant) and row.claims(profile)]
     absent = [row for row in named if not row.runs_here()]
     if absent:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
+from ..releases import place_of
 from ..targets import Profile
 from . import unbounded_s8
 from .exact_matmul import Products
@@ -81,7 +82,8 @@ def _get_rounding_term(node: Node, profile: Profile) -> float:
     shift = node.params["out_shift"]
     if profile.rounding == "truncate":
         return 0.0
-    return -(2.0**30) if shift == 31 and profile.cmsis == "5.9.0" else float(2**shift // 2)
+    is_signed = place_of(profile.cmsis) >= place_of("bff28575")
+    return -(2.0**30) if shift == 31 and is_signed else float(2**shift // 2)
 
 
 def make_product_layer(graph: Graph, node: Node) -> Union[Conv, Dense, None]:

@@ -144,7 +144,9 @@ def draw_call(function: Function, row: kernels.Row, seed: int, shape: Optional[s
 def _drawn(name: str, profiles: int, seed: int, shape: Optional[str]) -> Optional[Call]:
     """Return a call under one of these profiles; None if its contract refuses it."""
     rng, function = Random(f"{name} {seed}"), DECLARED[name]
-    profile = rng.choice([p for p in EVERY_PROFILE if profiles >> p.number & 1])
+    op = kernels.rows_of(function.op, function.type)[0].op
+    claimed = [p for p in EVERY_PROFILE if profiles >> kernels.bit_of(op, p) & 1]
+    profile = rng.choice(claimed)
     recipe = draw_recipe(rng, function)
     recipe = replace(recipe, shape=shape) if shape else recipe
     recipe = replace(recipe, inputs="every") if shape == "every_value" else recipe

@@ -59,6 +59,12 @@ def load_script(name):
     return script
 
 
+def test_the_page_of_releases_has_every_sdk_and_every_rule():
+    assert read(DOCS / "releases.md") == load_script("releases").page(), (
+        "run `python docs/releases.py`"
+    )
+
+
 def test_the_table_of_operators_is_that_of_the_reader():
     pytest.importorskip("tflite")
     assert read(DOCS / "operators.md") == load_script("operators").table(), (

@@ -31,9 +31,7 @@ def hold(name, params, paths=("scalar",), count=65536):
         plain = next(r for r in rows if r.kind == "plain" and r.claims(device))
         want = cmsis.invoke(function, arguments, device, plain.variant)
         for row in rows:
-            if row.kind == "fast" and row.serves(
-                device, kernels.make_params(row.op, device, struct)
-            ):
+            if row.kind == "fast" and row.serves(kernels.make_params(row.op, device, struct)):
                 got = cmsis.invoke(function, arguments, device, row.variant)
                 assert_same(got, want, row, device)
 

@@ -77,7 +77,7 @@ MULTIPLIERS = [0, 2**30, 2**30 + 1, 1518500250, 0x7FFEFFFF, 0x7FFF0000, 2**31 - 
 #: -1/8 to 1/8, and 0 to 1 but for 1, in units of 2^-31.
 EIGHTHS = [*range(-(2**28), 2**28, 2**18 - 1), 2**28]
 FRACTIONS = [*range(0, 2**31, 2**20 - 1), 2**31 - 1]
-PROFILES = range(32)
+PROFILES = range(72)
 #: Those of the q7 and q15 API.
 LEGACY_PROFILES = range(16)
 RELEASES = ("5.6.0", "5.9.0")
@@ -241,6 +241,7 @@ TABLE = [
         lambda a, b, c: requantize_single(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
     ("qn_requantize_single_700(a, b, c)",
         lambda a, b, c: requantize_single_700(a, b, c), grid(INT32, MULTIPLIERS, range(-31, 31))),
+    ("qn_has_31_bits(a)", lambda a, b, c: int(a // 8 in (2, 8)), grid(PROFILES)),
     ("qn_requantize(16 + (c & 15), a, b, c >> 4)",
         lambda a, b, c: requantize(a, b, 16 + (c & 15), c >> 4),
         grid(INT32, MULTIPLIERS, range(-160, 160))),

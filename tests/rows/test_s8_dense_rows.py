@@ -14,6 +14,7 @@ from integers import clamp, requantize, requantize64, requantize_lane, saturate,
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
+from qemu_nn.releases import Call
 from qemu_nn.targets import all_profiles, is_affine
 from qemu_nn.testing.calls import random_arguments
 
@@ -25,7 +26,8 @@ DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 def scaled(x, multiplier, shift, device, lane=False):
     """A requantized sum; lane: Helium has it in a vector."""
     change = requantize_lane if lane and device.path == "mve" else requantize
-    return wrap(change(wrap(int(x), 32), int(multiplier), device.number, int(shift)), 32)
+    number = Call("", False, device.path, device.rounding, device.cmsis).number
+    return wrap(change(wrap(int(x), 32), int(multiplier), number, int(shift)), 32)
 
 
 def placed(value, p):

@@ -41,7 +41,7 @@ def calls(name, arguments, devices=DEVICES):
             continue  # which has no such state
         found, struct = {}, kernels.make_params(rows[0].op, device, function.struct_values(params))
         for row in rows:
-            if row.serves(device, struct):
+            if row.serves(struct):
                 inputs = [arguments[array.name].copy() for array in function.inputs]
                 out = np.full(shape, 85, function.output.dtype)
                 kernels.call(row, struct, inputs, out, weights, bias)

@@ -61,9 +61,9 @@ def called():
     """Collect the (op, type) of every call and every planned layer."""
     seen, make = set(), kernels.make_params
 
-    def make_and_note(op, profile, values):
+    def make_and_note(op, *more):
         seen.add((op.name, op.type))
-        return make(op, profile, values)
+        return make(op, *more)
 
     with mock.patch.object(kernels, "make_params", make_and_note):
         yield seen

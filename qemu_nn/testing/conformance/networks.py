@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import Error
 from ...functions import FUNCTIONS
 from ...functions.scaling import quantize_multiplier, softmax_scaling
-from ...targets import Profile, is_affine, profile
+from ...targets import Profile, profile
 from .arrays import layer_arrays
 from .cases import Call, Case, Values, expect, plain_outputs
 
@@ -45,7 +45,7 @@ class _Sketch:
         self._states: dict[str, Values] = {}
         self._calls: list[Call] = []
         self.shapes = {"input": shape}
-        self.zeros = {"input": rng.choice((-128, 0, -3)) if is_affine(cmsis.cmsis) else 0}
+        self.zeros = {"input": rng.choice((-128, 0, -3)) if cmsis.is_affine else 0}
 
     def case(self, name: str, number: int) -> Case:
         """Return the network so far, with its latest tensor as output."""

@@ -1,0 +1,110 @@
+"""Tables of SDKs and of differences between releases: writes docs/releases.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from qemu_nn.functions import FUNCTIONS
+from qemu_nn.releases import ALL, BY_NAME, RULES, SDKS, Rule
+
+HEAD = """\
+# Which CMSIS-NN is in my SDK?
+
+Releases of CMSIS-NN compute different bits from the same network, and most SDKs ship a state
+between two releases. This page names the state of each SDK, as far as its code or its build scripts
+tell, and every difference that is known. Give the name to `cmsis=` or `--cmsis`:
+
+```sh
+qemu-nn run net.tflite --cmsis zephyr-2024-06 --target m4 --input x.npy
+```
+
+`cmsis=` takes a version (`"5.8.0"`), a commit of at least seven digits, or an SDK with a date; the
+newest state that the SDK shipped by that date counts. An affine network takes the s8 and s16
+functions of CMSIS 5.7.0 to 5.9.0 with `rounding="double"`, which is the default for such networks.
+
+57 states from January 2018 to July 2026 are known. They were built without changes and run on
+emulated Cortex-M0, M3, M4 and M55. A state without a difference for a function has the bits of
+7.0.0, or of 5.6.0 or 5.9.0 for q7 and q15, and is computed by the same code.
+
+## SDKs
+
+*How*: `code`: the files of the SDK equal those of the state, apart from comments and white space;
+`pin`: a build script names the commit; `symbols`: guessed from names in a library.
+
+"""
+
+MIDDLE = """
+The nRF Connect SDK ships none: its list of modules has `cmsis`, not `cmsis-nn`.
+
+## Differences
+
+*Refused*: the release accesses memory outside of its arrays, or returns an error; this package
+raises an error with the same reason. *Warns*: the release computes something else without saying so; this
+package computes that and warns with a `DeviceWarning`. *Smallest*: an input that shows it. *End*:
+the commit that ended the difference, or began it. LSTMs before 7.0.0 and packed 4-bit convolutions
+before 7.0.0 on Helium, built for single rounding, are refused: no recording has them.
+
+"""
+
+
+def page() -> str:
+    """Return the text of docs/releases.md."""
+    return "".join([HEAD, _lines(_sdks()), MIDDLE, _lines(_differences()), _states()])
+
+
+def _lines(rows: Iterator[tuple[str, ...]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _sdks() -> Iterator[tuple[str, ...]]:
+    yield "`cmsis=`", "state", "date of the state", "how", "evidence"
+    yield ("---",) * 5
+    for name, sdk in sorted(SDKS.items()):
+        note = f"; {sdk.note}" if sdk.note else ""
+        yield f"`{name}`", sdk.state, BY_NAME[sdk.state].date, sdk.how, f"{sdk.evidence}{note}"
+
+
+def _differences() -> Iterator[tuple[str, ...]]:
+    yield "functions", "states", "cores", "the release", "smallest", "end"
+    yield ("---",) * 6
+    for rule in RULES:
+        states = rule.first if rule.first == rule.last else f"{rule.first} to {rule.last}"
+        yield _functions(rule), states, _cores(rule), _words(rule), rule.smallest, rule.commit
+
+
+def _functions(rule: Rule) -> str:
+    names = [f"`{op}`" for op in rule.ops]
+    known = {f"{f.op}_{f.type}": f.name for f in reversed(FUNCTIONS.values())}
+    if len(names) == 1:
+        return f"`{known[rule.ops[0]]}` and its kind"
+    return ", ".join(names) or "all"
+
+
+def _cores(rule: Rule) -> str:
+    words = {"m0": "M0", "scalar": "M3", "mve": "M55", "dsp": "M4"}
+    cores = ", ".join(words[path] for path in rule.paths) if len(rule.paths) < 4 else "all"
+    return f"{cores}, single rounding" if rule.roundings == ("single",) else cores
+
+
+def _words(rule: Rule) -> str:
+    if rule.refused:
+        return f"refused: {rule.refused}"
+    if rule.warning:
+        return f"warns: {rule.warning}"
+    where = f" on {rule.path}" if rule.path else ""
+    what = f"has the bits of {rule.release or 'its base'}{where}"
+    return f"{what} (without a bias)" if rule.null_bias else what
+
+
+def _states() -> str:
+    rows: list[tuple[str, ...]] = [("state", "commit", "date", "`$Revision`", "API")]
+    rows.append(("---",) * 5)
+    for each in ALL:
+        api = "s8, s16" if each.is_affine else "q7, q15" if each.is_legacy else "both"
+        rows.append((each.name, each.commit, each.date, each.revision, api))
+    return f"\n## States\n\n{_lines(iter(rows))}"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_suffix(".md").write_text(page())
