@@ -50,7 +50,7 @@ def spell_profiles(profiles: Sequence[Profile]) -> str:
     return "; ".join(
         cmsis
         if set(whole[cmsis]) <= set(profiles)
-        else f"{cmsis}: {', '.join(_path_text(*item, roundings(cmsis)) for item in paths.items())}"
+        else f"{cmsis}: {', '.join(_path_text(*item, roundings(cmsis)[:2]) for item in paths.items())}"
         for cmsis, paths in releases.items()
     )
 
