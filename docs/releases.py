@@ -40,10 +40,11 @@ The nRF Connect SDK ships none: its list of modules has `cmsis`, not `cmsis-nn`.
 ## Differences
 
 *Refused*: the release accesses memory outside of its arrays, or returns an error; this package
-raises an error with the same reason. *Warns*: the release computes something else without saying so; this
-package computes that and warns with a `DeviceWarning`. *Smallest*: an input that shows it. *End*:
-the commit that ended the difference, or began it. LSTMs before 7.0.0 and packed 4-bit convolutions
-before 7.0.0 on Helium, built for single rounding, are refused: no recording has them.
+raises an error with the same reason. *Warns*: the release computes something else without saying
+so; this package computes that and warns with a `DeviceWarning`. *Smallest*: an input that shows
+it. *End*: the commit that ended the difference, or began it. LSTMs before 7.0.0 are refused, and so
+are packed 4-bit convolutions before 7.0.0 on Helium, built for single rounding: no recording has
+them.
 
 """
 

@@ -50,10 +50,10 @@ def spell_profiles(profiles: Sequence[Profile]) -> str:
     return "; ".join(
         cmsis
         if set(whole[cmsis]) <= set(profiles)
-        else f"{cmsis}: {', '.join(_path_text(*item, roundings(cmsis)[:2]) for item in paths.items())}"
+        else f"{cmsis}: {', '.join(_path_text(*item, cmsis) for item in paths.items())}"
         for cmsis, paths in releases.items()
     )
 
 
-def _path_text(path: str, claimed: list[str], have: tuple[str, ...]) -> str:
-    return path if len(claimed) == len(have) else f"{path} ({', '.join(claimed)})"
+def _path_text(path: str, claimed: list[str], cmsis: str) -> str:
+    return path if len(claimed) == len(roundings(cmsis)[:2]) else f"{path} ({', '.join(claimed)})"
