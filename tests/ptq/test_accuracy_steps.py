@@ -14,8 +14,8 @@ from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.functions.layouts import pack_nibbles, unpack_nibbles
-from qemu_nn.ir.builds import weight_bytes
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.ir.stored import weight_bytes
 from qemu_nn.lowering.mixed import mixed, neighbours
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
 from qemu_nn.ptq import mixed_precision as widths_of

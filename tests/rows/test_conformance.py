@@ -22,7 +22,7 @@ from qemu_nn.device.client import LayerRefused
 from qemu_nn.errors import Error
 from qemu_nn.firmware.boards import BOARDS
 from qemu_nn.kernels import table as kernels
-from qemu_nn.targets import profile
+from qemu_nn.targets import Target, profile
 from qemu_nn.testing.conformance import __main__ as maintaining
 from qemu_nn.testing.conformance import cases as conformance
 from qemu_nn.testing.conformance.draws import missing
@@ -356,7 +356,7 @@ class Refusing:
     def __init__(self, cases, refused):
         self.cases, self.refused = cases, refused
 
-    def meet(self):
+    def begin_session(self):
         """See Device."""
 
     def run(self, content, first, layers, layer_done):
@@ -380,7 +380,7 @@ def test_a_case_whose_function_refuses_its_arguments_differs_alone(monkeypatch):
         yield Refusing([case for case in cases if case.name in names], refused)
 
     monkeypatch.setattr(on_devices, "reached", reached)
-    found = on_devices.run_on_device(cases, "qemu:m4", "7.0.0")
+    found = on_devices.run_on_device(cases, "qemu:m4", Target(cmsis="7.0.0"))
     assert {one.case for one in found.places[0].differences} == refused
     assert found.places[0].functions == "CMSIS-NN"
     assert len(built) < 2 * len(cases)
@@ -390,7 +390,7 @@ def test_a_case_whose_function_refuses_its_arguments_differs_alone(monkeypatch):
 def test_a_device_with_another_network_is_a_sentence(monkeypatch, cmsis):
     said = SimpleNamespace(network="digits", model="0" * 64, functions="CMSIS-NN")
     said.cmsis, said.path, said.rounding = cmsis, "dsp", "double"
-    other = SimpleNamespace(network=said, meet=lambda: None)
+    other = SimpleNamespace(network=said, begin_session=lambda: None)
     monkeypatch.setattr(on_devices, "reached", lambda *_: nullcontext(other))
     with pytest.raises(Error, match=f"'digits', which is no part of these cases for CMSIS {cmsis}"):
         on_devices.run_on_device(SAMPLE, "serial:/dev/ttyACM0")

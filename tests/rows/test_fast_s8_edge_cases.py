@@ -17,7 +17,7 @@ from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.kernels.devices import profile_for
 from qemu_nn.runtime.session import Session, draw_inputs
-from qemu_nn.targets import profile
+from qemu_nn.targets import Target, profile
 from qemu_nn.testing.rows import assert_same
 
 pytestmark = pytest.mark.caps
@@ -220,7 +220,7 @@ SMALL = ("resnet8_s8", "kws_dscnn_s8", "vww_s8", "ad_s8")
 @pytest.mark.parametrize("name", SMALL)
 def test_every_layer_of_a_network_has_the_bits_of_its_plain_rows(name, cap, rounding, monkeypatch):
     graph = S8_NETWORKS[name]()
-    device = profile_for(graph.ops, "cortex-m3", None, rounding)
+    device = profile_for(graph.ops, Target("cortex-m3", rounding=rounding))
     x = draw_inputs(graph, 2)
     plain = Session(graph, device, "ref").run(x, trace=True)
     monkeypatch.setenv(kernels.CAP, cap)

@@ -15,6 +15,7 @@ from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.plan import plan
+from qemu_nn.targets import Target
 from qemu_nn.testing.builder import Builder
 from qemu_nn.testing.cases import CASES
 
@@ -53,7 +54,7 @@ def timed_calls():
     """Each call that was timed, as a node of a network, with the network's profile."""
     for build in {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}.values():
         graph = build()
-        device = choose_profile(graph, {})
+        device = choose_profile(graph, Target())
         for node in plan(graph, device).graph.nodes:
             if call_of(node) in AMX_CALLS["calls"]:
                 yield node, device

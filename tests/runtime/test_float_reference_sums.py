@@ -180,9 +180,9 @@ def test_figures_do_not_depend_on_how_many_samples_are_computed_at_once(monkeypa
     network = qemu_nn.quantize(float_network(), real)
     sizes = []
 
-    def batches(network, data, how, size):
+    def batches(network, data, size):
         sizes.append(size)
-        return every(network, data, how, size)
+        return every(network, data, size)
 
     every, tables, ratios = analysis.real_batches, [], []
     monkeypatch.setattr(analysis, "real_batches", batches)

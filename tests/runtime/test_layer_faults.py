@@ -91,7 +91,7 @@ def test_samples_are_counted_in_all_data(tmp_path):
     with pytest.raises(LayerFault, match="at sample 150 of the data"):
         qemu_nn.run(found, x)
     with pytest.raises(LayerFault, match="at sample 170 of the data") as raised:
-        qemu_nn.run(found, x, index="0:100,160:200")
+        qemu_nn.run(found, qemu_nn.Dataset(x, index="0:100,160:200"))
     assert raised.value.layer == "root"
     with pytest.raises(LayerFault, match="at sample 150"):
         golden(found, x, tmp_path / "goldens")

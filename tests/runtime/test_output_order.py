@@ -44,7 +44,7 @@ def test_the_command_lists_outputs_as_the_file_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     network().save("net.qnz")
     np.save("x.npy", X)
-    result = CliRunner().invoke(main, ["run", "net.qnz", "-i", "x.npy"])
+    result = CliRunner().invoke(main, ["run", "net.qnz", "--data", "x.npy"])
     assert result.exit_code == 0, result.output
     places = [result.output.index(f"\n{name} ") for name in FILE_ORDER]
     assert places == sorted(places)

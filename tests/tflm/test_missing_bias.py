@@ -7,6 +7,7 @@ pytest.importorskip("tflite")
 from tflite_files import File
 
 import qemu_nn
+from qemu_nn.targets import Target
 
 #: Type of the missing bias that the options name -> the first month with 64-bit sums.
 CONVOLUTION = {None: "2026-06", "INT64": "2026-05", "INT32": "never"}
@@ -39,7 +40,7 @@ def run(net, folder, month, again=False):
         network.save(folder / "written.tflite")
         network = qemu_nn.load(folder / "written.tflite")
     x = np.full((1, *network.graph.input.shape), 32767, np.int16)
-    return network.session(kernels="reference", tflm=month).run(x)[network.graph.outputs[0]]
+    return network.session(Target(kernels="reference", tflm=month)).run(x)[network.graph.outputs[0]]
 
 
 @pytest.mark.parametrize(

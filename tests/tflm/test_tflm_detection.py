@@ -32,7 +32,7 @@ def test_boxes_without_an_area_and_scores_that_are_no_numbers_stop(at, value, tm
     network = RECORDED.load("fast", tmp_path)
     x = {key: part[:1].copy() for key, part in RECORDED.inputs(network, "fast").items()}
     x[at][:] = value
-    with pytest.raises(Error, match="a box without an area or of scores that are no numbers"):
+    with pytest.raises(Error, match="a box without an area, or scores that are NaN"):
         network.session().run(x)
 
 

@@ -21,6 +21,7 @@ from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
 from qemu_nn.functions.scaling import quantize_multiplier
 from qemu_nn.importers.tflite.scaling import activation_range
+from qemu_nn.targets import Target
 
 RECORDED = ARCHIVES["tflm_reduce"]
 OPS = SHARED / "golden" / "tflm_ops"
@@ -108,7 +109,7 @@ def test_a_transposed_convolution_of_16_bits_needs_a_bias_of_64(tmp_path):
     without = qemu_nn.load(transposed("").save(tmp_path))
     with pytest.raises(qemu_nn.Error, match="null pointer: give it an INT64 bias"):
         without.session()
-    without.session(kernels="reference")
+    without.session(Target(kernels="reference"))
     refused(transposed("INT32"), tmp_path, "reads pairs .* as INT64: make it INT64$")
 
 

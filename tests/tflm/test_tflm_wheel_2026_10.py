@@ -52,7 +52,7 @@ def test_a_slice_is_where_its_begins_say(tmp_path):
 
 @pytest.mark.parametrize("begins", [[-1, 0, 0], [3, 0, 0], [0, 0, 4], [0, 2**31 - 1, 0]])
 def test_a_slice_outside_of_its_input_stops(begins, tmp_path):
-    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+    with pytest.raises(Error, match="SLICE outside its input"):
         sliced(tmp_path, "slice_begins_int8", in1=begins)
 
 
@@ -65,7 +65,7 @@ def test_a_slice_outside_of_its_input_stops(begins, tmp_path):
     ],
 )
 def test_a_slice_of_another_size_stops(name, changed, tmp_path):
-    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+    with pytest.raises(Error, match="SLICE outside its input"):
         sliced(tmp_path, name, **changed)
 
 
@@ -271,7 +271,7 @@ def test_the_low_half_of_a_place_counts(tmp_path):
     made = sliced(tmp_path, "places64_slice", input_2=begins)["output"]
     whole = RECORDED.arrays("places64_slice")["input_0"][:1]
     np.testing.assert_array_equal(made, whole[:, 1:3, 2:4, :3])
-    with pytest.raises(Error, match="GATHER or SLICE outside its input"):
+    with pytest.raises(Error, match="SLICE outside its input"):
         sliced(tmp_path, "places64_slice", input_2=[2**31, 0, 0])
 
 
