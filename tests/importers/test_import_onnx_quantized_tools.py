@@ -16,7 +16,8 @@ SCALE, ZERO = np.float32(0.05), 3
 
 
 def node(op, inputs, outputs, **attributes):
-    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+    """Return a node of names; two spaces leave out an input."""
+    return helper.make_node(op, inputs.split(" ") if inputs else [], outputs.split(), **attributes)
 
 
 def pair(source, target, zero="z", scale="s", **attributes):
@@ -314,11 +315,23 @@ WEIGHTS = {
     "last": np.array([-1], np.int64),
     "middle": np.array([2, 3], np.int64),
     "nine": np.array([9], np.int64),
+    "picks": np.array([5, 0, 0, -1], np.int64),
+    "pick": np.array(2, np.int64),
+    "whole": np.array([1, 4, 6, 3], np.int64),
+    "tiles": np.array([1, 2, 1, 3], np.int64),
+    "tall": RNG.integers(-90, 90, (144, 5)).astype(np.int8),
+    "one": np.array([0.4], np.float32),
+    "scales": np.array([1, 1, 1.5, 2], np.float32),
+    "sizes": np.array([1, 4, 9, 12], np.int64),
+    "two_sizes": np.array([4, 7], np.int64),
 }
 
 
 def deconv(**attributes):
     return [node("DequantizeLinear", "w ws", "b"), node("ConvTranspose", "a b", "c", **attributes)]
+
+
+WINDOW = {"kernel_shape": [3, 2], "strides": [2, 2]}
 
 
 #: Nodes from a to c, by their meaning.
@@ -373,6 +386,38 @@ OPERATORS = {
         node("ConvTranspose", "a float", "c", strides=[2, 2], pads=[1, 1, 1, 1]),
     ],
     "a product of matrices in floats": [node("MatMul", "a matrix", "p"), node("Relu", "p", "c")],
+    "elements by their places": [node("Gather", "a picks", "c", axis=3)],
+    "one element": [node("Gather", "a pick", "c", axis=1)],
+    "a larger shape": [node("ReduceMax", "a last", "p"), node("Expand", "p whole", "c")],
+    "tiles": [node("Tile", "a tiles", "c")],
+    "batch normalization": [node("BatchNormalization", "a line line line line", "c")],
+    "the logarithm of a softmax": [node("LogSoftmax", "a", "c", axis=2)],
+    "a softmax of channels": [node("Softmax", "a", "c", axis=1)],
+    "a rectified mean": [node("ReduceMean", "a last", "p"), node("Relu", "p", "c")],
+    "a scaled product": [
+        node("Flatten", "a", "p"),
+        node("DequantizeLinear", "tall ws", "b"),
+        node("Gemm", "p b one", "c", alpha=0.5, beta=3.0),
+    ],
+    "averages within a border": [
+        node("AveragePool", "a", "c", **WINDOW, count_include_pad=1, auto_pad="SAME_UPPER"),
+    ],
+    "averages of what is there": [node("AveragePool", "a", "c", **WINDOW, pads=[1, 1, 1, 1])],
+    "pixels by scales": [
+        node(
+            "Resize",
+            "a  scales",
+            "c",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        )
+    ],
+    "pixels by sizes": [node("Resize", "a   sizes", "c", nearest_mode="round_prefer_ceil")],
+    "pixels from corners": [
+        node("Resize", "a   sizes", "c", coordinate_transformation_mode="align_corners")
+    ],
+    "pixels of two axes": [node("Resize", "a   two_sizes", "c", axes=[2, 3])],
+    "pixels in between": [node("Resize", "a   sizes", "c", mode="linear")],
     "a shape that is computed": [
         node("Shape", "a", "n", start=0, end=1),
         node("Concat", "n last", "m", axis=0),

@@ -202,11 +202,11 @@ class Builder:
 
     def emitted(self, value: Pending, form: Format, name: str, kept: tuple[float, float]) -> Int:
         """Return the integers of a layer, those between two real values."""
+        low, high = (min(max(end, kept[0]), kept[1]) for end in value.ends)
         if value.clamps:
-            low, high = (min(max(end, kept[0]), kept[1]) for end in value.ends)
             return value.emit(form, name, (low, high))
-        free = name if kept == ANY else f"{name}/free"
-        return self.kept(value.emit(form, free, value.ends), kept, name)
+        free = name if (low, high) == ANY else f"{name}/free"
+        return self.kept(value.emit(form, free, ANY), (low, high), name)
 
     def kept(self, value: Int, ends: tuple[float, float], name: str) -> Int:
         """Return integers between two real values."""

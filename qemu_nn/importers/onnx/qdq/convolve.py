@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -138,19 +138,28 @@ def _cropped(
     filters: np.ndarray,
     rows: np.ndarray,
 ) -> Int:
-    """Return a transposed convolution. Rows and columns in front that are no multiple of the stride
-    are cut off after it, as CMSIS-NN 7.0.0 leaves out multiples only.
+    """Return a transposed convolution. Where the device cannot leave out rows or columns, a slice
+    after it does: CMSIS-NN leaves out whole strides of rows, and fewer than a filter has.
     """
-    cut = [params[f"pad_{axis}"] % params[f"stride_{axis}"] for axis in "hw"]
-    if x.kind == "s16" or not any(cut):
+    fronts = (_rows_in_front(params), params["pad_w"])
+    fronts = (fronts[0], fronts[1] if fronts[1] < params["filter_w"] else 0)
+    starts = [params[f"pad_{axis}"] - front for axis, front in zip("hw", fronts)]
+    whole = [start + side for start, side in zip(starts, made.shape[1:])]
+    whole[0] = max(whole[0], params["input_h"] * params["stride_h"] - fronts[0])
+    if x.kind == "s16" or tuple(whole) == made.shape[1:]:
         return site.builder.call(function, params, [x], made, filters, rows)
-    sides = [side + more for side, more in zip(made.shape[1:], cut)]
-    whole = replace(made, name=f"{made.name}/whole", shape=(made.shape[0], *sides))
-    for axis, side, more in zip("hw", sides, cut):
-        params = {**params, f"output_{axis}": side, f"pad_{axis}": params[f"pad_{axis}"] - more}
-    whole = site.builder.call(function, params, [x], whole, filters, rows)
-    spans = [(start, 1, side) for start, side in zip((0, *cut), made.shape)]
-    return sliced(site, whole, spans, made.name)
+    for axis, side, front in zip("hw", whole, fronts):
+        params = {**params, f"output_{axis}": side, f"pad_{axis}": front}
+    larger = replace(made, name=f"{made.name}/whole", shape=(made.shape[0], *whole))
+    larger = site.builder.call(function, params, [x], larger, filters, rows)
+    spans = [(start, 1, side) for start, side in zip((0, *starts), made.shape)]
+    return sliced(site, larger, spans, made.name)
+
+
+def _rows_in_front(params: dict[str, int]) -> int:
+    """Return how many of the rows in front every release leaves out."""
+    rows = params["pad_h"] - params["pad_h"] % params["stride_h"]
+    return rows if rows < params["filter_h"] else 0
 
 
 def _in_floats(site: Site, function: str) -> Pending:
@@ -235,11 +244,14 @@ def _places(site: Site, shape: Shape, kernel: Sequence[int]) -> dict[str, int]:
     more = call.integers("output_padding") or [0, 0]
     if len(strides) != 2 or len(more) != 2 or min(strides) < 1 or min(more) < 0:
         raise ModelError(f"its strides {strides} or output_padding {more} are not of two axes")
-    pads = _crops(call, shape[1:], kernel, strides, more)
+    wanted = _wanted(call, shape[1:], strides)
+    pads = _crops(call, wanted, shape[1:], kernel, strides, more)
     places: dict[str, int] = {}
     for axis, name in enumerate("hw"):
         size = shape[1 + axis]
         out = (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + 2] + more[axis]
+        if "output_shape" in call.node.attributes and wanted is not None:
+            out = wanted[axis]
         places.update({f"input_{name}": size, f"output_{name}": out, f"pad_offset_{name}": 0})
         places.update({f"filter_{name}": kernel[axis], f"stride_{name}": strides[axis]})
         places.update({f"pad_{name}": pads[axis], f"dilation_{name}": 1})
@@ -248,8 +260,19 @@ def _places(site: Site, shape: Shape, kernel: Sequence[int]) -> dict[str, int]:
     return places
 
 
+def _wanted(call: Call, size: Sequence[int], strides: Sequence[int]) -> Optional[list[int]]:
+    """Return height and width of the output, where the file says these and not the pads."""
+    wanted = call.integers("output_shape")
+    if wanted is None and call.text("auto_pad", "NOTSET").startswith("SAME"):
+        return [n * stride for n, stride in zip(size, strides)]
+    if wanted is not None and len(wanted) not in (2, 4):
+        raise ModelError(f"its output_shape {wanted} is not of two axes")
+    return None if wanted is None else wanted[-2:]
+
+
 def _crops(
     call: Call,
+    wanted: Optional[Sequence[int]],
     size: Sequence[int],
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -258,20 +281,16 @@ def _crops(
     """Return the rows above, columns on the left, rows below and columns on the right that are
     left out.
     """
-    auto, wanted = call.text("auto_pad", "NOTSET"), call.integers("output_shape")
     pads = call.integers("pads") or [0] * 4
-    if wanted is None and auto.startswith("SAME"):
-        wanted = [n * stride for n, stride in zip(size, strides)]
     if wanted is None:
         if len(pads) != 4 or min(pads) < 0:
             raise ModelError(f"its pads {pads} must be four numbers from 0 on")
-        return pads
+        return pads if call.text("auto_pad", "NOTSET") == "NOTSET" else [0] * 4
     found = [0] * 4
-    for axis, out in enumerate(wanted[-2:]):
-        total = (size[axis] - 1) * strides[axis] + more[axis] + kernel[axis] - out
-        if total < 0:
-            raise ModelError(f"its output_shape {wanted} is larger than its windows reach")
-        after = total // 2 if auto != "SAME_UPPER" else total - total // 2
+    for axis, out in enumerate(wanted):
+        total = max((size[axis] - 1) * strides[axis] + more[axis] + kernel[axis] - out, 0)
+        upper = call.text("auto_pad", "NOTSET") == "SAME_UPPER"
+        after = total - total // 2 if upper else total // 2
         found[axis], found[axis + 2] = total - after, after
     return found
 

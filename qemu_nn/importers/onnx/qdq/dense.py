@@ -75,17 +75,32 @@ def gemm(site: Site) -> Pending:
     if isinstance(held, np.ndarray):
         return _in_floats(site, bool(call.integer("transB", 0)))
     x = site.integers(0)
-    if call.number("alpha", 1.0) != 1 or call.number("beta", 1.0) != 1 or call.integer("transA", 0):
-        raise ModelError("its alpha or beta is not 1, or it transposes its first input")
+    if call.integer("transA", 0):
+        raise ModelError("it transposes its first input, whose first axis is the batch")
     if not isinstance(held, Fixed) or held.data.ndim != 2:
         raise ModelError("its matrix must be a quantized constant")
     turned = bool(call.integer("transB", 0))
     _check_axis(held, 0 if turned else 1)
     weights = _matrix(x, held) if turned else _matrix(x, held).T
     x = _rows(site, x, weights.shape[1])
-    given: Any = call.optional(2)
+    alpha, beta, given = call.number("alpha", 1.0), call.number("beta", 1.0), call.optional(2)
+    if not alpha > 0:
+        raise ModelError(f"its alpha is {alpha}; it must be above 0")
+    if alpha != 1:
+        held = replace(held, scale=held.scale.astype(np.float64) * alpha)
+    if beta != 1 and given is not None:
+        given = _times(given, beta)
     emit = _product(site, x, held, weights, given)
     return Pending(emit, (*x.shape[:-1], len(weights)), clamps=True)
+
+
+def _times(bias: Any, factor: float) -> np.ndarray:
+    """Return a bias times a number, as floats."""
+    if not isinstance(bias, (Fixed, np.ndarray)):
+        raise ModelError("its bias must be a constant")
+    real = bias.real if isinstance(bias, Fixed) else bias.astype(np.float64)
+    scaled: np.ndarray = real * factor
+    return scaled
 
 
 def _in_floats(site: Site, turned: bool) -> Pending:

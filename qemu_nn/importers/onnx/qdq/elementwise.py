@@ -275,10 +275,11 @@ def softmax(site: Site) -> Pending:
     rank = len(x.shape) + 1
     opset = site.call.integer("opset", site.builder.opset)  # which operators on integers have
     axis = site.call.integer("axis", -1 if opset >= _OF_ONE_AXIS else 1) % rank
-    if axis != rank - 1 and (opset >= _OF_ONE_AXIS or axis == 0):
-        raise ModelError(f"it runs along axis {axis}; the functions take the last one")
-    x = site.builder.ordered(x, range(len(x.shape)))
-    row = math.prod(x.shape[axis - 1 :])
+    if axis == 0:
+        raise ModelError("it runs along the batch; samples must be independent")
+    axes = [axis - 1] if opset >= _OF_ONE_AXIS else list(range(axis - 1, rank - 1))
+    x = site.builder.ordered(x, [*(i for i in range(rank - 1) if i not in axes), *axes])
+    row = math.prod(x.shape[i] for i in axes)
     rows = {"num_rows": x.size // row, "row_size": row}
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:

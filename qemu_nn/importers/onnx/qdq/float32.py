@@ -15,7 +15,8 @@ from .building import ANY, REAL, Builder, scaled
 from .site import NO_FUNCTION, Site, once
 from .symbols import Curve, Function, Int, Pending
 
-_NOTE = "these are computed in float32, as no function of integers computes them"
+#: Note on what calls of float32 compute.
+IN_FLOATS = "these are computed in float32, as no function of integers computes them"
 
 
 def step(
@@ -50,7 +51,7 @@ def quantized(
     builder: Builder, real: Int, form: Format, name: str, ends: tuple[float, float] = ANY
 ) -> Int:
     """Return floats as integers of a format; ends: the floats that are kept."""
-    builder.note(_NOTE, name)
+    builder.note(IN_FLOATS, name)
     limits = activation_limits(*ends, form)
     free = (limits["act_min"], limits["act_max"]) == form.limits
     made = replace(real, name=name if free else f"{name}/free", format=form)

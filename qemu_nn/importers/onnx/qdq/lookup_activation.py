@@ -18,7 +18,7 @@ from ..call import Call
 from .building import rescaling
 from .float32 import constant, floated, step
 from .pairs import shift_of
-from .site import NO_FUNCTION, Converter, Site
+from .site import NO_FUNCTION, Converter, Site, once
 from .symbols import Curve, Function, Int, Pending
 
 #: Steps of float32, one after the other: a function with its arguments, or one of two tensors with
@@ -68,13 +68,15 @@ def clamp(site: Site, limits: Callable[[Call], tuple[float, float]]) -> Pending:
     value: Any = site.call.value(0)
     if isinstance(value, Int):  # the file's integers themselves
         return _bounded(site, value, low, high)
-    if isinstance(value, Pending) and value.clamps:
-        ends = tuple(min(max(end, low), high) for end in value.ends)
-        return replace(value, ends=(ends[0], ends[1]), matrix=None)
-    if not isinstance(value, Pending) and site.integers(0).kind == "s16":
-        return _kept(site, low, high)
     bounds = (("maximum", np.float32(low)), ("minimum", np.float32(high)))
     steps = tuple(bound for bound in bounds if np.isfinite(bound[1]))
+    if isinstance(value, Pending) and value.curve is None:
+        ends = tuple(min(max(end, low), high) for end in value.ends)
+        floats = value.real
+        real = None if floats is None else once(lambda: _stepped(site, steps, floats()))
+        return replace(value, ends=(ends[0], ends[1]), matrix=None, real=real)
+    if not isinstance(value, Pending) and site.integers(0).kind == "s16":
+        return _kept(site, low, high)
     return _curve(site, lambda x: np.clip(x, np.float32(low), np.float32(high)), steps)
 
 

@@ -28,6 +28,7 @@ from .conv1d import of_lines
 from .convolve import CONVOLUTIONS
 from .dense import DENSE
 from .elementwise import ELEMENTWISE
+from .float32 import IN_FLOATS
 from .hosting import After, Before, hosted
 from .lookup_activation import CURVES
 from .normalizing import NORMALIZING
@@ -181,11 +182,11 @@ class _Network:
             return self.before.convert(call)
         if any(outside):
             raise ModelError("it reads floats of the file's input that no QuantizeLinear quantizes")
-        if not outside and not self._quantized.isdisjoint(call.node.outputs):
+        later = not self._quantized.isdisjoint(call.node.outputs)
+        if not outside and (later or any(map(_pending, values)) or call.node.op not in FLOATS):
             return self._on_device(call)
         integers = call.node.op in _ON_INTEGERS and all(isinstance(v, Int) for v in values)
-        exact = call.node.op in _EXACT and not any(map(_pending, values))
-        if not outside and (integers or exact):
+        if not outside and (integers or call.node.op in _EXACT):
             try:
                 return self._on_device(call)
             except ModelError:  # such as a Transpose that moves the batch
@@ -224,6 +225,9 @@ class _Network:
             self.refused.setdefault(str(error), []).append(f"the output {name!r}")
             return None
         value = value.integers if isinstance(value, Real) else value
+        if isinstance(value, Pending) and value.real is not None:
+            value = value.real()
+            self.builder.note(IN_FLOATS, name)
         if isinstance(value, Int) or (isinstance(value, Outside) and not value.before):
             return value
         if not isinstance(value, Refused):

@@ -1,8 +1,9 @@
-"""Normalizations of quantized files, which the device computes in float32."""
+"""Normalizations and LogSoftmax of quantized files, which the device computes in float32."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +65,50 @@ def root_mean_square(site: Site) -> Pending:
     return floated(site, shape, real)
 
 
+def batch(site: Site) -> Pending:
+    """BatchNormalization with the file's mean and variance."""
+    call, shape = site.call, site.shape()
+    call.ignore("momentum")  # which only training reads
+    if call.integer("training_mode", 0) or call.integer("spatial", 1) != 1:
+        raise ModelError("it is in training, or not of channels; export for inference")
+    parts = (_row(site, index, shape[:1], 0.0) for index in range(1, 5))
+    gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)
+    factor = gamma / np.sqrt(variance + call.number("epsilon", 1e-5))
+    return _scaled(site, site.floats(0), factor, beta - mean * factor)
+
+
+def log_softmax(site: Site) -> Pending:
+    """LogSoftmax along one axis."""
+    shape, axis = site.shape(), site.call.integer("axis", -1 if site.builder.opset >= 13 else 1)
+    axis = axis % (len(shape) + 1) - 1
+    if axis < 0 or (site.builder.opset < 13 and axis != len(shape) - 1):
+        raise ModelError("it runs along the batch, or along several axes")
+    floats, builder = site.floats(0), site.builder
+    order = [*(i for i in range(len(shape)) if i != axis), axis]
+
+    def real() -> Int:
+        x = builder.ordered(floats(), order)
+        params = {"num_rows": x.size // shape[axis], "row_size": shape[axis]}
+        return step(builder, "log_softmax", [x], params)
+
+    return floated(site, shape, real)
+
+
+def _scaled(
+    site: Site, floats: Callable[[], Int], factor: np.ndarray, offset: np.ndarray
+) -> Pending:
+    """Return channels times a factor, plus an offset."""
+    shape = site.shape()
+    column = (len(factor), *[1] * (len(shape) - 1))
+
+    def real() -> Int:
+        x = site.builder.ordered(floats(), range(len(shape)))
+        scaled = _with(site, "mul", x, np.broadcast_to(factor.reshape(column), shape))
+        return _with(site, "add", scaled, np.broadcast_to(offset.reshape(column), shape))
+
+    return floated(site, shape, real)
+
+
 def _first(site: Site, shape: Shape) -> int:
     """Return the first axis of a sample that is normalized."""
     axis = site.call.integer("axis", -1)
@@ -102,14 +147,7 @@ def _groups(site: Site, count: int) -> Pending:
     weight, bias = (_row(site, index, (channels,), value) for index, value in ((1, 1.0), (2, 0.0)))
     plain = _over_rows(site, size, epsilon, np.ones(size), np.zeros(size))
     assert plain.real is not None
-    floats, column = plain.real, (channels, *[1] * (len(shape) - 1))
-
-    def real() -> Int:
-        x = floats()
-        scaled = _with(site, "mul", x, np.broadcast_to(weight.reshape(column), shape))
-        return _with(site, "add", scaled, np.broadcast_to(bias.reshape(column), shape))
-
-    return floated(site, shape, real)
+    return _scaled(site, plain.real, weight, bias)
 
 
 def _over_rows(
@@ -138,5 +176,7 @@ NORMALIZING: dict[str, Converter] = {
     "LayerNormalization": layer,
     "InstanceNormalization": instance,
     "GroupNormalization": group,
+    "BatchNormalization": batch,
+    "LogSoftmax": log_softmax,
     "RMSNormalization": root_mean_square,
 }

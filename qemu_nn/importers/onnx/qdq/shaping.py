@@ -18,7 +18,7 @@ from ..call import Call
 from .layers import pad_function
 from .pairs import shift_of
 from .site import Converter, Site, moved
-from .symbols import LAST, Fixed, Int, Pending, order_of
+from .symbols import LAST, Fixed, Int, Pending, broadcast, order_of
 
 _SLICES = 5
 
@@ -64,7 +64,8 @@ def reshape(site: Site) -> Pending:
 def flatten(site: Site) -> Pending:
     """Flatten of all axes but the batch."""
     own, axis = site.shape(), site.call.integer("axis", 1)
-    if axis not in (1, -len(own)):
+    alone = site.builder.batch == 1 and axis in (0, -len(own) - 1)
+    if axis not in (1, -len(own)) and not alone:
         raise ModelError(f"it flattens from axis {axis} on; only 1 is supported")
     return _reshaped(site, (math.prod(own),))
 
@@ -253,7 +254,7 @@ def _mirrored(site: Site, mode: str, around: list[tuple[int, int]]) -> Pending:
     def put(x: Int, name: str) -> Int:
         for axis, place in enumerate(places):
             if len(place) > own[axis]:
-                x = _picked(site, x, axis, place, f"{name}/axis{axis}")
+                x = picked(site, x, axis, place, f"{name}/axis{axis}")
         return x
 
     return moved(site, shape, put)
@@ -263,7 +264,7 @@ def _beyond(mode: str, side: int, before: int, after: int) -> list[int]:
     """Return which element of an axis each one of the padded axis is."""
     if mode not in ("reflect", "edge", "wrap"):
         raise ModelError(f"it pads by {mode!r}; have: constant, reflect, edge, wrap")
-    if before + after > _MIRRORED or (mode == "reflect" and max(before, after) >= side):
+    if mode == "reflect" and max(before, after) >= side:
         raise ModelError(f"it pads {side} elements by {before} and {after} of their own")
     places = range(-before, side + after)
     if mode == "reflect":
@@ -273,24 +274,94 @@ def _beyond(mode: str, side: int, before: int, after: int) -> list[int]:
     return [place % side for place in places]
 
 
-def _picked(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
-    """Return elements of an axis, neighbours at once."""
+def picked(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
+    """Return elements of an axis: by one call, or by a call for all neighbours."""
+    if x.kind in ("s8", "f32"):
+        return _gathered(site, x, axis, places, name)
     runs: list[list[int]] = []
     for place in places:
         if not runs or place != runs[-1][-1] + 1:
             runs.append([])
         runs[-1].append(place)
+    if len(runs) > _RUNS:
+        raise ModelError(f"it picks {len(runs)} parts of an axis of 16 bits; at most {_RUNS}")
     parts = []
     for number, run in enumerate(runs):
         spans = [(0, 1, side) for side in x.shape]
         spans[axis] = (run[0], 1, len(run))
+        own = name if len(runs) == 1 else f"{name}/part{number}"
         whole = len(run) == x.shape[axis]
-        parts.append(x if whole else sliced(site, x, spans, f"{name}/part{number}"))
+        parts.append(x if whole else sliced(site, x, spans, own))
     return _joined(site, parts, axis, name)
 
 
-#: Most elements that an axis is padded by with its own, as each takes a call.
-_MIRRORED = 64
+def _gathered(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
+    at, count = x.order.index(axis), len(places)
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    flat = Int(f"{name}/places", (count,), (0,), Format("int32", 1.0))
+    numbers = np.array(places, np.int32)
+    index = site.builder.call("tflm_constant_s32", {"length": count}, [], flat, numbers)
+    params = {"batches": 1, "outer": math.prod(x.memory[:at]), "side": x.shape[axis], "depth": 1}
+    params.update(inner=math.prod(x.memory[at + 1 :]), count=count, step_0=1)
+    params.update({f"step_{i}": 0 for i in range(1, 5)})
+    made = replace(x, name=name, shape=shape)
+    return site.builder.call(f"tflm_gather_{x.kind}", params, [x, index], made)
+
+
+def gather(site: Site) -> Pending:
+    """Gather of elements that the file names."""
+    own, index = site.shape(), site.call.array(1)
+    rank = len(own) + 1
+    axis = site.call.integer("axis", 0) % rank - 1
+    if index.dtype.kind not in "iu" or axis < 0 or index.size < 1:
+        raise ModelError("it gathers of the batch, or by something other than integers")
+    side = own[axis]
+    places = [int(place) for place in index.reshape(-1)]
+    if not all(-side <= place < side for place in places):
+        raise ModelError(f"it gathers beyond the {side} elements of axis {axis + 1}")
+    shape = (*own[:axis], *index.shape, *own[axis + 1 :])
+
+    def put(x: Int, name: str) -> Int:
+        made = picked(site, x, axis, [place % side for place in places], name)
+        return replace(site.builder.ordered(made, _plain(own)), shape=shape, order=_plain(shape))
+
+    return moved(site, shape, put)
+
+
+def expand(site: Site) -> Pending:
+    """Expand to a shape that the file names."""
+    wanted = site.call.integers("shape", at=1)
+    if wanted is None:
+        raise ModelError("its shape must be a constant")
+    whole = [site.builder.batch, *site.shape()]
+    shape = list(broadcast(tuple(whole), tuple(wanted)))
+    if len(shape) != len(whole) or shape[0] != whole[0]:
+        raise ModelError(f"it makes {shape} of {whole}: another batch")
+
+    def put(x: Int, name: str) -> Int:
+        return site.builder.spread(x, tuple(shape[1:]))
+
+    return moved(site, tuple(shape[1:]), put)
+
+
+def tile(site: Site) -> Pending:
+    """Tile by numbers that the file names."""
+    own, counts = site.shape(), site.call.integers("repeats", at=1)
+    if counts is None or len(counts) != len(own) + 1 or counts[0] != 1 or min(counts) < 1:
+        raise ModelError(f"its repeats {counts} must be one for the batch, and 1 or more for axes")
+    shape = tuple(side * count for side, count in zip(own, counts[1:]))
+
+    def put(x: Int, name: str) -> Int:
+        for axis, count in enumerate(counts[1:]):
+            if count > 1:
+                x = picked(site, x, axis, [*range(own[axis])] * count, f"{name}/axis{axis}")
+        return x
+
+    return moved(site, shape, put)
+
+
+#: Most parts of an axis that are picked one by one, as each takes a call.
+_RUNS = 64
 
 
 def _sides(call: Call, rank: int) -> tuple[list[int], list[int]]:
@@ -404,6 +475,9 @@ SHAPING: dict[str, Converter] = {
     "Identity": same,
     "Dropout": dropout,
     "Cast": cast,
+    "Gather": gather,
+    "Expand": expand,
+    "Tile": tile,
     "DepthToSpace": depth_to_space,
     "SpaceToDepth": space_to_depth,
 }

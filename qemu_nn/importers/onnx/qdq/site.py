@@ -98,6 +98,8 @@ class Site:
             real = given.astype(np.float64)
         else:
             raise ModelError("its bias must be a constant")
+        if real.size == 1:
+            real = np.broadcast_to(real.reshape(1), steps.size)
         if real.size != steps.size or not np.isfinite(real).all():
             raise ModelError(f"its bias must be {steps.size} finite numbers")
         integers: np.ndarray = np.clip(

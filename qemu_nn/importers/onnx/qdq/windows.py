@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ..call import Call
-from .float32 import step, through
+from .float32 import floated, step
 from .layers import Weights, padded
 from .operators import COUNTS_OUTSIDE
 from .padding import geometry
+from .shaping import picked
 from .site import Converter, Site, moved
 from .symbols import LAST, Int, Pending
 
@@ -50,7 +51,15 @@ def _windows(call: Call, size: Sequence[int]) -> dict[str, int]:
         raise ModelError("its windows must have two axes")
     if set(call.integers("dilations") or [1]) != {1}:
         raise ModelError("its windows have gaps, which is not supported")
-    return geometry(call, size, kernel, bool(call.integer("ceil_mode", 0)))
+    places = geometry(call, size, kernel, bool(call.integer("ceil_mode", 0)))
+    if call.text("auto_pad", "NOTSET").startswith("SAME"):
+        for axis in "hw":
+            reach = (places[f"output_{axis}"] - 1) * places[f"stride_{axis}"]
+            if reach + places[f"filter_{axis}"] < places[f"input_{axis}"]:
+                raise ModelError(
+                    "its auto_pad needs a negative padding, which ONNX Runtime refuses"
+                )
+    return places
 
 
 def _called(site: Site, function: str, x: Int, places: Mapping[str, int], made: Int) -> Int:
@@ -105,61 +114,142 @@ def _average(site: Site, x: Int, places: Mapping[str, int], form: Format, name: 
 
 def _padded(site: Site, x: Int, places: dict[str, int]) -> tuple[Int, dict[str, int]]:
     """Return the image with a border of zeros, which an average counts, and windows of it."""
-    pads = list(site.call.integers("pads") or [0] * 4)
+    call, made = site.call, dict(places, pad_h=0, pad_w=0)
+    pads = call.integers("pads") or [0] * 4
     if len(pads) != 4 or min(pads) < 0:
         raise ModelError(f"its pads {pads} must be four numbers from 0 on")
-    made = dict(places, pad_h=0, pad_w=0)
-    outside = site.call.integer(COUNTS_OUTSIDE, 0)
+    automatic = call.text("auto_pad", "NOTSET").startswith("SAME")
+    reaching = automatic or bool(call.integer(COUNTS_OUTSIDE, 0))
+    before, after = [], []
     for i, axis in enumerate("hw"):
         reach = (places[f"output_{axis}"] - 1) * places[f"stride_{axis}"] + places[f"filter_{axis}"]
-        needed = reach - places[f"input_{axis}"] - pads[i]
-        pads[i + 2] = max(pads[i + 2], needed) if outside else pads[i + 2]
-        made[f"input_{axis}"] += pads[i] + pads[i + 2]
-    return padded(site.builder, x, pads[:2], pads[2:]), made
+        needed = max(reach - places[f"input_{axis}"] - places[f"pad_{axis}"], 0)
+        more = 0 if automatic else pads[i + 2]
+        before.append(places[f"pad_{axis}"])
+        after.append(max(more, needed) if reaching else more)
+        made[f"input_{axis}"] += before[-1] + after[-1]
+    return padded(site.builder, x, before, after), made
 
 
 def resize(site: Site) -> Pending:
     """Resize of an image: to the nearest, or bilinear."""
-    call, x = site.call, site.image(0)
+    call, shape = site.call, site.shape()
+    if len(shape) != 3:
+        raise ModelError(f"it takes images, but its input is {[1, *shape]}")
     mode = call.text("mode", "nearest")
+    way = call.text("coordinate_transformation_mode", "half_pixel")
     call.ignore("cubic_coeff_a", "extrapolation_value")  # of other modes
     call.has(1)  # as is the region of interest
-    way = call.text("coordinate_transformation_mode", "half_pixel")
+    to, scales = _sizes(call, [site.builder.batch, *shape])
+    if mode == "nearest":
+        places = [_nearest(call, way, *each) for each in zip(shape[1:], to, scales)]
+        return _picked_pixels(site, places)
+    even = all(side * scale == out for side, scale, out in zip(shape[1:], scales, to))
+    if mode != "linear" or way not in _WAYS[:3] or not even:
+        raise ModelError(
+            f"it resizes {list(shape[1:])} to {to} by {mode!r} and {way!r}, for which there is no "
+            "function"
+        )
+    return _bilinear(site, way == "align_corners", to)
+
+
+#: Ways from a place in the output to one in the input; the first three have a bilinear function.
+_WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+
+def _sizes(call: Call, whole: list[int]) -> tuple[list[int], list[float]]:
+    """Return height and width of the result, and the scales that lead to them."""
+    axes = call.integers("axes") or list(range(4))
+    named = {}
+    for index, key in ((2, "scales"), (3, "sizes")):
+        array = call.array(index) if call.has(index) else np.zeros(0)
+        if array.size:
+            named[key] = [float(number) for number in array.reshape(-1)]
+    given = next(iter(named.values()), [])
+    if len(named) != 1 or len(given) != len(axes):
+        raise ModelError("it must have a scale or a size for each axis")
+    found = dict(zip((axis % 4 for axis in axes), given))
+    if "scales" in named:
+        scales = [found.get(axis, 1.0) for axis in range(4)]
+        to = [math.floor(side * scale) for side, scale in zip(whole, scales)]
+    else:
+        to = [int(found.get(axis, side)) for axis, side in enumerate(whole)]
+        scales = [out / side for out, side in zip(to, whole)]
+    if to[:2] != whole[:2] or not all(1 <= side <= _WIDEST for side in to):
+        raise ModelError(f"it cannot resize {whole} to {to}")
+    return to[2:], scales[2:]
+
+
+#: Most rows and columns of a resized image.
+_WIDEST = 65535
+
+
+def _nearest(call: Call, way: str, side: int, to: int, scale: float) -> list[int]:
+    """Return the element of an axis that each one of the resized axis is."""
+    rounding = call.text("nearest_mode", "round_prefer_floor")
+    if way not in _WAYS or rounding not in _ROUNDINGS:
+        raise ModelError(f"it resizes by 'nearest', {way!r} and {rounding!r}: not supported")
+    out, ratio = np.arange(to, dtype=np.float32), np.float32(scale)
+    if way == "align_corners":
+        places = out * np.float32(side - 1) / np.float32(max(to - 1, 1))
+    elif way == "asymmetric":
+        places = out / ratio
+    elif way == "pytorch_half_pixel" and to == 1:
+        places = out
+    else:
+        places = (out + np.float32(0.5)) / ratio - np.float32(0.5)
+    nearest = np.clip(_ROUNDINGS[rounding](places), 0, side - 1)
+    return [int(place) for place in nearest]
+
+
+_ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
+    "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+def _picked_pixels(site: Site, places: list[list[int]]) -> Pending:
+    """Return an image of rows and columns of another one."""
+    depth, *size = site.shape()
+    to = [len(each) for each in places]
+    shape = (depth, to[0], to[1])
+    params = {"batches": 1, "input_h": size[0], "input_w": size[1], "channels": depth}
+    params.update(output_h=to[0], output_w=to[1], align_corners=0, half_pixel_centers=0)
+    floors = [[n * side // out for n in range(out)] for side, out in zip(size, to)]
+
+    def put(x: Int, name: str) -> Int:
+        x = site.builder.ordered(x, LAST)
+        if places == floors and x.kind != "f32":
+            made = Int(name, shape, LAST, x.format, x.element)
+            return site.builder.call(f"tflm_resize_nearest_{x.kind}", params, [x], made)
+        for axis, each in enumerate(places, 1):
+            if each != list(range(x.shape[axis])):
+                x = picked(site, x, axis, each, f"{name}/axis{axis}")
+        return x
+
+    return moved(site, shape, put)
+
+
+def _bilinear(site: Site, corners: bool, to: list[int]) -> Pending:
+    x = site.image(0)
     depth, *size = x.shape
-    sizes = [int(n) for n in call.array(3)] if call.has(3) and call.array(3).size else None
-    scales = [float(n) for n in call.array(2)] if call.has(2) and call.array(2).size else None
-    if sizes is None and (scales is None or len(scales) != 4):
-        raise ModelError("it must have four scales or four sizes")
-    to = sizes[2:] if sizes is not None else [math.floor(n * s) for n, s in zip(size, scales[2:])]  # type: ignore[index]
-    if len(to) != 2 or not all(1 <= n <= 65535 for n in to):
-        raise ModelError(f"it cannot resize to {to}")
-    nearest = mode == "nearest" and way == "asymmetric"
-    nearest &= call.text("nearest_mode", "round_prefer_floor") == "floor"
-    linear = mode == "linear" and way in ("half_pixel", "pytorch_half_pixel", "align_corners")
-    if not nearest and not linear:
-        raise ModelError(f"it resizes by {mode!r} and {way!r}, for which there is no function")
-    params = {
-        **{"batches": 1, "input_h": size[0], "input_w": size[1], "channels": depth},
-        **{"output_h": to[0], "output_w": to[1], "align_corners": int(way == "align_corners")},
-        "half_pixel_centers": int(linear and way != "align_corners"),
-    }
-    shape, own = (depth, to[0], to[1]), "resize_nearest" if nearest else "resize_bilinear"
+    params = {"batches": 1, "input_h": size[0], "input_w": size[1], "channels": depth}
+    params.update(output_h=to[0], output_w=to[1], align_corners=int(corners))
+    params["half_pixel_centers"] = int(not corners)
+    shape = (depth, to[0], to[1])
+
+    def real() -> Int:
+        return step(site.builder, "resize_bilinear", [site.builder.real(x)], params, shape)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        if linear and x.kind == "s16":
-            return through(
-                site.builder,
-                [x],
-                form,
-                name,
-                lambda real: step(site.builder, own, [real], params, shape),
-            )
         same = x.format == form
         made = Int(name if same else f"{name}/resized", shape, LAST, x.format)
-        made = site.builder.call(f"tflm_{own}_{x.kind}", params, [x], made)
+        made = site.builder.call(f"tflm_resize_bilinear_{x.kind}", params, [x], made)
         return site.builder.rescaled(made, form, name)
 
-    return Pending(emit, shape)
+    return floated(site, shape, real) if x.kind == "s16" else Pending(emit, shape)
 
 
 POOLS: dict[str, Converter] = {
