@@ -162,12 +162,12 @@ class Comparison:
         return "\n".join(self.lines())
 
 
-def compare(golden: Path, dump: Path) -> Comparison:
+def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
     """Hold the dumps in a folder against the golden set in another; see dumps.py for their names.
 
     Every dump that belongs to a golden is compared, by its bytes. Goldens without a dump are
     listed and make no difference. Raises Error where the golden set is damaged, a dump cannot
-    be read, or no file of the dump folder belongs to a golden.
+    be read, or no file of the dump folder belongs to a golden. base: of texts, see dumps.read().
     """
     goldens, dump = load(Path(golden)), Path(dump)
     if dump.is_file():
@@ -181,7 +181,7 @@ def compare(golden: Path, dump: Path) -> Comparison:
         stems = dumps.names(entry.name, goldens.inputs)
         paths = [dump / (stem + ending) for stem in stems for ending in dumps.ENDINGS]
         mine = [path for path in paths if path in present]
-        findings += [_compare(goldens, entry, path, twins[entry.input]) for path in mine]
+        findings += [_compare(goldens, entry, path, twins[entry.input], base) for path in mine]
         present.difference_update(mine)
     if not findings:
         raise _nothing(dump, goldens, present)
@@ -246,9 +246,11 @@ def _missing(goldens: Goldens, findings: Sequence[Finding]) -> list[str]:
     return [entry.name for entry in goldens.entries if entry.name not in found]
 
 
-def _compare(goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str]) -> Finding:
+def _compare(
+    goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str], base: Optional[int]
+) -> Finding:
     try:
-        got = dumps.read(path, entry.dtype, math.prod(entry.shape))
+        got = dumps.read(path, entry.dtype, math.prod(entry.shape), base)
     except dumps.Unlike as reason:
         size = math.prod(entry.shape), entry.nbytes
         return Finding(entry.name, entry.layer, path, *size, unlike=str(reason))

@@ -1,22 +1,28 @@
-"""Reads what a device has dumped: raw bytes, .npy, or hex text as a UART prints it.
+"""Reads what a device has dumped: raw bytes, .npy, or text as a serial terminal saves it.
 
 A dump belongs to a golden by its name. For the golden `x0/conv1` these are taken, each with the
-ending .bin, .npy, .hex or .txt: `x0/conv1`, `x0_conv1`, and, where the golden set holds one input
-only, `conv1`. So too for time steps: `x0/t1/conv1`, `x0_t1_conv1`, `t1/conv1`, `t1_conv1`.
+ending .bin, .npy, .hex, .txt, .log, .csv or .c: `x0/conv1`, `x0_conv1`, and, where the golden set
+holds one input only, `conv1`. So too for time steps: `x0/t1/conv1`, `x0_t1_conv1`, `t1/conv1`,
+`t1_conv1`.
 """
 
 from __future__ import annotations
 
-import re
 import tokenize
 from pathlib import Path
+from typing import Optional
 
 import numpy as np
 
 from ..errors import Error
 from ..io import files
+from .text_dumps import Unlike as Unlike
+from .text_dumps import parse_text
 
-ENDINGS = (".bin", ".npy", ".hex", ".txt")
+ENDINGS = (".bin", ".npy", ".hex", ".txt", ".log", ".csv", ".c")
+
+#: Endings of texts whose base the ending says.
+_BASES = {".hex": 16, ".csv": 10}
 
 #: Bytes of text that are read for each byte of a golden, and besides.
 _TEXT_PER_BYTE, _TEXT_BESIDES = 64, 1 << 16
@@ -28,13 +34,6 @@ _NO_NPY = (
     *(ValueError, TypeError, OverflowError, LookupError, MemoryError, RecursionError),
     *(SyntaxError, EOFError, tokenize.TokenError),
 )
-
-_ADDRESS = re.compile(r"\s*(0[xX])?[0-9a-fA-F]{2,16}:(?=\s|$)")
-_SEPARATORS = re.compile(r"[\s,;{}]+")
-
-
-class Unlike(Exception):
-    """The dump is not of the golden's size or type; the text is a sentence."""
 
 
 def names(name: str, inputs: int) -> list[str]:
@@ -58,59 +57,40 @@ def as_stored(values: np.ndarray) -> np.ndarray:
     return values.astype(stored(values.dtype.name), copy=False)
 
 
-def read(path: Path, dtype: str, count: int) -> np.ndarray:
+def read(path: Path, dtype: str, count: int, base: Optional[int] = None) -> np.ndarray:
     """Return the dump in a file as `count` elements of dtype, flat and little-endian.
 
-    Hex text: bytes in memory order; a word of more than two digits with 0x in front is a number,
-    so that its last two digits are the first byte. Commas, braces and address prefixes
-    ("00000010: ...") are skipped. Raises Unlike where size or type differ, Error where the file
-    is not what its ending says.
+    base: of the numbers in a text, 10 or 16; by default 16 of a .hex file, 10 of a .csv file, and
+    of other texts what the whole text fits. Raises Unlike where size or type differ, Error where
+    the file is not what its ending says, or fits both bases.
     """
     little = stored(dtype)
     try:
         files.check_regular(path)
         if path.suffix == ".npy":
             return _npy(path, dtype, count)
-        content = _bytes(path, count * little.itemsize)
+        content = _content(path, little, count, base)
     except OSError as error:
         raise Error(f"cannot read {path}: {files.reason(error)}") from None
     return np.frombuffer(content, little)
 
 
-def _bytes(path: Path, size: int) -> bytes:
-    is_text = path.suffix != ".bin"
-    size_read = path.stat().st_size
-    if is_text and size_read <= _TEXT_PER_BYTE * size + _TEXT_BESIDES:
-        content = parse_hex(path.read_text(encoding="ascii", errors="replace"), str(path))
-        size_read = len(content)
-    elif is_text:
-        raise Unlike(f"it has {size_read} characters, which is too many for {size} bytes")
+def _content(path: Path, dtype: np.dtype, count: int, base: Optional[int]) -> bytes:
+    size, size_read = count * dtype.itemsize, path.stat().st_size
+    if path.suffix != ".bin":
+        if size_read > _TEXT_PER_BYTE * size + _TEXT_BESIDES:
+            raise Unlike(f"it has {size_read} characters, which is too many for {size} bytes")
+        chosen, table = base or _BASES.get(path.suffix), path.suffix == ".csv"
+        return parse_text(_decoded(path.read_bytes()), dtype, count, str(path), chosen, table)
     if size_read != size:
         raise Unlike(f"it has {size_read} bytes, but the golden has {size}")
-    return content if is_text else path.read_bytes()
+    return path.read_bytes()
 
 
-def parse_hex(text: str, where: str = "the text") -> bytes:
-    """Return the bytes of a hex dump, see read(). Raises Error with the line that is something
-    else.
-    """
-    content = bytearray()
-    for number, line in enumerate(text.splitlines(), 1):
-        for word in _SEPARATORS.split(_ADDRESS.sub("", line, count=1)):
-            try:
-                content += _word(word)
-            except ValueError:
-                raise Error(f"{where}, line {number}: {word[:40]!r} is not hexadecimal") from None
-    return bytes(content)
-
-
-def _word(word: str) -> bytes:
-    if word[:2] in ("0x", "0X"):
-        digits = word[2:]
-        if not digits:
-            raise ValueError
-        return bytes.fromhex("0" * (len(digits) % 2) + digits)[::-1]
-    return bytes.fromhex(word.zfill(2) if word else "")
+def _decoded(content: bytes) -> str:
+    """Return a text that a terminal saved, in UTF-16 if it begins so."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return content.decode(encoding, "replace")
 
 
 def _npy(path: Path, name: str, count: int) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import Error, Refused
 from ..io import files
-from ..io.arguments import as_array, as_callable, as_path, one_of
+from ..io.arguments import as_array, as_callable, as_path, one_of, shown
 from ..io.arrays import read_npz
 from ..io.version import __version__
 from ..ir.graph import Graph
@@ -147,7 +147,7 @@ def write_goldens(
     return write_one(path, about, made)
 
 
-def compare(golden: Path, dump: Path) -> Comparison:
+def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
     """Compare dumps of a device with a golden set, byte by byte.
 
     Parameters
@@ -155,7 +155,10 @@ def compare(golden: Path, dump: Path) -> Comparison:
     golden : Path
         The folder of a golden set, or its archive.
     dump : Path
-        A folder of dumps, with the names of the goldens; analysis/dumps.py lists the forms.
+        A folder of dumps, with the names of the goldens; docs/howto/compare.md lists the forms.
+    base : {10, 16}, optional
+        The base of numbers in texts; default: 16 of .hex files, 10 of .csv files, and of other
+        texts what the whole text fits.
 
     Returns
     -------
@@ -165,11 +168,15 @@ def compare(golden: Path, dump: Path) -> Comparison:
     Raises
     ------
     Error
-        The golden set is damaged, a dump cannot be read, or no dump has the name of a golden.
+        The golden set is damaged, a dump cannot be read or fits both bases, or no dump has the name
+        of a golden.
     """
     from ..analysis.compare import compare
+    from ..analysis.text_dumps import BASES
 
-    return compare(as_path(golden, "the golden set"), as_path(dump, "the dumps"))
+    if base not in (None, *BASES):
+        raise Error(f"base must be 10 or 16, the base of numbers in texts, not {shown(base)}")
+    return compare(as_path(golden, "the golden set"), as_path(dump, "the dumps"), base)
 
 
 def _samples(

@@ -63,13 +63,19 @@ def golden(
 @click.command()
 @click.argument("golden", type=PATH)
 @click.argument("dump", type=PATH)
+@click.option(
+    "--base",
+    type=click.Choice(["10", "16"]),
+    help="Base of numbers in texts; by default 16 of .hex files, 10 of .csv files, and of other "
+    "texts the one that fits the whole text.",
+)
 @click.pass_context
-def compare(ctx: click.Context, golden: Path, dump: Path) -> None:
+def compare(ctx: click.Context, golden: Path, dump: Path, base: Optional[str]) -> None:
     """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
     GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens. Exits
     with 1 if any differs.
     """
-    comparison = pipeline.compare(golden, dump)
+    comparison = pipeline.compare(golden, dump, None if base is None else int(base))
     say(str(comparison))
     ctx.exit(0 if comparison.same else DIFFERS)
