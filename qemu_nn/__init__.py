@@ -34,6 +34,10 @@ check -- list the networks that a device can run, and the reasons against the re
 
 >>> print(qemu_nn.check("models", target="cortex-m4").text())
 
+compare_runtime -- compare the device with LiteRT, TensorFlow Lite Micro's wheel or ONNX Runtime
+
+>>> print(qemu_nn.compare_runtime("net.tflite", "images.npy", "litert"))
+
 diff -- list the differences between two networks
 
 >>> print(qemu_nn.diff("before.qnz", "after.qnz").text())
@@ -106,6 +110,7 @@ if TYPE_CHECKING:
     from .api.analyze import analyze
     from .api.chain import Chain, chain
     from .api.check import check
+    from .api.compare_runtime import compare_runtime
     from .api.data import Dataset
     from .api.datasheet import datasheet
     from .api.diff import diff
@@ -135,6 +140,7 @@ _HOMES = {
     "analyze": "api.analyze",
     "evaluate": "api.evaluate",
     "check": "api.check",
+    "compare_runtime": "api.compare_runtime",
     "datasheet": "api.datasheet",
     "diff": "api.diff",
     "chain": "api.chain",
@@ -170,6 +176,7 @@ __all__ = [
     "analyze",
     "chain",
     "check",
+    "compare_runtime",
     "datasheet",
     "diff",
     "estimate",

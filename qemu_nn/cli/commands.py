@@ -83,6 +83,11 @@ GROUPS: dict[str, dict[str, Command]] = {
             "Compare a device's outputs in DUMP with the goldens in GOLDEN.",
             "compare goldens dump",
         ),
+        "compare-runtime": Command(
+            "compare_runtime",
+            "Compare MODEL on the device with another runtime, layer by layer.",
+            "compare-runtime net.tflite -d images.npy --runtime litert",
+        ),
         "validate": Command(
             "validate",
             "Compare a device that runs MODEL with the emulator.",

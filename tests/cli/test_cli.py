@@ -42,6 +42,7 @@ VERBS += [
     "export",
     "validate",
     "conformance",
+    "compare-runtime",
 ]
 VERBS += ["ndk", "sdk"]
 
