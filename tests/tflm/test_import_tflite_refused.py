@@ -108,7 +108,6 @@ REFUSED = {
         1, [1] * 5 + [np.nan], [0] * 6
     ),
     "have 5 scales; for 6 channels they must have 1 or 6": quantized(1, [1] * 5, [0] * 5),
-    "its weights, .*, have zero points; they must be 0": quantized(1, [1] * 6, [0] * 5 + [1]),
     "have scales along axis 3; scales must be along axis 0": tensor(1, axis=3),
     "its option StrideH is 0": options(StrideH=0),
     "its option StrideW is -1": options(StrideW=-1),

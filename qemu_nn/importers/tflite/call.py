@@ -17,6 +17,13 @@ from .checked import library
 from .flexbuffers import OptionMap
 from .parser import TfliteOperator, TfliteTensor
 from .scaling import activation_range
+from .tflm_answers import refuse
+
+#: Operators with constants whose scale may be 0.
+_FLAT = (
+    *("MUL", "MAXIMUM", "MINIMUM", "PRELU", "SELECT_V2", "CONCATENATION", "PACK"),
+    *("GATHER", "EMBEDDING_LOOKUP", "DYNAMIC_UPDATE_SLICE"),
+)
 
 #: Relative difference of two scales below which they count as one, without a warning.
 _SCALE_NOISE = 1e-4
@@ -147,7 +154,7 @@ class TfliteCall:
 
     def describe(self, index: int) -> TfliteValue:
         """Return an input with the file's format, constant or computed."""
-        return self.builder.constant(self.tensor(index))
+        return self.builder.constant(self.tensor(index), flat=self.operator.name in _FLAT)
 
     def has_input(self, index: int) -> bool:
         """True if the operator has this optional input."""
@@ -235,7 +242,7 @@ class TfliteCall:
         return self.add_part("broadcast", made, function, params, [value])
 
     def _copy_constant(self, tensor: TfliteTensor, *more: str) -> TfliteValue:
-        value = self.builder.constant(tensor, *more, flat=self.operator.name == "MUL")
+        value = self.builder.constant(tensor, *more, flat=self.operator.name in _FLAT)
         params = {"length": value.size}
         function = f"tflm_constant_{SUFFIXES[value.dtype]}"
         assert tensor.data is not None
@@ -318,10 +325,15 @@ class Options:
 
     table: Any  # a TfliteTable, an OptionMap of a custom operator, or _NoOptions
 
+    @property
+    def given(self) -> bool:
+        """True if the file has these options."""
+        return not isinstance(self.table, _NoOptions)
+
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """Return an integer from `low` to `high`."""
         value = int(self.table.number(field))
-        if isinstance(self.table, _NoOptions) and not low <= value <= high:
+        if not self.given and not low <= value <= high:
             raise ModelError(f"it lacks its options ({self.table.kind})")
         if not low <= value <= high:
             raise ModelError(f"its option {field} is {value}; it must be {low} to {high}")
@@ -375,11 +387,15 @@ def check_same_type(*values: TfliteValue) -> str:
     return SUFFIXES[values[0].dtype]
 
 
-def check_same_format(first: TfliteValue, second: TfliteValue) -> None:
-    """Raise ModelError if two tensors differ in type, scale or zero point."""
+def check_same_format(first: TfliteValue, second: TfliteValue, words: str = "") -> None:
+    """Raise ModelError if two tensors differ in type, scale or zero point.
+
+    words: the framework's error text.
+    """
     if (first.dtype, first.scale, first.zero) != (second.dtype, second.scale, second.zero):
         a, b = first.tensor.spelled, second.tensor.spelled
-        raise ModelError(f"its input is {a} and its output {b}; both must have one format")
+        said = f"its input is {a} and its output {b}; both must have one format"
+        raise ModelError(refuse(said, words) if words else said)
 
 
 def adopt_format(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> TfliteValue:
@@ -407,7 +423,7 @@ def _merge_axes(sides: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _require_types(types: Sequence[str]) -> str:
-    return f"must be {' or '.join(types)}"
+    return f"must be {' or '.join(dict.fromkeys(types))}"
 
 
 #: A function that adds the calls of one operator.

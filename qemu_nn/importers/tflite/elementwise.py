@@ -17,6 +17,7 @@ from .broadcast import count_rows, read_operands, read_unary
 from .building import TfliteValue
 from .call import Converter, TfliteCall, check_same_type
 from .scaling import multiplier
+from .tflm_answers import refuse
 
 #: Maximum inputs of ADD_N: their sum fits into 32 bits.
 _ADDED = 15
@@ -144,10 +145,13 @@ def add_n(call: TfliteCall) -> None:
     first = values[0]
     for value in values:
         if (value.shape, value.scale, value.zero) != (output.shape, first.scale, first.zero):
-            raise ModelError(
+            said = (
                 f"its inputs are {first.tensor.spelled} {list(first.shape)} and "
                 f"{value.tensor.spelled} {list(value.shape)}; all must have one format and the "
                 f"output's shape {list(output.shape)}"
+            )
+            raise ModelError(
+                refuse(said, "input_tensor_first->params.scale == input->params.scale")
             )
     whole = first
     for at, value in enumerate(values[1:], 1):

@@ -116,7 +116,9 @@ def _known_elements(call: TfliteCall, index: int) -> Optional[np.ndarray]:
 def broadcast_args(call: TfliteCall) -> None:
     """Convert BROADCAST_ARGS of two known shapes."""
     call.check_counts(2, 2)
-    output = call.output(0, *check_type(call, 0, ("INT32", "INT64")))
+    types = check_type(call, 0, ("INT32", "INT64"))
+    output = call.output(0, *types)
+    check_type(call, 1, (call.tensor(0).type,))
     shapes = [_known_elements(call, index) for index in range(2)]
     sides: list[int] = []
     for known in shapes:

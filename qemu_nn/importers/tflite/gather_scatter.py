@@ -159,7 +159,8 @@ def mirror_pad(call: TfliteCall) -> None:
             f"integers for each of {rank} axes"
         )
     check_shape(output, [n + int(a) + int(b) for n, (a, b) in zip(x.shape, borders)])
-    offset = 1 - call.read_options("MirrorPadOptions").integer("Mode", 0, 1)
+    options = call.read_options("MirrorPadOptions")
+    offset = 1 - options.integer("Mode", 0, 1) if options.given else 0
     own = int(np.max(np.flatnonzero(borders.any(1)), initial=-1)) + 1  # later axes have no border
     places = np.zeros(1, np.int64)
     for side, (before, behind) in zip(x.shape[:own], borders.tolist()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
 from .streaming import STREAMING, keep_outputs
+from .tflm_answers import check_operators, quote_answer
 from .values import GraphContext
 from .windows import WINDOWS
 
@@ -98,7 +100,9 @@ def _convert(builder: TfliteBuilder, operators: list[TfliteOperator]) -> None:
         try:
             CONVERTERS[operator.name](TfliteCall(operator, builder))
         except Error as error:
-            raise ModelError(f"{operator}: {error}") from None
+            said = quote_answer(builder.model, operator, str(error))
+            raise ModelError(f"{operator}: {said}") from None
+    check_operators(builder.model, builder.model.operators)
 
 
 def _inline(
@@ -120,7 +124,7 @@ def _inline(
                 f"{inner.dtype} {list(inner.shape)}; both must have one type and size"
             )
         builder.set_value(index, replace(inner, name=value.name))
-    _check_names(operators)
+    _check_names(model, model.operators)
     _convert(builder, operators)
     return [builder.value(index) for index in model.outputs]
 
@@ -157,17 +161,19 @@ def _shapes_last(model: TfliteModel, operators: list[TfliteOperator]) -> list[Tf
 
 def _check(model: TfliteModel, operators: list[TfliteOperator]) -> None:
     """Raise ModelError for unsupported operators, and for a file without inputs or outputs."""
-    _check_names(_shapes_last(model, operators))
+    _check_names(model, _shapes_last(model, operators))
+    _check_names(model, model.operators)
     if not model.inputs:
         raise ModelError("it has no inputs; it must have at least one")
     if not model.outputs:
         raise ModelError("it has no outputs; it must have at least one")
 
 
-def _check_names(operators: list[TfliteOperator]) -> None:
+def _check_names(model: TfliteModel, operators: Iterable[TfliteOperator]) -> None:
     for operator in operators:
         if operator.name not in CONVERTERS:
-            raise ModelError(f"{operator} is not supported; have: {', '.join(sorted(CONVERTERS))}")
+            have = f"is not supported; have: {', '.join(sorted(CONVERTERS))}"
+            raise ModelError(f"{operator} {quote_answer(model, operator, have)}")
 
 
 def strip_dequantize(
@@ -179,7 +185,8 @@ def strip_dequantize(
     for index in model.outputs:
         maker = makers.get(index)
         real = model.tensor(index).type == "FLOAT32"
-        if real and maker and maker.name == "DEQUANTIZE" and len(maker.inputs) == 1:
+        whole = maker and maker.name == "DEQUANTIZE" and len(maker.inputs) == 1
+        if real and maker and whole and len(model.tensor(maker.inputs[0]).scales):
             cut.add(maker.index)
             index = maker.inputs[0]
         outputs.append(index)

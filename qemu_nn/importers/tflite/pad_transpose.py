@@ -14,6 +14,7 @@ from ..arguments import moves
 from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_format
 from .shaping import check_shape, check_type, read_pair
 from .slicing import slice_params
+from .tflm_answers import refuse
 from .values import TfliteValue
 from .windows import image_shape
 
@@ -41,10 +42,8 @@ def pad(call: TfliteCall) -> None:
         )
     borders = [(int(a), n, int(b)) for n, (a, b) in zip(x.shape, numbers)]
     if tensor.type == "INT64" and output.shape != tuple(map(sum, borders)):
-        raise ModelError(
-            f"its paddings, {tensor}, are INT64 and read as INT32; make them INT32. "
-            "TensorFlow Lite Micro refuses it: output_dim != expected_dim"
-        )
+        said = f"its paddings, {tensor}, are INT64 and read as INT32; make them INT32"
+        raise ModelError(refuse(said, "output_dim != expected_dim"))
     check_shape(output, list(map(sum, borders)))
     if rank == 5 and x.dtype == "int8" and borders[0] != (0, 1, 0):
         call.reject(
@@ -62,7 +61,10 @@ def _read_fill(call: TfliteCall, output: TfliteValue) -> int:
         own = call.builder.model.tensor(call.operator.inputs[0]).type
         _, numbers = call.constant(2, own)
         if output.dtype == "int8":
-            check_same_format(call.builder.constant(call.tensor(2), own), output)
+            fill = call.builder.constant(call.tensor(2), own)
+            check_same_format(
+                fill, output, "output->params.zero_point != constant_values->params.zero_point"
+            )
         if numbers.size != 1:
             raise ModelError(f"its padding value has {numbers.size} elements; it must have one")
         value = numbers.reshape(())

@@ -30,6 +30,9 @@ _LATER_TYPES = {19: "INT2", 20: "UINT4", 21: "FLOAT8_E4M3FN", 22: "FLOAT8_E5M2"}
 #: OperatorCode; kind and table of the details of QuantizationParameters.
 _BUILTIN_CODE, _DETAILS_TYPE, _DETAILS = 10, 12, 14
 
+#: Types with scales.
+_SCALED = ("INT8", "INT16", "UINT8", "INT4")
+
 #: Supported types: the schema's name -> numpy's name.
 _DTYPES = {
     "INT4": "int8",
@@ -210,7 +213,19 @@ class TfliteModel:
         except ModelError as error:
             raise ModelError(f"{name} (operator {index}): {error}") from None
 
+    def describe(self, index: int) -> str:
+        """Return a tensor's type; "=" follows for a constant, "~" for integers without scales."""
+        tensor, buffer = self._header(index)
+        bare = tensor.type in _SCALED and not len(tensor.scales)
+        return f"{tensor.type}{'~' * bare}{'=' * (self._data(tensor, buffer) is not None)}"
+
     def _tensor(self, index: int) -> TfliteTensor:
+        tensor, buffer = self._header(index)
+        data = self._data(tensor, buffer)
+        return tensor if data is None else _add_data(tensor, data)
+
+    def _header(self, index: int) -> tuple[TfliteTensor, int]:
+        """Return a tensor without its elements, and the buffer of these."""
         table = self._graph.member("Tensors", "Tensor", index)
         name = _check_name(table.text("Name"))
         shape = _read_shape(index, table)
@@ -233,8 +248,7 @@ class TfliteModel:
             variable=table.number("IsVariable"),
             open_axes=tuple(i for i, length in enumerate(signature) if length < 0),
         )
-        data = self._data(tensor, table.number("Buffer"))
-        return tensor if data is None else _add_data(tensor, data)
+        return tensor, table.number("Buffer")
 
     def _read_quantization(
         self, tensor: str, table: TfliteTable

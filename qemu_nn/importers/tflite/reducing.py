@@ -14,6 +14,11 @@ from .call import SUFFIXES, Converter, TfliteCall, check_same_format, check_same
 from .scaling import multiplier
 from .shaping import check_shape, normalize_axis
 
+#: The framework's error text for a REDUCE_MAX between different scales.
+_SCALES_DIFFER = (
+    "static_cast<double>(op_data->input_scale) != static_cast<double>(op_data->output_scale)"
+)
+
 
 def read_axes(call: TfliteCall, rank: int) -> set[int]:
     """Return the axes that the second input names."""
@@ -31,10 +36,12 @@ def group_axes(
     A call reduces up to two groups of axes. With more groups, a transpose first makes the reduced
     axes adjacent. It keeps their order, so that float sums add in the device's order.
     """
-    keep = call.read_options("ReducerOptions").flag("KeepDims")
-    check_shape(
-        output, [1 if i in axes else n for i, n in enumerate(x.shape) if keep or i not in axes]
-    )
+    left = [n for i, n in enumerate(x.shape) if i not in axes]
+    if [n for n in output.shape if n > 1] != [n for n in left if n > 1]:
+        raise ModelError(
+            f"its output is {list(output.shape)}; it must be {left}, with or without the reduced "
+            "axes as 1"
+        )
     runs = _merge_axes(x.shape, axes)
     if sum(reduced for reduced, _ in runs) > 2:
         order = sorted(range(len(runs)), key=lambda at: runs[at][0])
@@ -65,7 +72,7 @@ def reduce(call: TfliteCall, kind: str) -> None:
     """Convert REDUCE_MAX and REDUCE_MIN."""
     call.check_counts(2, 2)
     x, output = call.value(), call.output()
-    check_same_format(x, output)
+    check_same_format(x, output, _SCALES_DIFFER)
     function = call.function({"s8": f"tflm_reduce_{kind}_s8"}, x)
     x, sides = group_axes(call, x, output, read_axes(call, len(x.shape)))
     call.put(function, sides, [x], output)

@@ -10,10 +10,16 @@ import numpy as np
 
 from ...errors import ModelError
 from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_format, check_same_type
+from .tflm_answers import refuse
 from .values import TfliteValue
 
 #: The file's element types that most data-movement operators support.
 EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
+
+#: The framework's error text for a CONCATENATION of different scales.
+_SCALES_DIFFER = (
+    "static_cast<double>(input->params.scale) != static_cast<double>(output_tensor->params.scale)"
+)
 
 #: Element types of CONCATENATION.
 _JOINED = ("INT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
@@ -72,12 +78,29 @@ def reshape(call: TfliteCall) -> None:
     If the file gives input and output different formats, the output is a copy.
     """
     x, output = read_pair(call, 2, _RESHAPED.get(call.operator.name, EVERY))
+    if call.operator.name == "SQUEEZE":
+        _check_squeezed(call, x)
     if x.size != output.size:
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
             "many elements"
         )
     _pass_on(call, call.value(0, *EVERY), output)
+
+
+def _check_squeezed(call: TfliteCall, x: TfliteValue) -> None:
+    """Raise ModelError for an axis to remove that is missing, or longer than 1."""
+    axes, rank = call.read_options("SqueezeOptions").integers("SqueezeDims"), len(x.shape)
+    for axis in axes:
+        if not -rank <= axis < rank or x.shape[axis] != 1:
+            said = f"it removes axis {axis} of {list(x.shape)}; it must remove axes of size 1"
+            raise ModelError(
+                refuse(
+                    said,
+                    "current >= 0 && current < input_num_dims && "
+                    "input_dims->data[current] == 1 was not true.",
+                )
+            )
 
 
 def _pass_on(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
@@ -110,7 +133,7 @@ def concatenate(call: TfliteCall) -> None:
         check_same_type(*parts, output)
     for part in parts:
         if output.dtype != "int16":
-            check_same_format(part, output)
+            check_same_format(part, output, _SCALES_DIFFER)
         if (
             part.shape[:axis] + part.shape[axis + 1 :]
             != output.shape[:axis] + output.shape[axis + 1 :]

@@ -21,6 +21,7 @@ from .shaping import (
     read_pair,
     take_low_halves,
 )
+from .tflm_answers import refuse
 from .values import TfliteValue
 from .windows import image_shape
 
@@ -201,8 +202,8 @@ def strided_slice(call: TfliteCall) -> None:
         name: options.integer(f"{name}Mask")
         for name in ("Begin", "End", "ShrinkAxis", "Ellipsis", "NewAxis")
     }
-    if masks["Ellipsis"] or masks["NewAxis"] or options.flag("Offset"):
-        raise ModelError("it has an ellipsis, a new axis or relative ends; it must have none")
+    if options.flag("Offset"):
+        raise ModelError("its ends are relative; they must be absolute")
     for at, name in ((1, "begin"), (2, "end"), (3, "strides")):
         if call.tensor(at).data is None:
             raise ModelError(
@@ -219,11 +220,11 @@ def strided_slice(call: TfliteCall) -> None:
     for axis, (side, begin, end, stride) in enumerate(zip(x.shape, *lists)):
         gone = masks["ShrinkAxis"] >> axis & 1
         if stride == 0:
-            raise ModelError(
+            said = (
                 f"its stride along axis {axis} is 0 where its strides, of {call.tensor(3).type}, "
-                "are read as INT32; make them INT32 numbers other than 0. TensorFlow Lite Micro "
-                "refuses it: stride value has to be non-zero"
+                "are read as INT32; make them INT32 numbers other than 0"
             )
+            raise ModelError(refuse(said, "stride value has to be non-zero"))
         if gone and stride < 0:
             raise ModelError(
                 f"its stride along axis {axis} is {stride}; it must not be negative for an axis in "
@@ -240,6 +241,12 @@ def strided_slice(call: TfliteCall) -> None:
             )
         spans.append((start, stride, count))
         kept += [] if gone else [count]
+    odd = [name for name in ("Ellipsis", "NewAxis") if masks[name]]
+    if odd:
+        said = f"its {odd[0]}Mask is {masks[odd[0]]}; it must be 0"
+        if output.shape != tuple(kept):
+            raise ModelError(refuse(said, "output_shape->data[shape_size] != dim_shape"))
+        call.warn(f"its {odd[0]}Mask is ignored")
     check_shape(output, kept)
     _put_slice(call, x, spans, output)
 

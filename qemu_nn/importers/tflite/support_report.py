@@ -16,16 +16,17 @@ from .call import TfliteCall
 from .interpreter_memory import interpreter
 from .network import CONVERTERS, convert, drop_shape_operators, strip_dequantize, strip_quantize
 from .parser import TfliteModel, TfliteOperator, read
-from .tflm_rejections import SUPPORTED, find_rejection
+from .tflm_answers import explain_refusal, find_answer, quote_answer
 
 
 @dataclass(frozen=True)
 class OperatorFinding:
     """The result for one operator.
 
-    index: position of the operator in the file. reason: why the operator does not run; "" if it
-    runs. tflm: error message of TensorFlow Lite Micro for the operator; "" if none is known.
-    looked_at: False if the format of an input is unknown, because its operator does not run.
+    index: position of the operator in the file. reason: why the operator does not run, and what
+    TensorFlow Lite Micro does with it; "" if it runs. tflm: error text of TensorFlow Lite Micro for
+    the operator; "" if none is known. looked_at: False if the format of an input is unknown,
+    because its operator does not run.
     """
 
     operator: str
@@ -33,17 +34,6 @@ class OperatorFinding:
     reason: str = ""
     tflm: str = ""
     looked_at: bool = True
-
-    @property
-    def words(self) -> str:
-        """The reason, and what TensorFlow Lite Micro does with the operator."""
-        if not self.looked_at:
-            return self.reason
-        if self.tflm:
-            return f"{self.reason}. TensorFlow Lite Micro also rejects it: {self.tflm}"
-        if self.operator in SUPPORTED:
-            return f"{self.reason}. TensorFlow Lite Micro supports this operator"
-        return self.reason
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ class SupportReport:
         """Operators that do not run, grouped by reason: the first of each group, and the count."""
         found: dict[tuple[str, str], list[OperatorFinding]] = {}
         for each in self.failed:
-            found.setdefault((each.operator, _generalize(each.words)), []).append(each)
+            found.setdefault((each.operator, _generalize(each.reason)), []).append(each)
         return [(same[0], len(same)) for same in found.values()]
 
     @property
@@ -77,7 +67,7 @@ class SupportReport:
             *self.faults,
             *(
                 f"{first.operator} (operator {first.index}"
-                f"{f' and {count - 1} more' if count > 1 else ''}): {first.words}"
+                f"{f' and {count - 1} more' if count > 1 else ''}): {first.reason}"
                 for first, count in self.groups
             ),
         )
@@ -114,8 +104,7 @@ class _Examination:
         operators = self._strip_inputs(self._strip_outputs(drop_shape_operators(self.model)))
         found = {each.index: each for each in map(self._finding, operators)}
         findings = tuple(
-            found.get(each.index, OperatorFinding(each.name, each.index))
-            for each in self.model.operators
+            found.get(each.index) or self._find_refusal(each) for each in self.model.operators
         )
         graph, memory = None, None
         if not self.faults and not any(each.reason for each in findings):
@@ -147,13 +136,23 @@ class _Examination:
                 self._describe((index,))
         return operators
 
+    def _find_refusal(self, operator: TfliteOperator) -> OperatorFinding:
+        """Return the result for an operator that the network omits, or that converts."""
+        reason = explain_refusal(self.model, operator)
+        tflm = find_answer(self.model, operator) or ""
+        return OperatorFinding(operator.name, operator.index, reason, tflm)
+
     def _finding(self, operator: TfliteOperator) -> OperatorFinding:
         unseen = self._explain_skip(operator) if operator.name in CONVERTERS else ""
-        reason, tflm = unseen or self._reason(operator), ""
-        if reason:
-            self._describe(operator.outputs)
-            tflm = "" if unseen else find_rejection(self.model, operator)
-        return OperatorFinding(operator.name, operator.index, reason, tflm, not unseen)
+        reason = unseen or self._reason(operator)
+        if not reason:
+            return self._find_refusal(operator)
+        self._describe(operator.outputs)
+        if unseen:
+            return OperatorFinding(operator.name, operator.index, reason, looked_at=False)
+        tflm = find_answer(self.model, operator) or ""
+        reason = quote_answer(self.model, operator, reason)
+        return OperatorFinding(operator.name, operator.index, reason, tflm)
 
     def _explain_skip(self, operator: TfliteOperator) -> str:
         """Return the reason for skipping an operator; "" if it can be examined."""

@@ -13,6 +13,7 @@ from .building import TfliteValue
 from .call import Converter, Options, TfliteCall, check_same_type
 from .parser import TfliteTensor
 from .scaling import activation_range, multipliers
+from .tflm_answers import refuse
 
 #: Type suffix of the input -> type of the bias.
 BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
@@ -96,7 +97,9 @@ def channel_rows(
 
     at: index of the bias. types: allowed types of the bias besides BIAS_TYPES.
     """
-    scales = filter_scales(weights, axis)
+    scales = filter_scales(weights, axis, zeros=True)
+    if weights.zeros.any():
+        call.warn(f"the zero points of its weights, {weights}, are ignored")
     real = [x.scale * float(scale) / output.scale for scale in scales]
     rows, values = multipliers(real), read_bias(call, at, check_same_type(x), len(scales), *types)
     none = np.zeros(len(scales), np.int32 if x.dtype == "int8" else np.int64)
@@ -119,6 +122,8 @@ def read_bias(
     if not call.has_input(at):
         return None
     tensor = call.tensor(at)
+    if suffix not in BIAS_TYPES:
+        raise ModelError(f"it does not support {call.value(0).dtype}")
     if suffix == "s16" and tensor.type == "INT32" and "INT32" not in types:
         raise ModelError(explain_bias32(tensor))
     tensor, values = call.constant(at, BIAS_TYPES[suffix], *types)
@@ -284,10 +289,11 @@ def _check_pool_format(x: TfliteValue, output: TfliteValue) -> None:
     """Raise ModelError if the formats differ by more than the framework allows."""
     far = abs(np.float32(x.scale) - np.float32(output.scale)) > 1e-6
     if x.dtype != output.dtype or x.zero != output.zero or far:
-        raise ModelError(
+        said = (
             f"its input is {x.tensor.spelled} and its output {output.tensor.spelled}; both must "
             "have one type and zero point, and scales that differ by at most 1e-6"
         )
+        raise ModelError(refuse(said, "scale_diff <= 1.0e-6 was not true."))
 
 
 def pool(call: TfliteCall, kind: str) -> None:

@@ -1,0 +1,32 @@
+"""Random .tflite files have the verdict and the bytes of TensorFlow Lite Micro's wheel."""
+
+import pytest
+
+pytest.importorskip("tflite_micro", reason="pip install tflite-micro (wheel of October 2026)")
+from tflite_agreement import compare
+from tflite_draws import SPECS, draw, samples
+
+#: Files of the everyday tests, from this seed on; .ci/draw-tflite takes others.
+FIRST, BLOCKS, BLOCK = 0, 10, 20
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_random_files_have_the_frameworks_verdict_and_bytes(block, tmp_path):
+    wrong = []
+    for seed in range(FIRST + block * BLOCK, FIRST + (block + 1) * BLOCK):
+        net, said = draw(seed)
+        verdict = compare(net.save(tmp_path), samples(net))
+        if verdict.differs and not verdict.by_design:
+            wrong.append(f"{said}: {verdict}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(SPECS))
+def test_an_operator_that_is_drawn_runs(name, tmp_path):
+    """Check that the draws compare more than refusals."""
+    for seed in range(3000):
+        net, _ = draw(seed, name)
+        verdict = compare(net.save(tmp_path), samples(net))
+        if not verdict.own and not verdict.framework:
+            return
+    raise AssertionError(f"no file of {name} runs")
