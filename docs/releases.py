@@ -16,12 +16,24 @@ between two releases. This page names the state of each SDK, as far as its code 
 tell, and every difference that is known. Give the name to `cmsis=` or `--cmsis`:
 
 ```sh
-qemu-nn run net.tflite --cmsis zephyr-2024-06 --target m4 --input x.npy
+qemu-nn run net.tflite --cmsis zephyr-2024-06 --target m4 --data x.npy
 ```
 
 `cmsis=` takes a version (`"5.8.0"`), a commit of at least seven digits, or an SDK with a date; the
 newest state that the SDK shipped by that date counts. An affine network takes the s8 and s16
 functions of CMSIS 5.7.0 to 5.9.0 with `rounding="double"`, which is the default for such networks.
+
+## Find out
+
+```sh
+qemu-nn which-cmsis firmware/CMSIS/NN --network net.tflite
+```
+
+The command compares the files of a source tree with those of every state, without comments,
+includes and white space, because `$Revision` does not tell the states apart. It prints the state,
+the number of files that fit, the differences from the nearest tag, and the layers of a network that
+they touch. For a library or a program it compares the names of functions. In Python:
+`qemu_nn.cmsis_of("firmware/CMSIS/NN").cmsis`.
 
 57 states from January 2018 to July 2026 are known. They were built without changes and run on
 emulated Cortex-M0, M3, M4 and M55. A state without a difference for a function has the bits of
@@ -71,7 +83,7 @@ def _differences() -> Iterator[tuple[str, ...]]:
     yield ("---",) * 6
     for rule in RULES:
         states = rule.first if rule.first == rule.last else f"{rule.first} to {rule.last}"
-        yield _functions(rule), states, _cores(rule), _words(rule), rule.smallest, rule.commit
+        yield _functions(rule), states, _cores(rule), rule.words(), rule.smallest, rule.commit
 
 
 def _functions(rule: Rule) -> str:
@@ -86,16 +98,6 @@ def _cores(rule: Rule) -> str:
     words = {"m0": "M0", "scalar": "M3", "mve": "M55", "dsp": "M4"}
     cores = ", ".join(words[path] for path in rule.paths) if len(rule.paths) < 4 else "all"
     return f"{cores}, single rounding" if rule.roundings == ("single",) else cores
-
-
-def _words(rule: Rule) -> str:
-    if rule.refused:
-        return f"refused: {rule.refused}"
-    if rule.warning:
-        return f"warns: {rule.warning}"
-    where = f" on {rule.path}" if rule.path else ""
-    what = f"has the bits of {rule.release or 'its base'}{where}"
-    return f"{what} (without a bias)" if rule.null_bias else what
 
 
 def _states() -> str:

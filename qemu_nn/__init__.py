@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     from .api.quantize import quantize
     from .api.run import run
     from .api.validate import validate
+    from .api.which_cmsis import cmsis_of
     from .cycles.model import estimate_call
     from .executorch import from_pytorch
     from .io.version import __version__
@@ -144,6 +145,7 @@ _HOMES = {
     "datasheet": "api.datasheet",
     "diff": "api.diff",
     "chain": "api.chain",
+    "cmsis_of": "api.which_cmsis",
     "estimate": "api.estimate",
     "estimate_call": "cycles.model",
     "export": "api.export",
@@ -176,6 +178,7 @@ __all__ = [
     "analyze",
     "chain",
     "check",
+    "cmsis_of",
     "compare_runtime",
     "datasheet",
     "diff",

@@ -103,6 +103,9 @@ GROUPS: dict[str, dict[str, Command]] = {
         "demo": Command(
             "demo", "Run the example network and write its goldens.", "demo --files example"
         ),
+        "which-cmsis": Command(
+            "which_cmsis", "Name the release of CMSIS-NN in PATH.", "which-cmsis firmware/CMSIS/NN"
+        ),
         "chips": Command("tables", "List the chips that --target and --fit know.", "chips"),
         "kernels": Command("tables", "List the kernels of every op, best first.", "kernels"),
         "bench": Command(

@@ -80,6 +80,16 @@ class Rule:
     is_status: bool = False
     warning: str = ""
 
+    def words(self) -> str:
+        """Return the effect of the rule: "refused: ...", "warns: ...", or whose bits it has."""
+        if self.refused:
+            return f"refused: {self.refused}"
+        if self.warning:
+            return f"warns: {self.warning}"
+        where = f" on {self.path}" if self.path else ""
+        fields = f"; {', '.join(self.change)} changed" if self.change else ""
+        return f"has the bits of {self.release or 'its base'}{where}{fields}"
+
     def holds(self, call: Call) -> bool:
         """True if the rule says how its states compute a call."""
         return (

@@ -58,6 +58,7 @@ _ARDUINO = {
     "2022-12": "5969db41 06841a819",
 }
 _RORN = "own __SXTB16_RORn"
+_TWO_CORES = "arm_nn_mat_mult_nt_t_s8 is rewritten for two cores"
 
 #: Name -> delivery. A name without a date is that of the newest, or of the only one.
 SDKS = {
@@ -90,12 +91,12 @@ SDKS = {
     "openmv-2020-12": Sdk("42606930", "code", "13a6ccd12, 31 of 32 files", "maxpool nonsquare"),
     "openmv-2024": Sdk("184ccfd0", "code", "9f56943cf, 84 of 84 files"),
     "openmv-2024-01-16": Sdk("184ccfd0", "code", "9f56943cf, 84 of 84 files"),
-    "pico-tflmicro-2023-07": Sdk("38e92201", "code", "47085151c"),
+    "pico-tflmicro-2023-07": Sdk("38e92201", "code", "47085151c", _TWO_CORES),
     "pico-tflmicro-2023-08-09": Sdk("4.1.0", "code", "5757b585a"),
     "pico-tflmicro-2023-10-18": Sdk("58f17705", "code", "2403bc0b3"),
     "pico-tflmicro-2023-12-29": Sdk("5.0.0", "code", "6b2e515f2"),
-    "pico-tflmicro-2024-03-03": Sdk("72e1ebf6", "code", "03cbb1e7b"),
-    "pico-tflmicro-2024-12-26": Sdk("7.0.0", "code", "dfea53b97"),
+    "pico-tflmicro-2024-03-03": Sdk("72e1ebf6", "code", "03cbb1e7b", _TWO_CORES),
+    "pico-tflmicro-2024-12-26": Sdk("7.0.0", "code", "dfea53b97", _TWO_CORES),
     "stm32cube-g0": Sdk("5.6.0", "code", "xingke-mo/STM32CubeG0@a79eae64, a user's mirror"),
     "tensorflow-2.1": Sdk("d76d5e3a", "pin", "tensorflow@0004ac98, third_party_downloads.inc"),
     "tensorflow-2.2": Sdk("d76d5e3a", "pin", "antmicro/tensorflow@1422f4b8"),

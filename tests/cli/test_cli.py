@@ -42,6 +42,7 @@ VERBS += [
     "export",
     "validate",
     "conformance",
+    "which-cmsis",
     "compare-runtime",
 ]
 VERBS += ["ndk", "sdk"]

@@ -1,0 +1,52 @@
+"""Fingerprints of Arm's files in all states: which states have a file, and which functions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+DATA = Path(__file__).with_name("fingerprints.json.xz")
+
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_INCLUDE = re.compile(rb"^\s*#\s*include[^\n]*", re.MULTILINE)
+_SPACE = re.compile(rb"\s+")
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """Places of states in the history, from the first to the last one of a span.
+
+    files: name of a file -> fingerprint -> spans of the states with this content. functions: name
+    -> span of the states whose headers declare it.
+    """
+
+    files: Mapping[str, Mapping[str, list[tuple[int, int]]]]
+    functions: Mapping[str, tuple[int, int]]
+
+    def states(self, name: str, content: bytes) -> set[int]:
+        """Return the places of the states that have a file with this content."""
+        spans = self.files.get(name, {}).get(fingerprint(content), [])
+        return {place for first, last in spans for place in range(first, last + 1)}
+
+
+def fingerprint(content: bytes) -> str:
+    """Return a digest of C without comments, includes and white space."""
+    code = _INCLUDE.sub(b"", _COMMENT.sub(b"", content))
+    return hashlib.sha256(_SPACE.sub(b"", code)).hexdigest()[:10]
+
+
+@cache
+def fingerprints() -> Fingerprints:
+    """Return those of all states of the table."""
+    data = json.loads(lzma.decompress(DATA.read_bytes()))
+    files = {
+        name: {digest: [tuple(span) for span in spans] for digest, spans in digests.items()}
+        for name, digests in data["files"].items()
+    }
+    return Fingerprints(files, {name: tuple(span) for name, span in data["functions"].items()})
