@@ -202,9 +202,9 @@ def __getattr__(name: str) -> object:
         try:
             home = importlib.import_module(f".{_HOMES[name]}", __name__)
         except ModuleNotFoundError as fault:
-            from .io.csrc_files import without_core
+            from .io.csrc_files import make_missing_core_error
 
-            raise without_core(fault) from None
+            raise make_missing_core_error(fault) from None
         return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

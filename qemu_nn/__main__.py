@@ -23,9 +23,9 @@ def start() -> None:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     except ModuleNotFoundError as fault:
-        from .io.csrc_files import without_core
+        from .io.csrc_files import make_missing_core_error
 
-        told = without_core(fault)
+        told = make_missing_core_error(fault)
         if told is fault:
             raise
         print(f"Error: {told}", file=sys.stderr)

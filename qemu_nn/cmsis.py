@@ -164,7 +164,7 @@ def invoke(
 ) -> np.ndarray:
     """Run one declared function; the module's docstring describes the arguments."""
     params = _params(function, arguments)
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     check_release(function, wanted)
     struct = _struct(function, rows[0].op, arguments, wanted)
     sizes = kernels.check(rows[0], struct)
@@ -214,7 +214,10 @@ def _is_null(function: Function, arguments: Mapping[str, object]) -> bool:
 def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) -> None:
     """Warn the caller of the binding if builds of Arm's library fault in this call."""
     params = _params(function, arguments)
-    op, null_bias = kernels.rows_of(function.op, function.type)[0].op, _is_null(function, arguments)
+    op, null_bias = (
+        kernels.list_rows(function.op, function.type)[0].op,
+        _is_null(function, arguments),
+    )
     call = kernels.as_computed(op, wanted, function.struct_values(params), null_bias)
     fault = function.fault(params, wanted)
     for said in (*call.warnings, *([] if fault is None else [fault])):
@@ -222,7 +225,7 @@ def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) 
 
 
 def _binding(function: Function) -> Callable[..., np.ndarray]:
-    from .functions.docstrings import docstring
+    from .functions.docstrings import make_docstring
 
     def bound(
         *,
@@ -245,7 +248,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     common = [p for p in inspect.signature(bound).parameters.values() if p.kind == keyword]
     bound.__signature__ = inspect.Signature(own + common)  # type: ignore[attr-defined]
     bound.__name__ = bound.__qualname__ = function.name
-    bound.__doc__ = docstring(function, _differences(function))
+    bound.__doc__ = make_docstring(function, _differences(function))
     return bound
 
 
@@ -253,7 +256,7 @@ def _differences(function: Function) -> str:
     """Return which releases have a function, and which of their cores have a definition of their
     own.
     """
-    rows = [row for row in kernels.rows_of(function.op, function.type) if row.kind == "plain"]
+    rows = [row for row in kernels.list_rows(function.op, function.type) if row.kind == "plain"]
     text = f"Releases, and the paths of their cores: {'; '.join(map(_claims, rows))}."
     if len(rows) > 1:
         text += " What a semicolon separates has definitions of its own, whose bits may differ."

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Optional
 from . import releases
 from .chips import Chip, named, near, stranger
 from .errors import Error
-from .io.arguments import have, one_of, shown
+from .io.arguments import format_value, have, one_of
 
 #: Path through the library -> its number in csrc/include/qn.h. "m0" is Armv6-M and Armv8-M
 #: Baseline, "scalar" the portable path as a Cortex-M3 runs it, "mve" the portable path of a core
@@ -127,7 +127,9 @@ class Target:
         if isinstance(value, Profile):
             return cls(value.path, value.cmsis, value.rounding, value.kernels, value.tflm)
         if not isinstance(value, str):
-            raise Error(f"target must be a Target or the name of a device, not {shown(value)}")
+            raise Error(
+                f"target must be a Target or the name of a device, not {format_value(value)}"
+            )
         return cls(value)
 
     @property
@@ -244,7 +246,7 @@ def release_name(name: object) -> str:
         tags = [each.name for each in releases.ALL if each.is_tag or each.name in releases.WHOLE]
         names = [*tags, "a commit", "an SDK of docs/releases.md such as zephyr-2024-06"]
         choices = have(names, name, {each: each for each in (*tags, *releases.SDKS)})
-        raise Error(f"no CMSIS release {shown(name)}; {choices}")
+        raise Error(f"no CMSIS release {format_value(name)}; {choices}")
     return found
 
 
@@ -307,12 +309,14 @@ def resolve(target: str) -> str:
 def _unknown(target: object, word: str, core: str) -> NoReturn:
     """Raise Error for a word that is no device."""
     if reason := stranger(word):
-        raise Error(f"{shown(target)} is no target: {reason}")
+        raise Error(f"{format_value(target)} is no target: {reason}")
     if chips_near := near(word):
         hint = f"a core, a path, or a chip of chips.CHIPS; did you mean {' or '.join(chips_near)}?"
-        raise Error(f"no core {shown(target)}; give {hint}")
+        raise Error(f"no core {format_value(target)}; give {hint}")
     choices = [*CORES, *PATHS, "a chip of chips.CHIPS"]
-    raise Error(f"no core {shown(target)}; {have(choices, core, {_short(c): c for c in CORES})}")
+    raise Error(
+        f"no core {format_value(target)}; {have(choices, core, {_short(c): c for c in CORES})}"
+    )
 
 
 def chip(name: str) -> Chip:
@@ -343,9 +347,9 @@ def chip(name: str) -> Chip:
     if found is not None:
         return found
     if reason := stranger(word):
-        raise Error(f"{shown(name)} is no chip for this: {reason}")
+        raise Error(f"{format_value(name)} is no chip for this: {reason}")
     hint = f"did you mean {' or '.join(near(word))}?" if near(word) else "have chips.CHIPS;"
-    raise Error(f"no chip {shown(name)}; {hint} of another one give 'flash=512K,ram=128K'")
+    raise Error(f"no chip {format_value(name)}; {hint} of another one give 'flash=512K,ram=128K'")
 
 
 def chip_of(device: str) -> Optional[Chip]:
@@ -407,7 +411,7 @@ def own_chip(text: str) -> Chip:
     for name in given:
         one_of(names, name, "figure of a chip")
     if "ram" not in given or "flash" not in given:
-        raise Error(f"{shown(text)} must have flash= and ram=, such as flash=512K,ram=128K")
+        raise Error(f"{format_value(text)} must have flash= and ram=, such as flash=512K,ram=128K")
     ram = _kib(given["ram"], "ram")
     clock = given.get("clock", "0")
     if not clock.isdecimal():

@@ -32,7 +32,7 @@ def hdf5_here(monkeypatch):
         hdf5_child.answer(asked, answered)
         return True
 
-    monkeypatch.setattr(hdf5, "_answered", answered)
+    monkeypatch.setattr(hdf5, "_wait_for_child", answered)
 
 
 @pytest.fixture(scope="session")

@@ -26,14 +26,14 @@ Pair = tuple[Function, kernels.Row]
 #: C functions of plain rows.
 PLAIN = {row.symbol for row in kernels.ROWS if row.kind == "plain"}
 #: Functions and rows that the everyday suite sweeps.
-PAIRS: list[Pair] = list(testing.pairs_to_compare())
+PAIRS: list[Pair] = list(testing.list_pairs())
 #: Bytes that one array may take, and bytes next to it that a row must leave alone.
 MOST_BYTES, GUARD = 1 << 30, 64
 #: Byte of memory that nobody has written.
 UNWRITTEN = 0xA5
 
 # All rows and mutants share the calls of a function, so each is drawn once.
-testing._drawn = lru_cache(maxsize=None)(testing._drawn.__wrapped__)
+testing._draw_call = lru_cache(maxsize=None)(testing._draw_call.__wrapped__)
 
 
 def pairs_of(symbols: set[str], features: int) -> list[Pair]:
@@ -135,7 +135,7 @@ def _pointer(array: Optional[np.ndarray]) -> Any:
     return ffi.cast("void *", array.ctypes.data)
 
 
-def difference(call: testing.Call, row: ChangedRow, memory: Memory) -> Optional[str]:
+def difference(call: testing.RowCall, row: ChangedRow, memory: Memory) -> Optional[str]:
     """Return what differs from the plain row in one call."""
     function, arguments = call.function, call.arguments
     given = [arguments[array.name] for array in function.inputs]
@@ -169,7 +169,7 @@ def difference(call: testing.Call, row: ChangedRow, memory: Memory) -> Optional[
 def warm(pairs: Sequence[Pair]) -> None:
     """Draw the calls of rows, so that processes made from this one have them."""
     for pair in pairs:
-        for seed, shape in testing.everyday_draws(*pair):
+        for seed, shape in testing.iterate_everyday_draws(*pair):
             _ = testing.draw_call(*pair, seed, shape).wanted
 
 
@@ -177,7 +177,7 @@ def sweep(library: Path, pairs: Sequence[Pair]) -> str:
     """Return the first difference of the rows of a library; "" if there is none."""
     loaded, memory = ctypes.CDLL(str(library)), Memory()
     rows = [ChangedRow(row, loaded) for _, row in pairs]
-    for round in zip_longest(*(testing.everyday_draws(*pair) for pair in pairs)):
+    for round in zip_longest(*(testing.iterate_everyday_draws(*pair) for pair in pairs)):
         for (function, _), row, draw in zip(pairs, rows, round):
             if draw is None:
                 continue

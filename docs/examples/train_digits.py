@@ -23,7 +23,7 @@ import qemu_nn
 from qemu_nn.api.golden import Network
 from qemu_nn.functions import FUNCTIONS, layouts
 from qemu_nn.io.arrays import write_npz
-from qemu_nn.ir.formats import dec_bit, quantize
+from qemu_nn.ir.formats import compute_dec_bit, quantize
 from qemu_nn.ir.graph import Graph, Node, Tensor
 
 SEED = 7
@@ -168,7 +168,7 @@ def onnx_model(p: Weights) -> onnx.ModelProto:
 
 def fraction(x: np.ndarray) -> int:
     """Fraction bits of the finest 8-bit format that holds x."""
-    return dec_bit(float(np.abs(x).max()))
+    return compute_dec_bit(float(np.abs(x).max()))
 
 
 def quantized(p: Weights, x: np.ndarray) -> Graph:

@@ -11,17 +11,17 @@ from ..errors import Error
 from ..ir.graph import Graph
 
 
-def accuracy_text(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
+def describe_accuracy(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
     """Return the accuracy of a run in words; the network's last output holds a score for each
     class.
     """
     last = graph.node(graph.outputs[-1]).output
-    scores = class_scores(results[last.name], last.shape)
+    scores = convert_class_scores(results[last.name], last.shape)
     right, total = count_correct(scores, labels), labels.size
     return f"{100 * right / total:.2f} % ({right} of {total})" if total else "no inputs"
 
 
-def class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def convert_class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return outputs [N, *shape] as scores [N, classes]; a recurrent network's [N, T, *shape]
     likewise.
 

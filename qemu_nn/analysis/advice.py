@@ -28,14 +28,17 @@ def advise(
 
     affine: formats are scales and zero points, not fraction bits.
     """
-    advice = [line for layer in layers for line in _of_layer(layer, affine)]
-    return (*advice, *(line for array in arrays for line in _of_array(array, affine)))
+    advice = [line for layer in layers for line in _advise_layer(layer, affine)]
+    return (*advice, *(line for array in arrays for line in _advise_array(array, affine)))
 
 
-def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
-    name, output = layer.name, _formats(layer.name, "output", "(LOW, HIGH)" if affine else "N")
+def _advise_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
+    name, output = (
+        layer.name,
+        _format_argument(layer.name, "output", "(LOW, HIGH)" if affine else "N"),
+    )
     if layer.wraps and layer.sums is not None:
-        fewer = f"fewer fraction bits, {_formats(name, 'weights')}"
+        fewer = f"fewer fraction bits, {_format_argument(name, 'weights')}"
         yield (
             f"{name}: its accumulator wraps: sums of {layer.sums[0]:,} .. {layer.sums[1]:,} do not "
             f"fit into 32 bits: give its weights {'coarser scales' if affine else fewer}"
@@ -72,7 +75,7 @@ def _of_layer(layer: LayerFigures, affine: bool) -> Iterator[str]:
         )
 
 
-def _formats(layer: str, role: str, value: str = "N") -> str:
+def _format_argument(layer: str, role: str, value: str = "N") -> str:
     """Return the argument of quantize() that gives an array a format."""
     return f'formats={{"{layer}": {{"{role}": {value}}}}}'
 
@@ -84,7 +87,7 @@ def _has_outliers(layer: LayerFigures) -> bool:
     return layer.operator not in _TIED and wide and layer.crowded >= _CROWDED
 
 
-def _of_array(array: WeightFigures, affine: bool) -> Iterator[str]:
+def _advise_array(array: WeightFigures, affine: bool) -> Iterator[str]:
     name = f"{array.layer}: its {array.role}"
     if affine:
         if 100 * array.saturated >= _LOST * array.elements and array.saturated:
@@ -97,16 +100,16 @@ def _of_array(array: WeightFigures, affine: bool) -> Iterator[str]:
         yield (
             f"{name} loses {array.lost} of {array.elements} values, which become 0 in "
             f"{array.format} though the output would show them: give it more fraction bits, "
-            f"{_formats(array.layer, 'bias')}, and the weights, too, where bias_shift is 0"
+            f"{_format_argument(array.layer, 'bias')}, and the weights, too, where bias_shift is 0"
         )
     elif array.role == "weights" and array.elements and 1 < array.bits <= _FEW_BITS:
         yield (
             f"{name} use only {array.bits} bits of {array.format}: give them more fraction bits, "
-            f"{_formats(array.layer, 'weights')}"
+            f"{_format_argument(array.layer, 'weights')}"
         )
     if 100 * array.saturated >= _LOST * array.elements and array.saturated:
         yield (
             f"{name} saturate: {array.saturated} of {array.elements} in {array.format} "
             f"({array.low:.4g} .. {array.high:.4g}): give them fewer fraction bits, "
-            f"{_formats(array.layer, array.role)}"
+            f"{_format_argument(array.layer, array.role)}"
         )

@@ -8,7 +8,7 @@ from ..chips import CHIPS, Chip
 from .table import Table
 
 
-def chip_table() -> Table:
+def make_chip_table() -> Table:
     """Return a row for each chip; flash, RAM and its largest block in KiB, the clock in MHz."""
     units = {
         "flash": "flash_kib",

@@ -12,10 +12,10 @@ from typing import Optional, Union
 import numpy as np
 
 from ..errors import Error
-from ..ir.formats import differing
+from ..ir.formats import find_differing
 from . import dumps
 from .golden_set import Entry, Goldens, load
-from .mismatch_diagnosis import likely_cause
+from .mismatch_diagnosis import find_likely_cause
 
 #: Files named in a message before it says how many more there are.
 _NAMED = 5
@@ -174,22 +174,22 @@ def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
         raise Error(f"{dump} is a file: a dump is a folder of files with the names of goldens")
     if not dump.is_dir():
         raise Error(f"there is no folder {dump}")
-    present = _present(dump)
-    twins = _twins(goldens)
+    present = _list_present(dump)
+    twins = _find_twins(goldens)
     findings = []
     for entry in goldens.entries:
-        stems = dumps.names(entry.name, goldens.inputs)
+        stems = dumps.list_dump_names(entry.name, goldens.inputs)
         paths = [dump / (stem + ending) for stem in stems for ending in dumps.ENDINGS]
         mine = [path for path in paths if path in present]
         findings += [_compare(goldens, entry, path, twins[entry.input], base) for path in mine]
         present.difference_update(mine)
     if not findings:
-        raise _nothing(dump, goldens, present)
-    missing = _missing(goldens, findings)
+        raise _make_nothing_error(dump, goldens, present)
+    missing = _make_missing(goldens, findings)
     return Comparison(tuple(findings), tuple(missing), tuple(sorted(present)))
 
 
-def _present(dump: Path) -> set[Path]:
+def _list_present(dump: Path) -> set[Path]:
     """Return the files with a dump's ending."""
     return {
         Path(root) / name
@@ -199,7 +199,7 @@ def _present(dump: Path) -> set[Path]:
     }
 
 
-def _twins(goldens: Goldens) -> dict[int, dict[int, str]]:
+def _find_twins(goldens: Goldens) -> dict[int, dict[int, str]]:
     """Return input -> CRC-32 -> name of the golden of that input with that content."""
     twins: dict[int, dict[int, str]] = {}
     for entry in goldens.entries:
@@ -207,10 +207,10 @@ def _twins(goldens: Goldens) -> dict[int, dict[int, str]]:
     return twins
 
 
-def _nothing(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
+def _make_nothing_error(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
     if not goldens.entries:
         return Error(f"the golden set {goldens.folder} is empty")
-    wanted = dumps.names(goldens.entries[0].name, goldens.inputs)
+    wanted = dumps.list_dump_names(goldens.entries[0].name, goldens.inputs)
     files = [path.relative_to(dump).as_posix() for path in sorted(present)]
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
     holds = ", ".join(files[:_NAMED]) + more or f"nothing that ends in {', '.join(dumps.ENDINGS)}"
@@ -227,21 +227,21 @@ def compare_arrays(golden: Path, arrays: Mapping[str, np.ndarray]) -> Comparison
     Raises Error where the golden set is damaged, or an array has no golden's name.
     """
     goldens = load(Path(golden))
-    twins = _twins(goldens)
+    twins = _find_twins(goldens)
     findings, left = [], dict(arrays)
     for entry in goldens.entries:
-        names = [name for name in dumps.names(entry.name, goldens.inputs) if name in left]
+        names = [name for name in dumps.list_dump_names(entry.name, goldens.inputs) if name in left]
         for name in names:
-            got, source = dumps.as_stored(left.pop(name)), Path(name)
-            findings.append(_finding(goldens, entry, source, twins[entry.input], got))
+            got, source = dumps.convert_to_stored(left.pop(name)), Path(name)
+            findings.append(_make_finding(goldens, entry, source, twins[entry.input], got))
     if left or not findings:
         known = ", ".join(entry.name for entry in goldens.entries[:_NAMED])
         strange = ", ".join(map(repr, list(left)[:_NAMED])) or "no array"
         raise Error(f"{strange} has the name of a golden in {golden}; it has {known}, for instance")
-    return Comparison(tuple(findings), tuple(_missing(goldens, findings)))
+    return Comparison(tuple(findings), tuple(_make_missing(goldens, findings)))
 
 
-def _missing(goldens: Goldens, findings: Sequence[Finding]) -> list[str]:
+def _make_missing(goldens: Goldens, findings: Sequence[Finding]) -> list[str]:
     found = {finding.name for finding in findings}
     return [entry.name for entry in goldens.entries if entry.name not in found]
 
@@ -254,10 +254,10 @@ def _compare(
     except dumps.Unlike as reason:
         size = math.prod(entry.shape), entry.nbytes
         return Finding(entry.name, entry.layer, path, *size, unlike=str(reason))
-    return _finding(goldens, entry, path, twins, got)
+    return _make_finding(goldens, entry, path, twins, got)
 
 
-def _finding(
+def _make_finding(
     goldens: Goldens, entry: Entry, source: Path, twins: Mapping[int, str], got: np.ndarray
 ) -> Finding:
     want = goldens.values(entry)
@@ -267,16 +267,16 @@ def _finding(
             f"it has {got.size} elements of {got.dtype.name}, but the golden has {want.size} of "
             f"{want.dtype.name}"
         )
-    elif differing(got.ravel(), want.ravel()).any():
-        cause = likely_cause(goldens, entry, want, got.ravel(), twins)
-        differs = difference(want, got.ravel(), cause)
+    elif find_differing(got.ravel(), want.ravel()).any():
+        cause = find_likely_cause(goldens, entry, want, got.ravel(), twins)
+        differs = measure_difference(want, got.ravel(), cause)
     return Finding(entry.name, entry.layer, source, want.size, want.nbytes, differs, unlike)
 
 
-def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
+def measure_difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
     """Return how `got`, flat, differs from `want`, which has as many elements and is not equal."""
     flat = want.ravel()
-    differs = np.flatnonzero(differing(got, flat))
+    differs = np.flatnonzero(find_differing(got, flat))
     index = int(differs[0])
     position = tuple(int(i) for i in np.unravel_index(index, want.shape))
     return Difference(
@@ -286,12 +286,12 @@ def difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference
         want=flat[index].item(),
         differing=int(differs.size),
         differing_bytes=int(np.count_nonzero(got.view(np.uint8) != flat.view(np.uint8))),
-        largest=_largest(got[differs], flat[differs]),
+        largest=_find_largest(got[differs], flat[differs]),
         cause=cause,
     )
 
 
-def _largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
+def _find_largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
     """Return the largest |got - want|; integers of Python's, as those of 64 bits have no
     difference.
     """

@@ -11,9 +11,9 @@ from typing import Any, Optional
 from .estimate import Estimate
 from .evaluation import Evaluation
 from .fit import Fit
-from .page import page
-from .short_names import short_names
-from .summary import Summary, facts_text
+from .page import fill_page
+from .short_names import shorten_names
+from .summary import Summary, format_facts
 from .table import Cell, Table
 
 #: Columns of the layers: of the summary, and of the estimate where there is one.
@@ -95,7 +95,7 @@ class DataSheet:
         return facts
 
     def __repr__(self) -> str:
-        return f"DataSheet of {self.network}\n{facts_text(self.facts)}"
+        return f"DataSheet of {self.network}\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
@@ -126,7 +126,7 @@ class DataSheet:
         str
             The figures that matter most, and the notes; the page and the JSON have all.
         """
-        parts = [facts_text({"network": self.network, "profile": self.profile, **self.facts})]
+        parts = [format_facts({"network": self.network, "profile": self.profile, **self.facts})]
         return "\n\n".join([*parts, *(f"note: {note}" for note in self._notes())])
 
     def csv(self) -> str:
@@ -186,8 +186,8 @@ class DataSheet:
             jinja2 is missing.
         """
         table = self.table()
-        names = short_names([str(row[0]) for row in table.rows], _LONGEST)
-        return page(
+        names = shorten_names([str(row[0]) for row in table.rows], _LONGEST)
+        return fill_page(
             "datasheet.html",
             sheet=self,
             table=table,

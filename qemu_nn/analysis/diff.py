@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Build, Graph, Node, Tensor
-from .summary import tensor_shape
+from .summary import format_tensor_shape
 from .table import Cell, Table
 
 AnyGraph = Union[Graph, FloatGraph]
@@ -128,44 +128,44 @@ class Diff:
         return f"{self.first} and {self.second} differ; {counts}"
 
 
-def changes(first: AnyGraph, second: AnyGraph) -> Iterator[Change]:
+def iterate_changes(first: AnyGraph, second: AnyGraph) -> Iterator[Change]:
     """Yield every difference of two networks of one kind; their own names are none.
 
     Layers are paired by name, the others in order by what they compute.
     """
-    pairs = _pairs(first, second)
+    pairs = _pair_layers(first, second)
     renamed = {b: a for a, b in pairs.items()}
     order = [renamed[node.name] for node in second.nodes if node.name in renamed]
-    yield from _facts("", _whole(first), _whole(second))
-    yield from _arrays("", _resets(first), _resets(second))
+    yield from _iterate_facts("", _describe_whole(first), _describe_whole(second))
+    yield from _iterate_arrays("", _list_resets(first), _list_resets(second))
     if order != [node.name for node in first.nodes if node.name in pairs]:
         yield Change("", "order", "", "the layers stand in another order")
-    starts = zip(_starts(second), _starts(first))
-    others = _layers(second, {**dict(starts), **renamed})
-    for name, (facts, arrays) in _layers(first, {}).items():
+    starts = zip(_list_starts(second), _list_starts(first))
+    others = _describe_layers(second, {**dict(starts), **renamed})
+    for name, (facts, arrays) in _describe_layers(first, {}).items():
         if name not in pairs:
             yield Change(name, "layer", facts["function"], None)
             continue
-        yield from _facts(name, facts, others[pairs[name]][0])
-        yield from _arrays(name, arrays, others[pairs[name]][1])
+        yield from _iterate_facts(name, facts, others[pairs[name]][0])
+        yield from _iterate_arrays(name, arrays, others[pairs[name]][1])
     for name, (facts, _) in others.items():
         if name not in renamed:
             yield Change(name, "layer", None, facts["function"])
 
 
-def _pairs(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
+def _pair_layers(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
     """Return layer of the first network -> that of the second."""
     names = {node.name for node in first.nodes} & {node.name for node in second.nodes}
     pairs = {name: name for name in names}
     rest = [[node for node in graph.nodes if node.name not in names] for graph in (first, second)]
-    kinds = [[_kind(node) for node in nodes] for nodes in rest]
+    kinds = [[_name_kind(node) for node in nodes] for nodes in rest]
     for block in SequenceMatcher(None, kinds[0], kinds[1], autojunk=False).get_matching_blocks():
         for i in range(block.size):
             pairs[rest[0][block.a + i].name] = rest[1][block.b + i].name
     return pairs
 
 
-def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
+def _iterate_facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
     """Yield what is written down of a layer and differs; of two functions, what both have."""
     alike, both = first.get("function") == second.get("function"), first.keys() & second.keys()
     for what in dict.fromkeys([*first, *second]):
@@ -173,11 +173,11 @@ def _facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
             yield Change(layer, what, first.get(what), second.get(what))
 
 
-def _arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
+def _iterate_arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
     """Yield which arrays of a layer differ, in how many elements, and by how much."""
     for what in dict.fromkeys([*first, *second]):
         a, b = first.get(what), second.get(what)
-        kinds = _array(a), _array(b)
+        kinds = _describe_array(a), _describe_array(b)
         if a is None or b is None or kinds[0] != kinds[1]:
             yield Change(layer, what, kinds[0], kinds[1])
         elif a.tobytes() != b.tobytes():
@@ -189,23 +189,23 @@ def _arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
             yield Change(layer, what, *kinds, int(np.count_nonzero(apart)), finite)
 
 
-def _array(array: Optional[np.ndarray]) -> Optional[str]:
+def _describe_array(array: Optional[np.ndarray]) -> Optional[str]:
     """Return type and shape."""
     return None if array is None else f"{array.dtype} {'x'.join(map(str, array.shape))}"
 
 
-def _kind(node: Union[Node, FloatNode]) -> str:
+def _name_kind(node: Union[Node, FloatNode]) -> str:
     return node.function.name if isinstance(node, Node) else type(node.operator).__name__
 
 
-def _starts(graph: AnyGraph) -> list[str]:
+def _list_starts(graph: AnyGraph) -> list[str]:
     """Return the names of what a network starts from."""
     if isinstance(graph, FloatGraph):
         return list(graph.starts)
     return [tensor.name for tensor in (*graph.inputs, *graph.states)]
 
 
-def _whole(graph: AnyGraph) -> Facts:
+def _describe_whole(graph: AnyGraph) -> Facts:
     """Return the properties of a network besides its layers."""
     ends: dict[str, Cell] = {
         "outputs": ", ".join(graph.outputs),
@@ -214,18 +214,18 @@ def _whole(graph: AnyGraph) -> Facts:
     if isinstance(graph, FloatGraph):
         starts = (f"{name} {list(shape)}" for name, shape in graph.starts.items())
         return {"inputs": ", ".join(starts), "layout": graph.layout, **ends}
-    tensors = {f"tensor {t.name}": _exact(t) for t in (*graph.inputs, *graph.states)}
+    tensors = {f"tensor {t.name}": _describe_exactly(t) for t in (*graph.inputs, *graph.states)}
     memory = None if graph.memory is None else str(graph.memory)
     return {**tensors, **ends, "memory": memory, "loops": str(graph.loops)}
 
 
-def _exact(tensor: Tensor) -> str:
+def _describe_exactly(tensor: Tensor) -> str:
     """Return type, shape and format of a tensor to the last digit."""
     scaled = f"{tensor.scale!r}*(q{-tensor.zero_point:+d})"
-    return f"{tensor_shape(tensor)} {tensor.spelled if tensor.scale is None else scaled}"
+    return f"{format_tensor_shape(tensor)} {tensor.spelled if tensor.scale is None else scaled}"
 
 
-def _resets(graph: AnyGraph) -> Arrays:
+def _list_resets(graph: AnyGraph) -> Arrays:
     """Return what states hold after reset, where those are not zeros."""
     if isinstance(graph, FloatGraph):
         return {}
@@ -233,13 +233,17 @@ def _resets(graph: AnyGraph) -> Arrays:
     return {f"state {t.name}": arrays[t.name] for t in graph.states if t.name in arrays}
 
 
-def _layers(graph: AnyGraph, renamed: Mapping[str, str]) -> dict[str, tuple[Facts, Arrays]]:
+def _describe_layers(
+    graph: AnyGraph, renamed: Mapping[str, str]
+) -> dict[str, tuple[Facts, Arrays]]:
     """Return layer -> what it is, and its arrays; renamed: tensors -> their names in the other
     network.
     """
     if isinstance(graph, FloatGraph):
         shapes = graph.shapes
-        return {node.name: _operator(node, renamed, shapes[node.name]) for node in graph.nodes}
+        return {
+            node.name: _describe_operator(node, renamed, shapes[node.name]) for node in graph.nodes
+        }
     return {node.name: _call(graph, node, renamed) for node in graph.nodes}
 
 
@@ -250,7 +254,7 @@ def _call(graph: Graph, node: Node, renamed: Mapping[str, str]) -> tuple[Facts, 
         "function": node.function.name,
         "name": node.name,
         "reads": ", ".join(renamed.get(name, name) for name in node.inputs),
-        "output": _exact(node.output),
+        "output": _describe_exactly(node.output),
         "builds": "; ".join(map(_build, node.builds)) or None,
         **node.params,
     }
@@ -262,13 +266,13 @@ def _build(build: Build) -> str:
     return f"{build.difference}: {build.function.name if build.function else 'refused'}"
 
 
-def _operator(
+def _describe_operator(
     node: FloatNode, renamed: Mapping[str, str], shape: tuple[int, ...]
 ) -> tuple[Facts, Arrays]:
     own = {field.name: getattr(node.operator, field.name) for field in fields(node.operator)}  # type: ignore[arg-type]
     arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
     facts: dict[str, Cell] = {
-        "function": _kind(node),
+        "function": _name_kind(node),
         "name": node.name,
         "reads": ", ".join(renamed.get(name, name) for name in node.inputs),
         "output": "x".join(map(str, shape)),

@@ -36,14 +36,14 @@ _NO_NPY = (
 )
 
 
-def names(name: str, inputs: int) -> list[str]:
+def list_dump_names(name: str, inputs: int) -> list[str]:
     """Return the names without ending under which a dump of this golden may lie, see above."""
     short = [name.split("/", 1)[1]] if inputs == 1 else []
     paths = [name, *short]
     return list(dict.fromkeys([*paths, *(path.replace("/", "_") for path in paths)]))
 
 
-def stored(dtype: str) -> np.dtype:
+def to_stored(dtype: str) -> np.dtype:
     """Return the elements of a type as they are compared; a truth value is a byte that holds
     anything.
     """
@@ -51,10 +51,10 @@ def stored(dtype: str) -> np.dtype:
     return stored
 
 
-def as_stored(values: np.ndarray) -> np.ndarray:
+def convert_to_stored(values: np.ndarray) -> np.ndarray:
     """Return an array as it is compared: little-endian, truth values as bytes."""
     values = np.ascontiguousarray(values)
-    return values.astype(stored(values.dtype.name), copy=False)
+    return values.astype(to_stored(values.dtype.name), copy=False)
 
 
 def read(path: Path, dtype: str, count: int, base: Optional[int] = None) -> np.ndarray:
@@ -64,14 +64,14 @@ def read(path: Path, dtype: str, count: int, base: Optional[int] = None) -> np.n
     of other texts what the whole text fits. Raises Unlike where size or type differ, Error where
     the file is not what its ending says, or fits both bases.
     """
-    little = stored(dtype)
+    little = to_stored(dtype)
     try:
         files.check_regular(path)
         if path.suffix == ".npy":
             return _npy(path, dtype, count)
         content = _content(path, little, count, base)
     except OSError as error:
-        raise Error(f"cannot read {path}: {files.reason(error)}") from None
+        raise Error(f"cannot read {path}: {files.get_reason(error)}") from None
     return np.frombuffer(content, little)
 
 
@@ -94,7 +94,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _npy(path: Path, name: str, count: int) -> np.ndarray:
-    dtype = stored(name)
+    dtype = to_stored(name)
     limit = count * dtype.itemsize + _HEADER_LIMIT
     if path.stat().st_size > limit:
         raise Unlike(f"it has more than {limit} bytes, but the golden has {count * dtype.itemsize}")

@@ -29,12 +29,12 @@ class Tally:
         self._largest, self._count = 0.0, 0
 
     def add(self, real: np.ndarray, got: np.ndarray, signal: Optional[float] = None) -> None:
-        """Compare more values. signal: squares() of the real ones, if known."""
+        """Compare more values. signal: sum_squares() of the real ones, if known."""
         real, got = (np.asarray(a, np.float64).ravel() for a in (real, got))
         error = got - real
-        self._signal += squares(real) if signal is None else signal
-        self._noise += squares(error)
-        self._other += squares(got)
+        self._signal += sum_squares(real) if signal is None else signal
+        self._noise += sum_squares(error)
+        self._other += sum_squares(got)
         self._sum += float(error.sum())
         ends = (-error.min(initial=0.0), error.max(initial=0.0))
         self._largest = max(self._largest, *map(float, ends))
@@ -53,37 +53,37 @@ class Tally:
         """Return the figures."""
         both = (self._signal + self._other - self._noise) / 2  # the sum of real times quantized
         return Errors(
-            decibels(self._signal, self._noise),
-            _ratio(both, math.sqrt(self._signal * self._other)),
+            compute_decibels(self._signal, self._noise),
+            _compute_ratio(both, math.sqrt(self._signal * self._other)),
             self._largest,
             self._sum / max(self._count, 1),
         )
 
 
-def squares(a: np.ndarray) -> float:
+def sum_squares(a: np.ndarray) -> float:
     """Their sum, on this thread: a threaded library costs more than it saves here."""
     a = a.ravel()
     return float(np.einsum("i,i->", a, a))
 
 
-def tallied(real: np.ndarray, got: np.ndarray, signal: Optional[float] = None) -> Tally:
-    """Return the sums over two arrays alone. signal: squares() of the real one, if known."""
+def tally_errors(real: np.ndarray, got: np.ndarray, signal: Optional[float] = None) -> Tally:
+    """Return the sums over two arrays alone. signal: sum_squares() of the real one, if known."""
     tally = Tally()
     tally.add(real, got, signal)
     return tally
 
 
-def errors_of(real: np.ndarray, got: np.ndarray) -> Errors:
+def measure_errors(real: np.ndarray, got: np.ndarray) -> Errors:
     """Return the figures of two arrays."""
-    return tallied(real, got).errors()
+    return tally_errors(real, got).errors()
 
 
-def decibels(signal: float, noise: float) -> float:
+def compute_decibels(signal: float, noise: float) -> float:
     """Return the ratio of signal to noise, sums of squares, in dB; inf without noise."""
     if not noise:
         return math.inf
     return 10 * math.log10(signal / noise) if signal else -math.inf
 
 
-def _ratio(a: float, b: float) -> float:
+def _compute_ratio(a: float, b: float) -> float:
     return a / b if b else 1.0

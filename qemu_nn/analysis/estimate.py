@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .summary import facts_text
+from .summary import format_facts
 from .table import Cell, Table
-from .table_layout import narrow
+from .table_layout import narrow_table
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Estimate:
     cycles: tuple[int, int, int]
 
     def __repr__(self) -> str:
-        return f"Estimate\n{facts_text(self.facts)}"
+        return f"Estimate\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
@@ -55,8 +55,8 @@ class Estimate:
         str
             The table, then a line for each fact.
         """
-        table = self.layers if full else narrow(self.layers)
-        return f"{table.text()}\n\n{facts_text(self.facts)}"
+        table = self.layers if full else narrow_table(self.layers)
+        return f"{table.text()}\n\n{format_facts(self.facts)}"
 
     def csv(self) -> str:
         """Return the layers as CSV.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..io.optional_deps import require
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
-from .summary import facts_text
+from .summary import format_facts
 from .table import Cell, Table
 
 #: Most classes whose figures and confusions a terminal shows.
@@ -69,11 +69,11 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Evaluation\n{facts_text(self._facts())}"
+        return f"Evaluation\n{format_facts(self._facts())}"
 
     def _repr_html_(self) -> str:
         tables = "".join(table.html() for table in self.tables())
-        return f"<pre>{html.escape(facts_text(self._facts()))}</pre>{tables}"
+        return f"<pre>{html.escape(format_facts(self._facts()))}</pre>{tables}"
 
     @property
     def accuracy(self) -> Optional[float]:
@@ -88,7 +88,7 @@ class Evaluation:
         str
             A line for each figure, and tables of classes, confusions and other profiles.
         """
-        parts = [facts_text(self._facts()), *(table.text() for table in self.tables())]
+        parts = [format_facts(self._facts()), *(table.text() for table in self.tables())]
         parts += ["\n".join(f"note: {note}" for note in self.notes)] if self.notes else []
         return "\n\n".join(parts)
 
@@ -167,7 +167,7 @@ class Evaluation:
         dict of str to str
             Shares in percent, ratios in dB, others in four digits.
         """
-        return {name: _spelled(name, value) for name, value in self.figures.items()}
+        return {name: _format_figure(name, value) for name, value in self.figures.items()}
 
     def _facts(self) -> dict[str, Cell]:
         first: dict[str, Cell] = {"network": self.network, "profile": self.profile}
@@ -187,7 +187,7 @@ class Evaluation:
             Figures of each class, confusions, other profiles.
         """
         if 0 < len(self.classes) <= classes:
-            yield Table(("class", *PER_CLASS), tuple(map(_class_row, self.classes)))
+            yield Table(("class", *PER_CLASS), tuple(map(_make_class_row, self.classes)))
         if self.confusion is not None and len(self.confusion) <= classes:
             names = [row[0] for row in self.classes]
             rows = zip(names, self.confusion.tolist())
@@ -196,7 +196,9 @@ class Evaluation:
             columns = list(self.profiles[0][1])
             yield Table(
                 ("profile", *columns),
-                tuple((p, *(_spelled(c, own[c]) for c in columns)) for p, own in self.profiles),
+                tuple(
+                    (p, *(_format_figure(c, own[c]) for c in columns)) for p, own in self.profiles
+                ),
             )
 
     def _rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -209,7 +211,7 @@ class Evaluation:
             yield from ((f"profile {profile}", *pair) for pair in _finite(own).items())
 
 
-def part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
+def compute_part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
     """Return the figures of one part by name; top: which of the top-k accuracies next to the
     first.
     """
@@ -232,14 +234,14 @@ def part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
     return {**agreed, "sqnr_db": part.sqnr, "largest_difference": part.largest}
 
 
-def per_class(part: Classified, names: Sequence[str]) -> tuple[Any, ...]:
+def tabulate_classes(part: Classified, names: Sequence[str]) -> tuple[Any, ...]:
     """Return a row for each class, with its name or number."""
     named = len(names) == part.classes
     labels = names if named else [str(number) for number in range(part.classes)]
     return tuple((name, *row) for name, row in zip(labels, part.per_class()))
 
 
-def _class_row(row: tuple[str, int, float, float, float]) -> tuple[Cell, ...]:
+def _make_class_row(row: tuple[str, int, float, float, float]) -> tuple[Cell, ...]:
     name, support, *shares = row
     return (name, support, *(f"{100 * share:.2f} %" for share in shares))
 
@@ -248,7 +250,7 @@ def _finite(figures: Mapping[str, float]) -> dict[str, Optional[float]]:
     return {name: value if math.isfinite(value) else None for name, value in figures.items()}
 
 
-def _spelled(name: str, value: float) -> str:
+def _format_figure(name: str, value: float) -> str:
     """Return a figure for people: shares in percent, ratios in dB, others in four digits."""
     if math.isnan(value):
         return "not known"

@@ -42,16 +42,16 @@ class ExactSum:
             return float("inf") if self.units > 0 else float("-inf")
 
 
-def exact_sum(values: np.ndarray) -> ExactSum:
+def sum_exactly(values: np.ndarray) -> ExactSum:
     """Return the exact sum of an array of floats, taken as float64."""
     flat = np.asarray(values, np.float64).ravel()
     if not np.isfinite(flat).all():
         return ExactSum(0, flat.size, False)
-    units = sum(_units(flat[i : i + _MOST]) for i in range(0, flat.size, _MOST))
+    units = sum(_sum_units(flat[i : i + _MOST]) for i in range(0, flat.size, _MOST))
     return ExactSum(units, flat.size)
 
 
-def _units(values: np.ndarray) -> int:
+def _sum_units(values: np.ndarray) -> int:
     """Return the sum of so few values that halves of mantissas, added up by exponent, stay
     integers.
     """

@@ -14,8 +14,8 @@ from typing import Optional, TypeVar
 import numpy as np
 
 from ..errors import Error
-from .errors import decibels
-from .exact_sum import ExactSum, exact_sum
+from .errors import compute_decibels
+from .exact_sum import ExactSum, sum_exactly
 
 Key = TypeVar("Key")
 
@@ -39,7 +39,7 @@ class Classified:
 
     def __add__(self, other: Classified) -> Classified:
         return Classified(
-            self.classes, _added(self.pairs, other.pairs), _added(self.top, other.top)
+            self.classes, _add_counts(self.pairs, other.pairs), _add_counts(self.top, other.top)
         )
 
     @property
@@ -88,7 +88,7 @@ class Classified:
         return rows
 
 
-def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) -> Classified:
+def classify(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) -> Classified:
     """Return the choices of scores [n, classes], the first of equal ones, next to the labels [n].
 
     Raises Error for labels that are not classes, and for NaN among the scores.
@@ -100,7 +100,7 @@ def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) 
         outside = labels[(labels < 0) | (labels >= classes)].flat[0]
         raise Error(f"labels must be classes 0..{classes - 1} of the network, but one is {outside}")
     labels = labels.astype(np.int64)
-    chosen = chosen_of(scores)
+    chosen = choose_classes(scores)
     codes, counts = np.unique(labels * classes + chosen, return_counts=True)
     pairs = {divmod(code, classes): n for code, n in zip(codes.tolist(), counts.tolist())}
     if not top:
@@ -111,7 +111,7 @@ def classified(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) 
     return Classified(classes, pairs, {k: int(np.count_nonzero(ranks < k)) for k in top})
 
 
-def chosen_of(scores: np.ndarray) -> np.ndarray:
+def choose_classes(scores: np.ndarray) -> np.ndarray:
     """Return the class [n] with the largest of the scores [n, classes], the first of equals; Error
     for NaN.
     """
@@ -156,24 +156,25 @@ class Compared:
     @property
     def sqnr(self) -> float:
         """The ratio of signal to noise in dB; inf without any noise."""
-        return decibels(float(self.signal), float(self.noise))
+        return compute_decibels(float(self.signal), float(self.noise))
 
 
-def compared(
+def compare_outputs(
     got: np.ndarray, wanted: np.ndarray, choices: Optional[tuple[np.ndarray, np.ndarray]] = None
 ) -> Compared:
-    """Compare outputs [n, ...] with outputs of the same shape; choices: what chosen_of() makes of
-    both.
+    """Compare outputs [n, ...] with outputs of the same shape.
+
+    choices: results of choose_classes() for both.
     """
     wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
-    differences = _differences(got, wanted)
+    differences = _subtract(got, wanted)
     return Compared(
         len(got),
         int(np.count_nonzero((got == wanted).all(1))),
         0 if choices is None else choices[0].size,
         0 if choices is None else int(np.count_nonzero(choices[0] == choices[1])),
-        exact_sum(_squares(wanted)),
-        exact_sum(_squares(differences)),
+        sum_exactly(_sum_squares(wanted)),
+        sum_exactly(_sum_squares(differences)),
         float(np.abs(differences).max(initial=0.0)),
     )
 
@@ -196,14 +197,14 @@ class Deviations:
         )
 
 
-def deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
+def measure_deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
     """Return the errors of predictions of any shape against right values of that shape."""
     errors = np.asarray(got, np.float64) - np.asarray(wanted, np.float64)
     if not np.isfinite(errors).all():
         raise Error("there is no mean error, as the network's outputs are not finite")
     magnitudes = np.abs(errors)
     largest = float(magnitudes.max(initial=0.0))
-    return Deviations(exact_sum(errors), exact_sum(magnitudes), exact_sum(errors**2), largest)
+    return Deviations(sum_exactly(errors), sum_exactly(magnitudes), sum_exactly(errors**2), largest)
 
 
 @dataclass(frozen=True)
@@ -223,16 +224,16 @@ class Reconstructed:
     @property
     def mean(self) -> float:
         """The mean error."""
-        return exact_sum(self.errors).mean
+        return sum_exactly(self.errors).mean
 
     def area(self) -> Optional[float]:
         """Return how well the errors tell samples of label 1 from those of 0: the area under the
         curve of hits over false alarms; None without samples of both.
         """
-        return None if self.labels is None else area(self.errors, self.labels)
+        return None if self.labels is None else compute_area(self.errors, self.labels)
 
 
-def reconstructed(
+def measure_reconstruction(
     got: np.ndarray, wanted: np.ndarray, labels: Optional[np.ndarray]
 ) -> Reconstructed:
     """Return the mean square of the differences of each sample [n, ...], and its label, 0 or 1."""
@@ -242,13 +243,13 @@ def reconstructed(
             f"labels of an autoencoder must be 0 (normal) or 1 (anomalous), but one is {outside}"
         )
     wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
-    errors = _squares(_differences(got, wanted)) / max(got.shape[1], 1)
+    errors = _sum_squares(_subtract(got, wanted)) / max(got.shape[1], 1)
     if not np.isfinite(errors).all():
         raise Error("there is no reconstruction error, as the network's outputs are not finite")
     return Reconstructed(errors, labels)
 
 
-def area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
+def compute_area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
     """Return the chance that a value of label 1 lies above one of label 0, equal ones counting
     half; values, labels: [n]. None where a label is missing.
     """
@@ -265,12 +266,12 @@ def area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
     return area
 
 
-def _added(counts: Mapping[Key, int], others: Mapping[Key, int]) -> dict[Key, int]:
+def _add_counts(counts: Mapping[Key, int], others: Mapping[Key, int]) -> dict[Key, int]:
     """Return counts of the same things together."""
     return {key: counts.get(key, 0) + others.get(key, 0) for key in {**counts, **others}}
 
 
-def _squares(rows: np.ndarray) -> np.ndarray:
+def _sum_squares(rows: np.ndarray) -> np.ndarray:
     """Return the sum of squares of each row [n, elements]: of the same numbers always the same
     bits.
     """
@@ -278,7 +279,7 @@ def _squares(rows: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _differences(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _subtract(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """got - wanted; 0 where both are the same infinite number."""
     with np.errstate(invalid="ignore"):
         return np.where(got == wanted, 0.0, got - wanted)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from .table import Cell, Table
-from .table_layout import narrow
+from .table_layout import narrow_table
 
 
 def float_table(graph: FloatGraph) -> Table:
@@ -38,7 +38,7 @@ def float_text(graph: FloatGraph, full: bool = False) -> str:
     number = {row[0]: str(i) for i, row in enumerate(table.rows)}
     reads = ["", *(", ".join(number.get(n, n) for n in node.inputs) for node in graph.nodes)]
     rows = ((*row[:2], text, *row[3:]) for row, text in zip(table.rows, reads))
-    return narrow(Table(table.columns, tuple(rows))).text()
+    return narrow_table(Table(table.columns, tuple(rows))).text()
 
 
 def _parameters(node: FloatNode) -> int:

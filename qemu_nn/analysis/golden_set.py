@@ -17,7 +17,7 @@ from ..io.archive import Archive, open_archive
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
 from ..targets import DEFAULT_TFLM, KERNELS, Profile, core_words, cores_of, profile
-from .dumps import stored
+from .dumps import to_stored
 
 _MANIFEST = "manifest.json"
 _MANIFEST_LIMIT = 256 * MEGABYTE
@@ -62,9 +62,9 @@ class Goldens:
     def values(self, entry: Entry) -> np.ndarray:
         """Return the elements of a golden, in its shape, little-endian; truth values as bytes."""
         if entry.name in self.held:
-            return np.frombuffer(self.held[entry.name], stored(entry.dtype)).reshape(entry.shape)
-        content = _content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
-        dtype = stored(entry.dtype)
+            return np.frombuffer(self.held[entry.name], to_stored(entry.dtype)).reshape(entry.shape)
+        content = _read_content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
+        dtype = to_stored(entry.dtype)
         return np.frombuffer(content, dtype).reshape(entry.shape)
 
 
@@ -75,7 +75,7 @@ def load(folder: Path) -> Goldens:
     Raises Error where there is no golden set, or any of its files is missing or changed.
     """
     if folder.is_file():
-        return _of_archive(folder)
+        return _read_archive(folder)
     path = folder / _MANIFEST
     try:
         if not path.is_file():
@@ -83,16 +83,16 @@ def load(folder: Path) -> Goldens:
         try:
             manifest = parse_json(read_bytes(path, _MANIFEST_LIMIT), "manifest.json")
             _check_format(manifest)
-            goldens, listed = _goldens(folder, manifest), _listed(manifest)
+            goldens, listed = _read_goldens(folder, manifest), _list_contents(manifest)
         except ModelError as error:
-            raise _damaged(folder, str(error)) from None
+            raise _make_damage_error(folder, str(error)) from None
         _check_files(goldens, listed)
     except OSError as error:
         raise Error(f"cannot read the golden set {folder}: {error}") from None
     return goldens
 
 
-def _of_archive(path: Path) -> Goldens:
+def _read_archive(path: Path) -> Goldens:
     """Return the golden set of a .npz file."""
     try:
         with open_archive(path) as archive:
@@ -100,14 +100,14 @@ def _of_archive(path: Path) -> Goldens:
                 raise Error(f"{path} holds no golden set: there is no {_MANIFEST} in it")
             manifest = parse_json(archive.read(_MANIFEST), _MANIFEST)
             _check_format(manifest)
-            goldens, listed = _goldens(path, manifest), _listed(manifest)
-            held = {entry.name: _member(archive, entry, listed) for entry in goldens.entries}
+            goldens, listed = _read_goldens(path, manifest), _list_contents(manifest)
+            held = {entry.name: _get_member(archive, entry, listed) for entry in goldens.entries}
     except ModelError as error:
-        raise _damaged(path, str(error)) from None
+        raise _make_damage_error(path, str(error)) from None
     return replace(goldens, held=held)
 
 
-def _member(archive: Archive, entry: Entry, listed: Mapping[str, tuple[int, int]]) -> bytes:
+def _get_member(archive: Archive, entry: Entry, listed: Mapping[str, tuple[int, int]]) -> bytes:
     """Return the elements of a golden in an archive."""
     name = f"{entry.name}.npy"
     content = archive.read(name)
@@ -119,7 +119,7 @@ def _member(archive: Archive, entry: Entry, listed: Mapping[str, tuple[int, int]
     return values
 
 
-def _damaged(folder: Path, reason: str) -> Error:
+def _make_damage_error(folder: Path, reason: str) -> Error:
     return Error(f"the golden set {folder} is damaged: {reason}; write it again")
 
 
@@ -131,8 +131,8 @@ def _check_format(manifest: Fields) -> None:
         raise manifest.error(f"another release wrote version {version}: compare with that release")
 
 
-def _goldens(folder: Path, manifest: Fields) -> Goldens:
-    entries = tuple(_entry(golden) for golden in manifest.objects("goldens"))
+def _read_goldens(folder: Path, manifest: Fields) -> Goldens:
+    entries = tuple(_parse_entry(golden) for golden in manifest.objects("goldens"))
     if len({entry.name for entry in entries}) != len(entries):
         raise manifest.error("a golden is listed twice")
     names = manifest.object("profile")
@@ -148,7 +148,7 @@ def _goldens(folder: Path, manifest: Fields) -> Goldens:
     return Goldens(folder, manifest.integer("inputs"), made_for, core, entries)
 
 
-def _entry(golden: Fields) -> Entry:
+def _parse_entry(golden: Fields) -> Entry:
     name, dtype, shape = golden.text("name"), golden.text("dtype"), golden.integers("shape")
     if not _NAME.fullmatch(name):
         raise golden.error("'name' is not the name of a golden")
@@ -175,7 +175,7 @@ def _crc32(fields: Fields, key: str) -> int:
     return int(digits, 16)
 
 
-def _listed(manifest: Fields) -> dict[str, tuple[int, int]]:
+def _list_contents(manifest: Fields) -> dict[str, tuple[int, int]]:
     """Return path -> size and CRC-32 of every file."""
     listed = {}
     for file in manifest.objects("files"):
@@ -188,20 +188,26 @@ def _listed(manifest: Fields) -> dict[str, tuple[int, int]]:
 
 def _check_files(goldens: Goldens, listed: Mapping[str, tuple[int, int]]) -> None:
     for name, (size, crc) in listed.items():
-        _content(goldens.folder, name, size, crc)
+        _read_content(goldens.folder, name, size, crc)
     for entry in goldens.entries:
         if listed.get(f"{entry.name}.bin") != (entry.nbytes, entry.crc32):
-            raise _damaged(goldens.folder, f"manifest.json contradicts itself about {entry.name}")
+            raise _make_damage_error(
+                goldens.folder, f"manifest.json contradicts itself about {entry.name}"
+            )
 
 
-def _content(folder: Path, name: str, size: int, crc: int) -> bytes:
+def _read_content(folder: Path, name: str, size: int, crc: int) -> bytes:
     """Return a file of the set, which must be as the manifest lists it."""
     path = folder / name
     if not path.is_file():
-        raise _damaged(folder, f"{name} is missing")
+        raise _make_damage_error(folder, f"{name} is missing")
     if path.stat().st_size != size:
-        raise _damaged(folder, f"{name} has {path.stat().st_size} bytes instead of {size}")
+        raise _make_damage_error(
+            folder, f"{name} has {path.stat().st_size} bytes instead of {size}"
+        )
     content = path.read_bytes()
     if zlib.crc32(content) != crc:
-        raise _damaged(folder, f"{name} has been changed since it was written (its CRC differs)")
+        raise _make_damage_error(
+            folder, f"{name} has been changed since it was written (its CRC differs)"
+        )
     return content

@@ -11,7 +11,7 @@ from .table import Table
 _COLUMNS = ("op", "type", "variant", "kind", "profiles", "cpu", "runs_here")
 
 
-def kernel_table(rows: Iterable[Row]) -> Table:
+def make_kernel_table(rows: Iterable[Row]) -> Table:
     """Return a line for each row, in the order of the list: best first."""
     return Table(
         _COLUMNS,
@@ -21,7 +21,7 @@ def kernel_table(rows: Iterable[Row]) -> Table:
                 row.op.type,
                 row.variant,
                 row.kind,
-                profiles_text(row),
+                describe_profiles(row),
                 " ".join(row.features) or "any",
                 "yes" if row.runs_here() else "no",
             )
@@ -30,7 +30,7 @@ def kernel_table(rows: Iterable[Row]) -> Table:
     )
 
 
-def profiles_text(row: Row) -> str:
+def describe_profiles(row: Row) -> str:
     """Return what a row claims, in words; see spell_profiles()."""
     return spell_profiles([profile for profile in all_profiles() if row.claims(profile)])
 
@@ -50,10 +50,10 @@ def spell_profiles(profiles: Sequence[Profile]) -> str:
     return "; ".join(
         cmsis
         if set(whole[cmsis]) <= set(profiles)
-        else f"{cmsis}: {', '.join(_path_text(*item, cmsis) for item in paths.items())}"
+        else f"{cmsis}: {', '.join(_describe_path(*item, cmsis) for item in paths.items())}"
         for cmsis, paths in releases.items()
     )
 
 
-def _path_text(path: str, claimed: list[str], cmsis: str) -> str:
+def _describe_path(path: str, claimed: list[str], cmsis: str) -> str:
     return path if len(claimed) == len(roundings(cmsis)[:2]) else f"{path} ({', '.join(claimed)})"

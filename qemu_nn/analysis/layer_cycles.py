@@ -11,7 +11,7 @@ from ..cycles.table import COUNTERS
 from ..cycles.timing import TIMINGS, compute_cycles
 from ..functions import FUNCTIONS
 from ..functions.base import Function
-from ..functions.shapes import extent
+from ..functions.shapes import get_extent
 from ..functions.tflm import REQUANTIZE
 from ..ir.graph import Graph, Node
 
@@ -25,27 +25,27 @@ _LIKE = "arm_elementwise_mul"
 _SUMS = "arm_vector_sum_s8"
 
 
-def usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, dict[str, str]]:
+def estimate_usual_cycles(graph: Graph, core: str, cmsis: str) -> tuple[int, dict[str, str]]:
     """Return the cycles of an inference, and layer -> function of the layers without counts.
 
     The cycles exclude layers without counts. Raises Error if the core or release has no counts.
     """
     total, unknown = 0.0, {}
     for node in graph.nodes:
-        found = usual_cycles_of(node, core, cmsis)
+        found = estimate_layer_cycles(node, core, cmsis)
         total += found or 0.0
         if found is None:
             unknown[node.name] = node.function.name
     return round(total), unknown
 
 
-def usual_cycles_of(node: Node, core: str, cmsis: str) -> Optional[float]:
+def estimate_layer_cycles(node: Node, core: str, cmsis: str) -> Optional[float]:
     """Return the cycles of one layer without flash wait states; None if it has no counts.
 
     Raises Error if the core or release has no counts.
     """
     return _cached_cycles(
-        node.function.name, tuple(sorted(arguments_of(node).items())), core, cmsis
+        node.function.name, tuple(sorted(get_arguments(node).items())), core, cmsis
     )
 
 
@@ -57,17 +57,17 @@ def _cached_cycles(
     if name.startswith(REQUANTIZE):
         kind = "s16" if "s16" in name else "s8"
         name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
-    calls = calls_of(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
+    calls = iterate_calls(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
     spent = [compute_cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
     return sum(spent) if spent else None
 
 
-def arguments_of(node: Node) -> dict[str, int]:
+def get_arguments(node: Node) -> dict[str, int]:
     """Return a node's scalar C arguments, and whether it has a bias."""
     return {**node.params, "bias": int(node.bias is not None)}
 
 
-def calls_of(
+def iterate_calls(
     function: Function, params: Mapping[str, int], setting: tuple[str, str, str, str]
 ) -> Iterator[CallEstimate]:
     """Yield the call, after the call that sums its weights on a core with Helium."""
@@ -79,6 +79,6 @@ def calls_of(
         return
     sums = function.order.sums if function.order else ()
     if path == "mve" and sums and function.buffer_bytes(params, path):
-        columns, rows = (extent(size, params) for size in sums[:2])
+        columns, rows = (get_extent(size, params) for size in sums[:2])
         yield estimate_call(_SUMS, {"cols": columns, "rows": rows, "rhs_offset": 0}, *setting)
     yield estimate_call(function.name, params, *setting)

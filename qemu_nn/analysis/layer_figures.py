@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir.formats import Format
 from ..ir.statistics import Statistics
-from .errors import Errors, Tally, errors_of, squares, tallied
+from .errors import Errors, Tally, measure_errors, sum_squares, tally_errors
 
 
 @dataclass(frozen=True)
@@ -123,11 +123,11 @@ class Gathered:
         """Add a batch: real values, and integers of the whole network and of the layer alone, where
         these are others."""
         got, exact = self.format.dequantize(device), np.asarray(real, np.float64)
-        signal = squares(exact)
-        batch = tallied(exact, got, signal)
+        signal = sum_squares(exact)
+        batch = tally_errors(exact, got, signal)
         self.whole.merge(batch)
         if single is not None:
-            batch = tallied(exact, self.format.dequantize(single), signal)
+            batch = tally_errors(exact, self.format.dequantize(single), signal)
         self.single.merge(batch)
         self.real.add(real)
         self.device.add(*self._codes(device, got))
@@ -161,12 +161,12 @@ class Gathered:
         cut: the interval to which an activation in the same call would cut them.
         """
         least, most = self.format.limits
-        kept = self.format.unrounded(np.array(self.kept))
+        kept = self.format.scale_unrounded(np.array(self.kept))
         found = [outputs.min(), outputs.max()] if outputs.size else [0, 0]
         ends = np.array(found, np.float64)
         cuts = () if cut is None else (cut,)
-        self.saturated += _beyond(outputs, ends, cuts, least, most)
-        self.lost += _beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
+        self.saturated += _count_beyond(outputs, ends, cuts, least, most)
+        self.lost += _count_beyond(outputs, ends, (*cuts, kept), least - 1, most + 1)
 
     def merge(self, other: Gathered) -> None:
         """Add the figures of the same tensor from another collector."""
@@ -182,16 +182,16 @@ class Gathered:
         if other.alive is not None:
             self.alive = other.alive if self.alive is None else self.alive | other.alive
 
-    def crowded(self) -> float:
+    def compute_crowded_share(self) -> float:
         """Return the share of the real values other than 0 within an eighth of the largest."""
         inner = np.abs(self.real.centres) <= self.real.largest / 8
         return float(self.real.counts[inner].sum() / max(self.real.counts.sum(), 1))
 
-    def dead(self) -> tuple[int, int]:
+    def count_dead_channels(self) -> tuple[int, int]:
         """Return how many channels are 0 on all data, of how many."""
         return (0, 0) if self.alive is None else (int((~self.alive).sum()), self.alive.size)
 
-    def bars(self, most: int = 64) -> Bars:
+    def make_bars(self, most: int = 64) -> Bars:
         """Return the histograms of real and quantized values in at most so many bins.
 
         Bins are some power of two of the format's steps wide, and hold what rounds into them.
@@ -215,7 +215,7 @@ class Gathered:
         return Bars(start, start + count * width, shares[0], shares[1], ends)
 
 
-def _beyond(
+def _count_beyond(
     values: np.ndarray, ends: np.ndarray, cuts: Sequence[np.ndarray], least: float, most: float
 ) -> int:
     """Return how many values leave an interval, once cut to other ones; ends: the least and the
@@ -231,7 +231,7 @@ def _beyond(
     return int(np.count_nonzero((values < least) | (values > most)))
 
 
-def weight_figures(
+def measure_weights(
     layer: str,
     role: str,
     real: np.ndarray,
@@ -259,6 +259,6 @@ def weight_figures(
         integers.size,
         int(np.abs(integers.astype(np.int64)).max(initial=0)).bit_length() + 1,
         int(np.count_nonzero((integers == 0) & (real != 0) & (np.abs(real) >= matters))),
-        errors_of(real, integers * scale),
+        measure_errors(real, integers * scale),
         tuple(np.abs(real.reshape(len(real), -1)).max(1).tolist()) if real.ndim > 1 else (),
     )

@@ -16,7 +16,7 @@ _LINE = re.compile(r"(flash|RAM|)\s+([a-z]+)\s+([0-9]{1,12})(?:\s{2}(.*))?")
 _KNOWN = {("flash", "weights"): "weight_bytes", ("RAM", "arena"): "activation_bytes"}
 
 
-def linked(text: str, name: str, facts: dict[str, Cell]) -> Table:
+def find_report_lines(text: str, name: str, facts: dict[str, Cell]) -> Table:
     """Return the lines of such a report, among others that make prints.
 
     name: of its file; facts: of the network's summary, which the report has to agree with. Raises

@@ -17,7 +17,7 @@ from .golden_set import Entry, Goldens
 _AXES = {3: "HWC"}
 
 
-def likely_cause(
+def find_likely_cause(
     goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> str:
     """Return a sentence, or "" where nothing is recognized.
@@ -25,10 +25,10 @@ def likely_cause(
     want: the golden in its shape; got: the dump, flat, same dtype, different. twins: CRC-32 ->
     name of a golden of the same input.
     """
-    return next(_causes(goldens, entry, want, got, twins), "")
+    return next(_list_causes(goldens, entry, want, got, twins), "")
 
 
-def _causes(
+def _list_causes(
     goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> Iterator[str]:
     """Yield all that fit, the surest first."""
@@ -38,14 +38,14 @@ def _causes(
     every = (replace(p, kernels=own.kernels, tflm=own.tflm) for p in all_profiles())
     matching = [p for p in every if entry.others.get(str(p)) == crc]
     if matching:
-        yield f"these are exactly the bits of {_changes(goldens, matching)}"
+        yield f"these are exactly the bits of {_list_changes(goldens, matching)}"
     if got.size > 1 and (got == got[0]).all():
         yield f"every element is {got[0]}: the buffer was never written, or was read too early"
     if np.array_equal(got, np.maximum(flat, 0)):
         yield "ReLU has already been applied: read the buffer before that call"
     if crc in twins:
         yield f"these are the bytes of {twins[crc]}: another buffer, or read at another moment"
-    yield from _layouts(want, got)
+    yield from _list_layouts(want, got)
     if got.dtype.itemsize > 1 and np.array_equal(got.byteswap(), flat):
         yield f"byte order: each {8 * got.dtype.itemsize}-bit element has its bytes swapped"
     if got.size > 1 and np.array_equal(got[1:], flat[:-1]):
@@ -53,10 +53,10 @@ def _causes(
     if got.size > 1 and np.array_equal(got[:-1], flat[1:]):
         yield "everything is shifted by one element: it starts one element too late"
     if got.dtype.kind in "iu":
-        yield from _rounding(flat, got, own.rounding)
+        yield from _diagnose_rounding(flat, got, own.rounding)
 
 
-def _changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
+def _list_changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
     """Return what to change in the goldens' device to get one of these: the fewest changes there
     are.
 
@@ -78,7 +78,7 @@ def _changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
     return " or ".join(" and ".join(change) for change in changes if len(change) == fewest)
 
 
-def _layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
+def _list_layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
     """Yield the same elements with the axes in another order; axes of one element have no order."""
     if not 2 <= want.ndim <= 4:
         return
@@ -89,7 +89,7 @@ def _layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
             yield f"transposed: it is laid out as {layout} instead of {names}"
 
 
-def _rounding(want: np.ndarray, got: np.ndarray, rounding: str) -> Iterator[str]:
+def _diagnose_rounding(want: np.ndarray, got: np.ndarray, rounding: str) -> Iterator[str]:
     """Yield nearest is never below truncation, and at most one above it."""
     if got.dtype.kind == "f" or got.dtype.itemsize == 8:
         return  # nothing of the kind is rounded

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from .scores import best_classes
+from .scores import list_best_classes
 from .table import Cell, Table
-from .task_type import kind_of
+from .task_type import infer_kind
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -67,10 +67,10 @@ def shown_outputs(
     """
     last = list(scores.values())[-1]
     shape = last.shape[1:]
-    labelled = kind_of(None, tuple(start), shape, None) == "classifier" and math.prod(shape) > 1
+    labelled = infer_kind(None, tuple(start), shape, None) == "classifier" and math.prod(shape) > 1
     if len(scores) == 1 and labelled:
         fitting = classes if len(classes) == math.prod(shape) else ()
-        return best_classes(scores, fitting, min(top, math.prod(shape)), SAMPLES)
+        return list_best_classes(scores, fitting, min(top, math.prod(shape)), SAMPLES)
     rows = tuple(
         (number, name, _words(array[number]))
         for number in range(min(SAMPLES, _count(scores)))

@@ -13,18 +13,18 @@ from ..io.version import __version__
 _FOLDER = "templates"
 
 
-def templates() -> Any:
+def load_templates() -> Any:
     """Return the library that fills templates; Error where it is missing."""
     return require("jinja2", "report", "a report as a page")
 
 
-def page(template: str, **values: Any) -> str:
+def fill_page(template: str, **values: Any) -> str:
     """Return a template filled with values, `made` and `style` among them: what made it, and
     page.css.
 
     Raises Error where jinja2 is missing.
     """
-    jinja2 = templates()
+    jinja2 = load_templates()
     how = {"autoescape": True, "undefined": jinja2.StrictUndefined, "finalize": _visible}
     environment = jinja2.Environment(**how)
     made = f"qemu_nn {__version__}, {date.today().isoformat()}"

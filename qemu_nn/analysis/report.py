@@ -16,9 +16,9 @@ import numpy as np
 from ..io.version import __version__
 from .errors import Errors
 from .layer_figures import LayerFigures, WeightFigures
-from .page import templates
-from .short_names import short_names
-from .summary import facts_text
+from .page import load_templates
+from .short_names import shorten_names
+from .summary import format_facts
 from .table import Cell, Table
 
 #: Characters of a layer's name on the page.
@@ -82,7 +82,7 @@ class Report:
     reference: str = "float"
 
     def __repr__(self) -> str:
-        return f"Report\n{facts_text(self.facts)}"
+        return f"Report\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
@@ -94,7 +94,7 @@ class Report:
             "network": self.network,
             "profile": self.profile,
             "samples": self.samples,
-            "output_sqnr": f"{_decibels(self.layers[-1].whole.sqnr)} dB",
+            "output_sqnr": f"{_format_decibels(self.layers[-1].whole.sqnr)} dB",
         }
         for name, value in (
             ("top-1_agreement", self.agreement),
@@ -114,7 +114,7 @@ class Report:
         Table
             Formats, shifts, ranges and errors; text(), csv() and html() print it.
         """
-        return Table(_COLUMNS, tuple(_layer_row(layer) for layer in self.layers))
+        return Table(_COLUMNS, tuple(_make_layer_row(layer) for layer in self.layers))
 
     def weights_table(self) -> Table:
         """Return a row for each array of weights or bias.
@@ -126,8 +126,16 @@ class Report:
         """
         rows = tuple(
             (
-                *(w.layer, w.role, w.format, _short(w.low), _short(w.high), w.saturated, w.bits),
-                _short(w.errors.sqnr),
+                *(
+                    w.layer,
+                    w.role,
+                    w.format,
+                    _shorten(w.low),
+                    _shorten(w.high),
+                    w.saturated,
+                    w.bits,
+                ),
+                _shorten(w.errors.sqnr),
             )
             for w in self.weights
         )
@@ -143,7 +151,7 @@ class Report:
         """
         layers = self.table()
         parts = [layers.part("layer", *columns).text() for columns in (_HOW, _COST)]
-        parts += [self.weights_table().text(), facts_text(self.facts)]
+        parts += [self.weights_table().text(), format_facts(self.facts)]
         parts += ["\n".join(f"advice: {line}" for line in self.advice)] if self.advice else []
         return "\n\n".join(parts)
 
@@ -192,31 +200,31 @@ class Report:
         Error
             jinja2 is missing.
         """
-        jinja2 = templates()
+        jinja2 = load_templates()
         text = resources.files(__package__).joinpath("templates/report.html").read_text("utf-8")
         environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-        environment.filters.update(number=_spelled, decibels=_decibels)
+        environment.filters.update(number=_format_figure, decibels=_format_decibels)
         template = environment.from_string(text)
-        names = short_names([layer.name for layer in self.layers], _LONGEST)
+        names = shorten_names([layer.name for layer in self.layers], _LONGEST)
         return str(
             template.render(
                 report=self,
-                most=_most(self.layers),
+                most=_find_scale(self.layers),
                 short=names,
-                has=_present(self.layers),
-                advice=[_linked(line, self.layers) for line in self.advice],
+                has=_find_present(self.layers),
+                advice=[_link_layer(line, self.layers) for line in self.advice],
                 made=f"qemu_nn {__version__}, {date.today().isoformat()}",
             )
         )
 
 
-def _present(layers: Sequence[LayerFigures]) -> dict[str, bool]:
+def _find_present(layers: Sequence[LayerFigures]) -> dict[str, bool]:
     """Return which of the columns that not every network has are not empty."""
     names = ("weight_format", "bias_format", "bias_shift", "out_shift", "sums")
     return {name: any(getattr(layer, name) is not None for layer in layers) for name in names}
 
 
-def _linked(line: str, layers: Sequence[LayerFigures]) -> tuple[str, str, Optional[int]]:
+def _link_layer(line: str, layers: Sequence[LayerFigures]) -> tuple[str, str, Optional[int]]:
     """Return the layer that a sentence begins with, the rest of it, and the layer's number."""
     starts = [(f"{layer.name}:", f"{layer.name} ") for layer in layers]
     found = [number for number, start in enumerate(starts) if line.startswith(start)]
@@ -227,41 +235,41 @@ def _linked(line: str, layers: Sequence[LayerFigures]) -> tuple[str, str, Option
     return name, line[len(name) :], number
 
 
-def _layer_row(layer: LayerFigures) -> tuple[Cell, ...]:
+def _make_layer_row(layer: LayerFigures) -> tuple[Cell, ...]:
     return (
         *(layer.name, layer.function or "input", layer.format),
         *(layer.weight_format, layer.bias_format, layer.bias_shift, layer.out_shift),
         *(layer.sums or (None, None)),
-        *(_short(layer.low), _short(layer.high)),
+        *(_shorten(layer.low), _shorten(layer.high)),
         *(round(layer.saturated_share, 3), round(layer.lost_share, 3)),
-        *(cell for errors in (layer.whole, layer.single) for cell in _error_cells(errors)),
+        *(cell for errors in (layer.whole, layer.single) for cell in _make_error_cells(errors)),
     )
 
 
-def _error_cells(errors: Errors) -> tuple[Cell, ...]:
+def _make_error_cells(errors: Errors) -> tuple[Cell, ...]:
     """Return the ratio, the cosine, the largest and the mean error."""
-    ends = (_short(errors.largest), _short(errors.mean))
-    return (_short(errors.sqnr), round(errors.cosine, 6), *ends)
+    ends = (_shorten(errors.largest), _shorten(errors.mean))
+    return (_shorten(errors.sqnr), round(errors.cosine, 6), *ends)
 
 
-def _short(value: float) -> Cell:
+def _shorten(value: float) -> Cell:
     """Return four digits; None for a ratio to nothing."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
-def _spelled(value: Optional[float]) -> str:
+def _format_figure(value: Optional[float]) -> str:
     """Return a figure on the page: four digits."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def _decibels(ratio: float) -> str:
+def _format_decibels(ratio: float) -> str:
     """Return a ratio on the page."""
     return f"{ratio:.1f}" if math.isfinite(ratio) else "exact" if ratio > 0 else "no signal"
 
 
-def _most(layers: tuple[LayerFigures, ...]) -> float:
+def _find_scale(layers: tuple[LayerFigures, ...]) -> float:
     """Return the scale of the bars: the largest ratio, in whole tens of dB."""
     ratios = [r for layer in layers for r in (layer.whole.sqnr, layer.single.sqnr)]
     return max([10 * math.ceil(r / 10) for r in ratios if math.isfinite(r) and r > 0], default=10)

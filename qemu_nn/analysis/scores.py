@@ -11,7 +11,7 @@ from ..errors import Error, printable
 from .table import Cell, Table
 
 
-def best_classes(
+def list_best_classes(
     scores: Mapping[str, np.ndarray], classes: Sequence[str] = (), top: int = 5, samples: int = 20
 ) -> Table:
     """Return the best classes of the first samples, best first; of equals the first.
@@ -21,9 +21,9 @@ def best_classes(
     Raises Error where there are more or fewer names than scores, or no scores of classes.
     """
     name, values = list(scores.items())[-1]
-    if _vector(values.shape[1:]):
+    if _is_vector(values.shape[1:]):
         last = values.reshape(len(values), math.prod(values.shape[1:]))
-    elif values.ndim > 2 and values.shape[1] and _vector(values.shape[2:]):
+    elif values.ndim > 2 and values.shape[1] and _is_vector(values.shape[2:]):
         last = values[:, -1].reshape(len(values), math.prod(values.shape[2:]))
     else:
         shape = list(values.shape[1:])
@@ -40,6 +40,6 @@ def best_classes(
     return Table(("sample", "rank", "class", "score"), tuple(rows))
 
 
-def _vector(shape: tuple[int, ...]) -> bool:
+def _is_vector(shape: tuple[int, ...]) -> bool:
     """True if one axis has all elements."""
     return bool(shape) and max(shape) == math.prod(shape)

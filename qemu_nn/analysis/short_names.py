@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ..errors import cut, printable
 
 
-def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
+def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
     """Return name -> a name of at most `longest` characters; different names stay different.
 
     Of the several names that converters join with ";" the first stays, and folders ("model/")
@@ -17,15 +17,15 @@ def short_names(names: Iterable[str], longest: int) -> dict[str, str]:
     every = list(dict.fromkeys(names))
     plain = {name: printable(name.split(";")[0].strip("/")) or "-" for name in every}
     parts = {name: text.split("/") for name, text in plain.items()}
-    shared = _shared([path for path in parts.values() if len(path) > 1])
+    shared = _count_shared([path for path in parts.values() if len(path) > 1])
     short: dict[str, str] = {}
     for name, path in parts.items():
         rest = path[shared:] if len(path) > shared else path
         short[name] = cut("/".join(rest), longest)
-    return _unique(short, longest)
+    return _make_unique(short, longest)
 
 
-def _shared(paths: Sequence[Sequence[str]]) -> int:
+def _count_shared(paths: Sequence[Sequence[str]]) -> int:
     """Return how many parts at the start all paths share, at least one left for each."""
     if not paths:
         return 0
@@ -36,7 +36,7 @@ def _shared(paths: Sequence[Sequence[str]]) -> int:
     return count
 
 
-def _unique(short: dict[str, str], longest: int) -> dict[str, str]:
+def _make_unique(short: dict[str, str], longest: int) -> dict[str, str]:
     """Make names unique: append a number to the second of two equal names."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()

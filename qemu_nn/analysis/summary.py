@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..errors import cut
-from ..functions.shapes import extent
+from ..functions.shapes import get_extent
 from ..io.terminal import terminal_width
 from ..ir.graph import Graph, Node, Tensor
 from ..ir.interpreter import Interpreter
@@ -19,7 +19,7 @@ from ..runtime.arena import TensorArena, interpreter_memory, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from .table import Cell, Table, spell
-from .table_layout import narrow
+from .table_layout import narrow_table
 
 _LAYER = ("layer", "function", "output", "format")
 _SHIFTS = ("bias_shift", "out_shift")
@@ -45,7 +45,7 @@ class Summary:
     layers: Table
 
     def __repr__(self) -> str:
-        return f"Summary\n{facts_text(self.facts)}"
+        return f"Summary\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
@@ -65,13 +65,13 @@ class Summary:
             The table, then a line for each fact.
         """
         if full:
-            return f"{self.layers.text()}\n\n{facts_text(self.facts)}"
+            return f"{self.layers.text()}\n\n{format_facts(self.facts)}"
         ends = ("network", "profile", "input", "input_format", "inputs", "outputs", "states")
         facts = {name: self.facts[name] for name in ends if name in self.facts}
         facts["in_all"] = self._in_all()
         if "file_bytes" in self.facts:
             facts["in_tflm"] = self._in_tflm()
-        return f"{narrow(self.layers).text()}\n\n{facts_text(facts)}"
+        return f"{narrow_table(self.layers).text()}\n\n{format_facts(facts)}"
 
     def _in_all(self) -> str:
         """Return flash, RAM and multiply-accumulates in a line."""
@@ -108,7 +108,7 @@ class Summary:
         return json.dumps({**self.facts, "layers": self.layers.records()}, indent=2)
 
 
-def facts_text(facts: Mapping[str, Cell]) -> str:
+def format_facts(facts: Mapping[str, Cell]) -> str:
     """Return a line for each fact, for a terminal."""
     width, terminal = max(map(len, facts)), terminal_width()
     lines = (
@@ -139,10 +139,10 @@ def summarize(
     }
     total = {name: sum(sizes.values()) for name, sizes in scratch.items()}
     arena = plan_tensor_arena(graph, scratch) if shared else None
-    how = {name: kernel for step in plan.steps for name, kernel in _computed(step)}
+    how = {name: kernel for step in plan.steps for name, kernel in _list_computed(step)}
     rows = tuple(
         (
-            *(*_layer(node), *_own(node, arena), *_costs(graph, node, total[node.name])),
+            *(*_layer(node), *_get_place(node, arena), *_costs(graph, node, total[node.name])),
             how.get(node.name, "left out"),
         )
         for node in graph.nodes
@@ -193,7 +193,7 @@ def _in_tflm(plan: Plan, interpreter: Optional[Interpreter]) -> dict[str, Cell]:
     }
 
 
-def _computed(step: Step) -> Iterator[tuple[str, str]]:
+def _list_computed(step: Step) -> Iterator[tuple[str, str]]:
     """Yield the layers that a step computes, and how."""
     yield step.node.name, str(step.row)
     for node in (*step.folds, *([step.relu.node] if step.relu else [])):
@@ -201,10 +201,10 @@ def _computed(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _layer(node: Node) -> tuple[Cell, ...]:
-    return (node.name, node.function.name, tensor_shape(node.output), node.output.spelled)
+    return (node.name, node.function.name, format_tensor_shape(node.output), node.output.spelled)
 
 
-def _own(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
+def _get_place(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
     """Return where its output lies in the arena, or its shifts where there is none."""
     if arena is None:
         return tuple(node.params.get(name) for name in _SHIFTS)
@@ -216,41 +216,41 @@ def _costs(graph: Graph, node: Node, scratch: int) -> tuple[Cell, ...]:
 
 
 def _macs(node: Node) -> int:
-    return extent(node.function.macs, node.params)
+    return get_extent(node.function.macs, node.params)
 
 
-def tensor_shape(tensor: Tensor) -> str:
+def format_tensor_shape(tensor: Tensor) -> str:
     """Return type and shape."""
     return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
 
 
-def end_shape(tensor: Tensor) -> str:
+def format_end_shape(tensor: Tensor) -> str:
     """Return type and shape in memory, and the source file's shape where its axes are in another
     order.
     """
     if tensor.logical == tensor.shape:
-        return tensor_shape(tensor)
-    return f"{tensor_shape(tensor)} ({'x'.join(map(str, tensor.logical))} in the file)"
+        return format_tensor_shape(tensor)
+    return f"{format_tensor_shape(tensor)} ({'x'.join(map(str, tensor.logical))} in the file)"
 
 
-def tensor_words(tensor: Tensor) -> str:
+def describe_tensor(tensor: Tensor) -> str:
     """Return type, shape and format, where there is one."""
     spelled = tensor.spelled if tensor.scale is None else str(tensor.format)
-    return f"{end_shape(tensor)} {spelled or ''}".strip()
+    return f"{format_end_shape(tensor)} {spelled or ''}".strip()
 
 
 def _ends(graph: Graph) -> dict[str, Cell]:
     """Return the facts of what goes in, what comes out and what stays."""
     first, tensors = graph.input, graph.tensors
-    facts: dict[str, Cell] = {"input": end_shape(first), "input_format": first.spelled}
+    facts: dict[str, Cell] = {"input": format_end_shape(first), "input_format": first.spelled}
     if len(graph.inputs) > 1:
-        facts = {"inputs": _named(graph.inputs)}
-    facts["outputs"] = _named([tensors[name] for name in graph.outputs])
+        facts = {"inputs": _name_facts(graph.inputs)}
+    facts["outputs"] = _name_facts([tensors[name] for name in graph.outputs])
     for number, loop in enumerate(graph.loops, 1):
         ends = (graph.nodes[at].name for at in (loop.first, loop.last - 1))
         facts[f"loop_{number}"] = f"{' to '.join(ends)}, while {loop.condition} is true"
-    return {**facts, "states": _named(graph.states)} if graph.states else facts
+    return {**facts, "states": _name_facts(graph.states)} if graph.states else facts
 
 
-def _named(tensors: Iterable[Tensor]) -> str:
-    return ", ".join(f"{tensor.name}: {tensor_words(tensor)}" for tensor in tensors)
+def _name_facts(tensors: Iterable[Tensor]) -> str:
+    return ", ".join(f"{tensor.name}: {describe_tensor(tensor)}" for tensor in tensors)

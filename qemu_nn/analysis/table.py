@@ -12,7 +12,7 @@ from typing import Optional, Union
 
 from ..errors import cut, printable
 from ..io.terminal import terminal_width
-from .short_names import short_names
+from .short_names import shorten_names
 
 Cell = Union[str, int, float, None]
 
@@ -105,7 +105,7 @@ class Table:
         """
         where = [i for i, name in enumerate(self.columns) if name in _LAYERS]
         names = [str(row[i]) for row in self.rows for i in where if row[i] is not None]
-        short = short_names(names, _LONGEST) if max(map(len, names), default=0) > _LONGEST else {}
+        short = shorten_names(names, _LONGEST) if max(map(len, names), default=0) > _LONGEST else {}
 
         def word(cell: Cell, number: int) -> str:
             text = short.get(cell, cell) if number in where and isinstance(cell, str) else cell

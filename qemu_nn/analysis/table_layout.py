@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import cut
 from ..io.terminal import terminal_width
-from .short_names import short_names
+from .short_names import shorten_names
 from .table import Cell, Table, spell
 
 #: Characters in a line; the longest name of a layer and the shortest that such names are cut to.
@@ -29,7 +29,7 @@ _COLUMNS = {
 }
 
 
-def narrow(layers: Table) -> Table:
+def narrow_table(layers: Table) -> Table:
     """Return a table of layers in 120 columns: the first column numbered and shortened, and
     _COLUMNS.
     """
@@ -37,19 +37,19 @@ def narrow(layers: Table) -> Table:
     rest = Table(
         tuple(_COLUMNS[name][0] for name in columns),
         tuple(
-            tuple(_cell(name, value) for name, value in zip(columns, row))
+            tuple(_format_cell(name, value) for name, value in zip(columns, row))
             for row in layers.part(*columns).rows
         ),
     )
     names = [str(row[0]) for row in layers.rows]
     others = max(map(len, rest.text().splitlines())) + len(f"{len(names)}") + 2 * 2
     width = min(WIDTH, terminal_width() or WIDTH)
-    short = short_names(names, max(_SHORTEST, min(_LONGEST, width - others)))
+    short = shorten_names(names, max(_SHORTEST, min(_LONGEST, width - others)))
     rows = ((i, short[name], *row) for i, (name, row) in enumerate(zip(names, rest.rows)))
     return Table(("#", "layer", *rest.columns), tuple(rows))
 
 
-def _cell(column: str, value: Cell) -> Cell:
+def _format_cell(column: str, value: Cell) -> Cell:
     if isinstance(value, str):
         text = value[len("arm_") :] if value.startswith("arm_") else value
         return cut(spell(text), _COLUMNS[column][1])

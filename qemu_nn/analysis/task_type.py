@@ -16,7 +16,7 @@ Shape = tuple[int, ...]
 KINDS = ("classifier", "regressor", "autoencoder", "unlabelled")
 
 
-def kind_of(
+def infer_kind(
     given: Optional[str],
     inputs: Shape,
     outputs: Shape,
@@ -29,14 +29,14 @@ def kind_of(
     Error, which says how to give the kind, where the labels fit none or more than one.
     """
     if given is not None:
-        return _checked(one_of(KINDS, given, "kind"), inputs, outputs, labels)
-    again = not steps and _squeezed(inputs) == _squeezed(outputs) and math.prod(outputs) > 1
+        return _check_kind(one_of(KINDS, given, "kind"), inputs, outputs, labels)
+    again = not steps and _squeeze(inputs) == _squeeze(outputs) and math.prod(outputs) > 1
     if labels is None:
         if again:
             return "autoencoder"
         return "classifier" if _is_vector(outputs[int(steps) :]) else "unlabelled"
     if labels.dtype.kind == "f":
-        return _checked("regressor", inputs, outputs, labels)
+        return _check_kind("regressor", inputs, outputs, labels)
     if again and labels.ndim == 1:
         return "autoencoder"
     if labels.ndim == 1 and math.prod(outputs[int(steps) :]) == 1:
@@ -44,10 +44,10 @@ def kind_of(
             "the network has one output and the labels are integers: say kind='classifier', if it "
             "is the probability of label 1, or kind='regressor'"
         )
-    return _checked("classifier", inputs, outputs, labels)
+    return _check_kind("classifier", inputs, outputs, labels)
 
 
-def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarray]) -> str:
+def _check_kind(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarray]) -> str:
     """Return the kind; Error where shapes or labels cannot be of it."""
     if kind == "autoencoder" and math.prod(inputs) != math.prod(outputs):
         raise Error(
@@ -60,35 +60,37 @@ def _checked(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarr
         return kind
     has = labels.shape[1:]
     if kind == "regressor":
-        values_of(labels, outputs)
+        convert_values(labels, outputs)
     if kind == "classifier" and has not in ((), outputs[:-1]):
-        raise _misfit(kind, "one class for each sample, or for each place", outputs[:-1], has)
+        raise _make_shape_error(
+            kind, "one class for each sample, or for each place", outputs[:-1], has
+        )
     if kind == "classifier" and not has and not _is_vector(outputs[-1:] or (1,)):
         return kind  # one output: the probability of label 1
     if kind == "autoencoder" and has:
-        raise _misfit(kind, "0 or 1 for each sample", (), has)
+        raise _make_shape_error(kind, "0 or 1 for each sample", (), has)
     if kind == "unlabelled":
         raise Error("labels have no meaning for kind='unlabelled': leave them out")
     return kind
 
 
-def values_of(labels: np.ndarray, outputs: Shape) -> np.ndarray:
+def convert_values(labels: np.ndarray, outputs: Shape) -> np.ndarray:
     """Return labels [n, ...] of a regressor in the shape of its outputs [n, *outputs].
 
     Labels of images may have their channels on the other end. Raises Error for another shape.
     """
-    for moved in (labels, *_turned(labels)):
-        if _squeezed(moved.shape[1:]) == _squeezed(outputs):
+    for moved in (labels, *_move_channels(labels)):
+        if _squeeze(moved.shape[1:]) == _squeeze(outputs):
             return moved.reshape(len(moved), *outputs)
-    raise _misfit("regressor", "a value for each output", outputs, labels.shape[1:])
+    raise _make_shape_error("regressor", "a value for each output", outputs, labels.shape[1:])
 
 
-def _turned(images: np.ndarray) -> tuple[np.ndarray, ...]:
+def _move_channels(images: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return images with their channels last, which were first, and the other way round."""
     return (np.moveaxis(images, 1, -1), np.moveaxis(images, -1, 1)) if images.ndim == 4 else ()
 
 
-def scores_of(outputs: np.ndarray, labels: Optional[np.ndarray], steps: bool) -> np.ndarray:
+def convert_scores(outputs: np.ndarray, labels: Optional[np.ndarray], steps: bool) -> np.ndarray:
     """Return outputs [n, ...] of a classifier as scores [choices, classes], a row for each label.
 
     A label for a whole sequence belongs to its last step. Of one output the scores are those of the
@@ -120,11 +122,11 @@ def _is_vector(shape: Shape) -> bool:
     return max(shape, default=1) == math.prod(shape) > 1
 
 
-def _squeezed(shape: Shape) -> Shape:
+def _squeeze(shape: Shape) -> Shape:
     return tuple(size for size in shape if size != 1)
 
 
-def _misfit(kind: str, what: str, wanted: Shape, has: Shape) -> Error:
+def _make_shape_error(kind: str, what: str, wanted: Shape, has: Shape) -> Error:
     classes = "; classes have to be integers" if kind == "regressor" else ""
     return Error(
         f"labels of a {kind} are {what}, [{', '.join(['N', *map(str, wanted)])}], but these are "

@@ -9,8 +9,8 @@ from typing import Any, Optional
 
 from ..errors import printable
 from .compare import Difference, spell_position
-from .page import page
-from .summary import facts_text
+from .page import fill_page
+from .summary import format_facts
 from .table import Cell, Table
 
 _COLUMNS = ("layer", "function", "verdict", "elements", "differing", "counted", "estimated")
@@ -164,13 +164,13 @@ class Validation:
         return facts
 
     def __repr__(self) -> str:
-        return f"Validation\n{facts_text(self.facts)}"
+        return f"Validation\n{format_facts(self.facts)}"
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(facts_text(self.facts))}</pre>{self.table().html()}"
+        return f"<pre>{html.escape(format_facts(self.facts))}</pre>{self.table().html()}"
 
     def table(self) -> Table:
         """Return a row for each layer.
@@ -196,7 +196,7 @@ class Validation:
         parts = [self.table().text()]
         for layer, sentence, cause in self._findings():
             parts.append(f"{printable(layer)}: {sentence}\n  likely cause: {cause}")
-        return "\n\n".join([*parts, facts_text(self.facts), *self._notes()])
+        return "\n\n".join([*parts, format_facts(self.facts), *self._notes()])
 
     def csv(self) -> str:
         """Return the layers as CSV.
@@ -241,7 +241,9 @@ class Validation:
         Error
             jinja2 is missing.
         """
-        return page("validation.html", result=self, findings=self._findings(), notes=self._notes())
+        return fill_page(
+            "validation.html", result=self, findings=self._findings(), notes=self._notes()
+        )
 
     def _findings(self) -> list[tuple[str, str, str]]:
         """Return layer, first difference and likely cause of each that differs."""

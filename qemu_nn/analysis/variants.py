@@ -8,10 +8,10 @@ from typing import Optional
 import numpy as np
 
 from ..functions.tflm_builds import DIFFERENCES
-from ..ir.formats import differing
+from ..ir.formats import find_differing
 from ..ir.graph import Build, Graph
 from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles
-from .compare import difference, spell_position
+from .compare import measure_difference, spell_position
 from .kernel_table import spell_profiles
 from .table import Cell, Table
 
@@ -27,20 +27,20 @@ _COLUMNS = (
 )
 
 
-def with_builds(table: Table, graph: Graph) -> Table:
+def add_builds(table: Table, graph: Graph) -> Table:
     """Return the table of a network and a column that says where builds of TensorFlow Lite Micro
     part.
 
     The table alone, if none do.
     """
-    words = {node.name: "; ".join(map(_parting, node.builds)) for node in graph.nodes}
+    words = {node.name: "; ".join(map(_describe_parting, node.builds)) for node in graph.nodes}
     if not any(words.values()):
         return table
     rows = tuple((*row, words.get(str(row[0])) or None) for row in table.rows)
     return Table((*table.columns, BUILDS), rows)
 
 
-def builds_text(table: Table) -> str:
+def format_builds(table: Table) -> str:
     """Return the table for a terminal, with whole sentences below it on where builds part."""
     if BUILDS not in table.columns:
         return table.text()
@@ -49,7 +49,7 @@ def builds_text(table: Table) -> str:
     return "\n".join([table.part(*_COLUMNS).text(), "", "other builds", *lines])
 
 
-def _parting(build: Build) -> str:
+def _describe_parting(build: Build) -> str:
     """Return which builds call something else, and what of it is known."""
     known = DIFFERENCES[build.difference]
     which = [f"{known.kernels} kernels"] if known.kernels else []
@@ -73,12 +73,12 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
     for layer, wanted in base.items():
         groups: dict[tuple[str, tuple[Optional[bytes], ...]], list[Profile]] = {}
         for profile, outputs in others.items():
-            if _differs(wanted, outputs.get(layer, ())):
+            if _outputs_differ(wanted, outputs.get(layer, ())):
                 start = since.setdefault(profile, layer) if chained else layer
                 bits = tuple(None if o is None else o.tobytes() for o in outputs[layer])
                 groups.setdefault((start, bits), []).append(profile)
         for (start, _), profiles in groups.items():
-            cells = _difference(wanted, others[profiles[0]][layer])
+            cells = _measure_difference(wanted, others[profiles[0]][layer])
             rows.append((layer, _spell(profiles, others), *cells, start))
         if not groups:
             elements = sum(want.size for want in wanted if want is not None)
@@ -105,7 +105,7 @@ def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
     return "; ".join(" or ".join(axes[name]) for name in axes if name in narrow)
 
 
-def _pairs(
+def _pair_outputs(
     wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
     """Return what both have computed, with its number."""
@@ -113,18 +113,20 @@ def _pairs(
     return [(i, want, have) for i, (want, have) in both if want is not None and have is not None]
 
 
-def _differs(wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]) -> bool:
-    return any(differing(want, have).any() for _, want, have in _pairs(wanted, got))
+def _outputs_differ(
+    wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
+) -> bool:
+    return any(find_differing(want, have).any() for _, want, have in _pair_outputs(wanted, got))
 
 
-def _difference(
+def _measure_difference(
     wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
 ) -> tuple[Cell, ...]:
-    pairs = _pairs(wanted, got)
+    pairs = _pair_outputs(wanted, got)
     differences = [
-        (i, difference(want, have.ravel()))
+        (i, measure_difference(want, have.ravel()))
         for i, want, have in pairs
-        if differing(want, have).any()
+        if find_differing(want, have).any()
     ]
     number, first = differences[0]
     return (

@@ -11,14 +11,14 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.report import Report
 from ..errors import Error
 from ..evaluation.block_reader import open_blocks
-from ..evaluation.layer_statistics import Blockwise, Run, merge_figures
+from ..evaluation.layer_statistics import Blockwise, LayerRun, merge_figures
 from ..io.arguments import MOST_THREADS, as_callable, as_count
-from ..ir.builds import built
+from ..ir.builds import build_calls
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
-from ..lowering.dequantize import dequantized
-from ..lowering.float_semantics import stranger
-from ..lowering.infer_formats import formatted
+from ..lowering.dequantize import dequantize_graph
+from ..lowering.float_semantics import make_foreign_error
+from ..lowering.infer_formats import infer_formats
 from ..runtime.cluster import open_cluster, reduce_blocks
 from ..runtime.input_checks import tell
 from ..runtime.unbounded_s8 import is_affine
@@ -87,16 +87,16 @@ def analyze(
     threads = as_count(threads, "threads", most=MOST_THREADS)
     reference, graph = network.reference, network.graph
     if reference is None and is_affine(graph):
-        graph = formatted(graph)
-        reference, network = dequantized(graph), replace(network, graph=graph)
+        graph = infer_formats(graph)
+        reference, network = dequantize_graph(graph), replace(network, graph=graph)
     if reference is None:
         raise Error(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"
         )
     _check_pair(graph, reference)
     wanted = network.profile(target)
-    graph = built(graph, wanted)
-    run = Run(graph, reference, wanted)
+    graph = build_calls(graph, wanted)
+    run = LayerRun(graph, reference, wanted)
     size = _at_once(reference)
     source = real_batches(network, data, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
@@ -130,4 +130,4 @@ def _check_pair(graph: Graph, reference: FloatGraph) -> None:
     fits = all(math.prod(shapes.get(t.name, t.shape)) == math.prod(t.shape) for t in tensors)
     described = graph.memory is not None or graph.states or graph.loops
     if described or not {tensor.name for tensor in graph.inputs} <= set(shapes) or not fits:
-        raise stranger(graph)
+        raise make_foreign_error(graph)

@@ -11,7 +11,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..errors import Error
-from ..io.arguments import as_array, as_count, shown
+from ..io.arguments import as_array, as_count, format_value
 from ..ir.graph import Tensor
 from ..runtime import batch
 from ..runtime.inputs import expect_dtype
@@ -309,7 +309,7 @@ def chain(
     if not isinstance(hops, (list, tuple)) or len(hops) != len(networks):
         raise Error(
             f"hops must be a list of {len(networks)} integers, how far each network moves on from "
-            f"one input to the next, not {shown(hops)}"
+            f"one input to the next, not {format_value(hops)}"
         )
     planned: list[Stage] = []
     for network, hop in zip(found, hops):

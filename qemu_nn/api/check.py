@@ -108,7 +108,7 @@ def _checked(file: Path, target: Target) -> ModelCheck:
             network, count, reasons = _loaded(file)
             facts = describe(network, target).facts if network else {}
         except (OSError, MemoryError) as error:
-            reasons = (files.reason(error) or "out of memory",)
+            reasons = (files.get_reason(error) or "out of memory",)
         except Error as error:
             reasons = (str(error),)
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DeviceWarning))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..analysis.table import Table
 from ..errors import DeviceWarning, Error
-from ..firmware.c_text import definition
+from ..firmware.c_text import format_definition
 from ..io import files
 from ..io.arguments import have
 from ..kernels import table as kernels
@@ -201,8 +201,8 @@ def _differences(case: Case) -> Iterator[Difference]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeviceWarning)
             outputs = Session(graph, profile).run(inputs)
-        if _digest(case, outputs) != case.expected(profile):
-            yield Difference(case.name, conformance.profile_name(profile))
+        if _digest(case, outputs) != case.get_expected(profile):
+            yield Difference(case.name, conformance.name_profile(profile))
 
 
 def _digest(case: Case, outputs: Mapping[str, np.ndarray]) -> str:
@@ -210,7 +210,7 @@ def _digest(case: Case, outputs: Mapping[str, np.ndarray]) -> str:
     own = {name: outputs[name] for name in case.outputs}
     if case.states:
         own = {name: values[0] for name, values in own.items()}
-    return conformance.digest(own, case)
+    return conformance.compute_digest(own, case)
 
 
 # ---- cases as files ----
@@ -218,10 +218,10 @@ def _digest(case: Case, outputs: Mapping[str, np.ndarray]) -> str:
 
 def show(case: Case) -> str:
     """Return a case as JSON, as docs/conformance.md describes it, with the digest by profile."""
-    described = conformance.described(case)
+    described = conformance.describe_case(case)
     del described["letters"], described["sha256"]
-    names = map(conformance.profile_name, case.profiles)
-    described["sha256"] = dict(zip(names, map(case.expected, case.profiles)))
+    names = map(conformance.name_profile, case.profiles)
+    described["sha256"] = dict(zip(names, map(case.get_expected, case.profiles)))
     return json.dumps(described, indent=1)
 
 
@@ -239,19 +239,19 @@ def dump(cases: Sequence[Case], folder: Path) -> int:
             letter = case.letters[conformance.PROFILES.index(profile)]
             if letter not in letters:
                 arrays.update(_expected(case, profile, letter))
-            letters.setdefault(letter, []).append(conformance.profile_name(profile))
+            letters.setdefault(letter, []).append(conformance.name_profile(profile))
         described = {**json.loads(show(case)), "letters": letters}
         files.write_text(folder / f"{case.name}.json", json.dumps(described, indent=1) + "\n")
         files.write_text(folder / f"{case.name}.h", _header(case, arrays))
-        with files.writing(folder / f"{case.name}.npz") as stream:
+        with files.open_for_writing(folder / f"{case.name}.npz") as stream:
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     return len(cases)
 
 
 def _expected(case: Case, profile: Profile, letter: str) -> dict[str, np.ndarray]:
     """Return the outputs of the plain rows, whose digest must be the set's."""
-    outputs = conformance.plain_outputs(case, profile)
-    if outputs is None or conformance.digest(outputs, case) != case.expected(profile):
+    outputs = conformance.compute_plain_outputs(case, profile)
+    if outputs is None or conformance.compute_digest(outputs, case) != case.get_expected(profile):
         raise Error(f"{case.name}: the plain rows do not compute what the set has for {profile}")
     return {f"expected.{name}.{letter}": outputs[name] for name in case.outputs}
 
@@ -263,5 +263,5 @@ def _header(case: Case, arrays: Mapping[str, np.ndarray]) -> str:
         lines.append(f"/* {call.function} */")
         lines += [f"#define {call.name}_{n} ({v})" for n, v in call.scalars.items()]
     for name, values in arrays.items():
-        lines += ["", definition(name.replace(".", "_"), values, AFFINE_CMSIS)]
+        lines += ["", format_definition(name.replace(".", "_"), values, AFFINE_CMSIS)]
     return "\n".join(lines) + "\n"

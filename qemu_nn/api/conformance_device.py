@@ -91,7 +91,7 @@ def run_on_device(
         found[own] += wrong
     return Conformance(
         tuple(
-            _place(f"{on}, {conformance.profile_name(own)}", functions, cases, own, wrong)
+            _place(f"{on}, {conformance.name_profile(own)}", functions, cases, own, wrong)
             for own, wrong in found.items()
         )
     )
@@ -176,7 +176,7 @@ def parts(cases: Sequence[Case], own: Profile) -> Iterator[tuple[Case, ...]]:
 def _is_callable(case: Case, own: Profile) -> bool:
     """True if the profile has the case, and firmware can call all its functions."""
     callable_ = not any(call.declared.not_called for call in case.calls)
-    return callable_ and case.expected(own) is not None
+    return callable_ and case.get_expected(own) is not None
 
 
 def _needed(case: Case) -> np.ndarray:
@@ -250,7 +250,7 @@ def _run_on_emulated(
             return functions, _differences(device, part, own)
     except LayerRefused:
         if len(part) == 1:
-            return functions, [Difference(part[0].name, conformance.profile_name(own))]
+            return functions, [Difference(part[0].name, conformance.name_profile(own))]
     half = len(part) // 2
     pieces = (_run_on_emulated(board, piece, own) for piece in (part[:half], part[half:]))
     return functions, [one for _, wrong in pieces for one in wrong]
@@ -266,7 +266,7 @@ def _on_board(cases: Sequence[Case], on: str, wait: float) -> Place:
         for part in parts(cases, own) if known else ():
             if model_hash(joined(part)) == said.model:
                 wrong = _differences(device, part, own)
-                where = f"{on}, {conformance.profile_name(own)}"
+                where = f"{on}, {conformance.name_profile(own)}"
                 return _place(where, said.functions, part, own, wrong)
     raise Error(
         f"the device has the network {said.network!r}, which is no part of these cases for {own}; "
@@ -281,7 +281,7 @@ def _place(
     own: Profile,
     wrong: Sequence[Difference],
 ) -> Place:
-    has = [case for case in cases if case.expected(own) is not None]
+    has = [case for case in cases if case.get_expected(own) is not None]
     runs = sum(_is_callable(case, own) for case in has)
     return Place(where, functions, len(has), runs, len(has) - runs, tuple(wrong))
 
@@ -309,8 +309,8 @@ def _compared(device: Device, part: Sequence[Case], own: Profile) -> list[Differ
                 digest.update(next(each))
     found = []
     for case, digest in zip(part, digests):
-        if digest.hexdigest() != case.expected(own):
-            found.append(Difference(case.name, conformance.profile_name(own)))
+        if digest.hexdigest() != case.get_expected(own):
+            found.append(Difference(case.name, conformance.name_profile(own)))
     return found
 
 

@@ -25,11 +25,11 @@ from ..evaluation.sample_transforms import (
     convert_tensor,
 )
 from ..io import files
-from ..io.arguments import as_path, shown
+from ..io.arguments import as_path, format_value
 from ..io.images import IMAGES, ImageSource
 from ..io.labels import TABLES, read_labels
-from ..io.listing import FileSource, listed
-from ..io.mapped import map_npy, map_npz, map_shards, mapped_already
+from ..io.listing import FileSource, list_files
+from ..io.mapped import map_npy, map_npz, map_shards, reuse_mapping
 from ..io.selection import Index, Selection
 from ..io.sources import Held, Shards, Source
 from ..io.zarr_dask import Chunked, is_chunked
@@ -111,7 +111,7 @@ class Dataset:
         seed: int = 0,
     ) -> None:
         if not isinstance(preprocessing, (Preprocessing, type(None))):
-            raise Error(f"preprocessing must be a Preprocessing, not {shown(preprocessing)}")
+            raise Error(f"preprocessing must be a Preprocessing, not {format_value(preprocessing)}")
         vars(self).update(source=source, labels=labels, layout=layout, front_end=front_end)
         vars(self).update(preprocessing=preprocessing, limit=limit, index=index)
         vars(self).update(shuffle=shuffle, seed=seed)
@@ -267,7 +267,7 @@ def _batches(data: Dataset, take: Take, size: int, any_labels: bool = False) -> 
     try:
         found = _inputs(source, take) if take.names else _input(source, take, data.front_end)
     except OSError as error:
-        raise Error(f"cannot read {source}: {files.reason(error)}") from None
+        raise Error(f"cannot read {source}: {files.get_reason(error)}") from None
     if found is None:
         if not isinstance(source, Iterable):
             raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
@@ -398,7 +398,7 @@ def _source(x: Any, what: str) -> Source:
         return x
     if is_chunked(x):
         return Chunked(x, what)
-    return mapped_already(x) or Held(convert_to_numbers(x, what))
+    return reuse_mapping(x) or Held(convert_to_numbers(x, what))
 
 
 def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:
@@ -413,7 +413,9 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
         raise Error(f"{path} holds sound: give front_end=, which makes features of it")
     if path.is_dir() or ending in (*TABLES, *IMAGES):
-        found = ImageSource(listed(path, IMAGES, "images"), take.image_shape(), take.preprocessing)
+        found = ImageSource(
+            list_files(path, IMAGES, "images"), take.image_shape(), take.preprocessing
+        )
         return found, found.labels
     return (map_npy(path), None) if ending == ".npy" else _of_mapping(map_npz(path), str(path))
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.datasheet import DataSheet
 from ..analysis.evaluation import Evaluation
 from ..analysis.fit import Fit
-from ..analysis.linker_report import linked
+from ..analysis.linker_report import find_report_lines
 from ..analysis.table import Table
 from ..chips import named
 from ..cycles.boards import BOARDS
@@ -79,7 +79,7 @@ def datasheet(
     if measured is not None:
         path = as_path(measured, "measured")
         text = read_bytes(path, MEGABYTE).decode("utf-8", "replace")
-        told = linked(text, path.name, dict(summary.facts))
+        told = find_report_lines(text, path.name, dict(summary.facts))
     evaluation: Optional[Evaluation] = None
     data = Dataset.of(data)
     data.random_inputs(0)

@@ -14,8 +14,8 @@ from ..functions.tflm import REQUANTIZE
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..ir.graph import Graph, Node
-from ..lowering import device_part
-from ..lowering.mixed import chooses, mixed
+from ..lowering import take_device_part
+from ..lowering.mixed import chooses_width, mix_widths
 from ..lowering.s8_conv_dense import NARROW
 from ..operators import Conv, Dense, Identity, Pool, Reshape, Softmax
 from ..ptq.schemes import Scheme, get_scheme
@@ -110,16 +110,16 @@ def _prepared(graph: Graph, reference: FloatGraph, scheme: Scheme) -> FloatGraph
     softmax = bool(ends & set(graph.outputs))
     calls = (node for node in graph.nodes if node.function.name.startswith(REQUANTIZE))
     changes = {call.name: _rescale(graph, call) for call in calls}
-    real = device_part(reference).with_operators(changes)
+    real = take_device_part(reference).with_operators(changes)
     if all(name in real.shapes for name, change in changes.items() if change.to):
         return scheme.prepare(real, softmax)[0]
     real = get_scheme("affine", scheme.profile, {}, 8, "minmax", "minmax").prepare(real, softmax)[0]
     wide = [
         name
         for name, clamp in find_clamps(real).items()
-        if chooses(real.node(name).operator) and graph.tensors[clamp.tensor].dtype == "int16"
+        if chooses_width(real.node(name).operator) and graph.tensors[clamp.tensor].dtype == "int16"
     ]
-    return mixed(real, wide)[0]
+    return mix_widths(real, wide)[0]
 
 
 def _rescale(graph: Graph, call: Node) -> Rescale:
@@ -168,7 +168,7 @@ def _recovered(graph: Graph, real: FloatGraph, scheme: Any, affine: bool) -> Rec
 def _layer(graph: Graph, call: Node, shape: tuple[int, ...]) -> Layer:
     operator = make_product_layer(graph, call)
     assert operator is not None  # of a call for weights
-    bias = float_semantics.bias_row(call.function, graph.arrays[call.bias or ""])
+    bias = float_semantics.get_bias_row(call.function, graph.arrays[call.bias or ""])
     assert bias is not None
     return Layer(operator.weights.reshape(shape).astype(np.int64), bias.astype(np.int64))
 
@@ -201,7 +201,8 @@ def _affine(
             call, source = calls[node.name], tensors[node.inputs[0]].scale
             bias = graph.arrays.get(call.bias or "")
             steps = (
-                float_semantics.factors(call.function, call.params, bias) * call.output.format.scale
+                float_semantics.compute_factors(call.function, call.params, bias)
+                * call.output.format.scale
             )
             if not call.function.stack:  # lowering multiplies scales in float32 first
                 steps = steps.astype(np.float32).astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Union
 
-from ..analysis.diff import Change, Diff, changes
+from ..analysis.diff import Change, Diff, iterate_changes
 from ..errors import Error
 from .network import FloatNetwork, Network, known
 
@@ -52,5 +52,5 @@ def diff(first: AnyNetwork, second: AnyNetwork) -> Diff:
     elif isinstance(one, Network) or isinstance(other, Network):
         kinds = ["quantized" if isinstance(n, Network) else "float" for n in (one, other)]
         raise Error(f"{names[0]} is a {kinds[0]} network and {names[1]} a {kinds[1]} one")
-    found += changes(one.graph, other.graph)
+    found += iterate_changes(one.graph, other.graph)
     return Diff(str(names[0]), str(names[1]), len(one.graph.nodes), tuple(found))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Optional, Union
 
 from ..analysis.estimate import Estimate
-from ..analysis.layer_cycles import arguments_of, calls_of
+from ..analysis.layer_cycles import get_arguments, iterate_calls
 from ..analysis.table import Cell, Table
 from ..chips import Chip
 from ..cycles import boards
-from ..cycles.boards import SUPPLY, Board
+from ..cycles.boards import SUPPLY, TimedBoard
 from ..cycles.model import CLASSES, CallEstimate
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import Error
@@ -104,7 +104,7 @@ def estimate(
 
 
 def _megahertz(
-    clock: Optional[float], board: Optional[Board], chip: Optional[Chip]
+    clock: Optional[float], board: Optional[TimedBoard], chip: Optional[Chip]
 ) -> Optional[float]:
     if clock is None:
         own = board.clock if board else chip.clock if chip else 0
@@ -115,9 +115,9 @@ def _megahertz(
 
 
 def _layer(
-    graph: Graph, node: Node, setting: tuple[str, str, str, str], board: Optional[Board]
+    graph: Graph, node: Node, setting: tuple[str, str, str, str], board: Optional[TimedBoard]
 ) -> _Layer:
-    calls = tuple(calls_of(node.function, arguments_of(node), setting))
+    calls = tuple(iterate_calls(node.function, get_arguments(node), setting))
     size = 0 if node.weights is None else graph.arrays[node.weights].nbytes
     waited = boards.count_stalls(board, node.function.name, node.params, size) if calls else 0.0
     timing, spent = TIMINGS[setting[0]], [0.0, waited, waited]
@@ -169,7 +169,7 @@ def _facts(
     layers: list[_Layer],
     total: _Total,
     setting: tuple[str, str, str, str],
-    board: Optional[Board],
+    board: Optional[TimedBoard],
     megahertz: Optional[float],
 ) -> dict[str, Cell]:
     """Return the facts of the whole, in sentences."""
@@ -203,7 +203,7 @@ def _facts(
     return facts
 
 
-def _energy(board: Board, milliseconds: float) -> str:
+def _energy(board: TimedBoard, milliseconds: float) -> str:
     """Return what a chip takes for an inference, and of what that is the product."""
     currents = [f"{current:g}" for current in dict.fromkeys(board.current or ())]
     energies = [f"{float(each) * SUPPLY * milliseconds / 1000:.3g}" for each in currents]

@@ -12,12 +12,12 @@ from typing import Any, Optional, Union
 
 from ..errors import Error
 from ..evaluation.batches import Stream
-from ..evaluation.scorers import Chip, Device, Real, Scorer
-from ..io.arguments import as_path, shown
+from ..evaluation.scorers import ChipScorer, DeviceScorer, FloatScorer, Scorer
+from ..io.arguments import as_path, format_value
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
-from ..lowering.dequantize import dequantized
-from ..lowering.infer_formats import formatted
+from ..lowering.dequantize import dequantize_graph
+from ..lowering.infer_formats import infer_formats
 from ..optimize import optimize
 from ..runtime.session import make_other_profiles
 from ..runtime.unbounded_s8 import is_affine
@@ -46,18 +46,18 @@ class Subject:
     own: Optional[Format] = None
     classes: tuple[str, ...] = ()
     reference: Optional[Scorer] = None
-    others: tuple[Device, ...] = ()
+    others: tuple[DeviceScorer, ...] = ()
     network: Optional[Network] = None
 
     @property
     def recurrent(self) -> bool:
         """True if a sample is a sequence."""
-        return isinstance(self.scorer, Device) and bool(self.scorer.host.graph.states)
+        return isinstance(self.scorer, DeviceScorer) and bool(self.scorer.host.graph.states)
 
     @property
     def sample_bytes(self) -> int:
         """Bytes of one sample as floats; of a sequence, of one time step."""
-        if isinstance(self.scorer, Device):
+        if isinstance(self.scorer, DeviceScorer):
             return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
         return 4 * math.prod(self.shape)
 
@@ -102,18 +102,22 @@ def subject_of(
         graph = network.graph
         other: Optional[Scorer] = _given(reference, graph.layout)
         return Subject(
-            graph.name, Real(graph), graph.shape, graph.layout, None, graph.classes, other
+            graph.name, FloatScorer(graph), graph.shape, graph.layout, None, graph.classes, other
         )
     if isinstance(network, NumpyLayers):
-        chip = Chip(network)
-        other = Chip(reference) if isinstance(reference, NumpyLayers) else _given(reference, "NCHW")
+        chip = ChipScorer(network)
+        other = (
+            ChipScorer(reference)
+            if isinstance(reference, NumpyLayers)
+            else _given(reference, "NCHW")
+        )
         if network.session is None:
             assert network.graph is not None  # layers have one of them
             return Subject("ndk", chip, network.graph.shape, "NCHW", reference=other)
         start = network.session.graph.input
         shape = (start.shape[-1], *start.shape[:-1])
         return Subject("ndk", chip, shape, "NCHW", start.format, reference=other)
-    raise Error(f"a network must be the result of load() or a path, is {shown(network)}")
+    raise Error(f"a network must be the result of load() or a path, is {format_value(network)}")
 
 
 def _quantized(
@@ -125,14 +129,14 @@ def _quantized(
 ) -> Subject:
     if network.reference is None and is_affine(network.graph):
         with suppress(Error):  # where some format has to stay unknown
-            network = replace(network, graph=formatted(network.graph))
+            network = replace(network, graph=infer_formats(network.graph))
     graph, host = network.graph, network.host
     wanted = network.profile(target)
-    others = tuple(Device(host, other) for other in _profiles(network, wanted, profiles))
+    others = tuple(DeviceScorer(host, other) for other in _profiles(network, wanted, profiles))
     compared = _given(reference, "NHWC") or (reference is True and _own_reference(network)) or None
     return Subject(
         graph.name,
-        Device(host, wanted, variant),
+        DeviceScorer(host, wanted, variant),
         *host.start,
         classes=graph.classes,
         reference=compared,
@@ -141,32 +145,34 @@ def _quantized(
     )
 
 
-def _own_reference(network: Network) -> Optional[Real]:
+def _own_reference(network: Network) -> Optional[FloatScorer]:
     """Return the float network that a network came from, or that its integers stand for."""
     if network.reference is not None:
-        return Real(network.reference)
+        return FloatScorer(network.reference)
     if network.after is not None:  # whose scores are not the integers' own
         return None
     try:
-        return Real(dequantized(network.graph), True) if is_affine(network.graph) else None
+        return (
+            FloatScorer(dequantize_graph(network.graph), True) if is_affine(network.graph) else None
+        )
     except Error:  # a call without a float meaning
         return None
 
 
-def _given(reference: Any, layout: Optional[str]) -> Optional[Real]:
+def _given(reference: Any, layout: Optional[str]) -> Optional[FloatScorer]:
     """Return a float network that a caller compares with, in the layout of the samples."""
     if isinstance(reference, bool):
         return None
     if isinstance(reference, (str, os.PathLike)):
         reference = load(as_path(reference, "reference"))
     if not isinstance(reference, FloatNetwork):
-        raise Error(f"reference must be a float network or its file, not {shown(reference)}")
+        raise Error(f"reference must be a float network or its file, not {format_value(reference)}")
     graph: FloatGraph = reference.graph
     if graph.layout == layout or graph.layout is None:
-        return Real(graph)
+        return FloatScorer(graph)
     if layout != "NHWC":
         raise Error(f"the reference takes images as {graph.layout}, but the network as {layout}")
-    return Real(optimize(graph)[0])
+    return FloatScorer(optimize(graph)[0])
 
 
 def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]]) -> list[Profile]:

@@ -8,12 +8,18 @@ from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
-from ..analysis.evaluation import Evaluation, part_figures, per_class
-from ..analysis.figures import chosen_of, classified, compared, deviations, reconstructed
-from ..analysis.task_type import kind_of, scores_of, values_of
+from ..analysis.evaluation import Evaluation, compute_part_figures, tabulate_classes
+from ..analysis.figures import (
+    choose_classes,
+    classify,
+    compare_outputs,
+    measure_deviations,
+    measure_reconstruction,
+)
+from ..analysis.task_type import convert_scores, convert_values, infer_kind
 from ..errors import Error, LayerFault
-from ..evaluation.block_reader import Source, open_blocks, take_batch_rows, take_first
-from ..evaluation.scorers import Device, Real, Samples, Scorer
+from ..evaluation.block_reader import BlockSource, open_blocks, take_batch_rows, take_first
+from ..evaluation.scorers import DeviceScorer, FloatScorer, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..runtime.cluster import open_cluster, reduce_blocks
 from ..runtime.samples import naming_samples
@@ -108,7 +114,7 @@ def evaluate(
     subject = subject_of(network, target, as_text(variant, "variant"), reference, profiles)
     source = subject.batches(Dataset.of(data))
     first, rest = take_first(source)
-    if isinstance(subject.scorer, Device):
+    if isinstance(subject.scorer, DeviceScorer):
         subject.scorer.look(first.x)
     job = _job(
         subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops, source.classes
@@ -146,10 +152,10 @@ def _job(
     columns = tuple((scorer, _same(scorer, name, outputs)) for scorer in scorers)
     one = () if isinstance(first.x, dict) else first.x.shape[1:]
     scores = subject.scorer.scores(first.x)[columns[0][1]]
-    known = kind_of(kind, one, scores.shape[1:], first.y, subject.recurrent)
+    known = infer_kind(kind, one, scores.shape[1:], first.y, subject.recurrent)
     classes = 0
     if known == "classifier":
-        classes = scores_of(scores, first.y, subject.recurrent).shape[1]
+        classes = convert_scores(scores, first.y, subject.recurrent).shape[1]
     order = places_of(names, subject.classes)
     least = tuple(k for k in dict.fromkeys(top) if 1 < k < classes)
     return _Job(columns, known, subject.recurrent, subject.reference is not None, least, order)
@@ -159,7 +165,7 @@ def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
     """Return the output of this name; of a network's own float form the one in its place."""
     if name in scorer.outputs:
         return name
-    if isinstance(scorer, Real) and scorer.derived:
+    if isinstance(scorer, FloatScorer) and scorer.derived:
         return scorer.outputs[list(outputs).index(name)]
     raise Error(
         f"the reference has no output {name!r} to compare with, but {', '.join(scorer.outputs)}"
@@ -199,24 +205,22 @@ class _Job:
         choices: list[Any] = [None for _ in outputs]
         parts: Parts = {}
         if self.kind == "classifier":
-            scores = [scores_of(each, y, self.recurrent) for each in outputs]
-            choices = [chosen_of(each) for each in scores]
+            scores = [convert_scores(each, y, self.recurrent) for each in outputs]
+            choices = [choose_classes(each) for each in scores]
             if y is not None:
                 right = self._classes(y)
-                parts = {
-                    ("right", w): classified(s, right, self.top) for w, s in zip(whose, scores)
-                }
+                parts = {("right", w): classify(s, right, self.top) for w, s in zip(whose, scores)}
         elif self.kind == "regressor" and y is not None:
-            values = values_of(y, shape[1:])
-            parts = {("right", w): deviations(o, values) for w, o in zip(whose, outputs)}
+            values = convert_values(y, shape[1:])
+            parts = {("right", w): measure_deviations(o, values) for w, o in zip(whose, outputs)}
         elif self.kind == "autoencoder" and isinstance(x, np.ndarray):
-            parts = {("right", w): reconstructed(o, x, y) for w, o in zip(whose, outputs)}
+            parts = {("right", w): measure_reconstruction(o, x, y) for w, o in zip(whose, outputs)}
         base = 1 if self.referred else 0
         for number, name in enumerate(whose):
             if number:
                 both = (0, base) if name == "float" and self.referred else (number, 0)
                 pair = None if choices[0] is None else tuple(choices[i] for i in both)
-                parts["like", name] = compared(outputs[both[0]], outputs[both[1]], pair)
+                parts["like", name] = compare_outputs(outputs[both[0]], outputs[both[1]], pair)
         return {("samples", ""): shape[0], **parts}
 
     def names(self) -> list[str]:
@@ -236,7 +240,7 @@ class _Blockwise:
     """The parts of a block, which is read where it is computed if it can be."""
 
     job: _Job
-    source: Source
+    source: BlockSource
 
     def __call__(self, block: Any) -> Parts:
         batch, names = self.source.read(block)
@@ -275,12 +279,12 @@ def _added(parts: Parts, more: Parts) -> Parts:
 def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str]) -> Evaluation:
     """Return all figures."""
     own = parts.get(("right", ""))
-    figures = {} if own is None else part_figures(own, job.top)
+    figures = {} if own is None else compute_part_figures(own, job.top)
     if ("right", "float") in parts:
-        real = part_figures(parts["right", "float"], job.top)
+        real = compute_part_figures(parts["right", "float"], job.top)
         figures.update({f"float_{name}": value for name, value in real.items()})
     if ("like", "float") in parts:
-        figures.update(part_figures(parts["like", "float"]))
+        figures.update(compute_part_figures(parts["like", "float"]))
     profiles = []
     for name in job.names()[1 + job.referred :]:
         like = parts["like", name]
@@ -290,8 +294,8 @@ def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str])
                 name,
                 {
                     "identical": like.identical / like.samples,
-                    **part_figures(like),
-                    **({} if right is None else part_figures(right, job.top)),
+                    **compute_part_figures(like),
+                    **({} if right is None else compute_part_figures(right, job.top)),
                 },
             )
         )
@@ -303,7 +307,7 @@ def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str])
         job.kind,
         parts["samples", ""],
         figures,
-        () if chosen is None else per_class(chosen, subject.classes or names),
+        () if chosen is None else tabulate_classes(chosen, subject.classes or names),
         chosen.confusion() if chosen is not None and small else None,
         tuple(profiles),
         own.errors if job.kind == "autoencoder" and own is not None else None,

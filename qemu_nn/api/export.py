@@ -70,7 +70,7 @@ def export(
     >>> export("net.qnz", "firmware", target="cortex-m4")
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
-    name = project.checked_name(name)
+    name = project.check_name(name)
     wanted = network.profile(target)
     one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True, host=network.host)
@@ -79,7 +79,7 @@ def export(
     data = Dataset.of(data)
     count = data.random_inputs(_SAMPLES)
     x = arrange_by_name(graph, draw_inputs(graph, count) if count else coded(session.host, data))
-    with project.replacing_earlier(folder, as_flag(force, "force")) as fresh:
+    with project.replace_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1
         parts = (goldens, steps, one_header, network.host, name)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import Error, Refused
 from ..io import files
-from ..io.arguments import as_array, as_callable, as_path, one_of, shown
+from ..io.arguments import as_array, as_callable, as_path, format_value, one_of
 from ..io.arrays import read_npz
 from ..io.version import __version__
 from ..ir.graph import Graph
@@ -175,7 +175,9 @@ def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
     from ..analysis.text_dumps import BASES
 
     if base not in (None, *BASES):
-        raise Error(f"base must be 10 or 16, the base of numbers in texts, not {shown(base)}")
+        raise Error(
+            f"base must be 10 or 16, the base of numbers in texts, not {format_value(base)}"
+        )
     return compare(as_path(golden, "the golden set"), as_path(dump, "the dumps"), base)
 
 
@@ -188,7 +190,7 @@ def _samples(
     """Yield the goldens of each input under the first profile; profiles are computed side by
     side.
     """
-    from ..firmware.golden import sample
+    from ..firmware.golden import iterate_sample
 
     graph = next(iter(sessions.values())).graph
     samples = len(x[graph.input.name])
@@ -203,7 +205,9 @@ def _samples(
                 traces = list(pool.map(run, sessions.values()))
             by_profile = dict(zip(map(str, sessions), traces))
             first = {n: v[0] for n, v in own.items()}
-            yield sample(graph, first, {n: v[0] for n, v in start.items()}, traces[0], by_profile)
+            yield iterate_sample(
+                graph, first, {n: v[0] for n, v in start.items()}, traces[0], by_profile
+            )
 
 
 def _traced(session: Session, x: Inputs, state: State, wanted: Profile) -> dict[str, np.ndarray]:
@@ -265,11 +269,11 @@ def describe(
         A name is unknown, or the device could not run the network.
     """
     from ..analysis.summary import summarize
-    from ..firmware.memory import buffers
+    from ..firmware.memory import list_buffers
 
     network = quantized(network)
     plan = network.session(target, variant=variant).plan
-    return summarize(plan, buffers(plan), network.interpreter)
+    return summarize(plan, list_buffers(plan), network.interpreter)
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

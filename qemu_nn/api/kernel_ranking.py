@@ -10,12 +10,12 @@ from typing import Optional, Union
 
 import numpy as np
 
-from ..analysis.layer_cycles import usual_cycles_of
+from ..analysis.layer_cycles import estimate_layer_cycles
 from ..analysis.table import Cell, Table
 from ..cycles.table import COUNTERS
 from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function, layouts
-from ..ir.formats import differing
+from ..ir.formats import find_differing
 from ..ir.graph import Graph, Node
 from ..ptq.budgets import Budget
 from ..runtime.plan import CLOBBER
@@ -111,7 +111,7 @@ def _faster(
 
 def _cycles(node: Node, core: str, profile: Profile) -> Optional[float]:
     with suppress(Error):  # there are no instruction counts
-        return usual_cycles_of(node, core, profile.cmsis)
+        return estimate_layer_cycles(node, core, profile.cmsis)
     return None
 
 
@@ -202,7 +202,7 @@ def _gives(graph: Graph, profile: Profile, wanted: Mapping[str, np.ndarray]) -> 
         return False
     computed = _computed(graph, profile)
     return computed is not None and not any(
-        name not in computed or differing(computed[name], values).any()
+        name not in computed or find_differing(computed[name], values).any()
         for name, values in wanted.items()
         if not name.startswith(CLOBBER)
     )

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import Error
 from ..functions import FUNCTIONS
 from ..functions import micro_frontend_tables as tables
-from ..functions.tflm_signal_tables import twiddles
+from ..functions.tflm_signal_tables import make_twiddles
 from ..io.arguments import as_count, as_flag, as_number
 from ..ir.graph import Graph, Node, Tensor
 from .network import Network
@@ -161,16 +161,18 @@ def _magnitudes(
             f"the filter bank must be between 0 and {rate / 2:g} Hz, half of the rate, is from "
             f"{low:g} to {high:g} Hz"
         )
-    bank, first, end = tables.filter_bank(rate, fft_length, channels, low, high)
+    bank, first, end = tables.make_filter_bank(rate, fft_length, channels, low, high)
     if end > fft_length // 2:
         raise Error(f"highest_hz is {high:g}, too close to half of the rate, {rate / 2:g} Hz")
     every, spectrum = {"length": size}, {"length": fft_length // 2 + 1}
     window = {"outer": 1, "size": size, "right_shift": tables.BITS}
-    x = calls.add("window", "tflm_signal_window_s16", [_INPUT], window, tables.window(size))
+    x = calls.add(
+        "window", "tflm_signal_window_s16", [_INPUT], window, tables.make_hann_window(size)
+    )
     scaled = calls.add("scaled", "tflm_frontend_auto_scale_s16", [x], every)
     bits = calls.add("scale_bits", "tflm_frontend_scale_bits_s16", [x], every)
     transform = {"outer": 1, "input_length": size, "fft_length": fft_length}
-    factors = twiddles("s16", fft_length, False)
+    factors = make_twiddles("s16", fft_length, False)
     x = calls.add("spectrum", "tflm_signal_rfft_s16", [scaled], transform, factors)
     ends = {**spectrum, "start_index": first, "end_index": end}
     x = calls.add("energy", "tflm_signal_energy_s16", [x], ends)
@@ -187,7 +189,7 @@ def _gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> n
             "pcan_strength must be in 0..8 and pcan_offset in 2^-10..2^20, are "
             f"{strength:g} and {offset:g}"
         )
-    return tables.gains(strength, offset, gain_bits, noise_bits)
+    return tables.make_gain_table(strength, offset, gain_bits, noise_bits)
 
 
 class _Calls:

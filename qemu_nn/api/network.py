@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
-from ..io.arguments import as_count, as_path, as_text, shown
+from ..io.arguments import as_count, as_path, as_text, format_value
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.interpreter import Interpreter
@@ -85,7 +85,9 @@ class Network:
         if not isinstance(self.graph, Graph):
             raise Error(_no_graph("Network", self.graph))
         if self.preprocessing is not None and not isinstance(self.preprocessing, Preprocessing):
-            raise Error(f"preprocessing must be a Preprocessing, not {shown(self.preprocessing)}")
+            raise Error(
+                f"preprocessing must be a Preprocessing, not {format_value(self.preprocessing)}"
+            )
         assert self.host  # whose parts fit each other
 
     @property
@@ -241,7 +243,7 @@ class Network:
         >>> network.fit("stm32f411").fits
         """
         from ..analysis.fit import Fit
-        from ..firmware.memory import buffers
+        from ..firmware.memory import list_buffers
         from ..runtime.arena import interpreter_memory
 
         name = target.device if isinstance(target, Target) else target
@@ -250,7 +252,7 @@ class Network:
         weights, memory = weight_bytes(self.graph), None
         if self.interpreter is not None:
             memory = interpreter_memory(plan.graph, plan.profile.path, self.interpreter)
-        return Fit(self.graph.name, found, weights, buffers(plan), stack, memory)
+        return Fit(self.graph.name, found, weights, list_buffers(plan), stack, memory)
 
     def save(self, path: Union[str, Path]) -> None:
         """Write the network, with its reference, notes and preprocessing, as one file for load().
@@ -391,12 +393,12 @@ class FloatNetwork:
 
 def glance(network: Union[Network, FloatNetwork]) -> Glance:
     """Return what a network is, in a few lines and as a table."""
-    from ..analysis.repr_summary import of_calls, of_operators
+    from ..analysis.repr_summary import summarize_calls, summarize_operators
 
     if isinstance(network, FloatNetwork):
-        return of_operators(network.graph)
+        return summarize_operators(network.graph)
     steps = "" if network.preprocessing is None else network.preprocessing.spelled
-    return of_calls(network.graph, network.reference is not None, len(network.notes), steps)
+    return summarize_calls(network.graph, network.reference is not None, len(network.notes), steps)
 
 
 def load(
@@ -511,7 +513,7 @@ def known(network: object) -> Union[Network, FloatNetwork]:
         return network
     if isinstance(network, (str, os.PathLike)):
         return load(as_path(network, "a model"))
-    raise Error(f"a network must be the result of load() or a path, is {shown(network)}")
+    raise Error(f"a network must be the result of load() or a path, is {format_value(network)}")
 
 
 def _name(network: object) -> str:
@@ -519,4 +521,4 @@ def _name(network: object) -> str:
 
 
 def _no_graph(noun: str, given: object) -> str:
-    return f"{noun}() takes a graph, not {shown(given)}; load() reads files"
+    return f"{noun}() takes a graph, not {format_value(given)}; load() reads files"

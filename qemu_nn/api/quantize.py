@@ -21,15 +21,15 @@ from ..io.arguments import (
     as_mapping,
     as_number,
     as_path,
+    format_value,
     one_of,
-    shown,
 )
 from ..ir.float_graph import FloatGraph
-from ..lowering import device_part
+from ..lowering import take_device_part
 from ..operators import Identity, Reshape
 from ..optimize import optimize
 from ..ptq.budgets import parse_budget
-from ..ptq.candidate import Plan
+from ..ptq.candidate import StepPlan
 from ..ptq.checkpoint import name_search_record
 from ..ptq.format_search import Job, Progress
 from ..ptq.format_search import search_all_formats as searched_formats
@@ -184,7 +184,7 @@ def quantize(
     how = Search(span, as_number(tolerance, "tolerance"), None, threads, resume=file)
     how_long = as_number(minutes, "minutes")
     if how_long < 0:
-        raise Error(f"minutes must be 0 or more, not {shown(minutes)}")
+        raise Error(f"minutes must be 0 or more, not {format_value(minutes)}")
     taken = EFFORTS[effort] if steps is None else _steps(steps)
     budget = parse_budget(
         {"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, device.device
@@ -220,7 +220,7 @@ def quantize(
     curve = None
     with files.locked(file), open_cluster(client, workers) as found:
         until = time.monotonic() + 60 * how_long
-        way = Plan(taken, until, replace(how, client=found), budget, progress)
+        way = StepPlan(taken, until, replace(how, client=found), budget, progress)
         if budget is not None:
             job, curve = narrow_layers(job, kept, budget, way)
         if searched:
@@ -246,14 +246,14 @@ def quantize(
 def _steps(steps: Any) -> tuple[str, ...]:
     """Return the steps that are named, in the order in which they are taken."""
     if isinstance(steps, str) or not isinstance(steps, Iterable):
-        raise Error(f"steps must be a list of {', '.join(STEPS)}, not {shown(steps)}")
+        raise Error(f"steps must be a list of {', '.join(STEPS)}, not {format_value(steps)}")
     named = [one_of(STEPS, step, "step") for step in steps]
     return tuple(step for step in STEPS if step in named)
 
 
 def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> Job:
     reference, notes = optimize(network.graph)
-    device = device_part(reference)
+    device = take_device_part(reference)
     _check_computed(device)
     graph, more = scheme.prepare(device, softmax)
     if graph.input != reference.input:

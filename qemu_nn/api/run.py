@@ -10,12 +10,12 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ..errors import Error
-from ..evaluation.block_reader import Given, Source, open_blocks
+from ..evaluation.block_reader import BlockSource, Given, open_blocks
 from ..firmware.golden import Names
 from ..io import files
 from ..io.arguments import as_callable, as_flag, as_path
 from ..io.mapped import map_npy, map_npz
-from ..io.npy_writer import growing
+from ..io.npy_writer import open_growing
 from ..runtime.batch import PIECE
 from ..runtime.cluster import iterate_blocks, open_cluster
 from ..runtime.inputs import State, take_rows
@@ -119,7 +119,7 @@ def run_batches(
 
     def results() -> Iterable[Mapping[str, np.ndarray]]:
         if client is None:
-            job = _Job(session, Source(), state, trace, real)
+            job = _Job(session, BlockSource(), state, trace, real)
             for batch in progress(source) if progress else source:
                 yield job(Given(batch, source.numbers(batch)))
             return
@@ -133,7 +133,7 @@ def run_batches(
     if output is None:
         return _gathered(results(), source.samples)
     names = Names()
-    with growing(output, names.__getitem__) as append:
+    with open_growing(output, names.__getitem__) as append:
         for found in results():
             append(found)
     return _written(output, names.stems)
@@ -144,7 +144,7 @@ class _Job:
     """The outputs of a block, from the rows of a state that belong to it."""
 
     session: Session
-    source: Source
+    source: BlockSource
     state: State
     trace: bool
     real: bool

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import Error
 from ..io import files
-from ..io.listing import FileSource, listed
+from ..io.listing import FileSource, list_files
 from ..io.sources import Held, Loaded, Source
-from ..io.wav import read_wav, wav_length
+from ..io.wav import read_wav, read_wav_length
 from ..ir.tensors import Tensor
 from .chain import Chain, chain
 from .chain_json import described_by
@@ -32,7 +32,7 @@ class SoundSource(FileSource, Loaded):
 
     def __init__(self, path: Path, front: Chain, shape: tuple[int, ...], real: bool) -> None:
         """front: what makes the features. real: give the numbers that its integers stand for."""
-        super().__init__(listed(path, SOUNDS, "WAV files"))
+        super().__init__(list_files(path, SOUNDS, "WAV files"))
         graph = front.stages[-1].session.graph
         self._front, self._real, self._shape = front, real, shape
         self._tensor: Tensor = graph.tensors[graph.outputs[0]]
@@ -47,7 +47,7 @@ class SoundSource(FileSource, Loaded):
 
     def _inputs(self, file: Path) -> int:
         """Return how many inputs a file gives."""
-        length = max(_of_file(wav_length, file, self._front.rate), self._needed)
+        length = max(_of_file(read_wav_length, file, self._front.rate), self._needed)
         for stage in self._front.stages:
             length = (length - stage.window) // stage.hop + 1
         steps: int = length // self._steps
@@ -111,4 +111,4 @@ def _of_file(read: Any, file: Path, rate: int) -> Any:
     try:
         return read(file, rate)
     except OSError as error:
-        raise Error(f"cannot read {file}: {files.reason(error)}") from None
+        raise Error(f"cannot read {file}: {files.get_reason(error)}") from None

@@ -23,7 +23,7 @@ from ..quantizer.rules import find_format_groups, get_rule
 from ..runtime.session import Session
 from ..targets import Profile
 from ..training import operators
-from ..training.nodes import free_name, held, whole
+from ..training.nodes import free_name, pass_held_value, round_whole
 from .delower import Layer, Recovered
 from .network import Network
 
@@ -72,10 +72,12 @@ class TrainableLayer(nn.Module):  # type: ignore[misc]
         step = steps * factor / factor.detach()
         low, high = (steps * (end + half) for end, half in zip(grid.weight_limits, (-0.5, 0.5)))
         exact = operators.as_tensor(own.weights) * steps
-        weight = held(self.weight.float() * self.kept, step, exact, low, high)
+        weight = pass_held_value(self.weight.float() * self.kept, step, exact, low, high)
         biases = operators.as_tensor(np.broadcast_to(grid.biases, own.bias.shape))
         low, high = (biases * (end + half) for end, half in zip(grid.bias_limits, (-0.5, 0.5)))
-        bias = held(self.bias.float(), biases, operators.as_tensor(own.bias) * biases, low, high)
+        bias = pass_held_value(
+            self.bias.float(), biases, operators.as_tensor(own.bias) * biases, low, high
+        )
         return weight, bias
 
 
@@ -166,7 +168,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
     def _growth(self, octaves: Tensor) -> Tensor:
         """Growth of the steps; by powers of two in that scheme."""
         octaves = octaves.clamp(-_MOST, _MOST)
-        return torch.exp2(whole(octaves) if self._powers else octaves)
+        return torch.exp2(round_whole(octaves) if self._powers else octaves)
 
     def _integers(self) -> dict[str, Layer]:
         """Return the device's integers of every layer with weights as they are now."""
@@ -285,7 +287,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
             if node.name in layers:
                 values[node.name] = self._weighted(node, inputs[0], formats, layers[node.name])
             else:
-                values[node.name] = operators.computed(node.operator, *inputs)
+                values[node.name] = operators.compute_operator(node.operator, *inputs)
             if node.name in made:
                 values[node.name] = self._held(values[node.name], node.name, tensors, made)
         return values
@@ -293,7 +295,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
     def _weighted(self, node: FloatNode, x: Tensor, formats: Any, own: Layer) -> Tensor:
         part, grid = self.layer(node.name), formats.grid(node)
         factor = self._growth(part.octaves)
-        return operators.weighted(node.operator, x, *part.values(own, grid, factor))
+        return operators.replace_weights(node.operator, x, *part.values(own, grid, factor))
 
     def _held(
         self, x: Tensor, name: str, tensors: Mapping[str, Format], made: Mapping[str, np.ndarray]
@@ -308,7 +310,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
         if name in self._group:
             growth = self._growth(self.octaves[self._group[name] : self._group[name] + 1])
             step = step * growth / growth.detach()
-        return held(x, step, exact, low - half, high + half)
+        return pass_held_value(x, step, exact, low - half, high + half)
 
 
 def planned(graph: Graph, profile: Profile, variant: Optional[str] = None) -> Session:

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..errors import Error
 from ..ptq.format_search import Progress
 from ..runtime.session import Session
-from ..training.loop import made_loss, made_optimizer, seeded, take_step
+from ..training.loop import compute_loss, make_optimizer, seed_random, take_step
 from .network import Network
 from .trainable import TrainableNetwork, planned
 from .training_data import Samples
@@ -65,12 +65,12 @@ class Trainer:
 
     def run(self) -> Network:
         """Train, and return the best network of all epochs."""
-        with seeded(self.seed), torch.enable_grad():
+        with seed_random(self.seed), torch.enable_grad():
             return self._run()
 
     def _run(self) -> Network:
         parameters = [each for each in self.net.parameters() if each.requires_grad]
-        optimizer = made_optimizer(self.optimizer, parameters, self.rate)
+        optimizer = make_optimizer(self.optimizer, parameters, self.rate)
         kept, at = self.given, 0
         start = best = self._validated(kept)
         LOGGER.info("before training: %s", best)
@@ -98,7 +98,7 @@ class Trainer:
 
     def _loss(self, samples: Samples, outputs: Tensor) -> Tensor:
         if self.loss_fn is not None:
-            return made_loss(self.loss_fn, outputs, samples.wanted)
+            return compute_loss(self.loss_fn, outputs, samples.wanted)
         wanted = torch.from_numpy(samples.wanted)
         if samples.labelled:
             return F.cross_entropy(outputs.flatten(1), wanted.long())

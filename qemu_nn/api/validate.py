@@ -19,7 +19,7 @@ from ..device.client import Described, Device, Restarted
 from ..device.transports import connect
 from ..errors import Error
 from ..firmware.boards import BOARDS
-from ..io.arguments import as_callable, as_flag, as_number, have, shown
+from ..io.arguments import as_callable, as_flag, as_number, format_value, have
 from ..ir.graph import Graph
 from ..qnz.package import model_hash
 from ..runtime.inputs import arrange_by_name
@@ -178,17 +178,17 @@ def board_name(name: str) -> str:
             core = resolve(name)
             name = next((board.name for board in BOARDS.values() if board.core == core), name)
     if name not in BOARDS:
-        raise Error(f"no emulated board {shown(name)}; {have(BOARDS, name)}")
+        raise Error(f"no emulated board {format_value(name)}; {have(BOARDS, name)}")
     return name
 
 
 def make_variables(on: str, make: Sequence[str]) -> list[str]:
     """Return the variables for make; paths are absolute, as make runs in the export."""
     if isinstance(make, str) or not isinstance(make, Sequence):
-        raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', not {shown(make)}")
+        raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', not {format_value(make)}")
     for each in make:
         if not isinstance(each, str) or "=" not in each[1:] or "\0" in each:
-            raise Error(f"make= takes NAME=VALUE such as CFLAGS=-Os, not {shown(each)}")
+            raise Error(f"make= takes NAME=VALUE such as CFLAGS=-Os, not {format_value(each)}")
     if make and not on.startswith("qemu:"):
         raise Error(f"{on} is built already: make= is for qemu:BOARD alone")
     pairs = [each.partition("=") for each in make]

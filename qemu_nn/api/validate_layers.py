@@ -11,16 +11,16 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ..analysis.compare import difference
-from ..analysis.dumps import as_stored, stored
+from ..analysis.compare import measure_difference
+from ..analysis.dumps import convert_to_stored, to_stored
 from ..analysis.golden_set import Entry, Goldens
-from ..analysis.mismatch_diagnosis import likely_cause
+from ..analysis.mismatch_diagnosis import find_likely_cause
 from ..analysis.validation import First, LayerCheck
 from ..device.client import Device
-from ..device.protocol import Report
+from ..device.protocol import RunReport
 from ..errors import Error
 from ..firmware.golden import Names, crc32
-from ..ir.formats import differing
+from ..ir.formats import find_differing
 from ..ir.graph import Graph
 from ..runtime.plan import CLOBBER
 from ..runtime.samples import naming_samples
@@ -74,7 +74,7 @@ class Findings:
         graph = self._session.graph
         with naming_samples("sample {}".format, sample):
             traced = self._session.run(x, trace=True)
-        trace = {name: as_stored(values[0]) for name, values in traced.items()}
+        trace = {name: convert_to_stored(values[0]) for name, values in traced.items()}
         self._name(graph, trace)
         steps = range(x[graph.input.name].shape[1]) if graph.states else (None,)
         taken = [
@@ -111,18 +111,18 @@ class Findings:
         taken: list[tuple[str, Optional[int], np.ndarray, Optional[int]]] = []
         want = {name: np.ascontiguousarray(values[at]) for name, values in trace.items()}
 
-        def layer_done(report: Report, content: bytes) -> Optional[bytes]:
+        def layer_done(report: RunReport, content: bytes) -> Optional[bytes]:
             name = self._by_stem[report.layer]
-            got = np.frombuffer(content, stored(graph.tensors[name].dtype))
+            got = np.frombuffer(content, to_stored(graph.tensors[name].dtype))
             taken.append((name, step, got, report.count if self._counts else None))
             return None if _same(got, want[name]) else want[name].tobytes()
 
         sizes = {stem: want[name].nbytes for stem, name in self._by_stem.items()}
-        inputs = [as_stored(x[tensor.name][at]).tobytes() for tensor in graph.inputs]
+        inputs = [convert_to_stored(x[tensor.name][at]).tobytes() for tensor in graph.inputs]
         started = device.run(inputs, not step, sizes, layer_done if self._layers else None)
         self._check_complete(taken)
         for name, content in zip(graph.outputs, started[1]):
-            got = np.frombuffer(content, stored(graph.tensors[name].dtype))
+            got = np.frombuffer(content, to_stored(graph.tensors[name].dtype))
             if not self._layers or not _same(got, want[name]):
                 taken.append((name, step, got, None))
         return taken
@@ -148,7 +148,7 @@ class Findings:
         record = self._records[layer]
         want = trace[layer] if step is None else trace[layer][step]
         record.elements += got.size
-        wrong = differing(got, want.ravel())
+        wrong = find_differing(got, want.ravel())
         record.differing += int(np.count_nonzero(wrong))
         if not wrong.any() or record.first is not None:
             return
@@ -156,7 +156,7 @@ class Findings:
         if self._explained < _EXPLAINED:
             self._explained += 1
             cause = self._cause(layer, step, got, want, trace, x) or alone
-        record.first = First(sample, step, difference(want, got, cause))
+        record.first = First(sample, step, measure_difference(want, got, cause))
 
     def _cause(
         self,
@@ -176,7 +176,7 @@ class Findings:
         for other in self._rest():
             with suppress(Error):
                 result = other.run(x, trace=True)[layer][0][at]
-                others[str(other.profile)] = crc32(as_stored(result))
+                others[str(other.profile)] = crc32(convert_to_stored(result))
         twins: dict[int, str] = {}
         for name, values in trace.items():
             if name != layer and not name.startswith(CLOBBER):
@@ -184,7 +184,7 @@ class Findings:
         entry = Entry(layer, 0, layer, want.dtype.name, want.shape, crc32(want), others)
         core = core_words(cores_of([profile.path]))
         goldens = Goldens(Path(), 1, profile, core, (entry,))
-        return likely_cause(goldens, entry, want, got, twins)
+        return find_likely_cause(goldens, entry, want, got, twins)
 
     def _rest(self) -> list[Session]:
         if self._others is None:
@@ -224,4 +224,4 @@ class Findings:
 
 
 def _same(got: np.ndarray, want: np.ndarray) -> bool:
-    return not differing(got, want.ravel()).any()
+    return not find_differing(got, want.ravel()).any()

@@ -47,7 +47,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchRun:
     """Measurements of a run, by name, and its host.
 
     networks: their names, with batches and threads, as far as the file has them. where: the file.
@@ -60,14 +60,14 @@ class Run:
     where: str
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> BenchRun:
     """Return what `qemu-nn bench --save` wrote. Raises ModelError, which names the place, for all
     else.
     """
     return parse_run(parse_json(read_bytes(path, _MOST), str(path)))
 
 
-def parse_run(content: Fields) -> Run:
+def parse_run(content: Fields) -> BenchRun:
     """Return what the JSON object of a report says. Raises ModelError as read_run()."""
     measured: dict[str, Measured] = {}
     networks: dict[tuple[str, int, int], None] = {}
@@ -83,11 +83,15 @@ def parse_run(content: Fields) -> Run:
     rows = content.objects("kernels") if "kernels" in content else []
     measured.update(_list_measured_rows(rows))
     host = content.object("host").values
-    return Run(host, measured, tuple(networks), bool(rows), content.where)
+    return BenchRun(host, measured, tuple(networks), bool(rows), content.where)
 
 
 def list_known(
-    before: Run, names: Sequence[str], rows: bool, batches: Sequence[int], threads: Sequence[int]
+    before: BenchRun,
+    names: Sequence[str],
+    rows: bool,
+    batches: Sequence[int],
+    threads: Sequence[int],
 ) -> dict[str, list[tuple[int, int]]]:
     """Return batches and threads that each network of a file was measured with, of those that are
     asked.
@@ -142,7 +146,7 @@ def _format_figure(line: Fields, median: str) -> Figure:
     return Figure(best, max(0.0, spread))
 
 
-def compare(before: Run, now: Run) -> Table:
+def compare(before: BenchRun, now: BenchRun) -> Table:
     """Return a line for all that both have measured, the change in percent (above 0: slower).
 
     Compared are best turns, as the least disturbed: by themselves, and in the unit of what was
@@ -183,7 +187,7 @@ def list_slower(compared: Table) -> Table:
     return Table(_COLUMNS, tuple(sorted(found, key=itemgetter(index), reverse=True)))
 
 
-def explain_unlike(before: Run, host: Mapping[str, Any]) -> Optional[str]:
+def explain_unlike(before: BenchRun, host: Mapping[str, Any]) -> Optional[str]:
     """Return why figures do not compare well with this host's; ModelError where they do not at
     all.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..functions import NPU_FUNCTIONS
-from ..io.optional_deps import command
+from ..io.optional_deps import format_install_command
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..runtime.compiled import Compiled
@@ -98,7 +98,7 @@ def _list_peers(
             ready[name] = prepare(graph, x, threads)
         except ImportError as fault:
             what = f"{fault.name} is missing" if fault.name else str(fault)
-            notes[f"no {name}: {what}; {command('peers')}"] = None
+            notes[f"no {name}: {what}; {format_install_command('peers')}"] = None
         except Exception as fault:  # a peer's troubles, of whatever kind, do not end the run
             notes[f"no {name}: {fault}"] = None
     return ready

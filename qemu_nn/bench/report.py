@@ -16,7 +16,7 @@ from ..analysis.table import Cell, Table
 from ..errors import Error
 from ..io.files import check_place, write_bytes
 from ..io.optional_deps import require
-from ..io.processor import processor
+from ..io.processor import identify_processor
 from ..kernels.table import FEATURES, cpu_features
 from .peers import peer_versions
 
@@ -25,7 +25,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """Tables by name ("networks", "kernels"), and in sentences what could not be measured.
 
     host: what the times were taken on and with, by name.
@@ -53,7 +53,7 @@ def describe_host(version: str) -> dict[str, Cell]:
     return {
         "qemu_nn": version,
         "machine": platform.machine(),
-        "processor": processor(),
+        "processor": identify_processor(),
         "instruction sets": " ".join(features) or "none",
         "Python": platform.python_version(),
         **peer_versions(),
@@ -74,7 +74,7 @@ def check_picture(path: Path) -> None:
     require("matplotlib", "plot", "a picture")
 
 
-def draw(report: Report, path: Path) -> None:
+def draw(report: BenchReport, path: Path) -> None:
     """Draw a bar for each row of each table: microseconds with quartiles, on a log axis."""
     from matplotlib.figure import Figure
 

@@ -47,7 +47,7 @@ def _list_usable(case: Case) -> list[Row]:
     """Return the rows that this host can run and that take the shape."""
     function = case.declared
     able = []
-    for row in kernels.rows_of(function.op, function.type):
+    for row in kernels.list_rows(function.op, function.type):
         node = case.graph()[0].nodes[-1]
         params = kernels.make_params(
             row.op, choose_row_profile(row), function.struct_values(node.params)
@@ -68,7 +68,7 @@ def choose_row_profile(row: Row) -> Profile:
 
 def _find_plain(row: Row) -> Row:
     """Return the row that defines the same bits."""
-    rows = kernels.rows_of(row.op.name, row.op.type)
+    rows = kernels.list_rows(row.op.name, row.op.type)
     return next(r for r in rows if r.kind == "plain" and r.claims(choose_row_profile(row)))
 
 

@@ -11,19 +11,19 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..analysis.table import Table
-from ..analysis.variants import compare_profiles, with_builds
+from ..analysis.variants import add_builds, compare_profiles
 from ..cmsis import invoke
 from ..errors import DeviceWarning, Error, Refused, SizeMismatch
 from ..functions import FUNCTIONS, Function
 from ..io.arguments import have
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
-from ..kernels.table import rows_of
+from ..kernels.table import list_rows
 from ..runtime.cluster import open_cluster, open_compute
 from ..runtime.inputs import Inputs, State
 from ..runtime.session import Session, draw_inputs, make_other_profiles
 from ..targets import Profile, Target, all_profiles
-from ..testing.calls import random_arguments
+from ..testing.calls import draw_all_arguments
 
 #: Layer or function -> what it computes for each input.
 _Outputs = dict[str, list[Optional[np.ndarray]]]
@@ -55,7 +55,7 @@ def compare_network_variants(
         [wanted, *others], _Traced(graph, x, state, {**others, wanted: first}), client, workers
     )
     table = compare_profiles(every.pop(wanted), every, chained=True)
-    return with_builds(table, graph)
+    return add_builds(table, graph)
 
 
 @dataclass(frozen=True)
@@ -109,15 +109,17 @@ def compare_function_variants(
     if not functions:
         raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")
     wanted = profile_for([(functions[0].op, functions[0].type)], target)
-    claimed = {f.name: any(r.claims(wanted) for r in rows_of(f.op, f.type)) for f in functions}
+    claimed = {f.name: any(r.claims(wanted) for r in list_rows(f.op, f.type)) for f in functions}
     functions = [f for f in functions if claimed[f.name]] or functions
     profiles = [
         profile
         for profile in all_profiles()
-        if any(row.claims(profile) for f in functions for row in rows_of(f.op, f.type))
+        if any(row.claims(profile) for f in functions for row in list_rows(f.op, f.type))
     ]
     if wanted not in profiles:
-        invoke(functions[0], random_arguments(Random(0), functions[0]), wanted)  # says what it has
+        invoke(
+            functions[0], draw_all_arguments(Random(0), functions[0]), wanted
+        )  # says what it has
     every = _compute_each(
         profiles, _Called(tuple(f.name for f in functions), calls), client, workers
     )
@@ -141,7 +143,7 @@ def _compute_outputs(
     """Return what each call computes; None where the profile does not accept it."""
     outputs: list[Optional[np.ndarray]] = []
     for seed in range(calls):
-        arguments = random_arguments(Random(seed), function)
+        arguments = draw_all_arguments(Random(seed), function)
         try:
             outputs.append(invoke(function, arguments, profile))
         except (Refused, SizeMismatch):

@@ -12,13 +12,13 @@ from typing import Any, Callable, Optional
 import click
 
 from ..analysis.table import Table
-from ..analysis.variants import builds_text
+from ..analysis.variants import format_builds
 from ..api import golden as pipeline
 from ..api.data import coded
 from ..api.kernel_ranking import ranked, ranks_text
 from ..api.network import Network
 from ..bench.against import (
-    Run,
+    BenchRun,
     compare,
     explain_unlike,
     list_known,
@@ -28,7 +28,7 @@ from ..bench.against import (
 )
 from ..bench.contest import run_contest
 from ..bench.networks import NETWORKS
-from ..bench.report import Report, check_picture, describe_host, draw
+from ..bench.report import BenchReport, check_picture, describe_host, draw
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
 from ..bench.variants import compare_function_variants, compare_network_variants
@@ -146,7 +146,7 @@ class _Wanted:
 
 
 def _again(
-    before: Run,
+    before: BenchRun,
     graphs: list[Graph],
     rows: bool,
     batches: tuple[int, ...],
@@ -171,7 +171,7 @@ def _measured(
     turns: int,
     plain: bool,
     cases: Iterable[Case] = CASES,
-) -> Report:
+) -> BenchReport:
     tables: dict[str, Table] = {}
     notes: tuple[str, ...] = ()
     if wanted.graphs:
@@ -179,18 +179,18 @@ def _measured(
         tables["networks"], notes = run_contest(wanted.graphs, target, variant, *sizes)
     if wanted.rows:
         tables["kernels"] = time_rows(cases, turns=turns)
-    return Report(describe_host(__version__), tables, notes)
+    return BenchReport(describe_host(__version__), tables, notes)
 
 
-def _run(report: Report) -> Run:
+def _run(report: BenchReport) -> BenchRun:
     return parse_run(parse_json(report.json().encode(), "this run"))
 
 
 def _compared(
-    before: Run,
-    report: Report,
+    before: BenchRun,
+    report: BenchReport,
     wanted: _Wanted,
-    again: Callable[..., Report],
+    again: Callable[..., BenchReport],
     note: Optional[str],
     form: Optional[str],
 ) -> int:
@@ -264,7 +264,7 @@ def variants(
         if data or state:
             raise Error(f"{what} is compared on random calls: --data and --state are for a MODEL")
         table = compare_function_variants(what, target, client=client, workers=workers)
-    say(getattr(table, form)() if form else builds_text(table))
+    say(getattr(table, form)() if form else format_builds(table))
 
 
 def _network(name: str) -> Network:

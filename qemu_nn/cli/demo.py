@@ -9,8 +9,8 @@ from typing import Optional
 import click
 import numpy as np
 
-from ..analysis.accuracy import accuracy_text
-from ..analysis.summary import facts_text
+from ..analysis.accuracy import describe_accuracy
+from ..analysis.summary import format_facts
 from ..analysis.table import Cell
 from ..api import golden as pipeline
 from ..runtime import batch
@@ -46,14 +46,14 @@ def demo(output: Path, folder: Optional[Path]) -> None:
     session = network.session()
     written = pipeline.golden(network, x[:3], output)
     facts: dict[str, Cell] = {
-        "accuracy": accuracy_text(network.graph, session.run(x), y),
+        "accuracy": describe_accuracy(network.graph, session.run(x), y),
         "inferences per second": round(batch.measure_inferences_per_second(session, x)),
         "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
     }
     if folder is not None:
         _copy_files(folder, x, y)
         facts["files"] = f"{', '.join(_MODELS)}, calib.npz and test.npz in {folder}"
-    say(facts_text(facts))
+    say(format_facts(facts))
 
 
 def _copy_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:

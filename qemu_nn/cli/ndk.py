@@ -13,7 +13,7 @@ from ..analysis.table import Table
 from ..errors import Error, sentence
 from ..wuqi import modelpack, optimize
 from ..wuqi import quantize as figures
-from ..wuqi.check import warnings
+from ..wuqi.check import list_warnings
 from ..wuqi.layers import Layer
 from ..wuqi.loading import load
 from ..wuqi.preferences import METHODS
@@ -177,7 +177,7 @@ def check(
     The exit code is 1 if there are any.
     """
     layers, params = _any(model, weights, input_tensor, output_tensor)
-    broken = warnings(layers, params, width_of(params, bits) if bits else None)
+    broken = list_warnings(layers, params, width_of(params, bits) if bits else None)
     for text in broken or ["it breaks no limit of the hardware"]:
         say(sentence(text))
     ctx.exit(1 if broken else 0)

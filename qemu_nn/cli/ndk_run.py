@@ -9,15 +9,15 @@ from typing import Any, Callable, Optional
 import click
 import numpy as np
 
-from ..analysis.accuracy import class_scores, count_correct
+from ..analysis.accuracy import convert_class_scores, count_correct
 from ..analysis.table import Cell, Table
 from ..api.data import Dataset, batches
 from ..errors import Error
 from ..io.arrays import read_array, write_npz
 from ..wuqi import modelpack
 from ..wuqi import quantize as figures
-from ..wuqi.check import widths
-from ..wuqi.integers import as_integers
+from ..wuqi.check import find_widths
+from ..wuqi.integers import to_integers
 from ..wuqi.layers import Layer, get_network_output, get_tensor_name_list
 from ..wuqi.numpy_net import build_numpy_layers, run_layers
 from .evaluate import figures as figure_options
@@ -111,7 +111,7 @@ def run(
     outputs = {name: np.concatenate([part[name] for part in parts]) for name in names}
     right = None
     if labels is not None:
-        scores = class_scores(outputs[ends[-1]], outputs[ends[-1]].shape[1:])
+        scores = convert_class_scores(outputs[ends[-1]], outputs[ends[-1]].shape[1:])
         right = count_correct(scores, read_array(labels, "y")[:limit])
     if not real:
         outputs = {name: _integers(outputs[name], name, numbers, width) for name in names}
@@ -253,7 +253,7 @@ def width_of(params: dict[str, Any], bits: Optional[str]) -> int:
 
     Raises Error where they tell another one: their fractions hold for that one alone.
     """
-    possible = widths(params)
+    possible = find_widths(params)
     if bits is None:
         return possible[0]
     if int(bits) not in possible:
@@ -271,7 +271,7 @@ def _check_real(real: bool, bits: Optional[str]) -> None:
 
 def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) -> np.ndarray:
     signed = bool(params.get(f"{name}_signed", True))
-    return as_integers(values, bits, int(params[f"{name}_frac"]), signed)
+    return to_integers(values, bits, int(params[f"{name}_frac"]), signed)
 
 
 def feed(

@@ -75,10 +75,10 @@ def progress(turns: Iterable[Any]) -> Iterable[Any]:
 def check_page(path: Optional[Path]) -> None:
     """Raise Error, before any work, if the HTML page cannot be written."""
     if path is not None:
-        from ..analysis.page import templates
+        from ..analysis.page import load_templates
 
         files.check_place(path)
-        templates()
+        load_templates()
 
 
 def _names(releases: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import click
 import numpy as np
 
-from ..analysis.accuracy import accuracy_text
+from ..analysis.accuracy import describe_accuracy
 from ..analysis.outputs import SAMPLES, outputs_csv, shown_outputs
 from ..analysis.table import Table
 from ..api import golden as pipeline
@@ -96,7 +96,7 @@ def run(
     if right is not None:
         name = network.graph.outputs[-1]
         last = results[name] if name in results else list(results.values())[-1]  # real scores
-        say(f"\naccuracy: {accuracy_text(network.graph, {name: last}, right)}")
+        say(f"\naccuracy: {describe_accuracy(network.graph, {name: last}, right)}")
 
 
 def _chosen(data: Dataset) -> np.ndarray:

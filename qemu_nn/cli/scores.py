@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from ..analysis.outputs import SAMPLES
-from ..analysis.scores import best_classes
+from ..analysis.scores import list_best_classes
 from ..errors import Error
 from ..io import files
 from ..ir.graph import Graph
@@ -42,7 +42,7 @@ def read_classes(path: Path) -> tuple[str, ...]:
     """Return names of classes: the lines of a file, or the folders of a folder, sorted."""
     if path.is_dir():
         return tuple(sorted(each.name for each in path.iterdir() if each.is_dir()))
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         text = file.read(_MOST + 1)
     try:
         lines = text.decode("utf-8-sig").splitlines()
@@ -62,7 +62,7 @@ def say_best(
     """
     names = graph.classes if classes is None else read_classes(classes)
     try:
-        table = best_classes(scores, names, top or _TOP, SAMPLES)
+        table = list_best_classes(scores, names, top or _TOP, SAMPLES)
     except Error:
         if top is None and classes is None:
             return

@@ -8,12 +8,12 @@ from typing import Optional
 import click
 
 from ..errors import Error
-from ..io.csrc_files import folder
+from ..io.csrc_files import get_folder
 
 
 def _sources() -> list[Path]:
     """Return what an application compiles: the library, and the plain kernels that it calls."""
-    core = folder()
+    core = get_folder()
     return sorted([*(core / "sdk").glob("*.c"), *(core / "wuqi").glob("*_ref.c")])
 
 
@@ -30,7 +30,7 @@ def sdk(what: Optional[str]) -> None:
     `cc app.c $(qemu-nn sdk --sources) $(qemu-nn sdk --cflags) -o app`
     builds an application.
     """
-    include = str(folder() / "sdk")
+    include = str(get_folder() / "sdk")
     answers = {
         "sources": "\n".join(map(str, _sources())),
         "include": include,

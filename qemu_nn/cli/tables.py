@@ -6,8 +6,8 @@ from typing import Optional
 
 import click
 
-from ..analysis.chip_table import chip_table
-from ..analysis.kernel_table import kernel_table
+from ..analysis.chip_table import make_chip_table
+from ..analysis.kernel_table import make_kernel_table
 from ..kernels.table import ROWS
 from .options import form, say
 
@@ -21,11 +21,11 @@ def chips(form: Optional[str]) -> None:
     name, and its highest clock. source is the vendor's document, cross_check the public description
     that it was compared with. Flash is 0 where programs are outside of the chip.
     """
-    say(getattr(chip_table(), form or "text")())
+    say(getattr(make_chip_table(), form or "text")())
 
 
 @click.command()
 @form("json", "csv")
 def kernels(form: Optional[str]) -> None:
     """List the kernels of every op, best first."""
-    say(getattr(kernel_table(ROWS), form or "text")())
+    say(getattr(make_kernel_table(ROWS), form or "text")())

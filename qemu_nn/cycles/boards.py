@@ -8,12 +8,12 @@ from typing import Optional
 
 from ..chips import CHIPS
 from ..errors import Error
-from ..io.arguments import have, shown
+from ..io.arguments import format_value, have
 from .counts import Params
 
 
 @dataclass(frozen=True)
-class Board:
+class TimedBoard:
     """A board at its highest clock, its weights in flash on the chip.
 
     Attributes
@@ -84,19 +84,19 @@ _ROWS = (
 SUPPLY = 3.3
 
 #: Name -> board.
-BOARDS = {row[0]: Board(*row) for row in _ROWS}
+BOARDS = {row[0]: TimedBoard(*row) for row in _ROWS}
 
 
-def get_board(name: str) -> Board:
+def get_board(name: str) -> TimedBoard:
     """Return the board of a name: "nucleo-l4r5zi", or what it begins with."""
     word = "".join(name.lower().split()) if isinstance(name, str) else ""
     found = [known for known in BOARDS if word and known.startswith(word)]
     if len(found) != 1:
-        raise Error(f"no board {shown(name)}; {have(BOARDS, name)}")
+        raise Error(f"no board {format_value(name)}; {have(BOARDS, name)}")
     return BOARDS[found[0]]
 
 
-def count_stalls(board: Optional[Board], function: str, params: Params, weights: int) -> float:
+def count_stalls(board: Optional[TimedBoard], function: str, params: Params, weights: int) -> float:
     """Return cycles that a core waits for a call's weights, each line of flash after the other.
 
     Layers whose weights do not fit into the cache read them again for every two pixels; those of

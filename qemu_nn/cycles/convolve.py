@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable
 
 from .counts import Counter, Counts, Params
-from .patches import Buffer, count_copies, count_walk, make_axes, vectors
+from .patches import PatchBuffer, count_copies, count_walk, make_axes, vectors
 from .products import columns, fours, matrices_s8
 
 #: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
@@ -32,7 +32,7 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: boo
     else:
         image = down.size * across.size * pixel
         begins = [n * image + g * length for n in range(p["batches"]) for g in range(groups)]
-        count_copies(c, path, Buffer(length, pixel, 2, begins), down, across, widened)
+        count_copies(c, path, PatchBuffer(length, pixel, 2, begins), down, across, widened)
     if widened:
         c.loop("widen", every[0], p["filter_c"], *((4,) if path == "dsp" else ()))
 

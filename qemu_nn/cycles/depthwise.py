@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .convolve import convolve_s8
 from .counts import Counts, Params
-from .patches import Buffer, count_copies, count_taps, count_walk, make_axes, vectors
+from .patches import PatchBuffer, count_copies, count_taps, count_walk, make_axes, vectors
 
 #: Channels that Helium takes at a time, CMSIS-NN's CH_IN_BLOCK_MVE.
 BLOCK = 124
@@ -99,7 +99,7 @@ def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") ->
     else:
         length = channels * size
         begins = [at * down.size * across.size * length for at in range(p["batches"])]
-        count_copies(c, "mve", Buffer(length, length, 4, begins), down, across)
+        count_copies(c, "mve", PatchBuffer(length, length, 4, begins), down, across)
     groups = -(-channels // 4)
     for name, times in (("quads", pixels // 4), ("singles", pixels % 4)):
         c.add(name, times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .counts import Counter, Counts, Params
-from .patches import Axis, Buffer, count_copies, count_walk
+from .patches import Axis, PatchBuffer, count_copies, count_walk
 
 #: The output lies in another buffer than the input, a multiple of four bytes away.
 _APART = 1 << 30
@@ -56,7 +56,7 @@ def _count_patches(
     """
     down, across = _get_axis(p, "y"), _get_axis(p, "x")
     count_walk(c, 1, down, across, unasked=middle)
-    count_copies(c, "dsp", Buffer(length, length, lot), down, across, widened)
+    count_copies(c, "dsp", PatchBuffer(length, length, lot), down, across, widened)
 
 
 def _count_valid(p: Params) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Error, cut
-from ..io.arguments import have, shown
+from ..io.arguments import format_value, have
 from ..targets import resolve
 from .counts import Counts, Params
 from .table import COUNTERS, count_parts, get_group
@@ -178,7 +178,9 @@ def _get_entry(
     if counted_on not in PATHS:
         raise Error(f"no instruction counts of {core}; have: {', '.join((*PATHS, *STANDS_FOR))}")
     if function not in COUNTERS:
-        raise Error(f"no instruction counts of {shown(function)}; {have(COUNTERS, function)}")
+        raise Error(
+            f"no instruction counts of {format_value(function)}; {have(COUNTERS, function)}"
+        )
     abi = "soft" if counted_on == "cortex-m3" else float_abi
     level = "-O3" if optimization == "-Ofast" and counted_on != "cortex-m55" else optimization
     builds = read_coefficients()

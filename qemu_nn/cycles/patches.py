@@ -86,7 +86,7 @@ def vectors(c: Counts, taps_of: tuple[int, int], length: int) -> None:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class PatchBuffer:
     """A buffer that patches are copied to, a pixel of the input at a time.
 
     length: bytes that are copied of a pixel. pixel: bytes of a pixel. lot: columns, a patch each,
@@ -100,7 +100,7 @@ class Buffer:
 
 
 def count_copies(
-    c: Counts, path: str, into: Buffer, down: Axis, across: Axis, widened: bool = False
+    c: Counts, path: str, into: PatchBuffer, down: Axis, across: Axis, widened: bool = False
 ) -> None:
     """Count the calls of memcpy for what lies in the input, and of memset for what does not.
 

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from ..errors import Error
 from . import protocol
 from .line_faults import line_fault
-from .protocol import Frame, Hello, Malformed, Report
+from .protocol import Frame, Hello, Malformed, RunReport
 from .transports import Closed, Transport
 
 #: Seconds that a device may take for an answer, unless the caller says.
@@ -102,8 +102,8 @@ class Device:
         inputs: Sequence[bytes],
         first: bool,
         layers: Mapping[str, int],
-        layer_done: Optional[Callable[[Report, bytes], Optional[bytes]]],
-    ) -> tuple[Report, list[bytes]]:
+        layer_done: Optional[Callable[[RunReport, bytes], Optional[bytes]]],
+    ) -> tuple[RunReport, list[bytes]]:
         """Run the network once: the last report, and its outputs.
 
         inputs: little-endian bytes of each; first: a recurrent network starts anew; layers: each
@@ -137,7 +137,7 @@ class Device:
             self._read_memory(protocol.OUTPUT, at, 0, size) for at, size in enumerate(sizes)
         ]
 
-    def _expect(self, report: Report, layers: Mapping[str, int], seen: set[str]) -> None:
+    def _expect(self, report: RunReport, layers: Mapping[str, int], seen: set[str]) -> None:
         """Raise Error where a layer is none of the network's, of another size, or there twice."""
         if report.layer in seen:
             raise Error(
@@ -158,7 +158,7 @@ class Device:
         """Let go of the device."""
         self._transport.close()
 
-    def _read_report(self, kind: int, content: bytes, stop: int) -> Report:
+    def _read_report(self, kind: int, content: bytes, stop: int) -> RunReport:
         """Return the report on a run at its next stop."""
         try:
             report = protocol.report_of(self._request(kind, content).content)

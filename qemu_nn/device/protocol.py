@@ -65,7 +65,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class Report:
+class RunReport:
     """Stop of a run. stop: counted from 1; state: AT_LAYER or ENDED; status: of a run
     that has ended, 0 or the layer that refused its arguments; count: of the device's counter since
     the stop before; size: bytes of the result; beginning: those of them that came along."""
@@ -188,7 +188,7 @@ def parse_hello(content: bytes) -> Hello:
     return Hello(buffer, description, clock, counts)
 
 
-def report_of(content: bytes) -> Report:
+def report_of(content: bytes) -> RunReport:
     """Return what START and STEP are answered with. Raises Malformed."""
     if len(content) < _REPORT.size:
         raise Malformed("the device's report is too short")
@@ -197,4 +197,4 @@ def report_of(content: bytes) -> Report:
     if len(name) < length or len(beginning) > size or state not in (AT_LAYER, ENDED):
         raise Malformed("the device's report contradicts itself")
     layer = name.decode("ascii", "replace")
-    return Report(run, stop, state, status, count, size, layer, beginning)
+    return RunReport(run, stop, state, status, count, size, layer, beginning)

@@ -31,7 +31,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Source:
+class BlockSource:
     """Source of blocks; None: the blocks are Given."""
 
     blocks: Optional[Blocks] = None
@@ -80,7 +80,7 @@ def take_batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray
 
 def open_blocks(
     source: Batches, rest: Optional[Iterable[Batch]], sample_bytes: int, away: bool
-) -> tuple[Source, Iterable[Any], Optional[int]]:
+) -> tuple[BlockSource, Iterable[Any], Optional[int]]:
     """Return how blocks are read, the blocks, and how many there are if that is known.
 
     rest: what first_of() returns, if that was called. away: whether other processes compute them,
@@ -90,15 +90,15 @@ def open_blocks(
         rest = source if rest is None else rest
         total = len(source) if hasattr(source, "__len__") and _count_samples(source) else None
         given = (Given(b, range(b.first, b.first + len(b))) for b in rest if len(b))
-        return Source(), given, total
+        return BlockSource(), given, total
     assert source.samples is not None  # only of streams it is unknown
     blocks = source.blocks(choose_block_size(source.samples, sample_bytes))
     labels = blocks.samples.labels
     sources = [*blocks.samples.sources.values(), *([labels.source] if labels else [])]
     if not (away and any(isinstance(each, Held) for each in sources)):
-        return Source(blocks), range(len(blocks)), len(blocks)
+        return BlockSource(blocks), range(len(blocks)), len(blocks)
     sent = (Given(batch, blocks.which[batch.first : batch.first + len(batch)]) for batch in blocks)
-    return Source(), sent, len(blocks)
+    return BlockSource(), sent, len(blocks)
 
 
 def _count_samples(source: Batches) -> bool:

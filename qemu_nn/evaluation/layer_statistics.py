@@ -10,13 +10,13 @@ from typing import Any, Optional
 import numpy as np
 
 from ..analysis.advice import advise
-from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, weight_figures
+from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, measure_weights
 from ..analysis.predictions import Choices
 from ..analysis.report import Report
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
-from ..lowering.float_semantics import counterparts, meanings, stranger
+from ..lowering.float_semantics import find_meanings, iterate_counterparts, make_foreign_error
 from ..quantizer.rules import find_kept_range
 from ..runtime.evaluate import fix_sum_order, iterate_tensors
 from ..runtime.input_checks import Gauge
@@ -26,7 +26,7 @@ from ..runtime.session import Session
 from ..runtime.unbounded import Unlimited
 from ..runtime.unbounded_s8 import has_wide_sums, is_affine
 from ..targets import Profile
-from .block_reader import Source, take_batch_rows
+from .block_reader import BlockSource, take_batch_rows
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -61,8 +61,8 @@ def merge_figures(found: Found, more: Found) -> Found:
 class Blockwise:
     """The figures of a block, so many samples at a time."""
 
-    run: Run
-    source: Source
+    run: LayerRun
+    source: BlockSource
     size: int
 
     def __call__(self, block: Any) -> Found:
@@ -76,7 +76,7 @@ class Blockwise:
 
 
 @dataclass
-class Run:
+class LayerRun:
     """Plan of a measurement."""
 
     graph: Graph
@@ -87,14 +87,14 @@ class Run:
         names = set(self.reference.shapes)
         self.tensors = self.graph.tensors
         self.starts = {tensor.name for tensor in self.graph.inputs}
-        self.meanings = meanings(self.graph, self.reference)
+        self.meanings = find_meanings(self.graph, self.reference)
         self.kept = {
             name: find_kept_range(self.reference, name)
             for name, tensor in self.tensors.items()
             if name in names and tensor.spelled is not None  # others stand for themselves
         }
         if not {*self.kept} <= {*self.starts, *self.meanings}:
-            raise stranger(self.graph)
+            raise make_foreign_error(self.graph)
         if not self.kept:
             raise Error(
                 f"there is nothing to compare {self.graph.name} with: no tensor of it is quantized"
@@ -109,9 +109,9 @@ class Run:
         nodes = (node for node in self.graph.nodes if node.name in self.kept)
         self.unlimited = {n.name: Unlimited(self.graph, n, self.profile) for n in nodes}
 
-    def __reduce__(self) -> tuple[type[Run], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[LayerRun], tuple[Any, ...]]:
         """Pickled as what it was made of: it is planned again where it comes to."""
-        return Run, (self.graph, self.reference, self.profile)
+        return LayerRun, (self.graph, self.reference, self.profile)
 
     def nothing(self) -> Found:
         """Return the figures of no samples."""
@@ -135,7 +135,7 @@ class Run:
             exact = real[name].reshape(codes.shape)
             for part in _split_samples(len(codes), math.prod(codes.shape[1:])):
                 figures.add(exact[part], codes[part])
-                figures.add_unsaturated(np.rint(figures.format.unrounded(exact[part])))
+                figures.add_unsaturated(np.rint(figures.format.scale_unrounded(exact[part])))
         single = {name: device[name] for name in self.starts}
         for node in self.graph.nodes:
             inputs = [self._round_input(real, name, single) for name in node.inputs]
@@ -181,7 +181,7 @@ class Run:
         outputs = call.compute_unsaturated(inputs, sums)
         if outputs is not None:
             meaning = self.meanings[node.name]  # an activation in the same call saturates nothing
-            ends = figures.format.unrounded(np.array([meaning.low, meaning.high]))
+            ends = figures.format.scale_unrounded(np.array([meaning.low, meaning.high]))
             figures.add_unsaturated(outputs, ends)
 
     def report(self, found: Found) -> Report:
@@ -212,7 +212,7 @@ class Run:
     ) -> LayerFigures:
         params = node.params if node and node.weights else {}
         source: Optional[Tensor] = self.tensors[node.inputs[0]] if node else None
-        dead, channels = figures.dead()
+        dead, channels = figures.count_dead_channels()
         return LayerFigures(
             name=name,
             operator=str(self.meanings[name]) if node else "Input",
@@ -231,16 +231,16 @@ class Run:
             sums=figures.sums,
             whole=figures.whole.errors(),
             single=figures.single.errors(),
-            crowded=figures.crowded(),
+            crowded=figures.compute_crowded_share(),
             dead=dead,
             channels=channels,
-            bars=figures.bars(),
+            bars=figures.make_bars(),
         )
 
     def _pair_weights(self) -> Iterator[WeightFigures]:
         """Yield the arrays of every layer, next to the real ones that they stand for."""
-        for c in counterparts(self.graph, self.meanings):
-            yield weight_figures(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
+        for c in iterate_counterparts(self.graph, self.meanings):
+            yield measure_weights(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
 
 
 def _split_samples(samples: int, *sizes: int) -> Iterator[slice]:

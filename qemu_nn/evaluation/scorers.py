@@ -22,7 +22,7 @@ Samples = Union[np.ndarray, Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceScorer:
     """A quantized network, exactly as a device computes it; it pickles without its plan."""
 
     host: Host
@@ -74,7 +74,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Real:
+class FloatScorer:
     """A float network, in numpy; derived: made of the integers of the one that it is next to."""
 
     graph: FloatGraph
@@ -105,7 +105,7 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Chip:
+class ChipScorer:
     """Layers of the NPU's kit, fixed or float."""
 
     net: NumpyLayers
@@ -126,4 +126,4 @@ class Chip:
         return found if isinstance(found, dict) else {self.outputs[0]: found}
 
 
-Scorer = Union[Device, Real, Chip]
+Scorer = Union[DeviceScorer, FloatScorer, ChipScorer]

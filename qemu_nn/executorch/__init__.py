@@ -28,7 +28,7 @@ from ..errors import Error
 from ..targets import Target
 from .findings import Finder
 from .lowering import lower
-from .program import Result, loaded
+from .program import Result, load_lowered
 from .reference import reference
 
 __all__ = ["Result", "assert_same", "compare", "from_pytorch", "lower", "run"]
@@ -77,7 +77,7 @@ def from_pytorch(
     >>> network.predict(image, target="cortex-m4")
     """
     program = lower(module, example_inputs, calibration, target, explicit_layout)
-    return loaded(program, type(module).__name__).network
+    return load_lowered(program, type(module).__name__).network
 
 
 def run(program: Any, inputs: Any, target: Union[str, Target] = "cortex-m55") -> Result:
@@ -110,7 +110,7 @@ def run(program: Any, inputs: Any, target: Union[str, Target] = "cortex-m55") ->
     DeviceWarning
         The program was lowered for another core, and the device computes something else.
     """
-    return loaded(program).run(inputs, target)
+    return load_lowered(program).run(inputs, target)
 
 
 def compare(
@@ -141,7 +141,7 @@ def compare(
     Error
         As run(), and for a recorded name that no node has.
     """
-    device = loaded(program)
+    device = load_lowered(program)
     own = device.run(inputs, target).nodes
     known = recorded is None
     if recorded is None:
@@ -153,7 +153,7 @@ def compare(
             f"{', '.join(list(own)[:8])}, ..."
         )
     finder = Finder(device, inputs, target, own, known)
-    findings = [finder.finding(name, recorded[name]) for name in own if name in recorded]
+    findings = [finder.compare_node(name, recorded[name]) for name in own if name in recorded]
     missing = tuple(name for name in own if name not in recorded)
     return Comparison(tuple(findings), missing, nodes=True)
 

@@ -11,10 +11,10 @@ from typing import Any, Union
 
 import numpy as np
 
-from ..analysis.compare import Finding, difference
+from ..analysis.compare import Finding, measure_difference
 from ..analysis.golden_set import Entry, Goldens
-from ..analysis.mismatch_diagnosis import likely_cause
-from ..ir.formats import differing
+from ..analysis.mismatch_diagnosis import find_likely_cause
+from ..ir.formats import find_differing
 from ..runtime.samples import convert_to_numbers
 from ..runtime.session import make_other_profiles
 from ..targets import Profile, Target
@@ -50,7 +50,7 @@ class Finder:
     own: Mapping[str, np.ndarray]
     reference: bool
 
-    def finding(self, name: str, recorded: Any) -> Finding:
+    def compare_node(self, name: str, recorded: Any) -> Finding:
         """Return the comparison of one node."""
         want = np.ascontiguousarray(self.own[name])
         got = np.ascontiguousarray(convert_to_numbers(recorded, f"the node {name}"))
@@ -60,12 +60,14 @@ class Finder:
                 f"it is {got.dtype} {list(got.shape)}, but the device's is {want.dtype} "
                 f"{list(want.shape)}"
             )
-        elif differing(got.ravel(), want.ravel()).any():
-            differs = difference(want, got.ravel(), self._cause(name, want, got.ravel()))
+        elif find_differing(got.ravel(), want.ravel()).any():
+            differs = measure_difference(
+                want, got.ravel(), self._find_cause(name, want, got.ravel())
+            )
         source = Path("reference" if self.reference else "recorded")
         return Finding(name, name, source, want.size, want.nbytes, differs, unlike)
 
-    def _cause(self, name: str, want: np.ndarray, got: np.ndarray) -> str:
+    def _find_cause(self, name: str, want: np.ndarray, got: np.ndarray) -> str:
         known = _REASONS.get(self.loaded.operators[name])
         if self.reference and known:
             return known
@@ -73,7 +75,7 @@ class Finder:
         others = {who: sums[name] for who, sums in self._others.items()}
         entry = Entry(name, 0, name, want.dtype.name, want.shape, crc, others)
         goldens = Goldens(Path(), 1, self._profile, Target.of(self.target).core, (entry,))
-        return likely_cause(goldens, entry, want, got, self._twins)
+        return find_likely_cause(goldens, entry, want, got, self._twins)
 
     @cached_property
     def _profile(self) -> Profile:
@@ -86,12 +88,12 @@ class Finder:
     @cached_property
     def _others(self) -> dict[str, dict[str, int]]:
         """Other profile in words -> the CRC-32 of each node there."""
-        x, found = self.loaded.inputs(self.inputs), {}
+        x, found = self.loaded.arrange_inputs(self.inputs), {}
         for profile, session in make_other_profiles(
             self.loaded.network.graph, self._profile
         ).items():
             made = {**x, **session.run(x, trace=True)}
-            found[str(profile)] = _sums(self.loaded.of(made))
+            found[str(profile)] = _sums(self.loaded.list_values(made))
         return found
 
 

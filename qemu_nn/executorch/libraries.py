@@ -7,6 +7,6 @@ from types import ModuleType
 from ..io.optional_deps import require
 
 
-def library(name: str) -> ModuleType:
+def import_library(name: str) -> ModuleType:
     """Return a module of PyTorch or ExecuTorch; Error with the pip command where it is missing."""
     return require(name, "executorch", "a program of PyTorch")

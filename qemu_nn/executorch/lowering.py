@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Union
 
 from ..errors import Error
-from ..io.arguments import shown
+from ..io.arguments import format_value
 from ..targets import Target
-from .libraries import library
+from .libraries import import_library
 
 
 def lower(
@@ -49,17 +49,17 @@ def lower(
         An argument has another type, there is no calibration data, PyTorch or ExecuTorch is
         missing, or ExecuTorch cannot lower the module.
     """
-    torch = library("torch")
+    torch = import_library("torch")
     if not isinstance(module, torch.nn.Module):
-        raise Error(f"from PyTorch comes a torch.nn.Module, not {shown(module)}")
-    examples = _last(torch, example_inputs, "example_inputs")
-    samples = [_last(torch, sample, "a calibration sample") for sample in calibration]
+        raise Error(f"from PyTorch comes a torch.nn.Module, not {format_value(module)}")
+    examples = _move_channels_last(torch, example_inputs, "example_inputs")
+    samples = [_move_channels_last(torch, sample, "a calibration sample") for sample in calibration]
     if not samples:
         raise Error("calibration holds no samples; give some, each as example_inputs")
     config = _target_config(target)
     module = copy.deepcopy(module).eval().to(memory_format=torch.channels_last)
     try:
-        return _lowered(torch, module, examples, samples, config, explicit_layout)
+        return _lower_program(torch, module, examples, samples, config, explicit_layout)
     except Error:
         raise
     except Exception as error:
@@ -67,7 +67,7 @@ def lower(
         raise Error(f"ExecuTorch cannot lower {type(module).__name__}: {said}") from error
 
 
-def _lowered(
+def _lower_program(
     torch: Any,
     module: Any,
     examples: tuple[Any, ...],
@@ -75,11 +75,11 @@ def _lowered(
     config: Any,
     explicit: bool,
 ) -> Any:
-    pt2e = library("torchao.quantization.pt2e.quantize_pt2e")
-    exir = library("executorch.exir")
-    edge = library("executorch.backends.cortex_m.edge_compile_config")
-    quantizer = library("executorch.backends.cortex_m.quantizer.quantizer")
-    passes = library("executorch.backends.cortex_m.passes.cortex_m_pass_manager")
+    pt2e = import_library("torchao.quantization.pt2e.quantize_pt2e")
+    exir = import_library("executorch.exir")
+    edge = import_library("executorch.backends.cortex_m.edge_compile_config")
+    quantizer = import_library("executorch.backends.cortex_m.quantizer.quantizer")
+    passes = import_library("executorch.backends.cortex_m.passes.cortex_m_pass_manager")
     exported = torch.export.export(module, examples)
     prepared = pt2e.prepare_pt2e(
         exported.module(check_guards=False),
@@ -96,7 +96,7 @@ def _lowered(
 
 def _target_config(target: Union[str, Target]) -> Any:
     """ExecuTorch's words for a core."""
-    configs = library("executorch.backends.cortex_m.target_config")
+    configs = import_library("executorch.backends.cortex_m.target_config")
     core = Target.of(target).core
     try:
         return configs.CortexMTargetConfig.from_target_string(core.replace("m0+", "m0plus"))
@@ -104,13 +104,13 @@ def _target_config(target: Union[str, Target]) -> Any:
         raise Error(f"ExecuTorch's Cortex-M backend has no {core}") from None
 
 
-def _last(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
+def _move_channels_last(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
     """Return the tensors of a sample, images with their channels last in memory."""
     parts = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
     if not isinstance(parts, (list, tuple)) or not parts:
-        raise Error(f"{what} must be a tensor or a sequence of tensors, not {shown(inputs)}")
+        raise Error(f"{what} must be a tensor or a sequence of tensors, not {format_value(inputs)}")
     for part in parts:
         if not isinstance(part, torch.Tensor):
-            raise Error(f"{what} holds {shown(part)}, which is no tensor")
+            raise Error(f"{what} holds {format_value(part)}, which is no tensor")
     last = torch.channels_last
     return tuple(p.to(memory_format=last) if p.dim() == 4 else p for p in parts)

@@ -17,11 +17,11 @@ from ..api.network import Network
 from ..errors import Error
 from ..importers.pte import load_with_results
 from ..importers.pte.building import Value
-from ..io.arguments import shown
+from ..io.arguments import format_value
 from ..runtime.inputs import arrange_by_name
 from ..runtime.samples import convert_to_numbers
 from ..targets import Target
-from .libraries import library
+from .libraries import import_library
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Loaded:
     operators: Mapping[str, str]
     program: Any = None
 
-    def inputs(self, given: Any) -> dict[str, np.ndarray]:
+    def arrange_inputs(self, given: Any) -> dict[str, np.ndarray]:
         """Return what the network takes, by the names of its inputs: one sample, as it lies in
         memory.
         """
         tensors = self.network.graph.inputs
-        arrays = arrange_by_name(self.network.graph, _single(given), convert_to_numbers)
+        arrays = arrange_by_name(self.network.graph, _unwrap_single(given), convert_to_numbers)
         found = {}
         for tensor in tensors:
             array = arrays[tensor.name]
@@ -73,68 +73,70 @@ class Loaded:
 
     def run(self, inputs: Any, target: Union[str, Target]) -> Result:
         """Return what a core computes of one sample."""
-        x = self.inputs(inputs)
+        x = self.arrange_inputs(inputs)
         made = {**x, **self.network.session(target=target).run(x, trace=True)}
         tensors, outputs = self.network.graph.tensors, []
         for name in self.network.graph.outputs:
             outputs.append(tensors[name].from_memory(made[name])[0])
-        return Result(tuple(outputs), self.of(made))
+        return Result(tuple(outputs), self.list_values(made))
 
-    def of(self, made: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def list_values(self, made: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the value of each node, in its logical shape, from those of the network's
         tensors.
         """
-        return {name: _logical(made[value.name][0], value) for name, value in self.values.items()}
+        return {
+            name: _to_logical(made[value.name][0], value) for name, value in self.values.items()
+        }
 
 
-def _logical(array: np.ndarray, value: Value) -> np.ndarray:
+def _to_logical(array: np.ndarray, value: Value) -> np.ndarray:
     shaped = array.reshape(value.shape)
     return shaped.transpose(np.argsort(value.order)) if value.order else shaped
 
 
-def loaded(program: Any, name: str = "program") -> Loaded:
+def load_lowered(program: Any, name: str = "program") -> Loaded:
     """Return a lowered program, written as its file and read again under a name."""
-    program = _exported(program)
-    nodes, content = _file(program)
+    program = _export_module(program)
+    nodes, content = _map_instructions(program)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{name}.pte")
         path.write_bytes(content)
         graph, results = load_with_results(path)
     values, operators = {}, {}
     for at, node in nodes.items():
-        for name, value in zip(names_of(node), results.get(at, ())):
+        for name, value in zip(list_names(node), results.get(at, ())):
             if value is not None:
                 values[name] = value
                 operators[name] = node.target._schema.name.partition("::")[2]
     return Loaded(Network(graph), values, operators, program)
 
 
-def _exported(program: Any) -> Any:
-    torch = library("torch")
+def _export_module(program: Any) -> Any:
+    torch = import_library("torch")
     if not isinstance(program, torch.export.ExportedProgram) and hasattr(program, "to_executorch"):
         program = program.exported_program()
     if not isinstance(program, torch.export.ExportedProgram):
         raise Error(
             "a program is an EdgeProgramManager or an ExportedProgram after the cortex_m passes, "
-            f"not {shown(program)}"
+            f"not {format_value(program)}"
         )
     return program
 
 
-def _single(given: Any) -> Any:
+def _unwrap_single(given: Any) -> Any:
     """Return the only input, where it comes as a sequence, as ExecuTorch's inputs do."""
     return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
 
 
-def _file(program: Any) -> tuple[dict[int, Any], bytes]:
+def _map_instructions(program: Any) -> tuple[dict[int, Any], bytes]:
     """Return number of each instruction -> the node of the graph that it stands for; and the .pte
     file.
 
     Each node gets a handle of its own, which ExecuTorch carries through to the instruction. Views
     stay instructions, so that they have values, too.
     """
-    exir = library("executorch.exir")
-    edge = library("executorch.backends.cortex_m.edge_compile_config")
+    exir = import_library("executorch.exir")
+    edge = import_library("executorch.backends.cortex_m.edge_compile_config")
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     program = copy.deepcopy(program)  # which to_executorch() would change
     copies = (node for node in program.graph.nodes if node.op == "call_function")
@@ -147,7 +149,7 @@ def _file(program: Any) -> tuple[dict[int, Any], bytes]:
     return found, bytes(made.buffer)
 
 
-def names_of(node: Any) -> list[str]:
+def list_names(node: Any) -> list[str]:
     """Return the names of the values that a node makes: its own, or those of the nodes that take
     each.
     """

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .libraries import library
-from .program import Loaded, names_of
+from .libraries import import_library
+from .program import Loaded, list_names
 
 
 def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -17,7 +17,7 @@ def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dic
 
     own: what the device computes of the same inputs, which the nodes after it take.
     """
-    torch = library("torch")
+    torch = import_library("torch")
     found: dict[str, np.ndarray] = {}
 
     class Replay(torch.fx.Interpreter):  # type: ignore[name-defined,misc]
@@ -27,22 +27,22 @@ def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dic
             try:
                 made = super().run_node(node)
             except Exception:  # PyTorch, too, has operators that do not run on int8
-                if not any(name in own for name in names_of(node)):
+                if not any(name in own for name in list_names(node)):
                     raise
-                return _instead(torch, node, own)
+                return _insert_device_values(torch, node, own)
             if node.name not in own or not isinstance(made, torch.Tensor):
                 return made
             found[node.name] = made.detach().numpy().copy()
-            return _like(torch, made, own[node.name])
+            return _copy_strides(torch, made, own[node.name])
 
     program = loaded.program
     with torch.no_grad():
         replay = Replay(program.graph_module)
-        replay.run(*_arguments(torch, program, _tensors(torch, loaded, inputs)))
+        replay.run(*_collect_arguments(torch, program, _make_tensors(torch, loaded, inputs)))
     return found
 
 
-def _like(torch: Any, made: Any, array: np.ndarray) -> Any:
+def _copy_strides(torch: Any, made: Any, array: np.ndarray) -> Any:
     """Return the device's value, lying in memory as the reference's does."""
     device = torch.from_numpy(np.ascontiguousarray(array))
     if device.shape != made.shape or device.dtype != made.dtype:
@@ -50,17 +50,18 @@ def _like(torch: Any, made: Any, array: np.ndarray) -> Any:
     return torch.empty_strided(made.shape, made.stride(), dtype=made.dtype).copy_(device)
 
 
-def _instead(torch: Any, node: Any, own: Mapping[str, np.ndarray]) -> Any:
+def _insert_device_values(torch: Any, node: Any, own: Mapping[str, np.ndarray]) -> Any:
     """Return the device's values of a node that has no reference."""
-    made, names = node.meta["val"], names_of(node)
+    made, names = node.meta["val"], list_names(node)
     if not isinstance(made, (list, tuple)):
-        return _like(torch, made, own[node.name])
+        return _copy_strides(torch, made, own[node.name])
     return tuple(
-        _like(torch, one, own[name]) if name in own else None for one, name in zip(made, names)
+        _copy_strides(torch, one, own[name]) if name in own else None
+        for one, name in zip(made, names)
     )
 
 
-def _arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
+def _collect_arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
     """Return what a graph takes: parameters and constants, and the inputs, in its order."""
     user, kinds = iter(inputs), torch.export.graph_signature.InputKind
     arguments = []
@@ -74,9 +75,9 @@ def _arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
     return arguments
 
 
-def _tensors(torch: Any, loaded: Loaded, inputs: Any) -> list[Any]:
+def _make_tensors(torch: Any, loaded: Loaded, inputs: Any) -> list[Any]:
     """Return the inputs as tensors, which lie in memory as the device's do."""
-    arrays, tensors = loaded.inputs(inputs), loaded.network.graph.inputs
+    arrays, tensors = loaded.arrange_inputs(inputs), loaded.network.graph.inputs
     found = []
     for tensor in tensors:
         memory = torch.from_numpy(np.ascontiguousarray(arrays[tensor.name][0]))

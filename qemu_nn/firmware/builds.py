@@ -17,7 +17,7 @@ FILES = {
 _BROUGHT = ("network.c", "preprocess.c", "tflm/", "local/")
 
 
-def sources(paths: Iterable[str]) -> dict[str, list[str]]:
+def list_sources(paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the C files of the network, and those that stand in for Arm's, of an export's
     paths.
     """
@@ -28,7 +28,7 @@ def sources(paths: Iterable[str]) -> dict[str, list[str]]:
     }
 
 
-def arduino(sources: Iterable[str], name: str) -> dict[str, str]:
+def make_arduino_folder(sources: Iterable[str], name: str) -> dict[str, str]:
     """Return the folder src/ of a library for Arduino: it compiles what is there, and nothing
     else.
     """

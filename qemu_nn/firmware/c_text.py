@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ..functions.prototypes import Prototype, c_types
+from ..functions.prototypes import Prototype, get_c_types
 from ..functions.shapes import Either, Extent, Half, Largest, Total
 from ..targets import is_affine
 
@@ -35,24 +35,24 @@ typedef int32_t q31_t;
 """
 
 
-def in_comment(text: str) -> str:
+def sanitize_comment(text: str) -> str:
     """Return a stranger's text such that it cannot end a comment, continue a line or hide a
     trigraph.
     """
     return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
 
 
-def dimensions(shape: Sequence[int]) -> str:
+def format_dimensions(shape: Sequence[int]) -> str:
     """Return a shape as C writes it: [32][32][3]."""
     return "".join(f"[{axis}]" for axis in shape)
 
 
-def symbol(name: str) -> str:
+def make_symbol(name: str) -> str:
     """Return the C identifier of a golden: x0_conv1 for "x0/conv1"."""
     return name.replace("/", "_")
 
 
-def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) -> str:
+def format_header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) -> str:
     """Return a header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its
     guard.
 
@@ -62,14 +62,14 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
     guard = f"QN_GOLDEN_{symbol.upper()}_H"
     return "\n".join(
         [
-            "/* " + "\n * ".join(map(in_comment, comment)) + " */",
+            "/* " + "\n * ".join(map(sanitize_comment, comment)) + " */",
             f"#ifndef {guard}",
             f"#define {guard}",
             "",
             "#include <stdint.h>",
-            *includes(values),
+            *list_includes(values),
             "" if is_affine(cmsis) else _LEGACY_TYPES,
-            definition(symbol, values, cmsis),
+            format_definition(symbol, values, cmsis),
             "",
             "#endif",
             "",
@@ -77,20 +77,20 @@ def header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis: str) 
     )
 
 
-def includes(*arrays: np.ndarray) -> list[str]:
+def list_includes(*arrays: np.ndarray) -> list[str]:
     """Return the lines that arrays need before them: INFINITY and NAN are of math.h."""
     real = [values for values in arrays if values.dtype.kind == "f"]
     return [] if all(np.isfinite(values).all() for values in real) else ["#include <math.h>"]
 
 
-def definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
+def format_definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
     """Return `static const q7_t symbol[COUNT] = {...};`, flat."""
-    rows = ",\n    ".join(lines(values))
-    type = c_types(cmsis)[values.dtype.name]
+    rows = ",\n    ".join(format_lines(values))
+    type = get_c_types(cmsis)[values.dtype.name]
     return f"static const {type} {symbol}[{values.size}] = {{\n    {rows},\n}};"
 
 
-def lines(values: np.ndarray) -> list[str]:
+def format_lines(values: np.ndarray) -> list[str]:
     """Return the elements in memory order, a few in each line, without a comma at its end."""
     plain = values.view(np.uint8) if values.dtype == bool else values
     spell: Callable[[Any], str] = _SPELLED.get(plain.dtype.name, str)
@@ -98,7 +98,7 @@ def lines(values: np.ndarray) -> list[str]:
     return [", ".join(flat[i : i + _PER_LINE]) for i in range(0, len(flat), _PER_LINE)]
 
 
-def _real(value: float) -> str:
+def _format_real(value: float) -> str:
     """Return a number of type float, which the compiler reads as the same bits; NaN as any."""
     if math.isnan(value):
         return "NAN"
@@ -108,21 +108,21 @@ def _real(value: float) -> str:
     return f"{digits}f" if set(digits) & set(".e") else f"{digits}.0f"
 
 
-def _int64(value: int) -> str:
+def _format_int64(value: int) -> str:
     """C has no such constant as the least one, only the largest, with a sign in front."""
     return str(value) if value > -(2**63) else f"({value + 1} - 1)"
 
 
 #: Element types -> how C spells a number of one, if not like Python.
 _SPELLED = {
-    "float32": _real,
-    "int64": _int64,
+    "float32": _format_real,
+    "int64": _format_int64,
     "uint32": lambda value: f"{value}u",
     "uint64": lambda value: f"{value}u",
 }
 
 
-def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
+def format_golden_table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
     """golden_table.h from (input, name of a golden, its dtype), input by input."""
     includes, rows = [], []
     for index, group in groupby(names, key=lambda pair: pair[0]):
@@ -130,7 +130,7 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
         includes.append(condition)
         rows.append(condition)
         for _, name, dtype in group:
-            array, kind = symbol(name), {"f": "f", "i": "i"}.get(dtype[0], "u")
+            array, kind = make_symbol(name), {"f": "f", "i": "i"}.get(dtype[0], "u")
             includes.append(f'#include "{name}.h"')
             sizes = f"sizeof {array}, sizeof {array}[0], '{kind}'"
             rows.append(f'    {{"{name}", {array}, {sizes}}},')
@@ -138,7 +138,7 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
         rows.append("#endif")
     return "\n".join(
         [
-            f"/* The goldens of {in_comment(network)}; only golden_check.c includes this. */",
+            f"/* The goldens of {sanitize_comment(network)}; only golden_check.c includes this. */",
             "#ifdef QN_GOLDEN_INPUT",
             "#define QN_HAS_INPUT(index) ((index) == (QN_GOLDEN_INPUT))",
             "#else",
@@ -156,7 +156,7 @@ def table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
     )
 
 
-def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
+def wrap_lines(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
     """Join head, parts and tail within the line's width, broken between the parts alone.
 
     If not even the first part fits after the head, all parts go below it.
@@ -169,16 +169,16 @@ def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
     return lines.lstrip(" ").replace(_HARD, " ")
 
 
-def signature(declared: Prototype, tail: str) -> str:
+def format_signature(declared: Prototype, tail: str) -> str:
     """Return a prototype within the line's width; tail: ";" of a declaration, " {" of a
     definition.
     """
     space = "" if declared.returns.endswith("*") else " "
     head = f"{declared.returns}{space}{declared.name}("
-    return wrapped(head, list(map(str, declared.arguments)), f"){tail}", 0)
+    return wrap_lines(head, list(map(str, declared.arguments)), f"){tail}", 0)
 
 
-def comment(text: str, indent: int = 0) -> str:
+def format_comment(text: str, indent: int = 0) -> str:
     """Return a comment, its first line without the indentation; text: harmless in a comment."""
     return _fill(f"/* {text} */", indent, f"{' ' * indent} * ").lstrip()
 
@@ -194,7 +194,7 @@ def _fill(text: str, indent: int, further: str) -> str:
     )
 
 
-def c_extent(value: Extent, values: Mapping[str, str]) -> str:
+def format_extent(value: Extent, values: Mapping[str, str]) -> str:
     """Return a number, a C argument, or what is made of several; values: C argument -> C text of
     it.
     """
@@ -203,10 +203,10 @@ def c_extent(value: Extent, values: Mapping[str, str]) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, Either):
-        yes, no = (c_extent(part, values) for part in (value.yes, value.no))
+        yes, no = (format_extent(part, values) for part in (value.yes, value.no))
         return f"({values[value.flag]} ? {yes} : {no})"
     inside = value.parts if isinstance(value, (Total, Largest, Half)) else value
-    parts = [c_extent(part, values) for part in inside]
+    parts = [format_extent(part, values) for part in inside]
     if isinstance(value, Total):
         return f"({' + '.join(parts)})"
     if isinstance(value, Largest):

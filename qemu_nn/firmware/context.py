@@ -14,16 +14,24 @@ from ..functions.prototypes import (
     VECTOR_SUM,
     Argument,
     Prototype,
-    c_types,
-    prototype,
+    get_c_types,
+    make_prototype,
 )
 from ..ir.graph import Address, Graph
-from ..ir.loops import program
+from ..ir.loops import list_program
 from ..targets import is_affine
-from .c_text import c_extent, comment, definition, dimensions, in_comment, includes, wrapped
+from .c_text import (
+    format_comment,
+    format_definition,
+    format_dimensions,
+    format_extent,
+    list_includes,
+    sanitize_comment,
+    wrap_lines,
+)
 from .golden import About
-from .memory import Call, Layout
-from .symbols import Constant, Layer, Symbols, array_name, described
+from .memory import Layout, MemoryCall
+from .symbols import Constant, LayerSymbols, Symbols, describe_tensor, reserve_array
 
 #: Name of a buffer -> its C identifier.
 Buffers = Mapping[str, str]
@@ -32,7 +40,7 @@ Buffers = Mapping[str, str]
 _INNER, _OUTER = 8, 4
 
 
-def context(
+def make_context(
     graph: Graph, layout: Layout, symbols: Symbols, about: About, name: str
 ) -> dict[str, Any]:
     """Everything that network.c and .h, parameter.h, weights.h and main.c are made of.
@@ -40,11 +48,11 @@ def context(
     name: the network's in C, with which all public names begin.
     """
     taken, cmsis = set(symbols.arrays), about.profile.cmsis
-    buffers = {name: array_name(name, "memory", taken) for name in layout.buffers}
-    tensors = _tensors(graph, layout, symbols, buffers, cmsis)
-    inputs = _arguments("input", tuple(tensor.name for tensor in graph.inputs), tensors)
-    outputs = _arguments("output", graph.outputs, tensors)
-    states = _arguments("state", tuple(state.name for state in graph.states), tensors)
+    buffers = {name: reserve_array(name, "memory", taken) for name in layout.buffers}
+    tensors = _list_tensors(graph, layout, symbols, buffers, cmsis)
+    inputs = _list_arguments("input", tuple(tensor.name for tensor in graph.inputs), tensors)
+    outputs = _list_arguments("output", graph.outputs, tensors)
+    states = _list_arguments("state", tuple(state.name for state in graph.states), tensors)
     layers = [
         {
             **tensors[layer.node.name],
@@ -66,46 +74,46 @@ def context(
         "name": name,
         "NAME": name.upper(),
         "alignment": "int64_t" if is_affine(cmsis) else "int32_t",
-        "title": comment(
-            f"{in_comment(graph.name)} for {in_comment(about.core)} ({about.profile}), made by "
-            f"qemu_nn {about.version}."
+        "title": format_comment(
+            f"{sanitize_comment(graph.name)} for {sanitize_comment(about.core)} ({about.profile}), "
+            f"made by qemu_nn {about.version}."
         ),
         "recurrent": bool(graph.states),
-        "run": wrapped(f"int {name}_run(", [*read, *written], ")", 0),
-        "run_in": wrapped(f"int {name}_run_in(", [instance, *read, *written], ")", 0),
-        "start": wrapped(f"void {name}_start(", started, ")", 0),
-        "start_in": wrapped(f"void {name}_start_in(", [instance, *started], ")", 0),
+        "run": wrap_lines(f"int {name}_run(", [*read, *written], ")", 0),
+        "run_in": wrap_lines(f"int {name}_run_in(", [instance, *read, *written], ")", 0),
+        "start": wrap_lines(f"void {name}_start(", started, ")", 0),
+        "start_in": wrap_lines(f"void {name}_start_in(", [instance, *started], ")", 0),
         "ram": sum(layout.buffers.values()),
         "flash": sum(constant.values.nbytes for constant in symbols.arrays.values()),
         "buffers": [
             {"name": buffers[buffer], "size": size, "kept": buffer in layout.kept}
             for buffer, size in layout.buffers.items()
         ],
-        "headers": sorted({prototype(node.function, cmsis).header for node in graph.nodes}),
+        "headers": sorted({make_prototype(node.function, cmsis).header for node in graph.nodes}),
         "inputs": [{**each, "macros": symbols.inputs[name]} for name, each in inputs.items()],
         "states": [{**each, "reset": symbols.resets.get(name)} for name, each in states.items()],
-        "includes": includes(*(constant.values for constant in symbols.arrays.values())),
+        "includes": list_includes(*(constant.values for constant in symbols.arrays.values())),
         "outputs": [{**each, "stays": stays[name]} for name, each in outputs.items()],
-        "events": _events(graph, tensors),
+        "events": _list_events(graph, tensors),
         "layers": layers,
         "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
     }
 
 
-def _tensors(
+def _list_tensors(
     graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers, cmsis: str
 ) -> dict[str, dict[str, Any]]:
     """Return inputs, states and results: names, words, C type, size, and where each is."""
-    types = c_types(cmsis)
+    types = get_c_types(cmsis)
     addresses = list(zip(graph.inputs, layout.inputs))
     addresses += [(state, layout.states[state.name]) for state in graph.states]
     addresses += [(call.step.node.output, call.output) for call in layout.calls]
     return {
         tensor.name: {
             "stem": symbols.stems[tensor.name],
-            "words": f"{in_comment(tensor.name)}: {described(tensor)}",
+            "words": f"{sanitize_comment(tensor.name)}: {describe_tensor(tensor)}",
             "type": types[tensor.dtype],
-            "pointer": pointer(types[tensor.dtype], at, buffers),
+            "pointer": format_pointer(types[tensor.dtype], at, buffers),
             "buffer": buffers[at.buffer],
             "size": tensor.nbytes,
             "count": math.prod(tensor.shape),
@@ -114,13 +122,13 @@ def _tensors(
     }
 
 
-def _events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def _list_events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the calls by their indices, and the lines around them that make loops, with their
     depth.
     """
     events: list[dict[str, Any]] = []
     depth = 0
-    for kind, index in program(len(graph.nodes), graph.loops):
+    for kind, index in list_program(len(graph.nodes), graph.loops):
         if kind == "call":
             events.append({"call": index})
             continue
@@ -134,7 +142,7 @@ def _events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[st
     return events
 
 
-def _arguments(
+def _list_arguments(
     what: str, names: tuple[str, ...], tensors: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Return tensors that are C arguments: `output`, or `output_<stem>` where there are several."""
@@ -147,11 +155,11 @@ def _arguments(
     }
 
 
-def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, Any]:
+def _call(call: MemoryCall, layer: LayerSymbols, buffers: Buffers, cmsis: str) -> dict[str, Any]:
     text = call_text(call, layer, buffers, cmsis)
     return {
-        "comment": comment(layer.words),
-        "inner_comment": comment(layer.words, 4),
+        "comment": format_comment(layer.words),
+        "inner_comment": format_comment(layer.words, 4),
         "before": [line for line in (copy_text(call, buffers), text.before) if line],
         "structs": text.structs,
         "call": text.call,
@@ -162,10 +170,10 @@ def _call(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> dict[str, A
 
 def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
     name = ": ".join(filter(None, constant.key))
-    words = f"{in_comment(name)}: {dimensions(constant.values.shape)}"
-    text = definition(symbol, constant.values, cmsis)
+    words = f"{sanitize_comment(name)}: {format_dimensions(constant.values.shape)}"
+    text = format_definition(symbol, constant.values, cmsis)
     declaration = text.partition(" = ")[0]
-    return {"comment": comment(words), "definition": text, "declaration": declaration}
+    return {"comment": format_comment(words), "definition": text, "declaration": declaration}
 
 
 # ---- the calls ----
@@ -182,58 +190,62 @@ class CallText:
     answers: bool
 
 
-def pointer(type: str, address: Address, buffers: Buffers) -> str:
+def format_pointer(type: str, address: Address, buffers: Buffers) -> str:
     """Return an address as a C pointer to this type."""
     return f"AT({type}, {buffers[address.buffer]}, {address.offset})"
 
 
-def call_text(call: Call, layer: Layer, buffers: Buffers, cmsis: str) -> CallText:
+def call_text(call: MemoryCall, layer: LayerSymbols, buffers: Buffers, cmsis: str) -> CallText:
     """Return the call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's
     types.
 
     An argument that is a struct is defined before it, under the argument's own name.
     """
-    function, types = layer.node.function, c_types(cmsis)
+    function, types = layer.node.function, get_c_types(cmsis)
     values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
     values.update(layer.arrays)
     values.update(dict.fromkeys((array.name for array in function.inputs), "NULL"))
     for name, block in call.scratch.items():
-        values[name] = pointer("void", block.address, buffers)
-    for array, address in zip(function.read(layer.node.params), call.inputs):
-        values[array.name] = pointer(types[array.dtype], address, buffers)
-    values[function.output.name] = pointer(types[function.output.dtype], call.output, buffers)
-    declared = prototype(function, cmsis)
+        values[name] = format_pointer("void", block.address, buffers)
+    for array, address in zip(function.list_read_inputs(layer.node.params), call.inputs):
+        values[array.name] = format_pointer(types[array.dtype], address, buffers)
+    values[function.output.name] = format_pointer(
+        types[function.output.dtype], call.output, buffers
+    )
+    declared = make_prototype(function, cmsis)
     structs, arguments = [], []
     for argument in declared.arguments:
-        members = _members(argument, call, values, buffers)
+        members = _list_members(argument, call, values, buffers)
         if members == {}:
             arguments.append("NULL")
         elif members is not None:
             structs.append(_definition(argument, members))
             arguments.append(f"&{argument.name}")
         elif argument.name in SCRATCH:
-            arguments.append(_scratch(call, argument, buffers))
+            arguments.append(_format_scratch(call, argument, buffers))
         else:
             arguments.append(values[argument.name])
     indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER
-    text = wrapped(f"{function.name}(", arguments, ")", indent)
-    return CallText(_sums(call, declared, values, buffers), tuple(structs), text, declared.answers)
+    text = wrap_lines(f"{function.name}(", arguments, ")", indent)
+    return CallText(
+        _make_sums_call(call, declared, values, buffers), tuple(structs), text, declared.answers
+    )
 
 
-def _sums(
-    call: Call, declared: Prototype, values: Mapping[str, str], buffers: Buffers
+def _make_sums_call(
+    call: MemoryCall, declared: Prototype, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[str]:
     """Return the call that puts sums of weights into scratch memory."""
     if not declared.sums or "ctx" not in call.scratch:
         return None
-    target = pointer("int32_t", call.scratch["ctx"].address, buffers)
+    target = format_pointer("int32_t", call.scratch["ctx"].address, buffers)
     signs = {f"-{name}": f"-{text}" for name, text in values.items()}
-    parts = [target, *(c_extent(extent, {**values, **signs}) for extent in declared.sums)]
-    return wrapped(f"{VECTOR_SUM.name}(", parts, ");")
+    parts = [target, *(format_extent(extent, {**values, **signs}) for extent in declared.sums)]
+    return wrap_lines(f"{VECTOR_SUM.name}(", parts, ");")
 
 
-def _members(
-    argument: Argument, call: Call, values: Mapping[str, str], buffers: Buffers
+def _list_members(
+    argument: Argument, call: MemoryCall, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[dict[str, str]]:
     """Return member -> C text of what a struct argument holds; None if the argument is no
     struct.
@@ -249,33 +261,35 @@ def _members(
     block = call.scratch.get(argument.name)
     if block is None:
         return {"buf": "NULL", "size": "0"}
-    return {"buf": pointer("void", block.address, buffers), "size": str(block.nbytes)}
+    return {"buf": format_pointer("void", block.address, buffers), "size": str(block.nbytes)}
 
 
 def _member(cast: str, value: Member, values: Mapping[str, str]) -> str:
     if isinstance(value, Elements):
         parts = ", ".join(values[name] for name in value.names)
         return f"(const {value.type}[]){{{parts}}}"
-    text = c_extent(value, values)
+    text = format_extent(value, values)
     return cast + text if isinstance(value, str) else text
 
 
 def _definition(argument: Argument, members: Mapping[str, str]) -> str:
     type = argument.type.rstrip(" *")
     parts = [f".{member} = {value}" for member, value in members.items()]
-    return wrapped(f"{type} {argument.name} = {{", parts, "};", _INNER)
+    return wrap_lines(f"{type} {argument.name} = {{", parts, "};", _INNER)
 
 
-def _scratch(call: Call, argument: Argument, buffers: Buffers) -> str:
+def _format_scratch(call: MemoryCall, argument: Argument, buffers: Buffers) -> str:
     """Return a scratch argument; no function uses its bufferB."""
     if "ctx" not in call.scratch or argument.name == "bufferB":
         return "NULL"
-    return pointer(argument.type.rstrip(" *"), call.scratch["ctx"].address, buffers)
+    return format_pointer(argument.type.rstrip(" *"), call.scratch["ctx"].address, buffers)
 
 
-def copy_text(call: Call, buffers: Buffers) -> Optional[str]:
+def copy_text(call: MemoryCall, buffers: Buffers) -> Optional[str]:
     """Return the copy before a call that would overwrite what a later one reads."""
     if call.copy is None:
         return None
-    target, source = (pointer("void", at, buffers) for at in (call.copy.target, call.copy.source))
+    target, source = (
+        format_pointer("void", at, buffers) for at in (call.copy.target, call.copy.source)
+    )
     return f"memcpy({target}, {source}, {call.copy.nbytes});"

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Callable, Optional
 
 from ..errors import Error
-from ..io.files import MEGABYTE, read_bytes, writing
+from ..io.files import MEGABYTE, open_for_writing, read_bytes
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
 
@@ -22,7 +22,7 @@ Listed = Mapping[str, Optional[str]]
 
 
 @contextmanager
-def replacing(
+def replace_folder(
     folder: Path, listed: Callable[[Path], Listed], force: bool = False
 ) -> Iterator[Path]:
     """Yield a fresh folder to write into, which replaces `folder` if nothing is raised.
@@ -45,7 +45,7 @@ def replacing(
             _swap(folder, fresh, Path(work) / "earlier")
 
 
-def earlier_files(manifest: Path, format: str) -> dict[str, str]:
+def read_earlier_files(manifest: Path, format: str) -> dict[str, str]:
     """Return the files that a manifest of this format lists, with check sums; none if it is no
     such.
     """
@@ -61,7 +61,7 @@ def earlier_files(manifest: Path, format: str) -> dict[str, str]:
         return {}
 
 
-def checksum(content: bytes) -> str:
+def format_checksum(content: bytes) -> str:
     """CRC-32 as manifests spell it."""
     return f"{zlib.crc32(content):08x}"
 
@@ -71,7 +71,7 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
         return
     if not folder.is_dir():
         raise Error(f"{folder} is a file: name a folder that is new, empty or from an earlier run")
-    present = set(_present(folder))
+    present = set(_list_present(folder))
     known = listed(folder) if present else {}
     strange = sorted(name for name in present if name not in known or _leads_astray(folder, name))
     if strange:
@@ -84,7 +84,7 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
     edited = [
         name
         for name in sorted(present)
-        if known[name] not in (None, checksum((folder / name).read_bytes()))
+        if known[name] not in (None, format_checksum((folder / name).read_bytes()))
     ]
     if edited:
         more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
@@ -94,7 +94,7 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
         )
 
 
-def _present(folder: Path) -> Iterator[str]:
+def _list_present(folder: Path) -> Iterator[str]:
     """Yield all files below a folder, and links to folders, relative to it."""
     for root, folders, names in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(root, name))]
@@ -114,7 +114,7 @@ def _keep(earlier: Path, path: Path, linked: ExitStack) -> None:
         return
     shutil.copymode(earlier, path)
     if earlier.is_symlink():
-        linked.enter_context(writing(earlier)).write(path.read_bytes())
+        linked.enter_context(open_for_writing(earlier)).write(path.read_bytes())
         path.unlink()
         path.symlink_to(os.readlink(earlier))
 

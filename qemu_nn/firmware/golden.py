@@ -24,17 +24,17 @@ from ..io.archive import (
     LIMIT,
     MOST_ENTRIES,
     format_npy,
-    little_endian,
     open_archive,
+    to_little_endian,
     write_archive,
 )
-from ..ir.formats import differing
+from ..ir.formats import find_differing
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
 from ..runtime.plan import CLOBBER
 from ..targets import Profile
-from .c_text import dimensions, header, symbol, table
-from .folder import Listed, checksum, earlier_files, replacing
+from .c_text import format_dimensions, format_golden_table, format_header, make_symbol
+from .folder import Listed, format_checksum, read_earlier_files, replace_folder
 
 FORMAT = "qemu_nn golden"
 VERSION = 1
@@ -112,8 +112,8 @@ def write(
     where it cannot be written.
     """
     folder = Path(folder).resolve()
-    with replacing(folder, _listed, force) as fresh:
-        writer = _Writer(_into(fresh), about, with_c=True)
+    with replace_folder(folder, _list_earlier, force) as fresh:
+        writer = _Writer(_open_writer(fresh), about, with_c=True)
         for sample in samples:
             writer.add(sample)
         nbytes = writer.finish()
@@ -153,9 +153,9 @@ def _is_golden(path: Path) -> bool:
         return False
 
 
-def _listed(folder: Path) -> Listed:
+def _list_earlier(folder: Path) -> Listed:
     """Return the files of an earlier golden set in this folder; none if it is no such thing."""
-    files = earlier_files(folder / MANIFEST, FORMAT)
+    files = read_earlier_files(folder / MANIFEST, FORMAT)
     return {MANIFEST: None, **files} if files else {}
 
 
@@ -183,7 +183,7 @@ class Names:
         return self.stems[layer]
 
 
-def _format(tensor: Optional[Tensor]) -> dict[str, Any]:
+def _describe_integers(tensor: Optional[Tensor]) -> dict[str, Any]:
     """Return what the integers of a golden stand for: fraction bits, or a scale and a zero
     point.
     """
@@ -213,14 +213,14 @@ class _Writer:
     def _add(self, golden: Golden) -> None:
         parts = [f"x{self.inputs}", golden.group, self.names[golden.layer]]
         name = "/".join(part for part in parts if part)
-        values, tensor = little_endian(golden.values), golden.tensor
+        values, tensor = to_little_endian(golden.values), golden.tensor
         entry = {
             "name": name,
             "input": self.inputs,
             "layer": golden.layer,
             "dtype": values.dtype.name,
             "shape": list(values.shape),
-            **_format(tensor),
+            **_describe_integers(tensor),
             "crc32": f"{crc32(values):08x}",
             "others": {profile: f"{crc:08x}" for profile, crc in golden.others.items()},
         }
@@ -234,15 +234,16 @@ class _Writer:
     ) -> None:
         """Write the golden as C reads it."""
         self._put(f"{name}.bin", values.tobytes())
-        words = self._comment(entry, format_words(tensor) if tensor else None)
-        text = header(symbol(name), values, words, self._about.profile.cmsis)
+        words = self._comment(entry, describe_format(tensor) if tensor else None)
+        text = format_header(make_symbol(name), values, words, self._about.profile.cmsis)
         self._put(f"{name}.h", text.encode("ascii"))
 
     def _comment(self, entry: Mapping[str, Any], known: Optional[str]) -> list[str]:
         about = self._about
         return [
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
-            f"shape {dimensions(entry['shape'])}, {known or _unknown(entry['dtype'])}",
+            f"shape {format_dimensions(entry['shape'])}, "
+            f"{known or _describe_unknown(entry['dtype'])}",
             f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
             f"rounding {about.profile.rounding}{_build(about.profile)}",
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
@@ -250,7 +251,7 @@ class _Writer:
 
     def _put(self, path: str, content: bytes) -> None:
         self._store(path, content)
-        self._files.append({"path": path, "size": len(content), "crc32": checksum(content)})
+        self._files.append({"path": path, "size": len(content), "crc32": format_checksum(content)})
 
     def finish(self) -> int:
         """Write what lists the goldens; returns the bytes of all files."""
@@ -285,10 +286,10 @@ class _Writer:
             source = (files(__package__) / "templates" / template).read_text(encoding="ascii")
             self._put(template, source.encode("ascii"))
         names = [(entry["input"], entry["name"], entry["dtype"]) for entry in self.goldens]
-        self._put("golden_table.h", table(self._about.network, names).encode("ascii"))
+        self._put("golden_table.h", format_golden_table(self._about.network, names).encode("ascii"))
 
 
-def _into(folder: Path) -> Callable[[str, bytes], None]:
+def _open_writer(folder: Path) -> Callable[[str, bytes], None]:
     """Return what writes files, and the folders that they are in."""
 
     def store(path: str, content: bytes) -> None:
@@ -306,7 +307,7 @@ def _build(profile: Profile) -> str:
 # ---- what one run computed, made into goldens in program order ----
 
 
-def format_words(tensor: Tensor) -> Optional[str]:
+def describe_format(tensor: Tensor) -> Optional[str]:
     """Return what an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody
     knows.
 
@@ -316,7 +317,7 @@ def format_words(tensor: Tensor) -> Optional[str]:
     return str(tensor.format).replace("*", " x ") if known else None
 
 
-def _unknown(dtype: str) -> str:
+def _describe_unknown(dtype: str) -> str:
     """Return what the elements of a tensor are that has no format: of some types nobody asks for
     one.
     """
@@ -325,10 +326,10 @@ def _unknown(dtype: str) -> str:
 
 def crc32(values: np.ndarray) -> int:
     """CRC-32 of an array's little-endian bytes."""
-    return zlib.crc32(little_endian(values).tobytes())
+    return zlib.crc32(to_little_endian(values).tobytes())
 
 
-def sample(
+def iterate_sample(
     graph: Graph, x: Trace, start: Trace, trace: Trace, others: Mapping[str, Trace]
 ) -> Iterator[Golden]:
     """Yield the goldens of one sample: the start states, then for each time step inputs and all
@@ -354,14 +355,14 @@ def sample(
                 for profile, other in others.items()
             }
             present = {profile: v[at] for profile, v in computed.items() if v is not None}
-            crcs = _differing(values[at], present)
+            crcs = _list_differing(values[at], present)
             yield Golden(layer, values[at], known.get(layer), group, crcs)
 
 
-def _differing(values: np.ndarray, others: Trace) -> dict[str, int]:
+def _list_differing(values: np.ndarray, others: Trace) -> dict[str, int]:
     """Return profile -> CRC-32 of what it computes, where that differs from the values."""
     return {
         profile: crc32(other)
         for profile, other in others.items()
-        if differing(other.ravel(), values.ravel()).any()
+        if find_differing(other.ravel(), values.ravel()).any()
     }

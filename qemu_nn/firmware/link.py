@@ -29,7 +29,7 @@ FILES = {
 _LINE = 80
 
 
-def description(graph: Graph, about: About) -> list[str]:
+def make_description(graph: Graph, about: About) -> list[str]:
     """Return the lines of a C string with JSON that says which network a device has.
 
     The JSON object is not closed yet: the compiler knows what else there is.
@@ -45,23 +45,23 @@ def description(graph: Graph, about: About) -> list[str]:
         "rounding": profile.rounding,
         "kernels": profile.kernels,
         "tflm": profile.tflm,
-        "inputs": _sizes(graph.inputs),
-        "outputs": _sizes([graph.tensors[name] for name in graph.outputs]),
+        "inputs": _list_sizes(graph.inputs),
+        "outputs": _list_sizes([graph.tensors[name] for name in graph.outputs]),
     }
     text = json.dumps(said).rstrip("}") + ", "
     pieces = [text[i : i + _LINE] for i in range(0, len(text), _LINE)]
-    return ['"' + _escaped(piece) + '"' for piece in pieces]
+    return ['"' + _escape(piece) + '"' for piece in pieces]
 
 
-def _sizes(tensors: Sequence[Tensor]) -> list[list[Any]]:
+def _list_sizes(tensors: Sequence[Tensor]) -> list[list[Any]]:
     return [[tensor.name[:80], tensor.nbytes] for tensor in tensors]
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """ASCII such that C reads it as it is, without trigraphs."""
     return "".join("\\" + c if c in '"\\?' else c for c in text)
 
 
-def values(graph: Graph, about: About) -> Mapping[str, Any]:
+def make_values(graph: Graph, about: About) -> Mapping[str, Any]:
     """Return what link_network.c says, as `link` of its template."""
-    return {"description": description(graph, about)}
+    return {"description": make_description(graph, about)}

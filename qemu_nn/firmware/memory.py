@@ -8,7 +8,7 @@ from typing import Optional
 
 from ..errors import Error
 from ..ir.graph import Address, Graph, Memory
-from ..kernels.table import choose, rows_of
+from ..kernels.table import choose, list_rows
 from ..runtime.addresses import plan_addresses
 from ..runtime.arena import TFLM_ALIGNMENT, align, plan_tensor_arena
 from ..runtime.plan import Plan
@@ -43,7 +43,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Call:
+class MemoryCall:
     """One call with its pointers. step: has the row that stands in for the function; scratch: what
     C calls the memory -> where it is, ctx if there is one piece."""
 
@@ -66,7 +66,7 @@ class Layout:
     buffers: Mapping[str, int]
     inputs: tuple[Address, ...]
     states: Mapping[str, Address]
-    calls: tuple[Call, ...]
+    calls: tuple[MemoryCall, ...]
 
     @property
     def kept(self) -> frozenset[str]:
@@ -77,11 +77,13 @@ class Layout:
         """True if no later call overwrites the result of this call."""
         made = Block(self.calls[index].output, self.calls[index].step.sizes.output)
         return not any(
-            _meet(made, block) for call in self.calls[index + 1 :] for block in _written(call)
+            _overlap(made, block)
+            for call in self.calls[index + 1 :]
+            for block in _iterate_written(call)
         )
 
 
-def layout(plan: Plan) -> Layout:
+def plan_layout(plan: Plan) -> Layout:
     """Return the graph's own memory where it has one; otherwise one arena, planned by liveness.
 
     Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; others work in place where
@@ -97,13 +99,13 @@ def layout(plan: Plan) -> Layout:
         fault = node.function.fault(node.params, plan.profile)
         if fault is not None:
             raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
-    steps = [_plain(plan, step) for step in plan.calls]
+    steps = [_choose_plain(plan, step) for step in plan.calls]
     path = plan.profile.path
     needed = {s.node.name: s.node.function.scratch_buffers(s.node.params, path) for s in steps}
     if graph.memory is not None:
-        return _given(graph, graph.memory, steps, needed)
+        return _get_given(graph, graph.memory, steps, needed)
     if plan.profile.is_affine:
-        return _as_tflm(graph, steps, needed)
+        return _plan_as_tflm(graph, steps, needed)
     total = {name: sum(sizes.values()) for name, sizes in needed.items()}
     planned = plan_addresses(graph, steps, lambda step: total[step.node.name], _ALIGNMENT)
     calls = []
@@ -111,30 +113,30 @@ def layout(plan: Plan) -> Layout:
         sources = [Address(ARENA, offset) for offset in offsets.inputs]
         output = Address(ARENA, offsets.output)
         spare = None if offsets.spare is None else Address(ARENA, offsets.spare)
-        scratch = _blocks(Address(ARENA, offsets.scratch), needed[step.node.name])
+        scratch = _place_blocks(Address(ARENA, offsets.scratch), needed[step.node.name])
         copy = _copy(step, sources, output, spare)
         if copy:
             sources[sources.index(copy.source)] = copy.target
-        calls.append(Call(step, tuple(sources), output, scratch, copy))
+        calls.append(MemoryCall(step, tuple(sources), output, scratch, copy))
     buffers = {ARENA: planned.arena_bytes}
     inputs = tuple(Address(ARENA, offset) for offset in planned.inputs)
     return Layout(buffers, inputs, {}, tuple(calls))
 
 
-def buffers(plan: Plan) -> Mapping[str, int]:
+def list_buffers(plan: Plan) -> Mapping[str, int]:
     """Return all static memory of a network's firmware: name -> bytes.
 
     Of one that cannot be exported, as its memory lacks something: that memory, as it is described.
     """
     try:
-        return layout(plan).buffers
+        return plan_layout(plan).buffers
     except Error:
         if plan.graph.memory is None:
             raise
         return plan.graph.memory.buffers
 
 
-def _written(call: Call) -> Iterator[Block]:
+def _iterate_written(call: MemoryCall) -> Iterator[Block]:
     """Yield where a call writes, and the copy before it."""
     yield Block(call.output, call.step.sizes.output)
     yield from call.scratch.values()
@@ -142,7 +144,7 @@ def _written(call: Call) -> Iterator[Block]:
         yield Block(call.copy.target, call.copy.nbytes)
 
 
-def _meet(one: Block, other: Block) -> bool:
+def _overlap(one: Block, other: Block) -> bool:
     """True if both share bytes."""
     first, second = one.address, other.address
     ends = first.offset + one.nbytes, second.offset + other.nbytes
@@ -150,7 +152,7 @@ def _meet(one: Block, other: Block) -> bool:
     return first.buffer == second.buffer and not apart
 
 
-def _blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
+def _place_blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
     """Return blocks of these sizes, one after the other."""
     blocks, offset = {}, start.offset
     for name, size in sizes.items():
@@ -159,7 +161,7 @@ def _blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
     return blocks
 
 
-def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
+def _plan_as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
     """Return every tensor in a block of its own while it lives, as TensorFlow Lite Micro has
     them.
     """
@@ -178,19 +180,19 @@ def _as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
             name: Block(Address(ARENA, offset), needed[node.name][name])
             for name, offset in arena.scratch[node.name].items()
         }
-        calls.append(Call(step, tuple(inputs), at[node.name], scratch, copy))
+        calls.append(MemoryCall(step, tuple(inputs), at[node.name], scratch, copy))
     buffers = {ARENA: arena.arena.nbytes, **({STATES: kept} if kept else {})}
     starts = tuple(at[tensor.name] for tensor in graph.inputs)
     return Layout(buffers, starts, states, tuple(calls))
 
 
-def _plain(plan: Plan, step: Step) -> Step:
+def _choose_plain(plan: Plan, step: Step) -> Step:
     """Return the step on its plain row; a model of the device's own way stays where the plan needs
     it.
     """
     if step.row.kind == "model":
         return step
-    rows = rows_of(step.row.op.name, step.row.op.type)
+    rows = list_rows(step.row.op.name, step.row.op.type)
     return replace(step, row=choose(rows, plan.profile, step.params, "plain"))
 
 
@@ -211,7 +213,7 @@ def _copy(
     return Copy(inputs[own], output, step.sizes.output)
 
 
-def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> Layout:
+def _get_given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> Layout:
     """Return the firmware's own addresses, and those of its buffers that they name."""
     calls = []
     for step in steps:
@@ -223,8 +225,8 @@ def _given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> L
                 f"{size} bytes of scratch memory, but "
                 + (f"there is less at {given.scratch}" if given.scratch else "has none")
             )
-        scratch = _blocks(given.scratch, sizes) if given.scratch else {}
-        calls.append(Call(step, given.inputs, given.output, scratch))
+        scratch = _place_blocks(given.scratch, sizes) if given.scratch else {}
+        calls.append(MemoryCall(step, given.inputs, given.output, scratch))
     used = {memory.input.buffer, *(address.buffer for address in memory.states.values())}
     for call in calls:
         pointers = (*call.inputs, call.output, *(block.address for block in call.scratch.values()))

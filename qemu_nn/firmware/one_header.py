@@ -8,38 +8,38 @@ import numpy as np
 
 from ..functions.shapes import Extent, Half
 from ..ir.graph import Graph, Node, Tensor
-from .c_text import in_comment, lines
-from .golden import format_words
-from .symbols import Symbols, constants, macro_name
+from .c_text import format_lines, sanitize_comment
+from .golden import describe_format
+from .symbols import Symbols, list_constants, reserve_macro
 
 
-def one_header(graph: Graph, symbols: Symbols) -> str:
+def format_one_header(graph: Graph, symbols: Symbols) -> str:
     """Write `#define CONV1_OUT_SHIFT 9`, `#define CONV1_WEIGHT {1, 2}` and so on, layer by layer.
 
     Arrays are flat and in the order the device reads them; formats that are known are
     `#define CONV1_DEC_BITS 5`.
     """
-    parts = [f"/* {in_comment(graph.name)}: shifts, weights and biases as macros. */"]
+    parts = [f"/* {sanitize_comment(graph.name)}: shifts, weights and biases as macros. */"]
     parts += ["#ifndef LAYERS_H", "#define LAYERS_H"]
-    parts += ["\n".join(_definitions(graph, symbols)), "#endif", ""]
+    parts += ["\n".join(_iterate_definitions(graph, symbols)), "#endif", ""]
     return "\n".join(parts)
 
 
-def _definitions(graph: Graph, symbols: Symbols) -> Iterator[str]:
+def _iterate_definitions(graph: Graph, symbols: Symbols) -> Iterator[str]:
     taken: set[str] = set()
 
     def define(stem: str, what: str, value: object) -> str:
-        return f"#define {macro_name(stem, what, taken)} {value}"
+        return f"#define {reserve_macro(stem, what, taken)} {value}"
 
     def formats(stem: str, tensor: Tensor) -> Iterator[str]:
         if tensor.frac is not None:
             yield define(stem, "DEC_BITS", tensor.frac)
         if tensor.scale is not None:
             yield define(stem, "SCALE", f"{tensor.scale!r}f")
-            yield define(stem, "ZERO_POINT", _number(tensor.zero_point))
+            yield define(stem, "ZERO_POINT", _format_number(tensor.zero_point))
 
     for tensor in graph.inputs:
-        if format_words(tensor):
+        if describe_format(tensor):
             yield ""
             yield from formats(symbols.stems[tensor.name], tensor)
     for layer in symbols.layers:
@@ -47,35 +47,35 @@ def _definitions(graph: Graph, symbols: Symbols) -> Iterator[str]:
         yield ""
         yield f"/* {layer.words} */"
         yield from formats(layer.stem, node.output)
-        scalars = _scalars(node)
+        scalars = _list_scalars(node)
         for name, value in node.params.items():
             if name in scalars:
-                yield define(layer.stem, name.upper(), _number(value))
-        for constant in constants(graph, node).values():
+                yield define(layer.stem, name.upper(), _format_number(value))
+        for constant in list_constants(graph, node).values():
             what = "WEIGHT" if constant.part == "wt" else constant.part.upper()
-            yield define(layer.stem, what, _braced(constant.values))
+            yield define(layer.stem, what, _format_braced(constant.values))
 
 
-def _number(value: int) -> str:
+def _format_number(value: int) -> str:
     return str(value) if value >= 0 else f"({value})"
 
 
-def _scalars(node: Node) -> set[str]:
+def _list_scalars(node: Node) -> set[str]:
     """Return the shifts of a call; of one that is affine, all arguments that are no sizes."""
     if node.output.scale is None:
         return {"out_shift", "bias_shift"} & set(node.params)
     function = node.function
-    sizes = {axis for array in (*function.arrays, function.output) for axis in _flat(array.axes)}
+    sizes = {axis for array in (*function.arrays, function.output) for axis in _flatten(array.axes)}
     return set(node.params) - sizes
 
 
-def _flat(axes: tuple[Extent, ...]) -> Iterator[str]:
+def _flatten(axes: tuple[Extent, ...]) -> Iterator[str]:
     for axis in axes:
         if isinstance(axis, (tuple, Half)):
-            yield from _flat(axis.parts if isinstance(axis, Half) else axis)
+            yield from _flatten(axis.parts if isinstance(axis, Half) else axis)
         elif isinstance(axis, str):
             yield axis
 
 
-def _braced(values: np.ndarray) -> str:
-    return "{" + ", \\\n    ".join(lines(values)) + "}"
+def _format_braced(values: np.ndarray) -> str:
+    return "{" + ", \\\n    ".join(format_lines(values)) + "}"

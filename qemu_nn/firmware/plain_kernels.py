@@ -14,10 +14,10 @@ _DEFINITION = re.compile(r"^(?!static|typedef)\w[\w ]*[ *](\w+)\(", re.M)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
-def sources(symbols: Iterable[str]) -> dict[str, str]:
+def list_sources(symbols: Iterable[str]) -> dict[str, str]:
     """Return path below the C core -> content, of what these functions need to compile and link."""
-    texts, definitions, symbols = csrc_files.texts(), _definitions(), list(symbols)
-    wanted = {*(definitions[symbol] for symbol in symbols), *headers(symbols)}
+    texts, definitions, symbols = csrc_files.read_texts(), _find_definitions(), list(symbols)
+    wanted = {*(definitions[symbol] for symbol in symbols), *list_headers(symbols)}
     found: dict[str, str] = {}
     while wanted:
         path = wanted.pop()
@@ -32,20 +32,22 @@ def sources(symbols: Iterable[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def headers(symbols: Iterable[str]) -> list[str]:
+def list_headers(symbols: Iterable[str]) -> list[str]:
     """Return the headers that declare these functions: one for each list that names some."""
     wanted = {*symbols}
-    lists = (path for path in csrc_files.texts() if path.endswith("kernels.inc") and "/" in path)
-    return sorted(path[: -len("inc")] + "h" for path in lists if wanted & _words(path))
+    lists = (
+        path for path in csrc_files.read_texts() if path.endswith("kernels.inc") and "/" in path
+    )
+    return sorted(path[: -len("inc")] + "h" for path in lists if wanted & _list_words(path))
 
 
 @cache
-def _words(path: str) -> frozenset[str]:
+def _list_words(path: str) -> frozenset[str]:
     """Return the words of a file of the C core."""
-    return frozenset(re.findall(r"\w+", csrc_files.texts()[path]))
+    return frozenset(re.findall(r"\w+", csrc_files.read_texts()[path]))
 
 
-def renamed(files: Mapping[str, str], lead: str) -> dict[str, str]:
+def rename_functions(files: Mapping[str, str], lead: str) -> dict[str, str]:
     """Return the files of a folder, such that every function that they define begins with `lead`.
 
     Macros of names.h, which each C file and each header of the folder itself begins with, do it:
@@ -67,12 +69,12 @@ def renamed(files: Mapping[str, str], lead: str) -> dict[str, str]:
 
 
 @cache
-def _definitions() -> dict[str, str]:
+def _find_definitions() -> dict[str, str]:
     """Return function -> the file that defines it, among those that hold no fast row."""
     fast = {row.symbol for row in ROWS if row.kind == "fast"}
     found = {
         path: _DEFINITION.findall(text)
-        for path, text in sorted(csrc_files.texts().items())
+        for path, text in sorted(csrc_files.read_texts().items())
         if path.endswith(".c") and "/" in path
     }
     return {name: path for path, names in found.items() if not fast & {*names} for name in names}

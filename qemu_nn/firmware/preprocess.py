@@ -14,7 +14,7 @@ import numpy as np
 
 from ..operators import Transpose
 from ..runtime.host import Host
-from .c_text import comment, lines
+from .c_text import format_comment, format_lines
 
 #: Types of raw samples that a table has an entry for, and the first of their values.
 _FIRST = {"uint8": 0, "int8": -128}
@@ -35,22 +35,22 @@ def preprocess(host: Host) -> Mapping[str, Any]:
     if steps is None:
         return {"raw": "", "lacking": ""}
     raw = steps.dtype or "uint8"
-    table = _table(host, raw)
+    table = _make_table(host, raw)
     if isinstance(table, str):
         return {"raw": "", "lacking": table}
     shape, layout = _start(host)
     channels, size = shape[-1], math.prod(shape)
     first = layout is not None and steps.layout == "NCHW"
     turns = -(-256 * channels // size)
-    raws = np.concatenate([_picture(turn, shape, raw) for turn in range(turns)])
+    raws = np.concatenate([_make_sample(turn, shape, raw) for turn in range(turns)])
     axes = f"[{channels}][{size // channels}]" if first else f"[{size // channels}][{channels}]"
     if len(table) > 1:
-        rows = [",\n     ".join(lines(row)) for row in table]
+        rows = [",\n     ".join(format_lines(row)) for row in table]
         text, size_of = ",\n".join(f"    {{{row}}}" for row in rows), f"[{channels}][256]"
     else:
-        text, size_of = "    " + ",\n    ".join(lines(table)), "[256]"
+        text, size_of = "    " + ",\n    ".join(format_lines(table)), "[256]"
     return {
-        "numbers": comment(
+        "numbers": format_comment(
             "The input is (raw * scale - mean) / std, rounded into its format: "
             f"scale {steps.scale}, mean {list(steps.mean)}, std {list(steps.std)}."
         ),
@@ -66,12 +66,12 @@ def preprocess(host: Host) -> Mapping[str, Any]:
         "size": size_of,
         "table": text,
         "turns": turns,
-        "sum": _sum(_codes(host, raws)),
+        "sum": _sum(_compute_codes(host, raws)),
         "step": _STEP,
     }
 
 
-def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
+def _make_table(host: Host, raw: str) -> Union[np.ndarray, str]:
     """Return codes [channels, 256] of all values, a single row where they are alike; or why not."""
     if raw not in _FIRST:
         return f"raw samples of {raw} have too many values for a table"
@@ -87,7 +87,7 @@ def _table(host: Host, raw: str) -> Union[np.ndarray, str]:
     for start in range(0, 256, many):
         part = values[start : start + many]
         flat = np.broadcast_to(part.reshape(-1, *[1] * len(shape)), (len(part), *shape))
-        codes = _codes(host, flat).reshape(len(part), -1, shape[-1])
+        codes = _compute_codes(host, flat).reshape(len(part), -1, shape[-1])
         held[start : start + many] = codes[:, 0]
         if (codes != codes[:, :1]).any():
             return "the network's own normalization differs from pixel to pixel"
@@ -102,7 +102,7 @@ def _start(host: Host) -> tuple[tuple[int, ...], Optional[str]]:
     return shape or (1,), layout
 
 
-def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
+def _make_sample(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
     """Return a raw sample [1, *shape] of the self-test; all of them hold each value in each
     channel.
     """
@@ -111,7 +111,7 @@ def _picture(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
     return (values % 256 + _FIRST[raw]).astype(raw).reshape(1, *shape)
 
 
-def _codes(host: Host, raws: np.ndarray) -> np.ndarray:
+def _compute_codes(host: Host, raws: np.ndarray) -> np.ndarray:
     """Compute from raw samples, channels last."""
     shape, layout = host.start
     steps = raws.reshape(len(raws), *shape)

@@ -14,21 +14,21 @@ from typing import Any
 
 from ..errors import Error
 from ..functions.prototypes import OWN_HEADER
-from ..io.files import reason
+from ..io.files import get_reason
 from ..io.optional_deps import require
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
 from . import builds, link, plain_kernels, stand_in
 from .boards import BOARDS
-from .context import context
-from .folder import Listed, checksum, earlier_files, replacing
+from .context import make_context
+from .folder import Listed, format_checksum, read_earlier_files, replace_folder
 from .golden import About, GoldenSet
-from .memory import Call, layout
-from .one_header import one_header
+from .memory import MemoryCall, plan_layout
+from .one_header import format_one_header
 from .preprocess import preprocess
-from .releases import caveats, releases
-from .symbols import DEFAULT_NAME, symbols
+from .releases import list_caveats, list_releases
+from .symbols import DEFAULT_NAME, make_symbols
 
 FORMAT = "qemu_nn firmware"
 VERSION = 2
@@ -78,28 +78,28 @@ def write(
 
     plan: traced; steps: time steps of each golden input, 1 if the network is not recurrent; one:
     write layers.h, one header of plain macros, too; host: prepares the network's inputs; name: what
-    all public names begin with, as checked_name() takes it. Raises Error where the network cannot
+    all public names begin with, as check_name() takes it. Raises Error where the network cannot
     run on a device as it is, or jinja2 is missing.
     """
-    graph, memory = plan.graph, layout(plan)
-    named = symbols(graph, goldens.stems, name)
-    values = context(graph, memory, named, about, name)
-    values.update(releases(plan.profile), caveats=caveats(graph.nodes))
+    graph, memory = plan.graph, plan_layout(plan)
+    named = make_symbols(graph, goldens.stems, name)
+    values = make_context(graph, memory, named, about, name)
+    values.update(list_releases(plan.profile), caveats=list_caveats(graph.nodes))
     values.update(profile=str(plan.profile), samples=goldens.inputs, steps=steps)
-    arms = stand_in.arms_headers(values["headers"], plan.profile.cmsis)
+    arms = stand_in.list_arm_headers(values["headers"], plan.profile.cmsis)
     guards = [f"defined({stand_in.guard(header)})" for header in arms]
     values["mixed"] = " || \\\n    ".join(
         f"{guard} != defined(NETWORK_STAND_IN)" for guard in guards
     )
     values["preprocess"] = preprocess(host)
     values["boards"] = list(BOARDS.values())
-    functions = _functions(memory.calls, plan.profile, name)
+    functions = _list_functions(memory.calls, plan.profile, name)
     values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
     values["headers"] = [_HEADERS.get(header, header) for header in values["headers"]]
-    values["link"] = link.values(graph, about)
-    contents = _contents(values, functions)
+    values["link"] = link.make_values(graph, about)
+    contents = _make_contents(values, functions)
     if one:
-        contents["layers.h"] = one_header(graph, named)
+        contents["layers.h"] = format_one_header(graph, named)
     for path, text in contents.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode("utf-8"))
@@ -107,28 +107,28 @@ def write(
     return Firmware(values["ram"], values["flash"])
 
 
-def _contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str, str]:
+def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str, str]:
     """Return path -> text of all that the templates make of these values, and of the functions.
 
     Adds the lists of sources to the values.
     """
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
-    contents = {path: _rendered(path, values) for path in names}
+    contents = {path: _render(path, values) for path in names}
     contents.update(functions)
-    contents["boards/startup.c"] = _template("startup.c")
-    contents["boards/report.c"] = _rendered("report.c", values)
+    contents["boards/startup.c"] = _load_template("startup.c")
+    contents["boards/report.c"] = _render("report.c", values)
     for board in BOARDS.values():
-        contents[f"boards/{board.script}"] = _rendered("board.ld", {"board": board})
-    contents.update({path: _template(name) for path, name in link.FILES.items()})
-    values.update(builds.sources(contents))
-    contents.update({path: _rendered(name, values) for path, name in builds.FILES.items()})
-    contents.update(builds.arduino(values["sources"], values["name"]))
+        contents[f"boards/{board.script}"] = _render("board.ld", {"board": board})
+    contents.update({path: _load_template(name) for path, name in link.FILES.items()})
+    values.update(builds.list_sources(contents))
+    contents.update({path: _render(name, values) for path, name in builds.FILES.items()})
+    contents.update(builds.make_arduino_folder(values["sources"], values["name"]))
     for path in ("link/link_network.c", "link/link.mk"):
-        contents[path] = _rendered(path.partition("/")[2], values)
+        contents[path] = _render(path.partition("/")[2], values)
     return contents
 
 
-def checked_name(name: object) -> str:
+def check_name(name: object) -> str:
     """Return the network's name in C, if C takes it."""
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII)):
         raise Error(
@@ -140,55 +140,55 @@ def checked_name(name: object) -> str:
     return name
 
 
-def _functions(calls: Iterable[Call], profile: Profile, name: str) -> dict[str, str]:
+def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) -> dict[str, str]:
     """Return the functions that stand in for Arm's, and those that firmware needs next to
     CMSIS-NN.
     """
-    functions = stand_in.stand_ins(calls)
+    functions = stand_in.make_stand_ins(calls)
     contents: dict[str, str] = {}
     for folder, stem in (("tflm", "tflm"), ("local", "local_NN"), ("kernels", "stand_in")):
         group = [one for one in functions if one.folder == folder]
         if folder != "kernels" and not group:
             continue
         files: dict[str, str] = {}
-        for header, content in stand_in.headers(group, profile.cmsis).items():
+        for header, content in stand_in.list_headers(group, profile.cmsis).items():
             if folder != "local":
-                types = _filled(_template(content["types"]), {"cmsis": profile.cmsis})
+                types = _fill(_load_template(content["types"]), {"cmsis": profile.cmsis})
                 content["declarations"] = types.rstrip()
-            files[header] = _rendered("stand_in.h", content)
+            files[header] = _render("stand_in.h", content)
         kind = {"own": folder == "tflm", "local": folder == "local"}
-        values = {**kind, **stand_in.implementation(group, profile)}
+        values = {**kind, **stand_in.make_implementation(group, profile)}
         if group:
-            files[f"{stem}.c"] = _rendered("stand_in.c", values)
-        for path, text in stand_in.sources(group).items():
+            files[f"{stem}.c"] = _render("stand_in.c", values)
+        for path, text in stand_in.list_sources(group).items():
             there = {f"{other}{path}" for other in _BROUGHT} & contents.keys()
             if not path.endswith(".c") or not there or name != DEFAULT_NAME:
                 files[path] = text
         if folder != "kernels" and name != DEFAULT_NAME:
-            files = plain_kernels.renamed(files, f"{name}_")
+            files = plain_kernels.rename_functions(files, f"{name}_")
         contents.update((f"{folder}/{path}", text) for path, text in files.items())
     return contents
 
 
 @contextmanager
-def replacing_earlier(folder: Path, force: bool) -> Iterator[Path]:
+def replace_earlier(folder: Path, force: bool) -> Iterator[Path]:
     """Yield a fresh folder that replaces `folder`, which may hold an earlier export.
 
     force: also one that was edited since.
     """
     try:
-        with replacing(folder, _listed, force) as fresh:
+        with replace_folder(folder, _list_earlier, force) as fresh:
             yield fresh
     except OSError as error:
-        raise Error(f"cannot write the firmware to {folder}: {reason(error)}") from None
+        raise Error(f"cannot write the firmware to {folder}: {get_reason(error)}") from None
 
 
-def _listed(folder: Path) -> Listed:
+def _list_earlier(folder: Path) -> Listed:
     """Return the files of an earlier export in this folder and of its builds; none if it is no
     such.
     """
-    files = earlier_files(folder / MANIFEST, FORMAT)
-    return {**dict.fromkeys([MANIFEST, *_files(folder, "build")]), **files} if files else {}
+    files = read_earlier_files(folder / MANIFEST, FORMAT)
+    return {**dict.fromkeys([MANIFEST, *_list_files(folder, "build")]), **files} if files else {}
 
 
 def _write_manifest(folder: Path, about: About) -> None:
@@ -207,33 +207,33 @@ def _write_manifest(folder: Path, about: About) -> None:
             **profile.build,
         },
         "files": [
-            {"path": path, "crc32": checksum((folder / path).read_bytes())}
-            for path in sorted(_files(folder, "."))
+            {"path": path, "crc32": format_checksum((folder / path).read_bytes())}
+            for path in sorted(_list_files(folder, "."))
         ],
     }
     (folder / MANIFEST).write_bytes((json.dumps(manifest, indent=1) + "\n").encode("ascii"))
 
 
-def _files(folder: Path, part: str) -> set[str]:
+def _list_files(folder: Path, part: str) -> set[str]:
     """Return all files below a part of the folder, relative to the folder."""
     paths = (folder / part).rglob("*")
     return {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
 
 
-def _rendered(name: str, values: Mapping[str, Any]) -> str:
-    return _filled(_template(f"{name}.jinja"), values)
+def _render(name: str, values: Mapping[str, Any]) -> str:
+    return _fill(_load_template(f"{name}.jinja"), values)
 
 
-def _filled(template: str, values: Mapping[str, Any]) -> str:
-    return str(_compiled(template).render(values))
+def _fill(template: str, values: Mapping[str, Any]) -> str:
+    return str(_compile(template).render(values))
 
 
 @cache
-def _compiled(template: str) -> Any:
+def _compile(template: str) -> Any:
     jinja2 = require("jinja2", "export", "the export of C")
     options = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
     return jinja2.Environment(undefined=jinja2.StrictUndefined, **options).from_string(template)
 
 
-def _template(name: str) -> str:
+def _load_template(name: str) -> str:
     return (files(__package__) / "templates" / name).read_text(encoding="ascii")

@@ -26,7 +26,7 @@ _CHECKED = [each for each in known.ALL if each.place >= known.place_of("5.6.0")]
 _CHECKED = [each for each in _CHECKED if each.is_tag or each.name in known.WHOLE]
 
 
-def releases(profile: Profile) -> dict[str, Any]:
+def list_releases(profile: Profile) -> dict[str, Any]:
     """Return what the templates say of the release: its name, and conditions of other headers.
 
     The conditions begin with the newest header, as the first guard that is defined counts.
@@ -40,7 +40,7 @@ def releases(profile: Profile) -> dict[str, Any]:
         "releases": [
             {
                 "condition": f"defined({group[0].guard})",
-                "words": _words(group),
+                "words": _describe_releases(group),
                 "other": own.guard != group[0].guard,
             }
             for group in reversed(groups)
@@ -48,7 +48,7 @@ def releases(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _words(group: list[Release]) -> str:
+def _describe_releases(group: list[Release]) -> str:
     """Return neighboring releases in words, such as "CMSIS 5.6.0 or 5.7.0"."""
     first, *more = group
     if not first.is_tag:
@@ -59,7 +59,7 @@ def _words(group: list[Release]) -> str:
     return " or ".join(names)
 
 
-def caveats(nodes: Iterable[Node]) -> list[dict[str, str]]:
+def list_caveats(nodes: Iterable[Node]) -> list[dict[str, str]]:
     """Return condition and words of warnings: where a compiler is known to make other bits of Arm's
     C.
     """

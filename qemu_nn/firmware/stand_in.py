@@ -12,13 +12,20 @@ import numpy as np
 
 from ..functions import Array, Function
 from ..functions.c_signature import Elements
-from ..functions.prototypes import OWN_HEADER, SCRATCH, VECTOR_SUM, Prototype, is_own, prototype
+from ..functions.prototypes import (
+    OWN_HEADER,
+    SCRATCH,
+    VECTOR_SUM,
+    Prototype,
+    is_own,
+    make_prototype,
+)
 from ..functions.shapes import Extent
 from ..kernels.table import Row
 from ..targets import Profile, is_affine
 from . import plain_kernels
-from .c_text import c_extent, signature, wrapped
-from .memory import Call
+from .c_text import format_extent, format_signature, wrap_lines
+from .memory import MemoryCall
 
 #: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
 _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
@@ -58,7 +65,7 @@ class StandIn:
         return "local" if order and order.header == LOCAL_HEADER else "kernels"
 
 
-def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
+def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
     """Return what computes these calls, each function once.
 
     Where one call needs the model of the device's own way, all calls of its function get it: its
@@ -80,33 +87,35 @@ def stand_ins(calls: Iterable[Call]) -> list[StandIn]:
             sums="ctx" in call.scratch,
             profile=step.params.profile,
         )
-        functions[function.name] = own if first is None else _both(own, first)
+        functions[function.name] = own if first is None else _merge(own, first)
     return sorted(functions.values(), key=lambda one: one.function.name)
 
 
-def _both(one: StandIn, other: StandIn) -> StandIn:
+def _merge(one: StandIn, other: StandIn) -> StandIn:
     """Return what the calls of either need."""
     most = {name: max(getattr(one, name), getattr(other, name)) for name in _NEEDS}
     return replace(one, **most)
 
 
-def sources(functions: Iterable[StandIn]) -> dict[str, str]:
+def list_sources(functions: Iterable[StandIn]) -> dict[str, str]:
     """Return the C files of the rows: path -> content."""
-    return plain_kernels.sources(each.row.symbol for each in functions)
+    return plain_kernels.list_sources(each.row.symbol for each in functions)
 
 
-def implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
+def make_implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
     """Return what the template of the C file says."""
     functions = list(functions)
     return {
         "profile": str(profile),
-        "headers": sorted({prototype(each.function, profile.cmsis).header for each in functions}),
-        "kernel_headers": plain_kernels.headers(each.row.symbol for each in functions),
+        "headers": sorted(
+            {make_prototype(each.function, profile.cmsis).header for each in functions}
+        ),
+        "kernel_headers": plain_kernels.list_headers(each.row.symbol for each in functions),
         **{
             name: max((getattr(each, name) for each in functions), default=0)
             for name in ("spare", "stacked", "joined")
         },
-        "sums": signature(VECTOR_SUM, " {") if _wants_sums(functions, profile.cmsis) else "",
+        "sums": format_signature(VECTOR_SUM, " {") if _needs_sums(functions, profile.cmsis) else "",
         "sum_arguments": [argument.name for argument in VECTOR_SUM.arguments],
         "functions": [_definition(each, profile) for each in functions],
     }
@@ -117,24 +126,24 @@ def guard(header: str) -> str:
     return f"STAND_IN_{header[:-2].upper()}_H"
 
 
-def arms_headers(called: Iterable[str], cmsis: str) -> list[str]:
+def list_arm_headers(called: Iterable[str], cmsis: str) -> list[str]:
     """Arm's headers that a network includes for functions of these headers."""
     own = {OWN_HEADER, LOCAL_HEADER}
     return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
 
 
-def headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
+def list_headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
     """Return file name -> what the template of a header says; Arm's, or of functions of our own."""
     functions = list(functions)
-    prototypes = [prototype(each.function, cmsis) for each in functions]
-    prototypes += [VECTOR_SUM] if _wants_sums(functions, cmsis) else []
+    prototypes = [make_prototype(each.function, cmsis) for each in functions]
+    prototypes += [VECTOR_SUM] if _needs_sums(functions, cmsis) else []
     always = [_TYPES[is_affine(cmsis)], _FUNCTIONS]
     for brought in (OWN_HEADER, LOCAL_HEADER):
         if any(one.header == brought for one in prototypes):
             always = [brought]
     declared: dict[str, list[str]] = {name: [] for name in always}
     for one in prototypes:
-        declared.setdefault(one.header, []).append(signature(one, ";"))
+        declared.setdefault(one.header, []).append(format_signature(one, ";"))
     return {
         name: {
             "name": name,
@@ -148,18 +157,18 @@ def headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any
     }
 
 
-def _wants_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
-    return any(each.sums and prototype(each.function, cmsis).sums for each in functions)
+def _needs_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
+    return any(each.sums and make_prototype(each.function, cmsis).sums for each in functions)
 
 
 def _definition(stand_in: StandIn, profile: Profile) -> str:
     """Return the function under Arm's name: fills the structs of the row and calls it."""
     function = stand_in.function
-    declared = prototype(function, profile.cmsis)
-    values = _expressions(declared)
+    declared = make_prototype(function, profile.cmsis)
+    values = _list_expressions(declared)
     params = [
         f".{name} = {value}"
-        for name, value in _fields(stand_in, values).items()
+        for name, value in _list_fields(stand_in, values).items()
         if name in stand_in.fields
     ]
     inputs = ", ".join(f"(void *){values[array.name]}" for array in function.inputs)
@@ -172,25 +181,25 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
         buffers.append(f".bias = {bias}")
     buffers += [
         f".out = {values[function.output.name]}",
-        f".scratch = {_scratch(stand_in, declared)}",
+        f".scratch = {_format_scratch(stand_in, declared)}",
     ]
     body = [
         *_put_arrays(function, values),
-        f"    {wrapped(f'const {stand_in.row.op.params} call = {{', params, '};')}",
-        f"    {wrapped('const qn_buffers memory = {', buffers, '};')}",
+        f"    {wrap_lines(f'const {stand_in.row.op.params} call = {{', params, '};')}",
+        f"    {wrap_lines('const qn_buffers memory = {', buffers, '};')}",
     ]
     return "\n".join(
         [
-            signature(declared, " {"),
+            format_signature(declared, " {"),
             *body,
-            *_unused(declared, "\n".join(body)),
+            *_list_unused(declared, "\n".join(body)),
             *_ending(function, declared, stand_in.row.symbol),
             "}",
         ]
     )
 
 
-def _scratch(stand_in: StandIn, declared: Prototype) -> str:
+def _format_scratch(stand_in: StandIn, declared: Prototype) -> str:
     """C text of the scratch memory: what the call brings, if that is enough."""
     given = [e.name for e in declared.arguments if e.name in SCRATCH or e.name == "ctx"]
     if stand_in.spare:
@@ -198,7 +207,7 @@ def _scratch(stand_in: StandIn, declared: Prototype) -> str:
     return {"": "NULL", "ctx": "ctx->buf"}.get(given[0], given[0]) if given else "NULL"
 
 
-def _expressions(declared: Prototype) -> Mapping[str, str]:
+def _list_expressions(declared: Prototype) -> Mapping[str, str]:
     """C argument -> C text of it inside of the function."""
     values = {arg.name: arg.name for arg in declared.arguments if arg.struct is None}
     for arg in declared.arguments:
@@ -211,14 +220,14 @@ def _expressions(declared: Prototype) -> Mapping[str, str]:
     return {**values, **declared.implied}
 
 
-def _fields(stand_in: StandIn, values: Mapping[str, str]) -> Mapping[str, Union[int, str]]:
+def _list_fields(stand_in: StandIn, values: Mapping[str, str]) -> Mapping[str, Union[int, str]]:
     """Return field of the row's parameters -> the C text that fills it."""
     function = stand_in.function
     scalars = {name: values[name] for name in function.params}
     return {"profile": stand_in.profile, **function.struct_values(scalars)}
 
 
-def _unused(declared: Prototype, body: str) -> list[str]:
+def _list_unused(declared: Prototype, body: str) -> list[str]:
     """Return arguments of Arm's that the row has no use for."""
     words = set(re.findall(r"\w+", body))
     return [f"    (void){arg.name};" for arg in declared.arguments if arg.name not in words]
@@ -264,8 +273,8 @@ def _put(
         own = str(np.dtype(part.dtype).itemsize)
         if part.narrow:
             own = f"{values[part.narrow]} ? 4 : {own}"
-        arguments = [end, str(width), values[part.name], own, c_extent(count, values)]
+        arguments = [end, str(width), values[part.name], own, format_extent(count, values)]
         start = f"{target}_end = put(" if lines else f"int8_t *{target}_end = put("
-        lines.append(f"    {wrapped(start, arguments, ');')}")
+        lines.append(f"    {wrap_lines(start, arguments, ');')}")
         end = f"{target}_end"
     return lines

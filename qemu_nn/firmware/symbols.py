@@ -10,11 +10,11 @@ from typing import Optional
 import numpy as np
 
 from ..functions.base import ENUMERATORS
-from ..ir.formats import q_format
+from ..ir.formats import name_q_format
 from ..ir.graph import Graph, Node, Tensor
 from ..ir.stored import stored_arrays
-from .c_text import in_comment
-from .golden import format_words
+from .c_text import sanitize_comment
+from .golden import describe_format
 
 #: C argument -> how firmware spells its macro after the layer's name, where that is not itself.
 _SPELLED = {
@@ -55,7 +55,7 @@ class Formats:
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerSymbols:
     """A node in C. stem: its identifier; params: C argument -> macro; numbers: macros of its
     formats; arrays: C argument -> symbol.
     """
@@ -76,12 +76,12 @@ class Layer:
     def words(self) -> str:
         """The layer in words, harmless in a C comment."""
         node, formats = self.node, self.formats
-        words = [described(node.output)]
+        words = [describe_tensor(node.output)]
         for name, frac in (("weights", formats.weights), ("bias", formats.bias)):
             array = getattr(node.function, name)
             if array is not None and frac is not None:
-                words.append(f"{name} {q_format(array.dtype, frac)}")
-        return f"{in_comment(node.name)}: {node.function.name}, {', '.join(words)}"
+                words.append(f"{name} {name_q_format(array.dtype, frac)}")
+        return f"{sanitize_comment(node.name)}: {node.function.name}, {', '.join(words)}"
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,18 @@ class Symbols:
 
     stems: Mapping[str, str]
     inputs: Mapping[str, tuple[Macro, ...]]
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerSymbols, ...]
     arrays: Mapping[str, Constant]
     resets: Mapping[str, str]
 
 
-def described(tensor: Tensor) -> str:
+def describe_tensor(tensor: Tensor) -> str:
     """Return a tensor in words: int8 8x8x1 Q0.7."""
     shape = "x".join(map(str, tensor.shape))
-    return " ".join(filter(None, (tensor.dtype, shape, format_words(tensor))))
+    return " ".join(filter(None, (tensor.dtype, shape, describe_format(tensor))))
 
 
-def symbols(graph: Graph, stems: Mapping[str, str], name: str = DEFAULT_NAME) -> Symbols:
+def make_symbols(graph: Graph, stems: Mapping[str, str], name: str = DEFAULT_NAME) -> Symbols:
     """C names for everything; stems: inputs and layers -> unique words of letters, digits and _.
 
     name: the network's in C. Macros and arrays begin with it, unless it is the default one.
@@ -122,38 +122,41 @@ def symbols(graph: Graph, stems: Mapping[str, str], name: str = DEFAULT_NAME) ->
     taken = {f"{name}_INPUT{end}_SIZE".upper() for end in ends}
     lead = "" if name == DEFAULT_NAME else f"{name}_"
     tensors = {tensor.name: tensor for tensor in (*graph.inputs, *graph.states)}
-    inputs = {each.name: _numbers(taken, lead + stems[each.name], each) for each in graph.inputs}
-    layers: list[Layer] = []
+    inputs = {
+        each.name: _make_number_macros(taken, lead + stems[each.name], each)
+        for each in graph.inputs
+    }
+    layers: list[LayerSymbols] = []
     named: dict[tuple[str, str], str] = {}
     arrays: dict[str, Constant] = {}
     for node in graph.nodes:
         stem = stems[node.name]
-        formats = _formats(node, {name: tensor.frac for name, tensor in tensors.items()})
+        formats = _solve_formats(node, {name: tensor.frac for name, tensor in tensors.items()})
         tensors[node.name] = node.output
         params = {
             param: Macro(
-                macro_name(lead + stem, _spelled(node, param), taken), _value(param, value)
+                reserve_macro(lead + stem, _spell_ending(node, param), taken), _value(param, value)
             )
             for param, value in node.params.items()
         }
         own = {}
-        for argument, constant in constants(graph, node).items():
+        for argument, constant in list_constants(graph, node).items():
             if constant.key not in named:
-                symbol = named[constant.key] = array_name(lead + stem, constant.part, taken)
+                symbol = named[constant.key] = reserve_array(lead + stem, constant.part, taken)
                 arrays[symbol] = constant
             own[argument] = named[constant.key]
-        numbers = _numbers(taken, lead + stem, node.output, formats)
-        layers.append(Layer(node, stem, formats, params, numbers, own))
+        numbers = _make_number_macros(taken, lead + stem, node.output, formats)
+        layers.append(LayerSymbols(node, stem, formats, params, numbers, own))
     resets = {}
     for state in graph.states:
         if state.name in graph.arrays:
-            resets[state.name] = array_name(lead + stems[state.name], "reset", taken)
+            resets[state.name] = reserve_array(lead + stems[state.name], "reset", taken)
             key = (state.name, "reset")
             arrays[resets[state.name]] = Constant(key, "reset", graph.arrays[state.name])
     return Symbols(stems, inputs, tuple(layers), arrays, resets)
 
 
-def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
+def _solve_formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
     """out_shift = fi + fw - fo and bias_shift = fi + fw - fb, solved for fw and fb."""
     input, output = fracs.get(node.inputs[0]) if node.inputs else None, node.output.frac
     if node.weights is None or input is None or output is None:
@@ -162,7 +165,7 @@ def _formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
     return Formats(input, weights, input + weights - node.params["bias_shift"], output)
 
 
-def _numbers(
+def _make_number_macros(
     taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
 ) -> tuple[Macro, ...]:
     """Return macros of what the integers of a tensor stand for, and of those of the arrays after
@@ -176,13 +179,13 @@ def _numbers(
         values["SCALE"] = f"{tensor.scale!r}f"
         values["ZERO_POINT"] = _value("ZERO_POINT", tensor.zero_point)
     return tuple(
-        Macro(macro_name(stem, what, taken), value)
+        Macro(reserve_macro(stem, what, taken), value)
         for what, value in values.items()
         if value is not None
     )
 
 
-def _spelled(node: Node, name: str) -> str:
+def _spell_ending(node: Node, name: str) -> str:
     """Return the macro's ending of a C argument: OUT_CH for ch_im_out, KER_DIM_X for
     dim_kernel_x.
     """
@@ -198,17 +201,17 @@ def _value(name: str, value: int) -> str:
     return str(value) if value >= 0 else f"({value})"
 
 
-def macro_name(stem: str, what: str, taken: set[str]) -> str:
+def reserve_macro(stem: str, what: str, taken: set[str]) -> str:
     """Reserve STEM_WHAT, with a number if the name exists."""
-    return _unique(f"{_start(stem)}_{what}".upper(), taken)
+    return _make_unique(f"{_start(stem)}_{what}".upper(), taken)
 
 
-def array_name(stem: str, what: str, taken: set[str]) -> str:
+def reserve_array(stem: str, what: str, taken: set[str]) -> str:
     """Reserve stem_what, with a number if the name exists."""
-    return _unique(f"{_start(stem)}_{what}".lower(), taken)
+    return _make_unique(f"{_start(stem)}_{what}".lower(), taken)
 
 
-def _unique(wanted: str, taken: set[str]) -> str:
+def _make_unique(wanted: str, taken: set[str]) -> str:
     name, count = wanted, 1
     while name in taken:
         count += 1
@@ -235,7 +238,7 @@ def _part(argument: str) -> str:
     return "wt" if argument in _WEIGHTS else argument
 
 
-def constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
+def list_constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
     """C argument -> its array, in C's order of the arguments' declaration."""
     return {
         each.argument: Constant(each.key, _part(each.argument), each.values)

@@ -2,7 +2,7 @@
 
 from .base import Function
 from .c_signature import legacy
-from .random_params import legacy as drawn
+from .random_params import draw_legacy as drawn
 from .shapes import Array, vector
 
 _LENGTH = {"size": "length"}

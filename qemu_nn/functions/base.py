@@ -13,11 +13,11 @@ import numpy as np
 
 from .. import releases
 from ..errors import Error, Refused
-from ..io.arguments import shown
+from ..io.arguments import format_value
 from ..operators import Conv, Dense
 from ..targets import Profile
 from .c_signature import Order
-from .shapes import Array, Extent, extent
+from .shapes import Array, Extent, get_extent
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class Function:
         return f"<Function {self.name}>"
 
     def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
-        return _declared, (self.name,)  # pickled by its name: `buffer` may be anything
+        return _get_declared, (self.name,)  # pickled by its name: `buffer` may be anything
 
     @property
     def family(self) -> str:
@@ -116,7 +116,7 @@ class Function:
         rest = (*(self.parts or (self.weights,)), *(self.stack or (self.bias,)))
         return (*self.inputs, *(array for array in rest if array))
 
-    def read(self, params: Mapping[str, int]) -> tuple[Array, ...]:
+    def list_read_inputs(self, params: Mapping[str, int]) -> tuple[Array, ...]:
         """Return the inputs but for those for which C gets NULL; only the last of them can be left
         out.
         """
@@ -140,7 +140,7 @@ class Function:
         """Return bytes of scratch memory that the device's code asks for on this core path."""
         if self.buffer is not None:
             return self.buffer(params, path)
-        return extent(self.scratch, params) if path == "dsp" else 0
+        return get_extent(self.scratch, params) if path == "dsp" else 0
 
     def scratch_buffers(self, params: Mapping[str, int], path: str) -> dict[str, int]:
         """Return all scratch memory that a call takes on this core path: what C calls it -> bytes.
@@ -178,7 +178,9 @@ class Function:
         try:
             number = operator.index(value)  # type: ignore[arg-type]
         except TypeError:
-            raise Error(f"{name} of {self.name} must be an integer, is {shown(value)}") from None
+            raise Error(
+                f"{name} of {self.name} must be an integer, is {format_value(value)}"
+            ) from None
         if not -(2**31) <= number < 2**31:
             raise Error(f"{name} of {self.name} must fit into 32 bits, is {number}")
         return number
@@ -205,7 +207,7 @@ def check_release(function: Function, profile: Profile) -> None:
     )
 
 
-def _declared(name: str) -> Function:
+def _get_declared(name: str) -> Function:
     """Return the function of a name, for a pickle that holds it."""
     declared = DECLARED.get(name)
     if declared is None:

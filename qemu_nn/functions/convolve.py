@@ -10,8 +10,8 @@ from ..operators import Conv
 from ..targets import Profile
 from .base import Function, Params, never
 from .c_signature import STATUS, legacy
-from .random_params import MOST_CHANNELS, Drawn, natural_output
-from .random_params import legacy as drawn
+from .random_params import MOST_CHANNELS, Drawn, draw_natural_output
+from .random_params import draw_legacy as drawn
 from .shapes import Array, vector
 
 _SQUARE: tuple[str, ...] = ("dim_im_in", "ch_im_in", "ch_im_out", "dim_kernel", "padding", "stride")
@@ -59,12 +59,12 @@ def _meet(rng: Random, function: Function, params: Drawn) -> None:
         for axis in "xy":
             params[f"dim_kernel_{axis}"] = params[f"stride_{axis}"] = 1
             params[f"padding_{axis}"] = 0
-    natural_output(rng, params, even=fast and function.type == "q15")
+    draw_natural_output(rng, params, even=fast and function.type == "q15")
 
 
 def _meet_depthwise(rng: Random, function: Function, params: Drawn) -> None:
     params["ch_im_out"] = params["ch_im_in"]
-    natural_output(rng, params)
+    draw_natural_output(rng, params)
 
 
 def _windows(params: Mapping[str, int], weights: np.ndarray, groups: int = 1) -> Conv:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS
 from .base import Function
-from .prototypes import is_own, prototype
+from .prototypes import is_own, make_prototype
 from .shapes import Array, spell
 
 #: Pattern of a scalar C argument -> what it means; the first that matches the whole name has it.
@@ -125,7 +125,7 @@ _SCALARS = {
 _PATTERNS = tuple((re.compile(pattern), text) for pattern, text in _SCALARS.items())
 
 
-def docstring(function: Function, notes: str) -> str:
+def make_docstring(function: Function, notes: str) -> str:
     """numpydoc's sections for a function of `qemu_nn.cmsis`; notes: on releases and cores."""
     own = is_own(function)
     framework = "ExecuTorch" if function.name.startswith("executorch_") else "TensorFlow Lite Micro"
@@ -133,22 +133,31 @@ def docstring(function: Function, notes: str) -> str:
     lines = [f"{function.name}{',' * own} {source}, bit for bit.", ""]
     lines += ["Parameters", "----------"]
     for array in function.arrays:
-        lines += [f"{array.name} : {_type(array)}", f"    {_array_text(function, array)}"]
+        lines += [
+            f"{array.name} : {_describe_type(array)}",
+            f"    {_describe_array(function, array)}",
+        ]
     for name in function.params:
         default = f", default {function.defaults[name]}" if name in function.defaults else ""
-        lines += [f"{name} : int{default}", f"    {scalar_text(function, name)}"]
-    lines += [*_profile_arguments(), "", "Returns", "-------", _type(function.output)]
-    lines += [f"    {_output_text(function)}", "", "Raises", "------", "Error"]
+        lines += [f"{name} : int{default}", f"    {describe_scalar(function, name)}"]
+    lines += [
+        *_describe_profile_arguments(),
+        "",
+        "Returns",
+        "-------",
+        _describe_type(function.output),
+    ]
+    lines += [f"    {_describe_output(function)}", "", "Raises", "------", "Error"]
     status = "ARM_MATH_SIZE_MISMATCH" if function.type.startswith("q") else "an error"
     lines += ["    An argument is missing, unknown, or has another type or shape.", "SizeMismatch"]
     lines += [f"    The device answers {status}.", "Refused"]
     lines += ["    The device accepts the call, but leaves its buffers or does nothing.", ""]
     lines += ["Notes", "-----", *([function.note, ""] if function.note else []), notes, ""]
-    lines += ["References", "----------", _reference(function)]
+    lines += ["References", "----------", _format_reference(function)]
     return "\n".join(lines)
 
 
-def scalar_text(function: Function, name: str) -> str:
+def describe_scalar(function: Function, name: str) -> str:
     """Return what a scalar argument of a C function means; "" where _SCALARS has no pattern for
     it.
     """
@@ -163,14 +172,14 @@ def scalar_text(function: Function, name: str) -> str:
     return ""
 
 
-def _type(array: Array) -> str:
+def _describe_type(array: Array) -> str:
     axes = ", ".join(spell(axis) for axis in array.axes)
     narrow = f" (int32 where {array.narrow})" if array.narrow else ""
     optional = ", optional" if array.optional else ""
     return f"ndarray of {array.dtype}{narrow}, shape ({axes}){optional}"
 
 
-def _array_text(function: Function, array: Array) -> str:
+def _describe_array(function: Function, array: Array) -> str:
     texts = ["Input."]
     if array not in function.inputs:
         texts = ["Bias."] if array.name == "bias" else ["Weights, or one parameter per channel."]
@@ -181,13 +190,13 @@ def _array_text(function: Function, array: Array) -> str:
     return " ".join(texts)
 
 
-def _output_text(function: Function) -> str:
+def _describe_output(function: Function) -> str:
     if function.in_place:
         return f"The new {function.output.name}; the array itself where in_place is True."
     return f"The contents of {function.output.name}."
 
 
-def _profile_arguments() -> Iterator[str]:
+def _describe_profile_arguments() -> Iterator[str]:
     yield "core : str, default 'cortex-m4'"
     yield '    A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.'
     yield "cmsis : str, optional"
@@ -200,7 +209,7 @@ def _profile_arguments() -> Iterator[str]:
     yield "    Leave the input arrays as the device leaves them."
 
 
-def _reference(function: Function) -> str:
+def _format_reference(function: Function) -> str:
     if function.name.startswith("executorch_"):
         return "ExecuTorch, backends/cortex_m/ops."
     if is_own(function):
@@ -208,4 +217,4 @@ def _reference(function: Function) -> str:
     if function.not_called:
         return f"CMSIS-NN, {function.name}() in arm_nnsupportfunctions.h."
     cmsis = LEGACY_CMSIS if function.type.startswith("q") else AFFINE_CMSIS
-    return f"CMSIS, {function.name}() in {prototype(function, cmsis).header}."
+    return f"CMSIS, {function.name}() in {make_prototype(function, cmsis).header}."

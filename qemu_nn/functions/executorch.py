@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 
 from .base import Function
-from .float_semantics import Call, Meant, Real, computed
-from .random_params import Drawn, ends, length, limits
+from .float_semantics import FloatCall, Meant, Real, define_meaning
+from .random_params import Drawn, draw_ends, draw_length, get_limits
 from .shapes import DTYPES, vector
 from .tflm_float import bits
 
@@ -16,23 +16,23 @@ _CASE = {"length": 4096}
 def _draw_quantize(rng: Random, function: Function) -> Drawn:
     dtype = function.output.dtype
     return {
-        "length": length(rng),
-        "zero_point": rng.randint(*limits(dtype)),
+        "length": draw_length(rng),
+        "zero_point": rng.randint(*get_limits(dtype)),
         "scale_bits": bits(2.0 ** rng.uniform(-16, 4)),
-        **ends(rng, dtype, "quant_min", "quant_max"),
+        **draw_ends(rng, dtype, "quant_min", "quant_max"),
     }
 
 
 def _draw_div(rng: Random, function: Function) -> Drawn:
-    zeros = {name: rng.randint(*limits(function.output.dtype)) for name in _ZEROS}
-    return {"length": length(rng), **zeros, "factor_bits": bits(2.0 ** rng.uniform(-6, 8))}
+    zeros = {name: rng.randint(*get_limits(function.output.dtype)) for name in _ZEROS}
+    return {"length": draw_length(rng), **zeros, "factor_bits": bits(2.0 ** rng.uniform(-6, 8))}
 
 
 _ZEROS = ("zero_point_1", "zero_point_2", "output_zero_point")
 
 
 def _quantize(type: str) -> Function:
-    own = dict(zip(("quant_min", "quant_max"), limits(DTYPES[type])))
+    own = dict(zip(("quant_min", "quant_max"), get_limits(DTYPES[type])))
     return Function(
         name=f"executorch_quantize_per_tensor_{type}",
         op="quantize_per_tensor",
@@ -41,7 +41,7 @@ def _quantize(type: str) -> Function:
         inputs=(vector("input", "float32", "length"),),
         output=vector("output", DTYPES[type], "length"),
         draw=_draw_quantize,
-        meaning=computed(lambda x: x),
+        meaning=define_meaning(lambda x: x),
         cases=({**_CASE, "zero_point": 3, "scale_bits": bits(0.05), **own},),
     )
 
@@ -56,12 +56,12 @@ def _div(type: str) -> Function:
         inputs=(vector("input1", dtype, "length"), vector("input2", dtype, "length")),
         output=vector("output", dtype, "length"),
         draw=_draw_div,
-        meaning=computed(lambda x, y: np.where(y == 0, 0, x / y), inputs=2),
+        meaning=define_meaning(lambda x, y: np.where(y == 0, 0, x / y), inputs=2),
         cases=({**_CASE, **dict(zip(_ZEROS, (3, -7, 5))), "factor_bits": bits(20.0)},),
     )
 
 
-def _looked_up(call: Call) -> Meant:
+def _interpolate_table(call: FloatCall) -> Meant:
     """Return the results of the table, and straight lines between them."""
     assert call.weights is not None
     places = call.source.scale * (np.arange(-128, 128) - call.source.zero_point)
@@ -83,9 +83,9 @@ def _activation() -> Function:
         output=vector("output", "int8", "length"),
         weights=vector("lut", "int8", 256),
         note="lut: the results of -128, -127, ... 127.",
-        draw=lambda rng, function: {"length": length(rng)},
+        draw=lambda rng, function: {"length": draw_length(rng)},
         cases=(_CASE,),
-        meaning=_looked_up,
+        meaning=_interpolate_table,
     )
 
 

@@ -22,7 +22,7 @@ class Scale(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Call:
+class FloatCall:
     """A call of a function: its C arguments, weights and bias.
 
     source, output: formats of its first input and of its output; shape: of the output.
@@ -97,20 +97,20 @@ class Real(Operator):
 
 
 #: The meaning of a call. Raises ModelError for a call that has none.
-Meaning = Callable[[Call], Meant]
+Meaning = Callable[[FloatCall], Meant]
 
 
-def same(operator: Operator, inputs: int = 1) -> Meaning:
+def define_operator_meaning(operator: Operator, inputs: int = 1) -> Meaning:
     """Return the meaning of a function that computes an operator, on inputs as they come."""
     return lambda call: Meant((operator,), (None,) * inputs)
 
 
-def computed(compute: Callable[..., np.ndarray], inputs: int = 1) -> Meaning:
+def define_meaning(compute: Callable[..., np.ndarray], inputs: int = 1) -> Meaning:
     """Return the meaning of a function of which floats have one, on inputs as they come."""
-    return same(Real(compute), inputs)
+    return define_operator_meaning(Real(compute), inputs)
 
 
-def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
+def get_pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
     """Return cells above, left, below and right of an image, so that there are as many windows as
     said.
     """
@@ -124,7 +124,7 @@ def pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
     return top, left, bottom, right
 
 
-def factors(
+def compute_factors(
     function: Function, params: Mapping[str, int], bias: Optional[np.ndarray]
 ) -> np.ndarray:
     """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
@@ -139,24 +139,24 @@ def factors(
     return result
 
 
-def bias_row(function: Function, bias: Optional[np.ndarray]) -> Optional[np.ndarray]:
+def get_bias_row(function: Function, bias: Optional[np.ndarray]) -> Optional[np.ndarray]:
     """Return the biases alone, in steps of the layer's products; None if there are none."""
     return bias[0] if bias is not None and function.stack else bias
 
 
-def real_layer(call: Call, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
+def make_real_layer(call: FloatCall, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
     """Return a layer on integers, its weights and bias as the floats that they stand for."""
-    steps = factors(call.function, call.params, call.bias) * call.output.scale
+    steps = compute_factors(call.function, call.params, call.bias) * call.output.scale
     scales = (steps / call.source.scale).reshape(-1, *[1] * (own.weights.ndim - 1))
-    bias = bias_row(call.function, call.bias)
+    bias = get_bias_row(call.function, call.bias)
     real = None if bias is None else bias * np.broadcast_to(steps, bias.shape)
     if real is not None and "input_offset" in call.params:
-        real = real + _unmoved(call, own.weights) * steps
+        real = real + _find_leftover_zero_point(call, own.weights) * steps
         real += (call.params["output_offset"] - call.output.zero_point) * call.output.scale
     return replace(own, weights=own.weights * scales, bias=real)
 
 
-def _unmoved(call: Call, weights: np.ndarray) -> np.ndarray:
+def _find_leftover_zero_point(call: FloatCall, weights: np.ndarray) -> np.ndarray:
     """Return what sums have of a zero point that no offset takes away, as the bias does: of 16
     bits.
     """
@@ -165,9 +165,9 @@ def _unmoved(call: Call, weights: np.ndarray) -> np.ndarray:
     return result
 
 
-def windows(call: Call) -> Meant:
+def make_window_meaning(call: FloatCall) -> Meant:
     """Return a convolution of an image."""
     assert call.function.product is not None
     assert call.weights is not None
-    own = real_layer(call, call.function.product(call.params, call.weights))
+    own = make_real_layer(call, call.function.product(call.params, call.weights))
     return Meant((own,), (call.image,))

@@ -10,7 +10,7 @@ from .base import Function, Params, Product
 from .c_signature import STATUS, legacy
 from .layouts import unpack
 from .random_params import Draw, Drawn
-from .random_params import legacy as drawn
+from .random_params import draw_legacy as drawn
 from .shapes import Array, vector
 
 _PARAMS = ("dim_vec", "num_of_rows", "bias_shift", "out_shift")
@@ -66,7 +66,7 @@ def _fully_connected(
     )
 
 
-def _even_rows(rng: Random, function: Function, params: Drawn) -> None:
+def _check_even_rows(rng: Random, function: Function, params: Drawn) -> None:
     params["ch_im_out"] += params["ch_im_out"] % 2
 
 
@@ -106,7 +106,7 @@ FUNCTIONS = (
     _mat_mult(
         "arm_nn_mat_mult_kernel_q7_q15_reordered",
         "mat_mult_reordered",
-        drawn(_even_rows),
+        drawn(_check_even_rows),
         "The same with columns in the order 0, 2, 1, 3 of each four; ch_im_out must be even.",
     ),
 )

@@ -52,17 +52,17 @@ def dense_to_hwc(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
     the device flattens HWC. matrix: [rows, height*width*channels]; so is the result.
     """
     height, width, channels = shape
-    grid = _grid(matrix, (channels, height, width))
+    grid = _make_grid(matrix, (channels, height, width))
     return np.ascontiguousarray(grid.transpose(0, 2, 3, 1).reshape(len(matrix), -1))
 
 
 def dense_to_chw(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
     """Return the inverse of dense_to_hwc(); shape: (height, width, channels) again."""
-    grid = _grid(matrix, shape)
+    grid = _make_grid(matrix, shape)
     return np.ascontiguousarray(grid.transpose(0, 3, 1, 2).reshape(len(matrix), -1))
 
 
-def _grid(matrix: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
+def _make_grid(matrix: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
     if np.ndim(matrix) != 2 or matrix.shape[1] != np.prod(axes):
         raise Error(
             f"a layer that flattens {' x '.join(map(str, axes))} needs a matrix "
@@ -71,7 +71,7 @@ def _grid(matrix: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
     return matrix.reshape(len(matrix), *axes)
 
 
-def _order(rows: int, columns: int, stream: str) -> np.ndarray:
+def _make_order(rows: int, columns: int, stream: str) -> np.ndarray:
     """Row-major index of every element of the stream, in stream order.
 
     Blocks of four rows; in a block the groups of columns, then the left-over columns one by one;
@@ -101,7 +101,7 @@ def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
     if matrix.ndim != 2:
         raise Error(f"pack() takes a matrix [rows, columns], got the shape {list(matrix.shape)}")
     rows, columns = matrix.shape
-    packed: np.ndarray = matrix.ravel()[_order(rows, columns, stream)]
+    packed: np.ndarray = matrix.ravel()[_make_order(rows, columns, stream)]
     return packed
 
 
@@ -111,7 +111,7 @@ def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarr
     if packed.size != rows * columns:
         raise Error(f"{rows} x {columns} weights make {rows * columns}, got {packed.size}")
     matrix = np.empty(rows * columns, packed.dtype)
-    matrix[_order(rows, columns, stream)] = packed.ravel()
+    matrix[_make_order(rows, columns, stream)] = packed.ravel()
     return matrix.reshape(rows, columns)
 
 

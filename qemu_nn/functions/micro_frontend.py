@@ -1,7 +1,7 @@
 """The micro frontend where the Signal library, which comes from it, does something else."""
 
 from .base import Function
-from .random_params import only_length
+from .random_params import draw_only_length
 from .shapes import vector
 
 
@@ -15,7 +15,7 @@ def _scale(what: str, output_dtype: str, size: object) -> Function:
         inputs=(vector("input", "int16", "length"),),
         output=vector("output", output_dtype, size),  # type: ignore[arg-type]
         fixed={"skips_lowest": 1},
-        draw=only_length(),
+        draw=draw_only_length(),
         cases=({"length": 480},),
     )
 
@@ -30,7 +30,7 @@ FUNCTIONS = (
         params=("length",),
         inputs=(vector("input", "int16", "length"),),
         output=vector("output", "int8", "length"),
-        draw=only_length(),
+        draw=draw_only_length(),
         cases=({"length": 40},),
     ),
 )

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .tflm_signal_tables import cosine_sine
+from .tflm_signal_tables import compute_cosine_sine
 
 #: Fraction bits of windows and of a filter bank's weights.
 BITS = 12
@@ -28,21 +28,21 @@ _SERIES = (
 _real = np.float32
 
 
-def window(size: int) -> np.ndarray:
+def make_hann_window(size: int) -> np.ndarray:
     """Return a Hann window, int16 [size]."""
     step = _real(math.pi) * _real(2) / _real(size)
     angles = step * (np.arange(size, dtype=_real) + _real(0.5))
-    cosines = np.array([cosine_sine(float(angle))[0] for angle in angles], _real)
+    cosines = np.array([compute_cosine_sine(float(angle))[0] for angle in angles], _real)
     curve = _real(0.5) - _real(0.5) * cosines
-    return _rounded(curve)
+    return _round_to_int16(curve)
 
 
-def _rounded(curve: np.ndarray) -> np.ndarray:
+def _round_to_int16(curve: np.ndarray) -> np.ndarray:
     integers: np.ndarray = np.floor(curve * _real(2**BITS) + _real(0.5)).astype(np.int16)
     return integers
 
 
-def filter_bank(
+def make_filter_bank(
     rate: int, fft_length: int, channels: int, lowest: float, highest: float
 ) -> tuple[dict[str, np.ndarray], int, int]:
     """Return arrays of the filter bank by their C names; the first frequency that counts, and the
@@ -50,12 +50,12 @@ def filter_bank(
 
     Channel c takes the weights of its own frequencies and the unweights of those before.
     """
-    low, high = _mel(_real(lowest)), _mel(_real(highest))
+    low, high = _convert_to_mel(_real(lowest)), _convert_to_mel(_real(highest))
     spacing = (high - low) / _real(channels + 1)
     centers = low + spacing * np.arange(1, channels + 2, dtype=_real)
     hertz = _real(0.5) * _real(rate) / _real(fft_length // 2)
     first = start = int(_real(1.5) + _real(lowest) / hertz)  # never the mean
-    mels = _mel(np.arange(fft_length // 2 + 2, dtype=_real) * hertz)
+    mels = _convert_to_mel(np.arange(fft_length // 2 + 2, dtype=_real) * hertz)
     zeros = [0.0] * _BLOCK
     weights: list[float] = []
     unweights: list[float] = []
@@ -78,8 +78,8 @@ def filter_bank(
         bounds = [(from_, at + _BLOCK if at >= 0 else 0, width) for from_, at, width in bounds]
     starts, weight_starts, widths = (np.array(column, np.int16) for column in zip(*bounds))
     arrays = {
-        "weights": _rounded(np.array(weights, _real)),
-        "unweights": _rounded(np.array(unweights, _real)),
+        "weights": _round_to_int16(np.array(weights, _real)),
+        "unweights": _round_to_int16(np.array(unweights, _real)),
         "frequency_starts": starts,
         "weight_starts": weight_starts,
         "widths": widths,
@@ -87,12 +87,12 @@ def filter_bank(
     return arrays, first, start
 
 
-def _mel(frequency: np.ndarray) -> np.ndarray:
-    curve: np.ndarray = _real(1127) * _log1p(np.asarray(frequency / _real(700)))
+def _convert_to_mel(frequency: np.ndarray) -> np.ndarray:
+    curve: np.ndarray = _real(1127) * _compute_log1p(np.asarray(frequency / _real(700)))
     return curve
 
 
-def _log1p(x: np.ndarray) -> np.ndarray:
+def _compute_log1p(x: np.ndarray) -> np.ndarray:
     """Return the natural logarithm of 1 + x, x 0 or more, with the last bit that devices' libraries
     have.
 
@@ -116,7 +116,7 @@ def _log1p(x: np.ndarray) -> np.ndarray:
     return curve
 
 
-def gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:
+def make_gain_table(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:
     """Return the curve of gains over the noise, int16 [125]; noise_bits: fraction bits of the
     noise.
     """

@@ -5,9 +5,9 @@ from random import Random
 from ..operators import Pool
 from .base import Function, Params
 from .c_signature import Member, Order, Struct, dims, legacy, order, pair
-from .float_semantics import Call, Meant, pads
-from .random_params import MOST_CHANNELS, Drawn, natural_output
-from .random_params import legacy as drawn
+from .float_semantics import FloatCall, Meant, get_pads
+from .random_params import MOST_CHANNELS, Drawn, draw_natural_output
+from .random_params import draw_legacy as drawn
 from .shapes import Array
 
 _SQUARE: tuple[str, ...] = (
@@ -38,7 +38,7 @@ _DESTROYS = "Cores with the DSP extension pool each row of Im_in in place first,
 
 
 def _meet(rng: Random, function: Function, params: Drawn) -> None:
-    natural_output(rng, params)
+    draw_natural_output(rng, params)
 
 
 def _halves(dim: int) -> Params:
@@ -107,9 +107,9 @@ def _windows(size: tuple[int, int], channels: int, kernel: tuple[int, int], out:
     return {"batches": 1, "channels": channels, **pairs, "act_min": -128, "act_max": 127}
 
 
-def _meant(call: Call) -> Meant:
+def _define_meaning(call: FloatCall) -> Meant:
     params = call.params
-    top, left, bottom, right = pads(params)
+    top, left, bottom, right = get_pads(params)
     around = (top, left, max(bottom, 0), max(right, 0))
     kernel, stride = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("filter", "stride"))
     kind = "max" if call.function.op == "max_pool" else "average"
@@ -131,7 +131,7 @@ def _affine(name: str, op: str, type: str, scratch: int, case: Params) -> Functi
         order=_pool_order(),
         draw=drawn(_meet_windows, ("channels",), MOST_CHANNELS),
         cases=(case,),
-        meaning=_meant,
+        meaning=_define_meaning,
     )
 
 

@@ -63,12 +63,12 @@ class Prototype:
         return self.returns in _STATUS_TYPES
 
 
-def c_types(cmsis: str) -> Mapping[str, str]:
+def get_c_types(cmsis: str) -> Mapping[str, str]:
     """Return element type -> its name in the headers of a release."""
     return _TYPES if is_affine(cmsis) else _LEGACY_TYPES
 
 
-def prototype(function: Function, cmsis: str) -> Prototype:
+def make_prototype(function: Function, cmsis: str) -> Prototype:
     """Return the prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has
     it.
 
@@ -76,13 +76,13 @@ def prototype(function: Function, cmsis: str) -> Prototype:
     """
     if function.not_called:
         raise Error(f"{function.name} cannot be exported: {function.not_called}")
-    order = function.order or _own(function)
+    order = function.order or _make_own_order(function)
     if cmsis == "7.0.0" and order.in_700 is not None:
         order = order.in_700
-    types, status = c_types(cmsis), _STATUS_TYPES[is_affine(cmsis)]
+    types, status = get_c_types(cmsis), _STATUS_TYPES[is_affine(cmsis)]
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
     arguments = tuple(
-        Argument(_type(function, order, name, types), name, order.structs.get(name))
+        Argument(_get_type(function, order, name, types), name, order.structs.get(name))
         for name in order.names
     )
     return Prototype(
@@ -117,14 +117,14 @@ def is_own(function: Function) -> bool:
     return function.name.startswith(_OWN)
 
 
-def _own(function: Function) -> Order:
+def _make_own_order(function: Function) -> Order:
     """Return the order of such a function: arrays that it reads, scalars, output."""
     arrays = [array.name for array in function.arrays]
     names = (*arrays, *function.params, function.output.name)
     return Order(tuple(dict.fromkeys(names)), returns="void", header=OWN_HEADER)
 
 
-def _type(function: Function, order: Order, name: str, types: Mapping[str, str]) -> str:
+def _get_type(function: Function, order: Order, name: str, types: Mapping[str, str]) -> str:
     if name in order.structs:
         struct = order.structs[name]
         return f"{'' if struct.variable else 'const '}{struct.type} *"

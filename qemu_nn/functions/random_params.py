@@ -46,44 +46,44 @@ _RANGES = {
 }
 
 
-def one_in(rng: Random, n: int) -> bool:
+def draw_one_in(rng: Random, n: int) -> bool:
     """Once in n times."""
     return rng.randrange(n) == n - 1
 
 
-def limits(dtype: str) -> tuple[int, int]:
+def get_limits(dtype: str) -> tuple[int, int]:
     """Return the ends of a type's range."""
     if dtype == "bool":
         return 0, 1
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-def length(rng: Random) -> int:
+def draw_length(rng: Random) -> int:
     """Return elements of a vector, now and then many."""
     return rng.randint(1, LONGEST) if rng.randrange(3) == 2 else rng.choice(SIZES)
 
 
-def only_length(name: str = "length") -> Draw:
+def draw_only_length(name: str = "length") -> Draw:
     """Return arguments of a function that takes a length alone."""
-    return lambda rng, function: {name: length(rng)}
+    return lambda rng, function: {name: draw_length(rng)}
 
 
-def output_offset(rng: Random, low: int, high: int) -> int:
+def draw_output_offset(rng: Random, low: int, high: int) -> int:
     """Mostly a zero point of the output's type."""
     return rng.randint(low, high) if rng.randrange(8) else rng.choice(_FAR)
 
 
-def activation(rng: Random, function: Function) -> Drawn:
+def draw_activation(rng: Random, function: Function) -> Drawn:
     """Return the range of the output, where the function has one."""
     if "act_min" not in function.params:
         return {}
-    low, high = limits(function.output.dtype)
+    low, high = get_limits(function.output.dtype)
     if rng.randrange(2):
         low, high = sorted((rng.randint(low, high), rng.randint(low, high)))
     return {"act_min": low, "act_max": high}
 
 
-def legacy(
+def draw_legacy(
     meet: Callable[[Random, Function, Drawn], None] = lambda rng, function, params: None,
     long: tuple[str, ...] = (),
     most: int = LONGEST,
@@ -95,33 +95,33 @@ def legacy(
     """
 
     def draw(rng: Random, function: Function) -> Drawn:
-        params = {name: _argument(rng, name) for name in function.params}
-        if long and one_in(rng, 3):
+        params = {name: _draw_argument(rng, name) for name in function.params}
+        if long and draw_one_in(rng, 3):
             params.update({name: rng.randint(1, most) for name in long})
         if "offset" in params:
             high = 127 if function.type == "q7" else 32767
             params["offset"] = rng.randint(-high - 1, high)
         shifts = [name for name in params if name.endswith("_shift")]
-        if any("shift" in name for name in params) and not one_in(rng, 3):
+        if any("shift" in name for name in params) and not draw_one_in(rng, 3):
             params.update({name: rng.randint(0, 12) for name in shifts})  # most results fit
         if "act_min" in params:
-            low, high = limits(function.output.dtype)
-            if one_in(rng, 2):
+            low, high = get_limits(function.output.dtype)
+            if draw_one_in(rng, 2):
                 low, high = sorted((rng.randint(low, high), rng.randint(low, high)))
             params.update(act_min=low, act_max=high)
-        if not one_in(rng, 10):
+        if not draw_one_in(rng, 10):
             meet(rng, function, params)
         return params
 
     return draw
 
 
-def _argument(rng: Random, name: str) -> int:
+def _draw_argument(rng: Random, name: str) -> int:
     stem = name[:-2] if name.endswith(("_x", "_y", "_h", "_w")) else name
     return rng.randint(*_RANGES[stem]) if stem in _RANGES else rng.choice(SIZES)
 
 
-def sides_of_windows(rng: Random) -> tuple[int, int, int, int, int]:
+def draw_window_sides(rng: Random) -> tuple[int, int, int, int, int]:
     """Return size, kernel, stride, dilation and pad along an axis.
 
     One time in six windows skip much of the image, begin far next to it, or are larger than it.
@@ -138,25 +138,25 @@ def sides_of_windows(rng: Random) -> tuple[int, int, int, int, int]:
     return size, kernel, stride, dilation, pad
 
 
-def natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
+def draw_natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
     """Output sizes that the geometry gives, now and then rounded up; even: to an even number."""
     for name in [name for name in params if name.startswith("dim_im_out")]:
         axis = name[len("dim_im_out") :]
         sides = (params[f"{side}{axis}"] for side in ("dim_im_in", "padding", "dim_kernel"))
         size, padding, kernel = sides
         reach = size + 2 * padding - kernel
-        params[name] = max(1, reach // params[f"stride{axis}"] + 1 + one_in(rng, 10))
+        params[name] = max(1, reach // params[f"stride{axis}"] + 1 + draw_one_in(rng, 10))
         params[name] += params[name] % 2 if even else 0
 
 
-def ends(rng: Random, dtype: str, low: str = "act_min", high: str = "act_max") -> Drawn:
+def draw_ends(rng: Random, dtype: str, low: str = "act_min", high: str = "act_max") -> Drawn:
     """Return a range inside of a type's, or all of it."""
-    least, most = limits(dtype)
+    least, most = get_limits(dtype)
     inside = sorted(rng.randint(least, most) for _ in range(2))
     return dict(zip((low, high), inside if rng.randrange(2) else (least, most)))
 
 
-def scale(rng: Random, prefix: str, low: int, high: int) -> Drawn:
+def draw_scale(rng: Random, prefix: str, low: int, high: int) -> Drawn:
     """Return a multiplier, and a shift between these."""
     multiplier = {f"{prefix}multiplier": rng.randint(2**30, 2**31 - 1)}
     return {**multiplier, f"{prefix}shift": rng.randint(low, high)}

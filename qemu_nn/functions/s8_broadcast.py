@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 
 from .base import Function
-from .float_semantics import Call, Constant, Meant
-from .random_params import SIZES, Drawn, only_length
+from .float_semantics import Constant, FloatCall, Meant
+from .random_params import SIZES, Drawn, draw_only_length
 from .shapes import DTYPES, Array, vector
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
@@ -22,19 +22,19 @@ def _draw_broadcast(rng: Random, function: Function) -> Drawn:
     return {**p, **{f"output_{axis}": side for axis, side in sides.items()}}
 
 
-def _meant_constant(call: Call) -> Meant:
+def _define_constant_meaning(call: FloatCall) -> Meant:
     assert call.weights is not None
     steps = call.weights.reshape(call.shape).astype(float) - call.output.zero_point
     return Meant((Constant(call.output.scale * steps),), ())
 
 
-def _meant_broadcast(call: Call) -> Meant:
+def _define_broadcast_meaning(call: FloatCall) -> Meant:
     """Return the input in a shape that operators broadcast."""
     sides = call.sides[0]
     return Meant((), (sides[len(sides) - len(call.shape) :],))
 
 
-def width(type: str) -> dict[str, int]:
+def make_width_constant(type: str) -> dict[str, int]:
     """Return what rows that take every type must know of one: the bytes of its elements."""
     return {"element": np.dtype(DTYPES[type]).itemsize}
 
@@ -44,14 +44,14 @@ def _constant(type: str) -> Function:
         name=f"tflm_constant_{type}",
         op="constant",
         type="any",
-        fixed={"width": width(type)["element"]},
+        fixed={"width": make_width_constant(type)["element"]},
         params=("length",),
         inputs=(),
         weights=vector("values", DTYPES[type], "length"),
         output=vector("output", DTYPES[type], "length"),
-        draw=only_length(),
+        draw=draw_only_length(),
         cases=({"length": 4096},),
-        meaning=_meant_constant,
+        meaning=_define_constant_meaning,
     )
 
 
@@ -60,14 +60,14 @@ def _broadcast(type: str) -> Function:
         name=f"tflm_broadcast_{type}",
         op="broadcast",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=(*_INPUT, *_OUTPUT),
         inputs=(Array("input", DTYPES[type], _INPUT),),
         output=Array("output", DTYPES[type], _OUTPUT),
         note="A side of the input is the output's, or 1.",
         draw=_draw_broadcast,
         cases=(_CASE,),
-        meaning=_meant_broadcast,
+        meaning=_define_broadcast_meaning,
     )
 
 

@@ -15,7 +15,7 @@ from .base import Params
 from .s8_windows import taps
 
 
-def _up(value: int, multiple: int) -> int:
+def _round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
@@ -30,7 +30,7 @@ def _is_1xn(p: Params) -> bool:
     return one_row and p["stride_w"] * p["input_c"] % 4 == 0 and p["input_c"] == p["filter_c"]
 
 
-def _stretches(p: Params) -> tuple[int, int, int]:
+def _count_stretches(p: Params) -> tuple[int, int, int]:
     """Return columns of one row on Helium that are padded on the left and on the right, and whether
     the padding is odd (-1 or 1) or even (0).
     """
@@ -43,12 +43,12 @@ def _stretches(p: Params) -> tuple[int, int, int]:
 
 def convolve_s8(p: Params, path: str) -> int:
     """Return two columns of 16 bits, or four of 8 bits on Helium."""
-    return 4 * _up(taps(p), 16 if path == "mve" else 4)
+    return 4 * _round_up(taps(p), 16 if path == "mve" else 4)
 
 
 def convolve_1xn_s8(p: Params, path: str) -> int:
     """Return the scratch bytes: on Helium, the edges of a row."""
-    left, right, odd = _stretches(p)
+    left, right, odd = _count_stretches(p)
     if path != "mve" or left + right > p["output_w"]:
         return convolve_s8(p, path)
     columns = p["filter_w"]
@@ -65,7 +65,7 @@ def convolve_wrapper_s8(p: Params, path: str) -> int:
 
 def convolve_s16(p: Params, path: str) -> int:
     """Return two columns, or four on Helium."""
-    return 8 * _up(taps(p), 8) if path == "mve" else 4 * taps(p)
+    return 8 * _round_up(taps(p), 8) if path == "mve" else 4 * taps(p)
 
 
 def convolve_s4(p: Params, path: str) -> int:
@@ -75,15 +75,15 @@ def convolve_s4(p: Params, path: str) -> int:
 
 def convolve_even_s4(p: Params, path: str) -> int:
     """Return four columns of 8 bits; it is for Helium alone."""
-    return 4 * _up(taps(p), 16)
+    return 4 * _round_up(taps(p), 16)
 
 
 def convolve_1xn_s4(p: Params, path: str) -> int:
     """Return the scratch bytes: none on Helium if the row is long enough for its edges."""
-    left, right, _ = _stretches(p)
+    left, right, _ = _count_stretches(p)
     if path != "mve":
         return convolve_s4(p, path)
-    return 4 * _up(taps(p), 16) if left + right > p["output_w"] else 0
+    return 4 * _round_up(taps(p), 16) if left + right > p["output_w"] else 0
 
 
 def convolve_wrapper_s4(p: Params, path: str) -> int:

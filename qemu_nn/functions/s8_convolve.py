@@ -9,16 +9,16 @@ from ..operators import Conv
 from . import s8_buffers as buffers
 from .base import Function, Params
 from .c_signature import Struct, dims
-from .float_semantics import pads, windows
-from .random_params import SIZES, WIDTHS, Drawn, one_in
+from .float_semantics import get_pads, make_window_meaning
+from .random_params import SIZES, WIDTHS, Drawn, draw_one_in
 from .s8_weighted import (
     OFFSETS,
     PER_CHANNEL,
-    filter_of,
+    draw_weighted,
+    make_filter,
+    make_weighted_order,
     rows,
-    unpacked,
-    weighted_draw,
-    weighted_order,
+    unpack_weights,
 )
 from .s8_windows import (
     ANY,
@@ -94,7 +94,7 @@ def _draw_point(rng: Random, p: Params, fast: bool) -> Drawn:
         size, stride = p[f"input_{axis}"], 1 if fast else p[f"stride_{axis}"]
         pixels = (size - 1) // stride + 1
         ones = {"filter": 1, "dilation": 1, "pad": 0, "stride": stride}
-        ones["output"] = pixels if fast else rng.randint(1, pixels) + one_in(rng, 8)
+        ones["output"] = pixels if fast else rng.randint(1, pixels) + draw_one_in(rng, 8)
         drawn.update({f"{name}_{axis}": n for name, n in ones.items()})
     return drawn
 
@@ -127,13 +127,13 @@ def _convolve(
     flag = ("bias_is_int32",) if wide else ()
     channels = rows("output_c", "int64" if wide else "int32", *flag)
     more = " bias_is_int32: bias and sums have 32 bits." if wide else ""
-    filter = filter_of(type, ("output_c", "filter_h", "filter_w", "filter_c"))
+    filter = make_filter(type, ("output_c", "filter_h", "filter_w", "filter_c"))
 
     def product(params: Params, weights: np.ndarray) -> Conv:
         groups = params["input_c"] // params["filter_c"]
         stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
-        values = unpacked(filter, params, weights)
-        return Conv(values, None, stride, pads(params), dilation, groups)
+        values = unpack_weights(filter, params, weights)
+        return Conv(values, None, stride, get_pads(params), dilation, groups)
 
     return Function(
         name=name,
@@ -151,11 +151,11 @@ def _convolve(
         note=FREE + NOTES[type] + more,
         order=None
         if kernel == REFERENCE
-        else weighted_order("conv_params", {**_STRUCTS, **bias[1]}, filter, bias[0]),
-        draw=weighted_draw(_draw),
+        else make_weighted_order("conv_params", {**_STRUCTS, **bias[1]}, filter, bias[0]),
+        draw=draw_weighted(_draw),
         cases=tuple(_keeps(type, *own) for own in sides),
         product=product,
-        meaning=windows,
+        meaning=make_window_meaning,
     )
 
 

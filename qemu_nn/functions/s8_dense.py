@@ -11,7 +11,7 @@ import numpy as np
 from ..operators import Dense, Operator, Shape
 from .base import Function, Params
 from .c_signature import Member, Struct, dims
-from .float_semantics import Call, Meant, real_layer
+from .float_semantics import FloatCall, Meant, make_real_layer
 from .random_params import MOST_CHANNELS, WIDTHS, Drawn
 from .s8_weighted import (
     OFFSETS,
@@ -19,10 +19,10 @@ from .s8_weighted import (
     PER_TENSOR,
     RANGE,
     SUMS,
-    filter_of,
-    unpacked,
-    weighted_draw,
-    weighted_order,
+    draw_weighted,
+    make_filter,
+    make_weighted_order,
+    unpack_weights,
 )
 from .s8_windows import DTYPES
 from .shapes import Array, Either, Extent, stack, vector
@@ -33,15 +33,15 @@ _PAIR: tuple[str, ...] = ("multiplier", "shift")
 _DENSE: tuple[str, ...] = ("batches", "input_c", "output_c", *_ZEROS, *_ENDS)
 
 
-def row_sums(rows: str) -> Callable[[Mapping[str, int], str], int]:
+def count_row_sum_bytes(rows: str) -> Callable[[Mapping[str, int], str], int]:
     """Return scratch memory for the sums of so many rows of weights, which Helium wants in
     advance.
     """
     return lambda params, path: 4 * params[rows] if path == "mve" else 0
 
 
-_FILTER = filter_of("s8", ("output_c", "input_c"))
-_PACKED = filter_of("s4", ("output_c", "input_c"))
+_FILTER = make_filter("s8", ("output_c", "input_c"))
+_PACKED = make_filter("s4", ("output_c", "input_c"))
 
 
 _STRUCTS = {
@@ -76,13 +76,13 @@ def _case(columns: int, rows: int, shift: Optional[int] = None, **own: int) -> P
 
 
 def _product(filter: Array, params: Params, weights: np.ndarray) -> Dense:
-    return Dense(unpacked(filter, params, weights) + params["filter_offset"])
+    return Dense(unpack_weights(filter, params, weights) + params["filter_offset"])
 
 
-def _meant(call: Call) -> Meant:
+def _define_meaning(call: FloatCall) -> Meant:
     assert call.function.product is not None
     assert call.weights is not None
-    own = real_layer(call, call.function.product(call.params, call.weights))
+    own = make_real_layer(call, call.function.product(call.params, call.weights))
     return Meant((own,), ((*call.shape[:-1], call.params["input_c"]),))
 
 
@@ -107,18 +107,18 @@ def _dense(
         bias=Array("bias", bias, ("output_c",), optional=True),
         output=Array("output", dtype, ("batches", "output_c")),
         fixed={"is_per_channel": 0},
-        buffer=row_sums("output_c") if type == "s8" else None,
+        buffer=count_row_sum_bytes("output_c") if type == "s8" else None,
         macs=("batches", "output_c", "input_c"),
         note=note,
-        order=None if own else weighted_order("fc_params", _STRUCTS, filter, sums=sums),
-        draw=weighted_draw(_draw),
+        order=None if own else make_weighted_order("fc_params", _STRUCTS, filter, sums=sums),
+        draw=draw_weighted(_draw),
         cases=cases,
         product=partial(_product, filter),
-        meaning=_meant,
+        meaning=_define_meaning,
     )
 
 
-def _scaled(
+def _make_scaled(
     name: str,
     pairs: Extent,
     own: tuple[str, ...],
@@ -143,13 +143,15 @@ def _scaled(
         stack=rows,
         output=Array("output", "int8", ("batches", "output_c")),
         fixed={"multiplier": 0, "shift": 0, **fixed},
-        buffer=row_sums("output_c"),
+        buffer=count_row_sum_bytes("output_c"),
         macs=("batches", "output_c", "input_c"),
-        order=weighted_order("fc_params", {**_STRUCTS, "quant_params": scales}, _FILTER, sums=SUMS),
-        draw=weighted_draw(_draw),
+        order=make_weighted_order(
+            "fc_params", {**_STRUCTS, "quant_params": scales}, _FILTER, sums=SUMS
+        ),
+        draw=draw_weighted(_draw),
         cases=cases,
         product=partial(_product, _FILTER),
-        meaning=_meant,
+        meaning=_define_meaning,
     )
 
 
@@ -185,7 +187,7 @@ def _tensor(type: str, bias: str, case: Params) -> Function:
         fixed={"is_per_channel": 0},
         macs=("batches", "output_c", "input_c"),
         note="" if type == "s8" else "All offsets are ignored.",
-        draw=weighted_draw(_draw),
+        draw=draw_weighted(_draw),
         cases=(case,),
         meaning=lambda call: Meant((_Products(),), tuple(call.sides)),
     )
@@ -226,7 +228,7 @@ FUNCTIONS = (
         note="filter_packed_s4: [output_c, input_c], two in a byte, the low half first. "
         "filter_offset is ignored.",
     ),
-    _scaled(
+    _make_scaled(
         "arm_fully_connected_per_channel_s8",
         "output_c",
         (),
@@ -234,7 +236,7 @@ FUNCTIONS = (
         PER_CHANNEL,
         _case(256, 256),
     ),
-    _scaled(
+    _make_scaled(
         "arm_fully_connected_wrapper_s8",
         Either("is_per_channel", "output_c", 1),
         ("is_per_channel",),

@@ -7,17 +7,17 @@ import numpy as np
 from ..operators import Conv
 from .base import Function, Params
 from .c_signature import Struct, dims
-from .float_semantics import pads, windows
+from .float_semantics import get_pads, make_window_meaning
 from .random_params import MOST_CHANNELS, SIZES, Drawn
 from .s8_buffers import convolve_wrapper_s8
 from .s8_weighted import (
     OFFSETS,
     PER_CHANNEL,
-    filter_of,
+    draw_weighted,
+    make_filter,
+    make_weighted_order,
     rows,
-    unpacked,
-    weighted_draw,
-    weighted_order,
+    unpack_weights,
 )
 from .s8_windows import (
     ANY,
@@ -132,12 +132,12 @@ def _depthwise(
     """sides: of the image and channels of each case."""
     bias = "int64" if type == "s16" else "int32"
     of_channels = rows(_CHANNELS, bias)
-    filter = filter_of(type, (1, "filter_h", "filter_w", _CHANNELS))
+    filter = make_filter(type, (1, "filter_h", "filter_w", _CHANNELS))
 
     def product(params: Params, weights: np.ndarray) -> Conv:
-        planes = unpacked(filter, params, weights)[0].transpose(2, 0, 1)[..., None]
+        planes = unpack_weights(filter, params, weights)[0].transpose(2, 0, 1)[..., None]
         stride, dilation = ((params[f"{n}_h"], params[f"{n}_w"]) for n in ("stride", "dilation"))
-        return Conv(planes, None, stride, pads(params), dilation, params["input_c"])
+        return Conv(planes, None, stride, get_pads(params), dilation, params["input_c"])
 
     return Function(
         name=name,
@@ -153,11 +153,11 @@ def _depthwise(
         buffer=buffer,
         macs=("batches", "output_h", "output_w", _CHANNELS, "filter_h", "filter_w"),
         note=FREE + NOTES[type] + " Output channel input_c * ch_mult + k.",
-        order=weighted_order("dw_conv_params", _STRUCTS, filter),
-        draw=weighted_draw(_draw),
+        order=make_weighted_order("dw_conv_params", _STRUCTS, filter),
+        draw=draw_weighted(_draw),
         cases=tuple({**case(dim, 3, type), "input_c": c, "ch_mult": 1} for dim, c in sides),
         product=product,
-        meaning=windows,
+        meaning=make_window_meaning,
     )
 
 

@@ -8,8 +8,16 @@ from typing import Optional
 from ..operators import Elementwise
 from .base import Function, Params
 from .c_signature import SUPPORT, Order, dims, nhwc, order
-from .float_semantics import same
-from .random_params import SIZES, Drawn, activation, length, limits, one_in, output_offset
+from .float_semantics import define_operator_meaning
+from .random_params import (
+    SIZES,
+    Drawn,
+    draw_activation,
+    draw_length,
+    draw_one_in,
+    draw_output_offset,
+    get_limits,
+)
 from .shapes import DTYPES, Array, Largest, vector
 
 _INPUTS: tuple[str, ...] = ("input_1_offset", "input_1_mult", "input_1_shift")
@@ -52,30 +60,30 @@ def _draw_scales(rng: Random, function: Function) -> Drawn:
         if name.endswith("_mult"):
             p[name] = rng.randint(2**30, 2**31 - 1)
         elif name.startswith("input_") and name.endswith("_offset"):
-            p[name] = -rng.randint(*limits(source))
+            p[name] = -rng.randint(*get_limits(source))
         elif name == "out_offset":
-            draw = rng.randint if target == "uint8" else partial(output_offset, rng)
-            p[name] = draw(*limits(target))
+            draw = rng.randint if target == "uint8" else partial(draw_output_offset, rng)
+            p[name] = draw(*get_limits(target))
         elif name in _RANGES:
             p[name] = rng.randint(*_RANGES[name])
-    return {**p, **activation(rng, function)}
+    return {**p, **draw_activation(rng, function)}
 
 
 def _draw_sum(rng: Random, function: Function) -> Drawn:
     """Now and then left_shift is what TFLite has: then most sums are inside of the range."""
-    p = {**_draw_scales(rng, function), "block_size": length(rng)}
+    p = {**_draw_scales(rng, function), "block_size": draw_length(rng)}
     most = LEFT_SHIFTS[function.type]
     if rng.randrange(4):
         p.update(left_shift=most, out_shift=-rng.randint(most - 4, most))
     p["left_shift"] = min(p["left_shift"], most)
-    if function.type == "s8" and one_in(rng, 6):
+    if function.type == "s8" and draw_one_in(rng, 6):
         p["input_2_mult"] = -p["input_2_mult"]
     return p
 
 
 def _draw_product(rng: Random, function: Function) -> Drawn:
-    p = {**_draw_scales(rng, function), "block_size": length(rng)}
-    if "input_1_offset" in p and one_in(rng, 6):
+    p = {**_draw_scales(rng, function), "block_size": draw_length(rng)}
+    if "input_1_offset" in p and draw_one_in(rng, 6):
         p["input_1_offset"] = rng.randint(-16384, 16384)
     if "batch_size" in function.params:
         p.update(batch_size=rng.randint(1, 3), batch_offset=1)
@@ -98,7 +106,7 @@ _ZEROS, _LENGTH = {"s8": 3, "s16": 0, "u8": 128}, 4096
 
 def _sum_case(type: str) -> Params:
     """Return a sum of two tensors, as TFLite has it."""
-    zero, (low, high) = _ZEROS[type], limits(DTYPES[type])
+    zero, (low, high) = _ZEROS[type], get_limits(DTYPES[type])
     pair = {"mult": 2**30 + 12345, "shift": -1, "offset": -zero}
     both = {f"input_{i}_{name}": n for i in (1, 2) for name, n in pair.items()}
     output = {"out_offset": zero, "out_mult": 2**30 + 999, "out_shift": 1 - LEFT_SHIFTS[type]}
@@ -107,7 +115,7 @@ def _sum_case(type: str) -> Params:
 
 
 def _product_case(type: str, params: tuple[str, ...]) -> Params:
-    zero, (low, high) = _ZEROS[type], limits(DTYPES[type])
+    zero, (low, high) = _ZEROS[type], get_limits(DTYPES[type])
     known = {"input_1_offset": -zero, "input_2_offset": -zero, "out_offset": zero}
     known.update(out_mult=2**30 + 999, out_shift=-6 if type == "s8" else -14)
     known.update(act_min=low, act_max=high, block_size=_LENGTH, batch_size=1, batch_offset=1)
@@ -128,7 +136,9 @@ def combine(name: str, op: str, type: str) -> Function:
         order=None if name.startswith("tflm_") else _C_SUM,
         draw=_draw_sum,
         cases=(_sum_case(type),),
-        meaning=same(Elementwise("add" if op.endswith("add") else "subtract"), inputs=2),
+        meaning=define_operator_meaning(
+            Elementwise("add" if op.endswith("add") else "subtract"), inputs=2
+        ),
     )
 
 
@@ -161,7 +171,7 @@ def _mul(
         not_called=not_called,
         draw=_draw_product,
         cases=({**_product_case(wide, params), **({"out_shift": shift} if shift else {})},),
-        meaning=None if weights else same(Elementwise("multiply"), inputs=2),
+        meaning=None if weights else define_operator_meaning(Elementwise("multiply"), inputs=2),
     )
 
 
@@ -191,7 +201,7 @@ def _choose(name: str) -> Function:
         order=_C_CHOICE,
         draw=_draw_choice,
         cases=(dict(zip((*_SIDES[0], *_SIDES[1]), 2 * (1, 24, 24, 16))),),
-        meaning=same(Elementwise(name), inputs=2),
+        meaning=define_operator_meaning(Elementwise(name), inputs=2),
     )
 
 

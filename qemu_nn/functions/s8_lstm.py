@@ -8,10 +8,10 @@ from typing import Optional
 
 from .base import Function, Params
 from .c_signature import Member, Order, Struct, order
-from .random_params import SIZES, output_offset, scale
+from .random_params import SIZES, draw_output_offset, draw_scale
 from .s8_matmul import DEPTHS
 from .s8_windows import DTYPES
-from .shapes import Array, Either, Extent, Total, joined, stack, vector
+from .shapes import Array, Either, Extent, Total, join_arrays, stack, vector
 
 _GATES: tuple[str, ...] = ("forget", "input_gate", "cell", "output_gate")
 _HALVES: tuple[str, ...] = ("input", "hidden")
@@ -103,13 +103,15 @@ def _draw(rng: Random, function: Function) -> dict[str, int]:
     p.update(time_steps=rng.randint(1, 4), has_cell_state=rng.randrange(2))
     p["has_hidden_state"] = rng.randrange(1 + p["has_cell_state"])
     p.update(input_offset=rng.randint(-127, 128), cell_clip=rng.choice((0, 32767, 20000)))
-    p.update(cell_scale_power=rng.randint(-15, -9), output_offset=output_offset(rng, -128, 127))
+    p.update(
+        cell_scale_power=rng.randint(-15, -9), output_offset=draw_output_offset(rng, -128, 127)
+    )
     p.update({"forget_to_cell_multiplier": 2**30, "forget_to_cell_shift": -14})
-    p.update(scale(rng, "input_to_cell_", -21, -14))
-    p.update(scale(rng, "output_", *((-20, -15) if wide else (-23, -20))))
+    p.update(draw_scale(rng, "input_to_cell_", -21, -14))
+    p.update(draw_scale(rng, "output_", *((-20, -15) if wide else (-23, -20))))
     for gate in _GATES:
         for half in _HALVES:
-            p.update(scale(rng, f"{gate}_{half}_", *((-11, -6) if wide else (-4, 1))))
+            p.update(draw_scale(rng, f"{gate}_{half}_", *((-11, -6) if wide else (-4, 1))))
         p[f"{gate}_activation_type"] = rng.randrange(2)
     return p
 
@@ -175,7 +177,7 @@ def _lstm(type: str, bias: str, case: Params) -> Function:
             _state("cell_state", "int16"),
             _state("hidden_state", DTYPES[type]),
         ),
-        weights=joined("weights", "int8", *weights),
+        weights=join_arrays("weights", "int8", *weights),
         parts=weights,
         bias=stack(bias, *biases),
         stack=biases,
@@ -195,7 +197,7 @@ def _draw_of(params: tuple[str, ...], rng: Random, function: Function) -> dict[s
     return {name: drawn[name] for name in params}
 
 
-def _kept(arm: Function) -> Function:
+def _count_kept_bytes(arm: Function) -> Function:
     """Return the bytes of TensorFlow Lite Micro's own kernels, which keep their states."""
     params = tuple(name for name in arm.params if name not in _HAS)
     states = (("cell_state", "int16"), ("hidden_state", DTYPES[arm.type]))
@@ -222,4 +224,4 @@ _ARM = (
     _lstm("s16", "int64", _case(28, 20, 28, -10, -15)),
 )
 
-FUNCTIONS = (*_ARM, *map(_kept, _ARM))
+FUNCTIONS = (*_ARM, *map(_count_kept_bytes, _ARM))

@@ -8,9 +8,9 @@ import numpy as np
 from ..operators import Operator, Shape
 from .base import Function, Params
 from .c_signature import Struct, dims, nhwc, order
-from .float_semantics import Call, Meant
-from .random_params import SIZES, Drawn, ends, output_offset, scale
-from .s8_dense import row_sums
+from .float_semantics import FloatCall, Meant
+from .random_params import SIZES, Drawn, draw_ends, draw_output_offset, draw_scale
+from .s8_dense import count_row_sum_bytes
 from .s8_weighted import PER_TENSOR, RANGE
 from .s8_windows import DTYPES
 from .shapes import Array, Largest
@@ -62,9 +62,9 @@ def _draw(rng: Random, function: Function) -> dict[str, int]:
     p.update(lhs_w=rng.choice(SIZES), rhs_w=rng.choice(SIZES), lhs_c=depth, rhs_c=depth)
     p.update(adj_x=rng.randrange(2), adj_y=rng.randrange(2))
     p.update(_draw_offsets(rng))
-    pair = scale(rng, "", *((-22, -8) if function.type == "s16" else (-14, 1)))
-    offset = {"output_offset": output_offset(rng, -128, 127)}
-    return {**p, **pair, **offset, **ends(rng, function.output.dtype)}
+    pair = draw_scale(rng, "", *((-22, -8) if function.type == "s16" else (-14, 1)))
+    offset = {"output_offset": draw_output_offset(rng, -128, 127)}
+    return {**p, **pair, **offset, **draw_ends(rng, function.output.dtype)}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class _Products(Operator):
         return products
 
 
-def _meant(call: Call) -> Meant:
+def _define_meaning(call: FloatCall) -> Meant:
     return Meant((_Products(),), tuple(call.sides))
 
 
@@ -107,12 +107,12 @@ def _batch_matmul(type: str, case: Params) -> Function:
         params=(*_LHS, *_RHS, "adj_x", "adj_y", *offsets, *_SCALES),
         inputs=(Array("lhs", dtype, _LHS), Array("rhs", dtype, _RHS)),
         output=Array("output", dtype, (*_PRODUCTS, "lhs_w", "rhs_w")),
-        buffer=row_sums("rhs_w") if type == "s8" else None,
+        buffer=count_row_sum_bytes("rhs_w") if type == "s8" else None,
         order=_ORDER,
         draw=_draw,
         cases=(case,),
         macs=(*_PRODUCTS, "lhs_w", "rhs_w", "lhs_c"),
-        meaning=_meant,
+        meaning=_define_meaning,
         note="rhs is stored transposed; adj_x and adj_y say what the caller has done." + ignored,
     )
 

@@ -7,9 +7,9 @@ import numpy as np
 from ..operators import Identity, Pad, Transpose
 from .base import Function
 from .c_signature import Elements, Order, Struct, nhwc, order
-from .float_semantics import Call, Meant, same
-from .random_params import SIZES, Drawn, limits, only_length
-from .s8_broadcast import width
+from .float_semantics import FloatCall, Meant, define_operator_meaning
+from .random_params import SIZES, Drawn, draw_only_length, get_limits
+from .s8_broadcast import make_width_constant
 from .shapes import DTYPES, Array, Extent, Total, vector
 
 _INPUT: tuple[str, ...] = ("input_n", "input_h", "input_w", "input_c")
@@ -71,7 +71,7 @@ def _draw_pad(rng: Random, function: Function) -> Drawn:
     p = {f"{end}_{axis}": rng.randint(0, 3) for end in ("pre", "post") for axis in "nhwc"}
     types = {"float32": "int32"}  # its bits
     dtype = function.output.dtype
-    return {**_draw_sides(rng), **p, "pad_value": rng.randint(*limits(types.get(dtype, dtype)))}
+    return {**_draw_sides(rng), **p, "pad_value": rng.randint(*get_limits(types.get(dtype, dtype)))}
 
 
 def _draw_transpose(rng: Random, function: Function) -> Drawn:
@@ -99,7 +99,7 @@ _CONCATENATION_CASE.update(output_x=16, offset=0)
 # ---- meaning ----
 
 
-def _padded(call: Call) -> Meant:
+def _define_padding(call: FloatCall) -> Meant:
     params = call.params
     around = tuple((params[f"pre_{axis}"], params[f"post_{axis}"]) for axis in "nhwc")
     value = call.output.scale * (params["pad_value"] - call.output.zero_point)
@@ -108,7 +108,7 @@ def _padded(call: Call) -> Meant:
     return Meant((Pad(around, value),), (call.sides[0],))
 
 
-def _transposed(call: Call) -> Meant:
+def _define_transpose(call: FloatCall) -> Meant:
     own = call.params["num_dims"]
     order = tuple(call.params[f"perm_{axis}"] if axis < own else axis for axis in range(4))
     return Meant((Transpose(order),), (call.sides[0],))
@@ -144,14 +144,14 @@ def pad(name: str, type: str) -> Function:
         name=name,
         op="pad",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=("pad_value", *_INPUT, *_PRE, *_POST),
         inputs=(Array("input", DTYPES[type], _INPUT),),
         output=Array("output", DTYPES[type], sides),
         order=None if name.startswith("tflm_") else _PAD_ORDER,
         draw=_draw_pad,
         cases=(_PAD_CASE,),
-        meaning=_padded,
+        meaning=_define_padding,
     )
 
 
@@ -164,9 +164,9 @@ FUNCTIONS = (
         inputs=(vector("input", "int8", "total_size"),),
         output=vector("output", "int8", "total_size"),
         order=order("input output total_size", returns="void", types={"total_size": "uint32_t"}),
-        draw=only_length("total_size"),
+        draw=draw_only_length("total_size"),
         cases=({"total_size": 4096},),
-        meaning=same(Identity()),
+        meaning=define_operator_meaning(Identity()),
     ),
     *(_concatenation(axis) for axis in "xyzw"),
     pad("arm_pad_s8", "s8"),
@@ -181,6 +181,6 @@ FUNCTIONS = (
         order=_TRANSPOSE_ORDER,
         draw=_draw_transpose,
         cases=(_TRANSPOSE_CASE,),
-        meaning=_transposed,
+        meaning=_define_transpose,
     ),
 )

@@ -1,7 +1,7 @@
 """The steps that the s8 and s16 API is made of, on vectors of 32-bit integers."""
 
 from .base import Function
-from .random_params import only_length
+from .random_params import draw_only_length
 from .shapes import vector
 
 _WHY = "it computes a single number"
@@ -22,7 +22,7 @@ def _step(name: str, op: str, *inputs: str) -> Function:
         weights=arrays[2] if len(arrays) > 2 else None,
         output=vector("output", "int32", "length"),
         not_called=_WHY,
-        draw=only_length(),
+        draw=draw_only_length(),
         cases=(_CASE,),
     )
 
@@ -38,7 +38,7 @@ FUNCTIONS = (
         weights=vector("a64", "int64", "length"),
         output=vector("output", "int32", "length"),
         not_called=_WHY,
-        draw=only_length(),
+        draw=draw_only_length(),
         cases=(_CASE,),
         note="b: the upper 16 bits of a multiplier, rounded.",
     ),

@@ -7,11 +7,11 @@ import numpy as np
 from ..operators import Affine, Softmax
 from .base import Function, Params
 from .c_signature import Struct, order
-from .float_semantics import Call, Meant
-from .random_params import Drawn, length
-from .scaling import softmax_scaling, softmax_scaling_s16
+from .float_semantics import FloatCall, Meant
+from .random_params import Drawn, draw_length
+from .scaling import scale_softmax, scale_softmax_s16
 from .shapes import DTYPES, Array, vector
-from .softmax_tables import exp_lut, one_by_one_lut
+from .softmax_tables import make_exp_lut, make_one_by_one_lut
 
 _ROWS: tuple[str, ...] = ("num_rows", "row_size")
 
@@ -28,7 +28,7 @@ _C_TABLES = Struct(
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    p = {"num_rows": rng.randint(1, 3), "row_size": length(rng)}
+    p = {"num_rows": rng.randint(1, 3), "row_size": draw_length(rng)}
     p["mult"] = rng.randint(2**30, 2**31 - 1)
     if "diff_min" not in function.params:
         return {**p, "shift": rng.randint(-8, 4)}
@@ -37,21 +37,21 @@ def _draw(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_activation(rng: Random, function: Function) -> Drawn:
-    p = {"size": length(rng), "left_shift": rng.randint(-5, 5)}
+    p = {"size": draw_length(rng), "left_shift": rng.randint(-5, 5)}
     return {**p, "type": rng.randrange(2)}
 
 
 def _case(size: int) -> Params:
     row = {"num_rows": 1, "row_size": size}
-    return {**row, **dict(zip(("mult", "shift", "diff_min"), softmax_scaling(1.0, 0.1)))}
+    return {**row, **dict(zip(("mult", "shift", "diff_min"), scale_softmax(1.0, 0.1)))}
 
 
 def _case_s16(size: int) -> Params:
     row = {"num_rows": 1, "row_size": size}
-    return {**row, **dict(zip(("mult", "shift"), softmax_scaling_s16(1.0, 0.0005)))}
+    return {**row, **dict(zip(("mult", "shift"), scale_softmax_s16(1.0, 0.0005)))}
 
 
-def _meant(call: Call) -> Meant:
+def _define_meaning(call: FloatCall) -> Meant:
     factor = call.factor("mult", "shift")
     unit = 10 / 65535 if call.function.type == "s16" else 2.0**-26
     beta = factor * unit / call.source.scale
@@ -75,7 +75,7 @@ def _softmax(
         order=_C,
         draw=_draw,
         cases=cases,
-        meaning=_meant,
+        meaning=_define_meaning,
         makes=makes,
     )
 
@@ -100,9 +100,9 @@ FUNCTIONS = (
             {"softmax_params": _C_TABLES},
         ),
         draw=_draw,
-        tables=lambda: {"exp_lut": exp_lut(), "one_by_one_lut": one_by_one_lut()},
+        tables=lambda: {"exp_lut": make_exp_lut(), "one_by_one_lut": make_one_by_one_lut()},
         cases=(_case_s16(1000),),
-        meaning=_meant,
+        meaning=_define_meaning,
         makes=(2.0**-15, 0),
     ),
     Function(

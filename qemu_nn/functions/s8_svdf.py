@@ -7,8 +7,8 @@ from typing import Callable
 
 from .base import Function, Params
 from .c_signature import Bytes, Member, Order, Struct, dims, order
-from .random_params import SIZES, ends, output_offset, scale
-from .shapes import Array, Total, joined
+from .random_params import SIZES, draw_ends, draw_output_offset, draw_scale
+from .shapes import Array, Total, join_arrays
 
 _FILTERS: tuple[str, ...] = ("units", "rank")
 _SCALES: tuple[str, ...] = ("in_multiplier", "in_shift", "out_multiplier", "out_shift")
@@ -65,15 +65,15 @@ _SVDF_SCRATCH: Mapping[str, Bytes] = {
 def _draw(rng: Random, function: Function) -> dict[str, int]:
     p = {"batches": rng.randint(1, 3), "units": rng.choice(SIZES), "rank": rng.randint(1, 4)}
     p.update(input_size=rng.choice(SIZES), time_batches=rng.choice(SIZES))
-    p.update(input_offset=rng.randint(-128, 127), output_offset=output_offset(rng, -128, 127))
+    p.update(input_offset=rng.randint(-128, 127), output_offset=draw_output_offset(rng, -128, 127))
     state = function.inputs[1].dtype
     if state == "int8":
         p["state_offset"] = rng.choice((0, rng.randint(-127, 128)))
-    p.update(scale(rng, "in_", -12, 1))
+    p.update(draw_scale(rng, "in_", -12, 1))
     limits = rng.choice((state, "int16"))  # the latter is what TensorFlow Lite Micro passes
-    p.update(scale(rng, "out_", *((-14, 1) if state == "int8" else (-22, -8))))
-    p.update(ends(rng, limits, "in_act_min", "in_act_max"))
-    return {**p, **ends(rng, "int8", "out_act_min", "out_act_max")}
+    p.update(draw_scale(rng, "out_", *((-14, 1) if state == "int8" else (-22, -8))))
+    p.update(draw_ends(rng, limits, "in_act_min", "in_act_max"))
+    return {**p, **draw_ends(rng, "int8", "out_act_min", "out_act_max")}
 
 
 _S8, _S16 = {"act_min": -128, "act_max": 127}, {"act_min": -32768, "act_max": 32767}
@@ -120,7 +120,7 @@ def _svdf(name: str, type: str, dtype: str, order: Order, case: Params) -> Funct
             Array("input", "int8", ("batches", "input_size")),
             Array("state", dtype, ("batches", _FILTERS, "time_batches"), state=True),
         ),
-        weights=joined("weights", dtype, feature, time),
+        weights=join_arrays("weights", dtype, feature, time),
         parts=(feature, time),
         bias=Array("bias", "int32", ("units",), optional=True),
         output=Array("output", "int8", ("batches", "units")),
@@ -141,7 +141,7 @@ def _draw_own(rng: Random, function: Function) -> dict[str, int]:
     return {**drawn, "newest_offset": rng.choice((0, rng.randint(-128, 127)))}
 
 
-def _own(arm: Function) -> Function:
+def _count_own_bytes(arm: Function) -> Function:
     """Return the bytes of TensorFlow Lite Micro's own kernels, with a zero point of the state."""
     (case,) = ({k: v for k, v in case.items() if k != "state_offset"} for case in arm.cases)
     return replace(
@@ -185,4 +185,4 @@ _ARM = (
     ),
 )
 
-FUNCTIONS = (*_ARM, _own(_ARM[0]))
+FUNCTIONS = (*_ARM, _count_own_bytes(_ARM[0]))

@@ -11,10 +11,17 @@ import numpy as np
 from ..operators import Conv, Operator, Shape
 from .base import Function, Params
 from .c_signature import Struct, dims, pair
-from .float_semantics import Call, Meant, real_layer
-from .random_params import SIZES, Drawn, limits
+from .float_semantics import FloatCall, Meant, make_real_layer
+from .random_params import SIZES, Drawn, get_limits
 from .s8_buffers import convolve_s8
-from .s8_weighted import OFFSETS, PER_CHANNEL, rows, unpacked, weighted_draw, weighted_order
+from .s8_weighted import (
+    OFFSETS,
+    PER_CHANNEL,
+    draw_weighted,
+    make_weighted_order,
+    rows,
+    unpack_weights,
+)
 from .s8_windows import (
     ANY,
     DILATED,
@@ -100,7 +107,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
     return p
 
 
-def _doubles(dim: int, depth: int, out: int) -> dict[str, int]:
+def _make_doubling_case(dim: int, depth: int, out: int) -> dict[str, int]:
     """Return a case that makes twice the image's side, by windows of 4 x 4."""
     sides = {"input": dim, "output": 2 * dim, "filter": 4, "stride": 2, "dilation": 1, "pad": 1}
     pairs = {f"{n}_{a}": v for n, v in {**sides, "pad_offset": 0}.items() for a in "hw"}
@@ -131,7 +138,7 @@ class _Spread(Operator):
         return image
 
 
-def _spread(params: Params) -> _Spread:
+def _spread_image(params: Params) -> _Spread:
     """Return the image of whose windows a transposed convolution is the convolution."""
     sides = [params[f"filter_{axis}"] - 1 for axis in "hw"]
     return _Spread(
@@ -141,11 +148,11 @@ def _spread(params: Params) -> _Spread:
     )
 
 
-def _meant(call: Call) -> Meant:
+def _define_meaning(call: FloatCall) -> Meant:
     """Return the product for the spread image and the rotated filter."""
     assert call.weights is not None
-    turned = unpacked(_FILTER, call.params, call.weights)[:, ::-1, ::-1]
-    return Meant((_spread(call.params), real_layer(call, Conv(turned))), (call.image,))
+    turned = unpack_weights(_FILTER, call.params, call.weights)[:, ::-1, ::-1]
+    return Meant((_spread_image(call.params), make_real_layer(call, Conv(turned))), (call.image,))
 
 
 def _transpose(
@@ -173,12 +180,12 @@ def _transpose(
         buffer=buffer,
         macs=_MACS,
         note="Nothing looks at pad_offset_h and pad_offset_w.",
-        order=weighted_order(
+        order=make_weighted_order(
             "transpose_conv_params", _STRUCTS, _FILTER, more=second, scratch_buffers=scratch_buffers
         ),
-        draw=weighted_draw(_draw),
+        draw=draw_weighted(_draw),
         cases=cases,
-        meaning=_meant,
+        meaning=_define_meaning,
     )
 
 
@@ -187,8 +194,8 @@ def _of_tflm(type: str) -> Function:
     wide = type == "s16"
     bias, multiplier, shift = rows("output_c", "int64" if wide else "int32")
     channels = (replace(bias, optional=False), multiplier, shift)
-    low, high = limits(DTYPES[type])
-    case = {**_doubles(8, 32, 16), "act_min": low, "act_max": high}
+    low, high = get_limits(DTYPES[type])
+    case = {**_make_doubling_case(8, 32, 16), "act_min": low, "act_max": high}
     case.update({"input_offset": 0, "output_offset": 0} if wide else {})
     return Function(
         name=f"tflm_transpose_conv_{type}",
@@ -203,9 +210,9 @@ def _of_tflm(type: str) -> Function:
         fixed={"kernel": REFERENCE, "pad_offset_h": 0, "pad_offset_w": 0},
         macs=_MACS,
         note=NOTES[type].strip(),
-        draw=weighted_draw(_draw),
+        draw=draw_weighted(_draw),
         cases=({name: n for name, n in case.items() if not name.startswith("pad_offset")},),
-        meaning=_meant,
+        meaning=_define_meaning,
     )
 
 
@@ -218,7 +225,7 @@ FUNCTIONS = (
         _memory_wrapper,
         "reverse_conv_ctx",
         {"ctx": _memory_first, "reverse_conv_ctx": _memory_second},
-        _doubles(8, 32, 16),
+        _make_doubling_case(8, 32, 16),
     ),
     _transpose("arm_transpose_conv_s8", ANY, _memory_rows, "output_ctx", {"ctx": _memory_rows}),
 )

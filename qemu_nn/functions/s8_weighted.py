@@ -9,8 +9,8 @@ import numpy as np
 from .base import Function
 from .c_signature import Member, Order, Struct, order
 from .layouts import unpack_nibbles
-from .random_params import SIZES, Draw, Drawn, activation, limits, output_offset
-from .shapes import Array, Extent, Half, extent, vector
+from .random_params import SIZES, Draw, Drawn, draw_activation, draw_output_offset, get_limits
+from .shapes import Array, Extent, Half, get_extent, vector
 
 #: C argument -> what it may be; everything else is one of SIZES.
 _RANGES = {
@@ -51,24 +51,24 @@ def rows(extent: Extent, dtype: str = "int32", narrow: str = "") -> tuple[Array,
     )
 
 
-def filter_of(type: str, axes: tuple[Extent, ...]) -> Array:
+def make_filter(type: str, axes: tuple[Extent, ...]) -> Array:
     """Return the weights, packed if they have 4 bits."""
     if type == "s4":
         return Array("filter_packed_s4", "int8", (Half(axes),))
     return Array("filter", "int8", axes)
 
 
-def unpacked(filter: Array, params: Mapping[str, int], weights: np.ndarray) -> np.ndarray:
+def unpack_weights(filter: Array, params: Mapping[str, int], weights: np.ndarray) -> np.ndarray:
     """Return the weights of a filter as float64, in the shape of its axes."""
     axes = filter.axes
     if isinstance(axes[0], Half):
         axes = axes[0].parts
-        weights = unpack_nibbles(weights, extent(axes, params))
-    shape = tuple(extent(axis, params) for axis in axes)
+        weights = unpack_nibbles(weights, get_extent(axes, params))
+    shape = tuple(get_extent(axis, params) for axis in axes)
     return weights.astype(np.float64).reshape(shape)
 
 
-def weighted_order(
+def make_weighted_order(
     params: str,
     structs: Mapping[str, Struct],
     filter: Array,
@@ -81,7 +81,7 @@ def weighted_order(
     return order(f"ctx {more} {params} {arrays}", structs, **own)
 
 
-def weighted_draw(own: Callable[[Random, Function], Drawn]) -> Draw:
+def draw_weighted(own: Callable[[Random, Function], Drawn]) -> Draw:
     """Return offsets, scales and a range, and what `own` draws."""
 
     def draw(rng: Random, function: Function) -> Drawn:
@@ -93,7 +93,7 @@ def weighted_draw(own: Callable[[Random, Function], Drawn]) -> Draw:
         if rng.randrange(2) and "filter_offset" in p:
             p["filter_offset"] = 0
         if "output_offset" in p:
-            p["output_offset"] = output_offset(rng, *limits(function.output.dtype))
-        return {**p, **activation(rng, function)}
+            p["output_offset"] = draw_output_offset(rng, *get_limits(function.output.dtype))
+        return {**p, **draw_activation(rng, function)}
 
     return draw

@@ -9,7 +9,7 @@ from typing import Callable
 
 from .base import Params
 from .c_signature import Member, dims, pair
-from .random_params import Drawn, sides_of_windows
+from .random_params import Drawn, draw_window_sides
 from .s8_weighted import RANGE
 from .shapes import Array
 
@@ -67,7 +67,7 @@ def draw_windows(rng: Random) -> Drawn:
 
 def _draw_axis(rng: Random, axis: str) -> Drawn:
     """Return one axis of windows; the last of them may hang over, or not reach the image's end."""
-    size, kernel, stride, dilation, pad = sides_of_windows(rng)
+    size, kernel, stride, dilation, pad = draw_window_sides(rng)
     reach = size + pad + rng.randint(-2, kernel - 1) - dilation * (kernel - 1) - 1
     drawn = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}
     drawn["output"] = max(1, reach // stride + 1)

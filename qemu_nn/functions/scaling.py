@@ -24,7 +24,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return (multiplier, shift) if multiplier and shift >= -31 else (0, 0)
 
 
-def softmax_scaling(beta: float, scale: float, integer_bits: int = 5) -> tuple[int, int, int]:
+def scale_softmax(beta: float, scale: float, integer_bits: int = 5) -> tuple[int, int, int]:
     """Return (mult, shift, diff_min) of the softmax of 8-bit values that stand for `scale` each.
 
     As TFLite's PreprocessSoftmaxScaling and CalculateInputRadius: beta * scale in units of
@@ -41,7 +41,7 @@ def softmax_scaling(beta: float, scale: float, integer_bits: int = 5) -> tuple[i
     return mult, shift, -(((2**integer_bits - 1) << fraction_bits) >> shift)
 
 
-def softmax_scaling_s16(beta: float, scale: float) -> tuple[int, int]:
+def scale_softmax_s16(beta: float, scale: float) -> tuple[int, int]:
     """Return (mult, shift) of the softmax of 16-bit values, as TFLite: steps of 10 / 65535."""
     return quantize_multiplier(float(scale) * float(beta) / (10.0 / 65535.0))
 
@@ -95,7 +95,7 @@ def div_factor(
         return float(real(first) / (real(second) * real(output)))
 
 
-def squared_difference_scaling(
+def scale_squared_difference(
     first: float, second: float, output: float, left_shift: int
 ) -> dict[str, int]:
     """Return the multipliers and shifts of a squared difference, both inputs as of
@@ -118,7 +118,7 @@ def compare_scaling(first: float, second: float) -> dict[str, int]:
     return made
 
 
-def hard_swish_scaling(scale: float, output_scale: float) -> dict[str, int]:
+def scale_hard_swish(scale: float, output_scale: float) -> dict[str, int]:
     """Return the multipliers and shifts of HARD_SWISH; quotients are float32."""
     with np.errstate(all="ignore"):
         fine = np.float32(scale) * np.float32(1 / 128)
@@ -134,7 +134,7 @@ def hard_swish_scaling(scale: float, output_scale: float) -> dict[str, int]:
     return made
 
 
-def rsqrt_factor(scale: float, output_scale: float) -> float:
+def compute_rsqrt_factor(scale: float, output_scale: float) -> float:
     """Return 1 / (sqrt(scale) * output_scale), the product in float32."""
     with np.errstate(all="ignore"):
         product = float(np.sqrt(np.float32(scale)) * np.float32(output_scale))
@@ -145,7 +145,7 @@ def rsqrt_factor(scale: float, output_scale: float) -> float:
 
 def log_softmax_scaling(scale: float) -> dict[str, int]:
     """mult, shift and diff_min as of softmax; reverse_mult and reverse_shift: one over that."""
-    mult, shift, least = softmax_scaling(1.0, scale)
+    mult, shift, least = scale_softmax(1.0, scale)
     reverse = math.ldexp(1.0, 31 - shift) / mult
     if not reverse < 1:
         raise Error(f"LOG_SOFTMAX needs a scale above 2^-26, is {scale:g}")
@@ -154,7 +154,7 @@ def log_softmax_scaling(scale: float) -> dict[str, int]:
     return {**made, "reverse_mult": pair[0], "reverse_shift": pair[1]}
 
 
-def logistic_scaling(scale: float) -> tuple[int, int, int]:
+def scale_logistic(scale: float) -> tuple[int, int, int]:
     """Return (input_multiplier, input_left_shift, input_range_radius) of LOGISTIC and TANH of int8.
 
     scale * 2^27 as a multiplier and a shift; radius: the least size that saturates. A scale below
@@ -167,20 +167,20 @@ def logistic_scaling(scale: float) -> tuple[int, int, int]:
     return multiplier, min(shift, 30), (15 << 27) >> shift
 
 
-def _near_log2(scale: float) -> tuple[int, bool]:
+def _find_near_log2(scale: float) -> tuple[int, bool]:
     """Return the nearest power of two, and is it as near as 0.001 in the logarithm?"""
     log2 = np.float32(math.log(scale)) * (np.float32(1) / np.float32(math.log(2.0)))
     power = round(float(log2))
     return power, abs(float(log2) - power) < 1e-3
 
 
-def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
+def scale_logistic_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
     """Return (input_multiplier, input_left_shift) of LOGISTIC or TANH of int16.
 
     Multiplier 0 where the scale is almost 2^-12 (of TANH also 2^-11); else scale * 3 * 2^(12 +
     shift), rounded down, of 15 bits. Scales above 2.66 have none and are an error.
     """
-    power, near = _near_log2(scale)
+    power, near = _find_near_log2(scale)
     if near and power + 12 in ((0, 1) if tanh else (0,)):
         return 0, power + 12
     multiplier, shift = float(scale) * 4096.0 * 3.0, 0
@@ -191,7 +191,7 @@ def logistic_scaling_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
     return int(multiplier), shift
 
 
-def leaky_relu_scaling(
+def scale_leaky_relu(
     scale: float, output_scale: float, alpha: float, real: type[np.floating] = np.float32
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return (multiplier, shift) of identity and of LEAKY_RELU's alpha; real as in sub_scaling().
@@ -204,7 +204,7 @@ def leaky_relu_scaling(
     return quantize_multiplier(float(identity)), (-multiplier if alpha < 0 else multiplier, shift)
 
 
-def rescale_factors(scale: float, zero_point: int, output_scale: float) -> np.ndarray:
+def compute_rescale_factors(scale: float, zero_point: int, output_scale: float) -> np.ndarray:
     """Return factor and start of tflm_rescale_u8: float32 as its bits, int32 [2]."""
     factor = np.float32(scale) * (np.float32(1) / np.float32(output_scale))
     start = np.float32(-zero_point) * factor

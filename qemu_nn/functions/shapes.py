@@ -74,19 +74,19 @@ def spell(value: Extent) -> str:
     return "*".join(map(spell, value)) if isinstance(value, tuple) else str(value)
 
 
-def extent(value: Extent, params: Mapping[str, int]) -> int:
+def get_extent(value: Extent, params: Mapping[str, int]) -> int:
     """Return the number that an extent stands for with these C arguments."""
     if isinstance(value, str):
         return params[value]
     if isinstance(value, Either):
-        return extent(value.yes if params[value.flag] else value.no, params)
+        return get_extent(value.yes if params[value.flag] else value.no, params)
     if isinstance(value, (Total, Largest)):
         combine = sum if isinstance(value, Total) else max
-        return combine(extent(part, params) for part in value.parts)
+        return combine(get_extent(part, params) for part in value.parts)
     if isinstance(value, Half):
-        return (extent(value.parts, params) + 1) // 2
+        return (get_extent(value.parts, params) + 1) // 2
     if isinstance(value, tuple):
-        return math.prod(extent(part, params) for part in value)
+        return math.prod(get_extent(part, params) for part in value)
     return value
 
 
@@ -113,7 +113,7 @@ class Array:
 
     def shape(self, params: Mapping[str, int]) -> tuple[int, ...]:
         """Return the shape with these C arguments."""
-        return tuple(extent(axis, params) for axis in self.axes)
+        return tuple(get_extent(axis, params) for axis in self.axes)
 
     def nbytes(self, params: Mapping[str, int]) -> int:
         """Return bytes with these C arguments."""
@@ -130,6 +130,6 @@ def vector(name: str, dtype: str, length: Extent) -> Array:
     return Array(name, dtype, (length,))
 
 
-def joined(name: str, dtype: str, *parts: Array) -> Array:
+def join_arrays(name: str, dtype: str, *parts: Array) -> Array:
     """Return the array that holds these arrays one after the other."""
     return Array(name, dtype, (Total(tuple(part.axes for part in parts)),))

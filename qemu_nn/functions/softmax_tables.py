@@ -17,12 +17,12 @@ _STEPS = 512
 _ONE = 32768
 
 
-def _rounded(x: np.floating) -> int:
+def _round_half_away(x: np.floating) -> int:
     """Round to the nearest integer, halves away from zero."""
     return int(math.copysign(math.floor(abs(float(x)) + 0.5), x))
 
 
-def _table(function: Callable[[float], float], low: float, high: float) -> np.ndarray:
+def _make_table(function: Callable[[float], float], low: float, high: float) -> np.ndarray:
     step = np.float32((high - low) / _STEPS)
 
     def scaled(x: np.floating) -> np.float32:
@@ -33,23 +33,23 @@ def _table(function: Callable[[float], float], low: float, high: float) -> np.nd
     for i in range(_STEPS):
         start = np.float32(low) + np.float32(i) * step
         end = np.float32(low) + np.float32(i + 1) * step
-        sample = _rounded(scaled(start))
-        between = _rounded((scaled(end) + np.float32(sample)) / np.float32(2))
-        middle = _rounded(scaled(start + step / np.float32(2)))
-        entries.append(sample - _rounded(np.float32(between - middle) / np.float32(2)))
-    entries.append(_rounded(scaled(np.float32(high))))
+        sample = _round_half_away(scaled(start))
+        between = _round_half_away((scaled(end) + np.float32(sample)) / np.float32(2))
+        middle = _round_half_away(scaled(start + step / np.float32(2)))
+        entries.append(sample - _round_half_away(np.float32(between - middle) / np.float32(2)))
+    entries.append(_round_half_away(scaled(np.float32(high))))
     table = np.clip(entries, -_ONE, _ONE - 1).astype(np.int16)
     table.setflags(write=False)  # every call gives the same
     return table
 
 
 @cache
-def exp_lut() -> np.ndarray:
+def make_exp_lut() -> np.ndarray:
     """e^x for x from -10 to 0, int16 [513]."""
-    return _table(math.exp, -10.0, 0.0)
+    return _make_table(math.exp, -10.0, 0.0)
 
 
 @cache
-def one_by_one_lut() -> np.ndarray:
+def make_one_by_one_lut() -> np.ndarray:
     """Return 1 / (1 + x) for x from 0 to 1, int16 [513]; the quotient is float32."""
-    return _table(lambda x: 1.0 / float(np.float32(1.0 + x)), 0.0, 1.0)
+    return _make_table(lambda x: 1.0 / float(np.float32(1.0 + x)), 0.0, 1.0)

@@ -9,12 +9,17 @@ import numpy as np
 
 from ..operators import Identity, Operator, Relu, Sigmoid, Tanh
 from .base import Function, Params
-from .float_semantics import Call, Meaning, Meant, same
-from .random_params import Draw, Drawn, length, limits
+from .float_semantics import FloatCall, Meaning, Meant, define_operator_meaning
+from .random_params import Draw, Drawn, draw_length, get_limits
 from .s8_elementwise import combine
-from .scaling import logistic_scaling, logistic_scaling_s16, quantize_multiplier, rescale_factors
+from .scaling import (
+    compute_rescale_factors,
+    quantize_multiplier,
+    scale_logistic,
+    scale_logistic_s16,
+)
 from .shapes import DTYPES, Array, vector
-from .tflm_reduce import AXES, IMAGE, KEPT, draw_axes, reduced
+from .tflm_reduce import AXES, IMAGE, KEPT, define_reduction, draw_axes
 
 _ZERO_POINTS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 _SCALE: tuple[str, ...] = ("multiplier", "shift")
@@ -26,7 +31,7 @@ _REQUANTIZED = (
 )
 
 #: Functions that change only the format.
-_SAME = same(Identity())
+_SAME = define_operator_meaning(Identity())
 
 #: As of tensors of usual scales.
 _CASE_ZEROS = {"input_zero_point": 3, "output_zero_point": -4}
@@ -41,7 +46,7 @@ _PAIRS = {
 def _draw_zeros(rng: Random, function: Function) -> Drawn:
     ends = {"input": function.inputs[0].dtype, "output": function.output.dtype}
     most = 2**30
-    allowed = {end: np.clip(limits(dtype), -most, most) for end, dtype in ends.items()}
+    allowed = {end: np.clip(get_limits(dtype), -most, most) for end, dtype in ends.items()}
     return {f"{end}_zero_point": rng.randint(*map(int, allowed[end])) for end in ends}
 
 
@@ -53,16 +58,16 @@ def _draw_factor(rng: Random, function: Function) -> tuple[int, int]:
 
 def _draw_requantize(rng: Random, function: Function) -> Drawn:
     multiplier, shift = _draw_factor(rng, function)
-    p = {"length": length(rng), "multiplier": multiplier, "shift": shift}
+    p = {"length": draw_length(rng), "multiplier": multiplier, "shift": shift}
     p.update(_draw_zeros(rng, function))
     if "act_min" in function.params:
-        low, high = limits(function.output.dtype)
+        low, high = get_limits(function.output.dtype)
         p.update(act_min=rng.randint(low, high), act_max=high)
     return p
 
 
 def _draw_leaky_relu(rng: Random, function: Function) -> Drawn:
-    p = {"length": length(rng), **_draw_zeros(rng, function)}
+    p = {"length": draw_length(rng), **_draw_zeros(rng, function)}
     for which in ("identity", "alpha"):
         p[f"{which}_multiplier"], p[f"{which}_shift"] = _draw_factor(rng, function)
     p["alpha_multiplier"] *= rng.choice((1, 1, -1))
@@ -70,7 +75,7 @@ def _draw_leaky_relu(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_rescale(rng: Random, function: Function) -> Drawn:
-    return {"length": length(rng), "output_zero_point": rng.randint(0, 255)}
+    return {"length": draw_length(rng), "output_zero_point": rng.randint(0, 255)}
 
 
 def _draw_logistic(rng: Random, function: Function) -> Drawn:
@@ -78,11 +83,11 @@ def _draw_logistic(rng: Random, function: Function) -> Drawn:
     if function.type == "s16":
         names: tuple[str, ...] = ("input_multiplier", "input_left_shift")
         wide = scale / 256 if rng.randrange(4) else 2.0**-12
-        numbers: tuple[int, ...] = logistic_scaling_s16(wide, "tanh" in function.name)
+        numbers: tuple[int, ...] = scale_logistic_s16(wide, "tanh" in function.name)
     else:
         names = ("input_multiplier", "input_left_shift", "input_range_radius", "input_zero_point")
-        numbers = (*logistic_scaling(scale), rng.randint(-128, 127))
-    return {"length": length(rng), **dict(zip(names, numbers))}
+        numbers = (*scale_logistic(scale), rng.randint(-128, 127))
+    return {"length": draw_length(rng), **dict(zip(names, numbers))}
 
 
 def _draw_mean(rng: Random, function: Function) -> Drawn:
@@ -153,7 +158,7 @@ def _relu(type: str) -> Function:
     )
 
 
-def _leaky(call: Call) -> Meant:
+def _leaky(call: FloatCall) -> Meant:
     whole = call.factor("identity_multiplier", "identity_shift") or 1.0
     slope = call.factor("alpha_multiplier", "alpha_shift") / whole
     return Meant((Relu(slope=slope),), (None,))
@@ -174,10 +179,10 @@ def _leaky_relu(type: str) -> Function:
 def _logistic_case(op: str, type: str) -> Params:
     """Draw arguments of usual scales."""
     if type == "s16":
-        multiplier, shift = logistic_scaling_s16(0.0003, op == "tanh")
+        multiplier, shift = scale_logistic_s16(0.0003, op == "tanh")
         return {"input_multiplier": multiplier, "input_left_shift": shift}
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
-    return {**dict(zip(names, logistic_scaling(0.05))), "input_zero_point": 3}
+    return {**dict(zip(names, scale_logistic(0.05))), "input_zero_point": 3}
 
 
 #: Op -> what it computes, and the scale and zero point of the result by type.
@@ -198,7 +203,7 @@ def _logistic(op: str, type: str) -> Function:
         params=(*own, *scale) if type == "s8" else scale,
         draw=_draw_logistic,
         case=_logistic_case(op, type),
-        meaning=same(operator),
+        meaning=define_operator_meaning(operator),
         fixed={} if type == "s8" else dict.fromkeys(own, 0),
         makes=makes[type],
     )
@@ -216,7 +221,7 @@ def _mean(op: str, type: str) -> Function:
         note=folded if op == "mean" else "",
         draw=_draw_mean,
         cases=({**IMAGE, **_CASE_ZEROS, **_CASE_SCALE},),
-        meaning=reduced(op),
+        meaning=define_reduction(op),
     )
 
 
@@ -236,7 +241,7 @@ FUNCTIONS = (
         weights=vector("factors", "int32", 2),
         note="Of TensorFlow Lite 1.15. factors: scaling.rescale_factors().",
         draw=_draw_rescale,
-        tables=lambda: {"factors": rescale_factors(0.02, 128, 0.03)},
+        tables=lambda: {"factors": compute_rescale_factors(0.02, 128, 0.03)},
         cases=({"length": 4096, "output_zero_point": 128},),
         meaning=_SAME,
     ),

@@ -4,7 +4,7 @@ import math
 from random import Random
 
 from .base import Function
-from .random_params import Drawn, length
+from .random_params import Drawn, draw_length
 from .scaling import compare_scaling
 from .shapes import DTYPES, vector
 
@@ -16,7 +16,7 @@ _INPUTS += ("input_2_offset", "input_2_mult", "input_2_shift")
 
 
 def _draw_compare(rng: Random, function: Function) -> Drawn:
-    p = {"length": length(rng)}
+    p = {"length": draw_length(rng)}
     if function.type == "b8":
         return p
     offsets = {name: rng.randint(-127, 128) for name in ("input_1_offset", "input_2_offset")}
@@ -49,7 +49,7 @@ def _logical(name: str, count: int = 2) -> Function:
         params=("length",),
         inputs=tuple(vector(each, "bool", "length") for each in names),
         output=vector("output", "bool", "length"),
-        draw=lambda rng, function: {"length": length(rng)},
+        draw=lambda rng, function: {"length": draw_length(rng)},
         cases=({"length": 4096},),
     )
 
@@ -64,7 +64,7 @@ def _select(type: str) -> Function:
         inputs=(vector("condition", "bool", "length"), *values),
         output=vector("output", DTYPES[type], "length"),
         note="x where the condition holds, else y.",
-        draw=lambda rng, function: {"length": length(rng)},
+        draw=lambda rng, function: {"length": draw_length(rng)},
         cases=({"length": 4096},),
     )
 

@@ -27,7 +27,7 @@ class Difference:
     since: str = TFLM[0]
     before: str = "9999-12"
 
-    def holds(self, profile: Profile) -> bool:
+    def applies_to(self, profile: Profile) -> bool:
         """Say whether the build of a profile has it."""
         there = not self.paths or profile.path in self.paths
         built = self.kernels in ("", profile.kernels)

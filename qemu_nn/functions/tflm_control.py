@@ -6,13 +6,13 @@ import numpy as np
 
 from ..operators import Identity
 from .base import Function
-from .float_semantics import same
-from .random_params import Drawn, length
+from .float_semantics import define_operator_meaning
+from .random_params import Drawn, draw_length
 from .shapes import DTYPES, Array, vector
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    return {"length": length(rng)}
+    return {"length": draw_length(rng)}
 
 
 def _moves(op: str, type: str, *inputs: Array) -> Function:
@@ -27,7 +27,7 @@ def _moves(op: str, type: str, *inputs: Array) -> Function:
         fixed={"width": np.dtype(dtype).itemsize},
         draw=_draw,
         cases=({"length": 4096},),
-        meaning=same(Identity()) if op == "read_variable" else None,
+        meaning=define_operator_meaning(Identity()) if op == "read_variable" else None,
     )
 
 

@@ -9,18 +9,18 @@ import numpy as np
 
 from ..operators import Elementwise
 from .base import Function, Params
-from .float_semantics import Meaning, Meant, Real, computed, same
-from .random_params import SIZES, Draw, Drawn, activation, length, limits
+from .float_semantics import Meaning, Meant, Real, define_meaning, define_operator_meaning
+from .random_params import SIZES, Draw, Drawn, draw_activation, draw_length, get_limits
 from .scaling import (
+    compute_rsqrt_factor,
     div_factor,
-    hard_swish_scaling,
     log_softmax_scaling,
     quantize_multiplier,
-    rsqrt_factor,
-    squared_difference_scaling,
+    scale_hard_swish,
+    scale_squared_difference,
 )
 from .shapes import Array, vector
-from .tflm_tables import elu_table
+from .tflm_tables import make_elu_table
 
 _DTYPES = {"s8": "int8", "s16": "int16"}
 _ZEROS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
@@ -48,7 +48,7 @@ def _normal(x: np.ndarray) -> np.ndarray:
 
 
 def _ends(type: str) -> Params:
-    return dict(zip(("act_min", "act_max"), limits(_DTYPES[type])))
+    return dict(zip(("act_min", "act_max"), get_limits(_DTYPES[type])))
 
 
 # ---- one tensor ----
@@ -66,25 +66,25 @@ def _zeros(rng: Random, function: Function) -> Drawn:
 
 def _draw_hard_swish(rng: Random, function: Function) -> Drawn:
     scale = _scale(rng, -9, 3)
-    scales = hard_swish_scaling(scale, scale * _scale(rng, -4, 4))
-    return {"length": length(rng), **_zeros(rng, function), **scales}
+    scales = scale_hard_swish(scale, scale * _scale(rng, -4, 4))
+    return {"length": draw_length(rng), **_zeros(rng, function), **scales}
 
 
 def _draw_abs(rng: Random, function: Function) -> Drawn:
     pair = quantize_multiplier(_scale(rng, -2, 1))
-    return {"length": length(rng), **_zeros(rng, function), **dict(zip(_SCALE, pair))}
+    return {"length": draw_length(rng), **_zeros(rng, function), **dict(zip(_SCALE, pair))}
 
 
 def _draw_rsqrt(rng: Random, function: Function) -> Drawn:
     """Draw a zero point without negative numbers, because those stop the device."""
-    low, high = limits(_DTYPES[function.type])
+    low, high = get_limits(_DTYPES[function.type])
     pair = dict(zip(_SCALE, quantize_multiplier(_scale(rng, -3, 9))))
     zeros = dict(zip(_ZEROS, (low, rng.randint(low, high))))
-    return {"length": length(rng), **zeros, **pair}
+    return {"length": draw_length(rng), **zeros, **pair}
 
 
 def _row_sizes(rng: Random) -> Drawn:
-    return {"num_rows": rng.choice(SIZES), "row_size": length(rng)}
+    return {"num_rows": rng.choice(SIZES), "row_size": draw_length(rng)}
 
 
 def _draw_log_softmax(rng: Random, function: Function) -> Drawn:
@@ -134,31 +134,31 @@ def _elu() -> Function:
         output=vector("output", "int8", "length"),
         weights=vector("table", "int8", 256),
         note="table: tflm_tables.elu_table().",
-        draw=lambda rng, function: {"length": length(rng)},
-        tables=lambda: {"table": elu_table(0.05, 3, 0.04, -100)[0]},
+        draw=lambda rng, function: {"length": draw_length(rng)},
+        tables=lambda: {"table": make_elu_table(0.05, 3, 0.04, -100)[0]},
         cases=({"length": 4096},),
-        meaning=computed(_elu_of),
+        meaning=define_meaning(_elu_of),
     )
 
 
 def _absolute(type: str) -> Function:
     case = {**dict.fromkeys(_ZEROS, 0), **dict(zip(_SCALE, quantize_multiplier(0.7)))}
     params = (*_ZEROS, *_SCALE)
-    return _one("abs", "abs", type, params, _draw_abs, case, computed(np.abs), _ends(type))
+    return _one("abs", "abs", type, params, _draw_abs, case, define_meaning(np.abs), _ends(type))
 
 
 def _inverse_root(type: str) -> Function:
-    zeros = dict(zip(_ZEROS, (limits(_DTYPES[type])[0], 0)))
-    case = {**zeros, **dict(zip(_SCALE, quantize_multiplier(rsqrt_factor(0.05, 0.05))))}
-    meaning = computed(lambda x: 1 / np.sqrt(x))
+    zeros = dict(zip(_ZEROS, (get_limits(_DTYPES[type])[0], 0)))
+    case = {**zeros, **dict(zip(_SCALE, quantize_multiplier(compute_rsqrt_factor(0.05, 0.05))))}
+    meaning = define_meaning(lambda x: 1 / np.sqrt(x))
     params = (*_ZEROS, *_SCALE)
     return _one("rsqrt", "rsqrt", type, params, _draw_rsqrt, case, meaning, _ends(type))
 
 
 def _hard_swish() -> Function:
-    scales = hard_swish_scaling(0.05, 0.04)
+    scales = scale_hard_swish(0.05, 0.04)
     case = {"input_zero_point": 3, "output_zero_point": -100, **scales}
-    meaning = computed(lambda x: x * np.clip(x + 3, 0, 6) / 6)
+    meaning = define_meaning(lambda x: x * np.clip(x + 3, 0, 6) / 6)
     params = (*_ZEROS, *scales)
     return _one("hard_swish", "hard_swish", "s8", params, _draw_hard_swish, case, meaning)
 
@@ -185,7 +185,7 @@ def _l2() -> Function:
 
 def _draw_add_n(rng: Random, function: Function) -> Drawn:
     pair = quantize_multiplier(_scale(rng, -2, 1) * 2.0**-19)
-    sizes = {"count": rng.randint(1, 15), "length": length(rng)}
+    sizes = {"count": rng.randint(1, 15), "length": draw_length(rng)}
     return {**sizes, **_zeros(rng, function), **dict(zip(_SCALE, pair))}
 
 
@@ -221,15 +221,20 @@ def _draw_difference(rng: Random, function: Function) -> Drawn:
     first, wide = _scale(rng), function.type == "s16"
     second = first * _scale(rng, -2, 2)
     reach = 2 ** (16 if wide else 8) * max(first, second) ** 2
-    scales = squared_difference_scaling(first, second, reach * _scale(rng), 0 if wide else 7)
+    scales = scale_squared_difference(first, second, reach * _scale(rng), 0 if wide else 7)
     out = 0 if wide else rng.randint(-128, 127)
-    p = {"block_size": length(rng), "out_offset": out, **_offsets(rng, function.type), **scales}
-    return {**p, **activation(rng, function)}
+    p = {
+        "block_size": draw_length(rng),
+        "out_offset": out,
+        **_offsets(rng, function.type),
+        **scales,
+    }
+    return {**p, **draw_activation(rng, function)}
 
 
 def _difference(type: str) -> Function:
     shift = {"s8": 7, "s16": 0}[type]
-    scales = squared_difference_scaling(0.05, 0.04, 0.1, shift)
+    scales = scale_squared_difference(0.05, 0.04, 0.1, shift)
     zeros = {"input_1_offset": 0, "input_2_offset": 0, "out_offset": 0}
     output = ("out_offset", "out_mult", "out_shift", "act_min", "act_max")
     return Function(
@@ -241,7 +246,7 @@ def _difference(type: str) -> Function:
         output=vector("output", _DTYPES[type], "block_size"),
         draw=_draw_difference,
         cases=({"block_size": 4096, **zeros, **scales, **_ends(type)},),
-        meaning=computed(lambda x, y: (x - y) ** 2, inputs=2),
+        meaning=define_meaning(lambda x, y: (x - y) ** 2, inputs=2),
     )
 
 
@@ -253,7 +258,7 @@ def _draw_div(rng: Random, function: Function) -> Drawn:
     p = {name: rng.randint(-200, -129) for name in _DIV[:2]}
     p.update(output_zero_point=rng.randint(-128, 127))
     pair = {"multiplier": rng.randint(2**30, 2**31 - 1), "shift": rng.randint(8, 21)}
-    return {"length": length(rng), **p, **pair, **activation(rng, function)}
+    return {"length": draw_length(rng), **p, **pair, **draw_activation(rng, function)}
 
 
 def _div() -> Function:
@@ -269,7 +274,7 @@ def _div() -> Function:
         note="Refused where the device stops: by 0, and of numerators that its scales shift away.",
         draw=_draw_div,
         cases=({"length": 4096, **zeros, **{**scales, "shift": 8}, **_ends("s8")},),
-        meaning=computed(lambda x, y: x / y, inputs=2),
+        meaning=define_meaning(lambda x, y: x / y, inputs=2),
     )
 
 
@@ -281,9 +286,9 @@ def _extreme(name: str) -> Function:
         params=("length",),
         inputs=tuple(vector(f"input{i}", "int16", "length") for i in (1, 2)),
         output=vector("output", "int16", "length"),
-        draw=lambda rng, function: {"length": length(rng)},
+        draw=lambda rng, function: {"length": draw_length(rng)},
         cases=({"length": 4096},),
-        meaning=same(Elementwise(name), inputs=2),
+        meaning=define_operator_meaning(Elementwise(name), inputs=2),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Callable, Optional
 import numpy as np
 
 from .base import Function, Params
-from .float_semantics import Call, Meaning, Meant, Real, computed
-from .random_params import Draw, Drawn, length, limits, only_length
+from .float_semantics import FloatCall, Meaning, Meant, Real, define_meaning
+from .random_params import Draw, Drawn, draw_length, draw_only_length, get_limits
 from .shapes import DTYPES, vector
 
 #: Types that are converted, and what is computed, as csrc/include/qn_params_f.h counts them.
@@ -52,15 +52,19 @@ def _draw_quantize(rng: Random, function: Function) -> Drawn:
     arrays = (function.inputs[0], function.output)
     (dtype,) = (array.dtype for array in arrays if array.dtype != "float32")
     scale = bits(2.0 ** rng.uniform(-12, 2))
-    return {"length": length(rng), "zero_point": rng.randint(*limits(dtype)), "scale_bits": scale}
+    return {
+        "length": draw_length(rng),
+        "zero_point": rng.randint(*get_limits(dtype)),
+        "scale_bits": scale,
+    }
 
 
 def _draw_slope(rng: Random, function: Function) -> Drawn:
-    return {"length": length(rng), "alpha_bits": bits(rng.uniform(-1, 1))}
+    return {"length": draw_length(rng), "alpha_bits": bits(rng.uniform(-1, 1))}
 
 
 def _draw_activation(rng: Random, function: Function) -> Drawn:
-    return {"length": length(rng), "activation": rng.randrange(len(ACTIVATIONS))}
+    return {"length": draw_length(rng), "activation": rng.randrange(len(ACTIVATIONS))}
 
 
 # ---- meaning ----
@@ -86,13 +90,13 @@ _REAL: dict[str, Callable[..., np.ndarray]] = {
 _KEPT = ((-np.inf, np.inf), (0, np.inf), (-1, 1), (0, 6))
 
 
-def _leaky(call: Call) -> Meant:
+def _leaky(call: FloatCall) -> Meant:
     slope = float(np.int32(call.params["alpha_bits"]).view(np.float32))
     return Meant((Real(lambda x: np.where(x < 0, slope * x, x)),), (None,))
 
 
 def _pair_of(what: str) -> Meaning:
-    def meant(call: Call) -> Meant:
+    def meant(call: FloatCall) -> Meant:
         low, high = _KEPT[call.params.get("activation", 0)]
         own = Real(lambda x, y: np.clip(_REAL[what](x, y), low, high))
         return Meant((own,), (None, None))
@@ -128,13 +132,13 @@ def _each(
         output=vector("output", DTYPES[output], "length"),
         fixed=fixed,
         note=REAL_NOTE if output == "f32" and op in ("unary", "binary") else "",
-        draw=draw or only_length(),
+        draw=draw or draw_only_length(),
         cases=({**_CASE, **case},),
         meaning=meaning,
     )
 
 
-def _cast(source: str, target: str) -> Function:
+def _make_cast(source: str, target: str) -> Function:
     return _each(
         name=f"tflm_cast_{source}_{target}",
         op="cast",
@@ -155,7 +159,7 @@ def _quantize(op: str, source: str, target: str) -> Function:
         params=("zero_point", "scale_bits"),
         draw=_draw_quantize,
         case={"zero_point": 0 if "16" in source + target else 3, "scale_bits": bits(0.05)},
-        meaning=computed(lambda x: x),
+        meaning=define_meaning(lambda x: x),
     )
 
 
@@ -171,7 +175,7 @@ def _unary(what: str) -> Function:
         fixed={"what": UNARY.index(what), **({} if slope else {"alpha_bits": 0})},
         draw=_draw_slope if slope else None,
         case={"alpha_bits": bits(0.1)} if slope else {},
-        meaning=_leaky if slope else computed(_REAL[what]),
+        meaning=_leaky if slope else define_meaning(_REAL[what]),
     )
 
 
@@ -203,7 +207,7 @@ def _compare(what: str, type: str) -> Function:
 
 
 FUNCTIONS = (
-    *(_cast(source, target) for source in TYPES for target in TYPES),
+    *(_make_cast(source, target) for source in TYPES for target in TYPES),
     *(_quantize("quantize", "f32", type) for type in ("s8", "s16")),
     *(_quantize("dequantize", type, "f32") for type in ("s8", "s16", "u8")),
     *(_unary(what) for what in UNARY),

@@ -7,9 +7,9 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function
-from .float_semantics import Call, Meant, Real
+from .float_semantics import FloatCall, Meant, Real
 from .random_params import SIZES, Drawn
-from .s8_broadcast import width
+from .s8_broadcast import make_width_constant
 from .shapes import Array, Either, Extent, Largest
 from .tflm_elementwise import NORMALIZED
 from .tflm_float import ACTIVATIONS, REAL_NOTE, bits
@@ -75,7 +75,7 @@ def _draw_matmul(rng: Random, function: Function) -> Drawn:
 # ---- meaning ----
 
 
-def _softmaxed(call: Call) -> Meant:
+def _compute_softmax(call: FloatCall) -> Meant:
     beta = float(np.int32(call.params.get("beta_bits", bits(1))).view(np.float32))
 
     def compute(x: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class _Sums(Operator):
         return result
 
 
-def _reduced(call: Call) -> Meant:
+def _make_reduction(call: FloatCall) -> Meant:
     return Meant((_Sums(call.function.name == "tflm_mean_f32"),), (call.sides[0],))
 
 
@@ -125,7 +125,7 @@ def _softmax(log: bool) -> Function:
         fixed={"is_log": int(log), **({"beta_bits": bits(1)} if log else {})},
         note=REAL_NOTE,
         draw=_draw_softmax,
-        meaning=_softmaxed,
+        meaning=_compute_softmax,
         cases=({"num_rows": 1, "row_size": 10, **dict.fromkeys(beta, bits(1))},),
     )
 
@@ -159,7 +159,7 @@ def _reduce(kind: str) -> Function:
         fixed={"what": SUMS.index(kind)},
         note=REAL_NOTE,
         draw=_draw_reduce,
-        meaning=_reduced,
+        meaning=_make_reduction,
         cases=(dict(zip(_AXES, (1, 49, 1, 1, 64))),),
     )
 
@@ -170,7 +170,7 @@ FUNCTIONS = (
     Function(
         name="tflm_resize_bilinear_f32",
         op="float_resize",
-        fixed=width("f32"),
+        fixed=make_width_constant("f32"),
         type="f32",
         params=("batches", *_ENDS, *_FLAGS),
         inputs=(_INPUT,),

@@ -7,9 +7,9 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function
-from .float_semantics import Call, Meant
-from .random_params import SIZES, Drawn, length, limits, only_length, scale
-from .s8_broadcast import width
+from .float_semantics import FloatCall, Meant
+from .random_params import SIZES, Drawn, draw_length, draw_only_length, draw_scale, get_limits
+from .s8_broadcast import make_width_constant
 from .shapes import DTYPES, Array, Extent, vector
 
 _STEPS: tuple[str, ...] = tuple(f"step_{i}" for i in range(5))
@@ -63,7 +63,7 @@ def _draw_circular(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_hold(rng: Random, function: Function) -> Drawn:
-    return {"length": length(rng), "period": rng.randint(1, 3)}
+    return {"length": draw_length(rng), "period": rng.randint(1, 3)}
 
 
 def _draw_cumsum(rng: Random, function: Function) -> Drawn:
@@ -71,8 +71,8 @@ def _draw_cumsum(rng: Random, function: Function) -> Drawn:
     p.update(exclusive=rng.randrange(2), reverse=rng.randrange(2))
     if function.type == "f32":
         return p
-    p.update({name: rng.randint(*limits("int8")) for name in _ZEROS})
-    return {**p, **scale(rng, "input_", -1, 0), **scale(rng, "output_", -20, -14)}
+    p.update({name: rng.randint(*get_limits("int8")) for name in _ZEROS})
+    return {**p, **draw_scale(rng, "input_", -1, 0), **draw_scale(rng, "output_", -20, -14)}
 
 
 # ---- meaning ----
@@ -134,16 +134,16 @@ class _Part(Operator):
         return np.stack([sample[span] for sample, span in zip(x, spans)])
 
 
-def _taken(call: Call) -> Meant:
+def _compute_gather(call: FloatCall) -> Meant:
     return Meant((_Part(tuple(call.params[name] for name in _UPDATES)),), tuple(call.sides))
 
 
-def _gathered(call: Call) -> Meant:
+def _compute_gather_nd(call: FloatCall) -> Meant:
     steps = tuple(call.params[name] for name in _STEPS[: call.params["depth"]])
     return Meant((_Gather(steps),), tuple(call.sides))
 
 
-def _summed(call: Call) -> Meant:
+def _compute_sums(call: FloatCall) -> Meant:
     ends = (bool(call.params[name]) for name in ("exclusive", "reverse"))
     return Meant((_Sums(*ends),), (call.sides[0],))
 
@@ -157,7 +157,7 @@ def _gather(type: str) -> Function:
         name=f"tflm_gather_{type}",
         op="gather",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=("batches", "outer", "side", "inner", "count", "depth", *_STEPS),
         inputs=(
             Array("input", DTYPES[type], (*around, "side", "inner")),
@@ -168,7 +168,7 @@ def _gather(type: str) -> Function:
         "call fails for a place outside of the input.",
         draw=_draw_gather,
         cases=(_GATHER,),
-        meaning=_gathered,
+        meaning=_compute_gather_nd,
     )
 
 
@@ -177,7 +177,7 @@ def _update(type: str) -> Function:
         name=f"tflm_update_{type}",
         op="update",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=(*_SIDES, *_UPDATES, "rank"),
         inputs=(
             Array("input", DTYPES[type], _SIDES),
@@ -196,7 +196,7 @@ def _part(type: str) -> Function:
         name=f"tflm_part_{type}",
         op="part",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=(*_SIDES, *_UPDATES, "rank"),
         inputs=(
             Array("input", DTYPES[type], _SIDES),
@@ -207,7 +207,7 @@ def _part(type: str) -> Function:
         "where these are not inside of the input.",
         draw=_draw_part,
         cases=(_PART,),
-        meaning=_taken,
+        meaning=_compute_gather,
     )
 
 
@@ -216,7 +216,7 @@ def _hold(type: str) -> Function:
         name=f"tflm_hold_{type}",
         op="hold",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=("length", "period"),
         inputs=(
             vector("input", DTYPES[type], "length"),
@@ -243,7 +243,7 @@ def _cumsum(type: str, more: tuple[str, ...], case: dict[str, int]) -> Function:
         output=Array("output", DTYPES[type], sides),
         draw=_draw_cumsum,
         cases=(case,),
-        meaning=_summed,
+        meaning=_compute_sums,
     )
 
 
@@ -259,7 +259,7 @@ FUNCTIONS = (
         inputs=(vector("input", "int64", "length"),),
         output=vector("output", "int32", "length"),
         note="The low 32 bits, which the framework takes of places of 64.",
-        draw=only_length(),
+        draw=draw_only_length(),
         cases=({"length": 4096},),
     ),
     Function(

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..operators import Concat, Operator, Shape, Transpose
 from .base import Function
-from .float_semantics import Call, Meant
+from .float_semantics import FloatCall, Meant
 from .random_params import SIZES, Drawn
-from .s8_broadcast import width
+from .s8_broadcast import make_width_constant
 from .s8_movement import pad
 from .shapes import DTYPES, Array, Total
 
@@ -77,7 +77,7 @@ class _Take(Operator):
         return np.take(x, self.places, axis=self.axis + 1)
 
 
-def _sliced(call: Call) -> Meant:
+def _compute_slice(call: FloatCall) -> Meant:
     takes = []
     for axis in range(5):
         begin, step, count = (call.params[f"{n}_{axis}"] for n in ("begin", "stride", "output"))
@@ -85,16 +85,16 @@ def _sliced(call: Call) -> Meant:
     return Meant(tuple(takes), (call.sides[0],))
 
 
-def _transposed(call: Call) -> Meant:
+def _compute_transpose(call: FloatCall) -> Meant:
     return Meant((Transpose(tuple(call.params[f"perm_{i}"] for i in range(6))),), (call.sides[0],))
 
 
-def _resized(call: Call) -> Meant:
-    takes = (_Take(1, _nearest(call, "h")), _Take(2, _nearest(call, "w")))
+def _compute_resize(call: FloatCall) -> Meant:
+    takes = (_Take(1, _find_nearest(call, "h")), _Take(2, _find_nearest(call, "w")))
     return Meant(takes, (call.sides[0],))
 
 
-def _nearest(call: Call, axis: str) -> tuple[int, ...]:
+def _find_nearest(call: FloatCall, axis: str) -> tuple[int, ...]:
     """Return the place of the image that each of the output shows (csrc/elementary.h has it in
     C).
     """
@@ -113,7 +113,7 @@ def _join(type: str) -> Function:
         name=f"tflm_concatenation_{type}",
         op="join",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=("outer", "inner1", "inner2"),
         inputs=tuple(Array(f"input{i}", dtype, ("outer", f"inner{i}")) for i in (1, 2)),
         output=Array("output", dtype, ("outer", Total(("inner1", "inner2")))),
@@ -129,13 +129,13 @@ def _slice(type: str) -> Function:
         name=f"tflm_slice_{type}",
         op="slice",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=tuple(each for group in names.values() for each in group),
         inputs=(Array("input", DTYPES[type], names["input"]),),
         output=Array("output", DTYPES[type], names["output"]),
         draw=_draw_slice,
         cases=(_SLICE,),
-        meaning=_sliced,
+        meaning=_compute_slice,
     )
 
 
@@ -145,14 +145,14 @@ def _transpose(type: str) -> Function:
         name=f"tflm_transpose_{type}",
         op="transpose",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=tuple(each for group in names.values() for each in group),
         inputs=(Array("input", DTYPES[type], names["input"]),),
         output=Array("output", DTYPES[type], names["output"]),
         note="Axis k of the output is axis perm_k of the input.",
         draw=_draw_transpose,
         cases=(_TRANSPOSE,),
-        meaning=_transposed,
+        meaning=_compute_transpose,
     )
 
 
@@ -161,7 +161,7 @@ def _resize_nearest(type: str) -> Function:
         name=f"tflm_resize_nearest_{type}",
         op="resize_nearest",
         type="any",
-        fixed=width(type),
+        fixed=make_width_constant(type),
         params=(
             *("batches", "input_h", "input_w", "channels", "output_h", "output_w"),
             *("align_corners", "half_pixel_centers"),
@@ -170,7 +170,7 @@ def _resize_nearest(type: str) -> Function:
         output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", "channels")),
         draw=_draw_resize,
         cases=(_RESIZE,),
-        meaning=_resized,
+        meaning=_compute_resize,
     )
 
 

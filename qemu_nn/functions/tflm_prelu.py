@@ -8,8 +8,8 @@ import numpy as np
 
 from ..operators import Operator, PRelu, Shape
 from .base import Function
-from .float_semantics import Call, Meant
-from .random_params import SIZES, Drawn, length, limits
+from .float_semantics import FloatCall, Meant
+from .random_params import SIZES, Drawn, draw_length, get_limits
 from .scaling import quantize_multiplier
 from .shapes import DTYPES, Array, vector
 
@@ -19,10 +19,10 @@ _PAIRS = {f"{which}_{name}": n for which in ("identity", "alpha") for name, n in
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    drawn = {"outer": rng.choice(SIZES), "inner": length(rng)}
-    low, high = limits("int8") if function.type == "s8" else (0, 0)
+    drawn = {"outer": rng.choice(SIZES), "inner": draw_length(rng)}
+    low, high = get_limits("int8") if function.type == "s8" else (0, 0)
     drawn.update({name: rng.randint(low, high) for name in _ZERO_POINTS})
-    drawn["alpha_zero_point"] = rng.randint(*limits("int8"))
+    drawn["alpha_zero_point"] = rng.randint(*get_limits("int8"))
     for which, scale in (("identity", 1.0), ("alpha", 1 / 128)):
         factor = quantize_multiplier(scale * math.exp(rng.uniform(-2, 1)))
         drawn[f"{which}_multiplier"], drawn[f"{which}_shift"] = factor
@@ -43,7 +43,7 @@ class _Slopes(Operator):
         return np.where(x >= 0, x, x * slope)
 
 
-def _held(call: Call) -> Meant:
+def _find_slopes(call: FloatCall) -> Meant:
     """Return the slopes are what the negative half is multiplied by, relative to the other half."""
     assert call.weights is not None
     whole = call.factor("identity_multiplier", "identity_shift") or 1.0
@@ -52,7 +52,7 @@ def _held(call: Call) -> Meant:
     return Meant((PRelu(slopes.reshape(-1)),), (call.sides[0],))
 
 
-def _computed(call: Call) -> Meant:
+def _compute_prelu(call: FloatCall) -> Meant:
     return Meant((_Slopes(),), tuple(call.sides))
 
 
@@ -70,7 +70,7 @@ def _prelu(type: str, computed: bool) -> Function:
         weights=None if computed else vector("alpha", "int8", "inner"),
         draw=_draw,
         cases=({"outer": 576, "inner": 16, **zeros, "alpha_zero_point": 5, **_PAIRS},),
-        meaning=_computed if computed else _held,
+        meaning=_compute_prelu if computed else _find_slopes,
     )
 
 

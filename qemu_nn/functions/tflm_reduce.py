@@ -7,9 +7,9 @@ import numpy as np
 
 from ..operators import Operator, Shape
 from .base import Function
-from .float_semantics import Call, Meaning, Meant
+from .float_semantics import FloatCall, Meaning, Meant
 from .random_params import SIZES, Drawn
-from .s8_broadcast import width
+from .s8_broadcast import make_width_constant
 from .shapes import DTYPES, Array, Extent
 
 #: Kept and reduced axes by turns.
@@ -50,7 +50,7 @@ class _Reduced(Operator):
         return found
 
 
-def reduced(kind: str) -> Meaning:
+def define_reduction(kind: str) -> Meaning:
     """Return the meaning of a function that does what numpy's function of this name does."""
     return lambda call: Meant((_Reduced(kind, (1, 3)),), (call.sides[0],))
 
@@ -67,7 +67,7 @@ def _reduce(kind: str, type: str, dtype: str, meaning: str) -> Function:
         output=Array("output", dtype, KEPT),
         draw=draw_axes,
         cases=(IMAGE,),
-        meaning=reduced(meaning) if meaning else None,
+        meaning=define_reduction(meaning) if meaning else None,
     )
 
 
@@ -115,7 +115,7 @@ class _Blend(Operator):
         return np.moveaxis(summed, -1, self.axis + 1)
 
 
-def _weights(call: Call, axis: str) -> np.ndarray:
+def _weights(call: FloatCall, axis: str) -> np.ndarray:
     """Return real ones; the device's are rounded to steps of 1/1024."""
     size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
     corners, centers = (bool(call.params[name]) for name in _FLAGS)
@@ -130,7 +130,7 @@ def _weights(call: Call, axis: str) -> np.ndarray:
     return weights
 
 
-def _blended(call: Call) -> Meant:
+def _blend_pixels(call: FloatCall) -> Meant:
     rows, columns = (_Blend(at, _weights(call, axis)) for at, axis in ((1, "h"), (2, "w")))
     return Meant((rows, columns), (call.sides[0],))
 
@@ -138,14 +138,14 @@ def _blended(call: Call) -> Meant:
 _BILINEAR = Function(
     name="tflm_resize_bilinear_s8",
     op="resize_bilinear",
-    fixed=width("s8"),
+    fixed=make_width_constant("s8"),
     type="s8",
     params=(*_SIDES, *_FLAGS),
     inputs=(Array("input", "int8", ("batches", "input_h", "input_w", "channels")),),
     output=Array("output", "int8", ("batches", "output_h", "output_w", "channels")),
     draw=_draw_bilinear,
     cases=(dict(zip((*_SIDES, *_FLAGS), (1, 12, 12, 16, 24, 24, 0, 1))),),
-    meaning=_blended,
+    meaning=_blend_pixels,
 )
 
 FUNCTIONS = (

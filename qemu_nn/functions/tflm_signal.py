@@ -7,8 +7,8 @@ from random import Random
 from typing import Optional
 
 from .base import Function, Params
-from .random_params import SIZES, Draw, Drawn, length, only_length
-from .shapes import Array, Extent, Half, Total, joined, vector
+from .random_params import SIZES, Draw, Drawn, draw_length, draw_only_length
+from .shapes import Array, Extent, Half, Total, join_arrays, vector
 
 _DTYPES = {"s16": "int16", "s32": "int32", "f32": "float32", "u32": "uint32", "u64": "uint64"}
 
@@ -22,7 +22,7 @@ _UNUSED = dict.fromkeys(("outer", "frame_size", "frame_step", "kept_length"), 1)
 
 
 def _draw_window(rng: Random, function: Function) -> Drawn:
-    return {"outer": rng.choice(SIZES), "size": length(rng), "right_shift": rng.randint(0, 18)}
+    return {"outer": rng.choice(SIZES), "size": draw_length(rng), "right_shift": rng.randint(0, 18)}
 
 
 def _draw_fft(rng: Random, function: Function) -> Drawn:
@@ -44,18 +44,18 @@ def _draw_bank(rng: Random, function: Function) -> Drawn:
 
 def _draw_subtraction(rng: Random, function: Function) -> Drawn:
     p = {name: rng.randint(0, 2**14) for name in _SUBTRACTION if "smoothing" in name}
-    p.update(length=length(rng), min_signal_remaining=rng.randint(-(2**14), 2**14))
+    p.update(length=draw_length(rng), min_signal_remaining=rng.randint(-(2**14), 2**14))
     p.update(smoothing_bits=rng.randint(0, 31), spectral_subtraction_bits=rng.randint(0, 40))
     return {**p, "clamping": rng.randrange(2)}
 
 
 def _draw_pcan(rng: Random, function: Function) -> Drawn:
-    p = {"length": length(rng), "lut_length": rng.randint(125, 130)}
+    p = {"length": draw_length(rng), "lut_length": rng.randint(125, 130)}
     return {**p, "snr_shift": rng.randint(0, 40)}
 
 
 def _draw_log(rng: Random, function: Function) -> Drawn:
-    p = {"length": length(rng), "input_correction_bits": rng.randint(0, 31)}
+    p = {"length": draw_length(rng), "input_correction_bits": rng.randint(0, 31)}
     return {**p, "output_scale": rng.choice((1600, 65536, -1, rng.randint(0, 2**31 - 1)))}
 
 
@@ -125,7 +125,7 @@ def _fft(what: str, type: str) -> Function:
         Array("output", dtype, ends[1]),
         _draw_fft,
         {name: case[name] for name in params},
-        joined("weights", dtype, twiddles, super_twiddles),
+        join_arrays("weights", dtype, twiddles, super_twiddles),
         (twiddles, super_twiddles),
         {} if real else {"input_length": 1},
         "twiddles and super_twiddles: functions.tflm_signal_tables.twiddles().",
@@ -144,7 +144,7 @@ def _bank() -> Function:
         vector("output", "uint64", "num_channels"),
         _draw_bank,
         {"length": 257, "num_weights": 480, "num_channels": 40},
-        joined("filters", "int16", *weights, *channels),
+        join_arrays("filters", "int16", *weights, *channels),
         (*weights, *channels),
     )
 
@@ -209,7 +209,7 @@ FUNCTIONS = (
         ("length",),
         (vector("input", "int16", "length"),),
         vector("output", "int16", "length"),
-        only_length(),
+        draw_only_length(),
         {"length": 480},
         fixed={"skips_lowest": 0},
     ),
@@ -219,7 +219,7 @@ FUNCTIONS = (
         ("length",),
         (vector("input", "int16", "length"),),
         vector("output", "int32", 1),
-        only_length(),
+        draw_only_length(),
         {"length": 480},
         fixed={"skips_lowest": 0},
     ),
@@ -240,7 +240,7 @@ FUNCTIONS = (
         ("length",),
         (vector("input", "uint64", "length"), vector("scale_bits", "int32", 1)),
         vector("output", "uint32", "length"),
-        only_length(),
+        draw_only_length(),
         {"length": 40},
     ),
     *(_subtraction(what) for what in ("subtraction", "noise_estimate")),

@@ -16,7 +16,7 @@ _MOST = {"s16": 2**15 - 1, "s32": 2**31 - 1}
 _DTYPES = {"s16": np.int16, "s32": np.int32, "f32": np.float32}
 
 
-def cosine_sine(angle: float) -> tuple[float, float]:
+def compute_cosine_sine(angle: float) -> tuple[float, float]:
     """Cosine and sine of an angle, 0 or above 2^-100, each the nearest float, without a libm."""
     numerator, denominator = angle.as_integer_ratio()
     x = (numerator << _BITS) // denominator
@@ -30,14 +30,14 @@ def cosine_sine(angle: float) -> tuple[float, float]:
 
 
 @lru_cache(64)
-def twiddles(type: str, fft_length: int, inverse: bool) -> np.ndarray:
+def make_twiddles(type: str, fft_length: int, inverse: bool) -> np.ndarray:
     """Return both tables of csrc/s/signal/fft.h, one after the other, of a real transform's
     length.
     """
     n = fft_length // 2
     angles = [-2 * math.pi * k / n for k in range(n)]
     angles += [-math.pi * ((k + 1) / n + 0.5) for k in range((n + 1) // 2)]
-    pairs = (cosine_sine(-angle if inverse else angle) for angle in angles)
+    pairs = (compute_cosine_sine(-angle if inverse else angle) for angle in angles)
     numbers = [number for pair in pairs for number in pair]
     if type in _MOST:
         numbers = [math.floor(0.5 + _MOST[type] * number) for number in numbers]

@@ -11,7 +11,7 @@ import numpy as np
 _DIGITS = Context(prec=40)
 
 
-def elu_table(
+def make_elu_table(
     scale: float, zero_point: int, output_scale: float, output_zero_point: int
 ) -> tuple[np.ndarray, int]:
     """ELU of int8, by input + 128; and how many entries hang on the last bit of an exponential.
@@ -21,22 +21,22 @@ def elu_table(
     """
     with np.errstate(all="ignore"):
         x = np.float32(scale) * np.arange(-128 - zero_point, 128 - zero_point).astype(np.float32)
-        power = np.array([_exponential(float(each)) for each in x], np.float32)
+        power = np.array([_compute_exponential(float(each)) for each in x], np.float32)
         inverse = np.float32(1) / np.float32(output_scale)
         made = []
         for near in (power, *(np.nextafter(power, np.float32(end)) for end in (0, np.inf))):
             y = np.where(x < 0, near - np.float32(1), x) * inverse
-            made.append(_integers(y, output_zero_point))
+            made.append(_quantize_table(y, output_zero_point))
     unsure = (made[0] != made[1]) | (made[0] != made[2])
     return made[0], int(np.count_nonzero(unsure & (x < 0)))
 
 
-def _exponential(x: float) -> float:
+def _compute_exponential(x: float) -> float:
     """e^x for x < 0; of others, which ELU does not ask for, 1."""
     return float(_DIGITS.exp(Decimal(x))) if -1e4 < x < 0 else float(x >= 0)
 
 
-def _integers(y: np.ndarray, zero_point: int) -> np.ndarray:
+def _quantize_table(y: np.ndarray, zero_point: int) -> np.ndarray:
     """Rounded, halves away from zero, and moved by the zero point in float32; saturated."""
     whole = np.copysign(np.floor(np.abs(y.astype(np.float64)) + 0.5), y)
     moved = whole.astype(np.float32) + np.float32(zero_point)

@@ -7,7 +7,7 @@ from random import Random
 from typing import Optional
 
 from .base import Function, Params
-from .random_params import MOST_CHANNELS, SIZES, Drawn, one_in, sides_of_windows
+from .random_params import MOST_CHANNELS, SIZES, Drawn, draw_one_in, draw_window_sides
 from .shapes import Array, Extent
 
 _IMAGE: tuple[str, ...] = ("in_h", "in_w", "group", "depth", "out_h", "out_w", "out_c")
@@ -33,7 +33,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
         p.update(**_draw_axis(rng, "h", "pad_n", last), **_draw_axis(rng, "w", "pad_w", None))
     if "group" in p:
         p.update(_draw_channels(rng))
-        if one_in(rng, 8):  # whole pixels, which rows may read from the image itself
+        if draw_one_in(rng, 8):  # whole pixels, which rows may read from the image itself
             p.update(group=1, depth=64, kernel_h=1, kernel_w=1, pad_n=0, pad_w=0)
     else:
         for name in ("channels", "length", "channels_a"):
@@ -51,7 +51,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
 
 def _draw_axis(rng: Random, axis: str, before: str, after: Optional[str]) -> Drawn:
     """Return one axis of windows; a pad below zero on the far side is a smaller output."""
-    size, kernel, stride, dilation, first = sides_of_windows(rng)
+    size, kernel, stride, dilation, first = draw_window_sides(rng)
     last = rng.randint(-2, kernel - 1)
     reach = size + first + last - dilation * (kernel - 1) - 1
     out = max(1, reach // stride + 1)

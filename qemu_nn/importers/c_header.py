@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .c_expression import NotConstantError, evaluate
-from .c_source import Definition, Source
+from .c_source import CSource, Definition
 
 #: Type in C -> dtype. Plain char is missing: its sign depends on the compiler.
 _DTYPES = {
@@ -58,7 +58,7 @@ class Header:
     """A header whose values are read when they are asked for, by the functions above."""
 
     def __init__(self, path: Path) -> None:
-        self._source = Source(path)
+        self._source = CSource(path)
         self._values: dict[str, int] = {}
 
     def array(self, name: str, dtype: str) -> np.ndarray:

@@ -41,7 +41,7 @@ class Definition:
     lengths: tuple[str, ...] = ()
 
 
-class Source:
+class CSource:
     """The text of a header of at most 64 MiB and where its macros and arrays are defined.
 
     A line's end inside comments and continued lines is a vertical tab in the text: a blank

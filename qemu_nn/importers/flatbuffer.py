@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import ModelError
 
 
-def damaged(kind: str) -> ModelError:
+def make_damage_error(kind: str) -> ModelError:
     """Return the error of a table that lies outside of its file."""
     return ModelError(f"it is damaged: a table {kind} lies outside the file")
 
@@ -33,12 +33,12 @@ class Bytes:
         self._slots, self._size = self.unpack("<HH", self._vtable, 2)
         inside = self._vtable + self._slots <= len(data) and position + self._size <= len(data)
         if self._slots < 4 or self._size < 4 or not inside:
-            raise damaged(kind)
+            raise make_damage_error(kind)
 
     def unpack(self, form: str, at: int, count: int = 1) -> Any:
         """Return numbers at a place of the file."""
         if not 0 <= at <= len(self.Bytes) - struct.calcsize(form):
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         found = struct.unpack_from(form, self.Bytes, at)
         return found if count > 1 else found[0]
 
@@ -48,7 +48,7 @@ class Bytes:
             return 0
         found: int = self.unpack("<H", self._vtable + slot)
         if found >= self._size or 0 < found < 4:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         return found
 
     def Get(self, flags: Any, at: int) -> Any:  # noqa: N802
@@ -59,7 +59,7 @@ class Bytes:
         """Return what an offset leads to."""
         target: int = at + self.unpack("<I", at)
         if target > len(self.Bytes) - 4:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         return target
 
     def VectorLen(self, offset: int) -> int:  # noqa: N802
@@ -67,7 +67,7 @@ class Bytes:
         at = self.Indirect(self.Pos + offset)
         length: int = self.unpack("<I", at)
         if length > len(self.Bytes) - at - 4:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         return length
 
     def Vector(self, offset: int) -> int:  # noqa: N802
@@ -79,7 +79,7 @@ class Bytes:
         length, at = self.VectorLen(offset), self.Vector(offset)
         dtype = np.dtype(flags.name).newbyteorder("<")
         if length * dtype.itemsize > len(self.Bytes) - at:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         return np.frombuffer(self.Bytes, dtype, length, at)
 
     def String(self, at: int) -> bytes:  # noqa: N802
@@ -87,7 +87,7 @@ class Bytes:
         start = self.Indirect(at)
         length: int = self.unpack("<I", start)
         if length > len(self.Bytes) - start - 4:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         return self.Bytes[start + 4 : start + 4 + length]
 
     def Union(self, found: Any, offset: int) -> None:  # noqa: N802

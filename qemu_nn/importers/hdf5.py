@@ -61,7 +61,7 @@ def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str =
             asked.write(json.dumps(line).encode("ascii") + b"\n")
         asked.write(data)
         asked.seek(0)
-        if not _answered(asked, answered, _PATIENCE * seconds):
+        if not _wait_for_child(asked, answered, _PATIENCE * seconds):
             raise ModelError(
                 f"{where} is damaged: the HDF5 library crashes on it, or takes more than "
                 f"{seconds} s"
@@ -80,7 +80,7 @@ def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str =
     return Contents(frozenset(found["groups"]), found["texts"], arrays, unfit)
 
 
-def _answered(asked: IO[bytes], answered: IO[bytes], timeout: float) -> bool:
+def _wait_for_child(asked: IO[bytes], answered: IO[bytes], timeout: float) -> bool:
     """True if hdf5_child.py answers in time and exits with 0."""
     if not sys.executable:
         raise Error("HDF5 files are read by a second Python process, but sys.executable names none")
@@ -98,6 +98,6 @@ def _answered(asked: IO[bytes], answered: IO[bytes], timeout: float) -> bool:
         return False
     except OSError as error:
         raise Error(
-            f"cannot start {sys.executable} to read HDF5 files: {files.reason(error)}"
+            f"cannot start {sys.executable} to read HDF5 files: {files.get_reason(error)}"
         ) from None
     return done.returncode == 0

@@ -57,7 +57,7 @@ def load(path: Path) -> Graph:
         node = _node(layer, function, weights)
         nodes.append(node)
         addresses[node.name] = _addresses(layer, symbols)
-        wanted.update(_wanted(layer, node))
+        wanted.update(_iterate_wanted(layer, node))
     entry, states = _read_entries(description, symbols, addresses)
     memory = Memory(
         buffers=symbols.buffers,
@@ -137,7 +137,7 @@ def _addresses(layer: Fields, symbols: _Symbols) -> CallAddresses:
     )
 
 
-def _wanted(layer: Fields, node: Node) -> Iterator[tuple[str, tuple[str, str]]]:
+def _iterate_wanted(layer: Fields, node: Node) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the arrays that a call reads: name -> (dtype, where it is named)."""
     function = node.function
     for key, array, name in (
@@ -215,7 +215,7 @@ def _read_entries(
         entry = _vector(recurrent, recurrent.text("input", "input"), symbols)
     states = [_vector(recurrent, name, symbols) for name in _states(recurrent)] if recurrent else []
     used = set(taken)
-    return _renamed(entry, used), [_renamed(state, used) for state in states]
+    return _rename_tensor(entry, used), [_rename_tensor(state, used) for state in states]
 
 
 def _plain_input(fields: Fields, symbols: _Symbols) -> tuple[Tensor, Address]:
@@ -256,7 +256,7 @@ def _dtype(fields: Fields) -> str:
     return dtype
 
 
-def _renamed(entry: tuple[Tensor, Address], used: set[str]) -> tuple[Tensor, Address]:
+def _rename_tensor(entry: tuple[Tensor, Address], used: set[str]) -> tuple[Tensor, Address]:
     tensor, address = entry
     name = tensor.name
     while name in used:

@@ -85,13 +85,13 @@ def _look_through(path: Path) -> bytes:
         raise ModelError(f"{path.name}: it is no file of torch.export: it has no model.json")
     for part in records:
         if not (_JSON.fullmatch(part) or _KNOWN.fullmatch(part)):
-            raise _refused(path, f"the record {part[:80]!r}")
+            raise _explain_refusal(path, f"the record {part[:80]!r}")
     for key, value in (pair for each in found for pair in _pairs(each)):
         allowed = _HARMLESS.get(key)
         if allowed is not None and not (isinstance(value, str) and allowed.fullmatch(value)):
-            raise _refused(path, f"the {key} {str(value)[:80]!r}")
+            raise _explain_refusal(path, f"the {key} {str(value)[:80]!r}")
         if key in _EMPTY and value:
-            raise _refused(path, f"{key}, which may be code")
+            raise _explain_refusal(path, f"{key}, which may be code")
         if key == "inputs" and _divides(value):
             raise ModelError(
                 f"{path.name}: an average has a divisor of its own (divisor_override), which "
@@ -132,7 +132,7 @@ def _convert(torch: ModuleType, path: Path, samples: bytes, written: Path) -> No
         raise ModelError(f"{path.name}: PyTorch cannot make ONNX of it: {said}") from None
 
 
-def _refused(path: Path, what: str) -> ModelError:
+def _explain_refusal(path: Path, what: str) -> ModelError:
     return ModelError(
         f"{path.name}: it holds {what}, and is not handed to PyTorch, which may run code of a "
         "file; if you trust it, make ONNX of it yourself with torch.onnx.export()"

@@ -83,7 +83,7 @@ class Archive:
             with self._zip.open(entry) as stream:
                 data = stream.read(entry.file_size + 1)
         except _DAMAGE as error:
-            raise ModelError(f"{where} is damaged: {files.reason(error)}") from None
+            raise ModelError(f"{where} is damaged: {files.get_reason(error)}") from None
         if len(data) != entry.file_size:
             raise ModelError(f"{where} is damaged: it is cut short")
         return data
@@ -98,13 +98,15 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """Open the zip file at a path as an Archive; ModelError if it is none."""
     with ExitStack() as held:
         try:
-            stored = held.enter_context(zipfile.ZipFile(held.enter_context(files.opened(path))))
+            stored = held.enter_context(
+                zipfile.ZipFile(held.enter_context(files.open_regular(path)))
+            )
         except zipfile.BadZipFile:
             raise ModelError(
                 f"cannot read {path}: it is damaged, or another kind of file"
             ) from None
         except _DAMAGE as error:
-            raise ModelError(f"cannot read {path}: {files.reason(error)}") from None
+            raise ModelError(f"cannot read {path}: {files.get_reason(error)}") from None
         yield Archive(path, stored)
 
 
@@ -119,7 +121,7 @@ def write_archive(path: Path, entries: Mapping[str, bytes]) -> None:
     files.write_bytes(path, whole.getvalue())
 
 
-def little_endian(array: np.ndarray) -> np.ndarray:
+def to_little_endian(array: np.ndarray) -> np.ndarray:
     """Convert an array to little-endian, C-contiguous elements, as files store them."""
     return np.asarray(array, array.dtype.newbyteorder("<"), order="C")
 
@@ -127,7 +129,7 @@ def little_endian(array: np.ndarray) -> np.ndarray:
 def format_npy(array: np.ndarray) -> bytes:
     """Serialize an array as a .npy file."""
     stream = io.BytesIO()
-    np.lib.format.write_array(stream, little_endian(array), (1, 0), allow_pickle=False)
+    np.lib.format.write_array(stream, to_little_endian(array), (1, 0), allow_pickle=False)
     return stream.getvalue()
 
 
@@ -137,7 +139,7 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
     The file must be little-endian, in C order, and of one of the types; ModelError names any other
     property.
     """
-    header, start = _header(data, where)
+    header, start = _parse_header(data, where)
     dtype, shape = header.get("descr"), header.get("shape")
     if not isinstance(dtype, str) or dtype not in dtypes:
         have = ", ".join(dtypes.values())
@@ -158,7 +160,7 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
     return array.astype(dtypes[dtype], copy=False)
 
 
-def _header(data: bytes, where: str) -> tuple[dict[str, object], int]:
+def _parse_header(data: bytes, where: str) -> tuple[dict[str, object], int]:
     """Parse the header of a .npy file; return it and the offset of the elements."""
     version, size_format = data[6:8], "<I" if data[6:7] == b"\x02" else "<H"
     start = 8 + struct.calcsize(size_format)

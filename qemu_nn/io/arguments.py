@@ -20,7 +20,7 @@ _LONGEST, MOST_THREADS = 60, 1024
 _MOST_LISTED = 40
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return format a value for a sentence: words and numbers literally, other values by their
     type.
     """
@@ -34,7 +34,7 @@ def one_of(choices: Iterable[str], value: object, what: str) -> str:
     """Return the value if it is one of the choices; Error "no {what} 'x'; have: ..."."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
-        raise Error(f"no {what} {shown(value)}; {have(known, value)}")
+        raise Error(f"no {what} {format_value(value)}; {have(known, value)}")
     return value
 
 
@@ -61,7 +61,7 @@ def have(choices: Iterable[str], value: object, near: Optional[Mapping[str, str]
 def as_text(value: Optional[str], what: str) -> Optional[str]:
     """Return a string, or None."""
     if value is not None and not isinstance(value, str):
-        raise Error(f"{what} must be a name, not {shown(value)}")
+        raise Error(f"{what} must be a name, not {format_value(value)}")
     return value
 
 
@@ -70,11 +70,11 @@ def as_count(value: Any, what: str, least: int = 1, most: int = 2**31 - 1) -> in
     try:
         number = operator.index(value)
     except TypeError:
-        raise Error(f"{what} must be an integer, not {shown(value)}") from None
+        raise Error(f"{what} must be an integer, not {format_value(value)}") from None
     if not least <= number:
-        raise Error(f"{what} must be at least {least}, not {shown(number)}")
+        raise Error(f"{what} must be at least {least}, not {format_value(number)}")
     if number > most:
-        raise Error(f"{what} must be at most {most}, not {shown(number)}")
+        raise Error(f"{what} must be at most {most}, not {format_value(number)}")
     return number
 
 
@@ -85,14 +85,14 @@ def as_number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not np.isfinite(number):
-        raise Error(f"{what} must be a finite number, not {shown(value)}")
+        raise Error(f"{what} must be a finite number, not {format_value(value)}")
     return number
 
 
 def as_flag(value: Any, what: str) -> bool:
     """Convert a value to True or False."""
     if not isinstance(value, (bool, np.bool_, int)):
-        raise Error(f"{what} must be True or False, not {shown(value)}")
+        raise Error(f"{what} must be True or False, not {format_value(value)}")
     return bool(value)
 
 
@@ -100,12 +100,12 @@ def as_path(value: Any, what: str) -> Path:
     """Convert a value to the path of a file or folder; an empty string is no path."""
     given = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else ""
     if not given or "\0" in given:
-        raise Error(f"{what} must be a path, not {shown(value)}")
+        raise Error(f"{what} must be a path, not {format_value(value)}")
     path = Path(given)
     try:
         path.exists()
     except OSError as error:  # the name is too long, or its folder forbids access
-        raise Error(f"{what} cannot be {shown(str(path))}: {error.strerror}") from None
+        raise Error(f"{what} cannot be {format_value(str(path))}: {error.strerror}") from None
     return path
 
 
@@ -116,7 +116,7 @@ def as_array(value: Any, what: str) -> np.ndarray:
     except Exception as error:  # __array__ of another library may raise anything
         uneven = isinstance(value, (list, tuple)) and isinstance(error, ValueError)
         why = "its rows are of different lengths" if uneven else error
-        raise Error(f"{what} must be an array, not {shown(value)}: {why}") from None
+        raise Error(f"{what} must be an array, not {format_value(value)}: {why}") from None
 
 
 def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
@@ -124,13 +124,13 @@ def as_mapping(value: Any, what: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise Error(f"{what} must be a dictionary whose keys are names, not {shown(value)}")
+        raise Error(f"{what} must be a dictionary whose keys are names, not {format_value(value)}")
     return value
 
 
 def as_callable(value: Any, what: str) -> Optional[Callable[..., Any]]:
     """Return a callable, or None."""
     if value is not None and not callable(value):
-        raise Error(f"{what} must be a function, not {shown(value)}")
+        raise Error(f"{what} must be a function, not {format_value(value)}")
     function: Optional[Callable[..., Any]] = value
     return function

@@ -22,16 +22,16 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray]:
 
     Pickled objects are never loaded.
     """
-    with _opened(path) as loaded:
+    with _open_array(path) as loaded:
         if isinstance(loaded, np.ndarray):
             raise Error(f"{path} is a single array; a .npz with named arrays is needed")
-        return {name: _member(path, loaded, name) for name in loaded.files}
+        return {name: _get_member(path, loaded, name) for name in loaded.files}
 
 
 def read_array(path: PathLike, name: str) -> np.ndarray:
     """Read the array of a .npy file, or array `name` of a .npz file; errors as in read_npz()."""
-    with _opened(path) as loaded:
-        array = loaded if isinstance(loaded, np.ndarray) else _member(path, loaded, name)
+    with _open_array(path) as loaded:
+        array = loaded if isinstance(loaded, np.ndarray) else _get_member(path, loaded, name)
     if array.ndim == 0:
         raise Error(f"{path} holds a single number, not an array with an axis of samples")
     return array
@@ -45,18 +45,18 @@ def read_state(path: Optional[PathLike]) -> Union[np.ndarray, dict[str, np.ndarr
 
 
 @contextmanager
-def _opened(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
+def _open_array(path: PathLike) -> Iterator[Union[np.ndarray, NpzFile]]:
     """Open a file with numpy; Error if numpy cannot read it."""
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         try:
             yield np.load(file, allow_pickle=False)
         except Error:
             raise
         except Exception as error:  # numpy parses headers as Python, which may raise anything
-            raise not_plain(path, error) from None
+            raise make_array_error(path, error) from None
 
 
-def not_plain(path: PathLike, error: Exception) -> Error:
+def make_array_error(path: PathLike, error: Exception) -> Error:
     """Make the error for a file on which numpy raised `error`."""
     said = str(error)  # numpy words it differently for mapped files
     objects = "allow_pickle" in said or "Python objects" in said
@@ -64,7 +64,7 @@ def not_plain(path: PathLike, error: Exception) -> Error:
     return Error(f"{path} is not a .npy or .npz file of plain numbers: {reason}")
 
 
-def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
+def _get_member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
     if name not in archive.files:
         have = ", ".join(archive.files) or "no arrays"
         raise Error(f"{path} holds {have}; call the array {name!r}, or save it alone as .npy")
@@ -77,7 +77,7 @@ def _member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
 def write_npz(path: PathLike, arrays: Mapping[str, np.ndarray], compressed: bool = False) -> None:
     """Write arrays as .npz, under any names; equal arrays give equal bytes."""
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    with files.writing(Path(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
+    with files.open_for_writing(Path(path)) as file, zipfile.ZipFile(file, "w", method) as archive:
         for name, array in arrays.items():
             member = zipfile.ZipInfo(f"{name}.npy")
             member.compress_type = method

@@ -15,7 +15,7 @@ from ..errors import Error
 _ARCHIVE = "kernels.json.bz2"
 
 
-def folder() -> Path:
+def get_folder() -> Path:
     """Return the folder of the C files that applications compile; Error if it is missing."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "csrc"
@@ -26,9 +26,9 @@ def folder() -> Path:
 
 
 @cache
-def texts() -> Mapping[str, str]:
+def read_texts() -> Mapping[str, str]:
     """Return path relative to the core -> content, of all C files of the package."""
-    core = folder()
+    core = get_folder()
     found = {
         path.relative_to(core).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(core.rglob("*.[chi]*"))
@@ -38,7 +38,7 @@ def texts() -> Mapping[str, str]:
     return found
 
 
-def without_core(fault: ModuleNotFoundError) -> ImportError:
+def make_missing_core_error(fault: ModuleNotFoundError) -> ImportError:
     """Convert a failed import of the C core to an error that says which sources Python found."""
     package, _, _ = __name__.partition(".")
     if fault.name not in (f"{package}._native", f"{package}._runner"):

@@ -26,7 +26,7 @@ def check_regular(path: Union[str, Path]) -> None:
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
-def opened(path: Union[str, Path]) -> BinaryIO:
+def open_regular(path: Union[str, Path]) -> BinaryIO:
     """Open a regular file for reading; OSError for any other path."""
     check_regular(path)
     return open(path, "rb")
@@ -35,10 +35,10 @@ def opened(path: Union[str, Path]) -> BinaryIO:
 def read_bytes(path: Path, limit: int) -> bytes:
     """Read a file of at most `limit` bytes; ModelError if it is longer or unreadable."""
     try:
-        with opened(path) as stream:
+        with open_regular(path) as stream:
             data = stream.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot read {path}: {reason(error)}") from None
+        raise ModelError(f"cannot read {path}: {get_reason(error)}") from None
     if len(data) > limit:
         raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the limit")
     return data
@@ -47,15 +47,15 @@ def read_bytes(path: Path, limit: int) -> bytes:
 def read_start(path: Path, count: int) -> bytes:
     """Read at most the first `count` bytes of a file; ModelError if it is unreadable."""
     try:
-        with opened(path) as stream:
+        with open_regular(path) as stream:
             return stream.read(count)
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot read {path}: {reason(error)}") from None
+        raise ModelError(f"cannot read {path}: {get_reason(error)}") from None
 
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file atomically."""
-    with writing(path) as stream:
+    with open_for_writing(path) as stream:
         stream.write(data)
 
 
@@ -82,11 +82,11 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot make the folder {path}: {reason(error)}") from None
+        raise ModelError(f"cannot make the folder {path}: {get_reason(error)}") from None
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
+def open_for_writing(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file next to the path and rename it at the end.
 
     A replaced file keeps its mode. A link remains, and its target is replaced.
@@ -107,7 +107,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 beside.unlink()
     except (OSError, ValueError) as error:
-        raise ModelError(f"cannot write {path}: {reason(error)}") from None
+        raise ModelError(f"cannot write {path}: {get_reason(error)}") from None
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ModelError(f"cannot write {path}: {reason(error)}") from None
+        raise ModelError(f"cannot write {path}: {get_reason(error)}") from None
 
 
 @contextmanager
@@ -163,6 +163,6 @@ def _lock(number: int) -> None:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def reason(error: Exception) -> str:
+def get_reason(error: Exception) -> str:
     """Return the reason of an error without the path, because the sentence names the path."""
     return getattr(error, "strerror", None) or str(error)

@@ -28,7 +28,7 @@ _DEEP = ("I", "F")
 class ImageSource(FileSource):
     """Images as uint8 [N, height, width, channels]: grey or RGB, values 0..255.
 
-    fit: a preprocessing whose picture() resizes and crops, if it has a size or a crop.
+    fit: a preprocessing whose resize_image() resizes and crops, if it has a size or a crop.
     """
 
     shape: tuple[int, int, int]
@@ -58,11 +58,11 @@ class ImageSource(FileSource):
                 pixels = np.asarray(opened.convert("L" if grey else "RGB"))
             pixels = pixels.reshape(*pixels.shape[:2], self.shape[2])
             if self._fits:
-                pixels = self.fit.picture(pixels)
+                pixels = self.fit.resize_image(pixels)
         except Error:
             raise
         except Exception as error:  # each format of Pillow raises its own errors
-            reason = files.reason(error) or type(error).__name__
+            reason = files.get_reason(error) or type(error).__name__
             raise Error(f"cannot read the image {path}: {reason}") from None
         height, width = pixels.shape[:2]
         if pixels.shape != self.shape:

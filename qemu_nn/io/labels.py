@@ -40,7 +40,7 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
     if not isinstance(given, (str, os.PathLike)):
         labels = as_array(given, "labels")
         if labels.ndim == 1 and labels.dtype.kind == "U":
-            labels, classes = numbered(labels.tolist())
+            labels, classes = number_labels(labels.tolist())
             return Held(labels), classes
         return Held(labels), ()
     path = as_path(given, "labels")
@@ -48,21 +48,21 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
         if path.is_dir():
             return map_shards(path), ()
         if path.suffix.lower() in TABLES:
-            return _of_table(path)
+            return _read_label_column(path)
         if path.suffix.lower() == ".npy":
             return map_npy(path), ()
         arrays = map_npz(path)
     except OSError as error:
-        raise Error(f"cannot read {path}: {files.reason(error)}") from None
+        raise Error(f"cannot read {path}: {files.get_reason(error)}") from None
     if "y" in arrays or len(arrays) == 1:
         return arrays.get("y", next(iter(arrays.values()))), ()
     raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the labels 'y'")
 
 
-def _of_table(path: Path) -> tuple[Source, tuple[str, ...]]:
+def _read_label_column(path: Path) -> tuple[Source, tuple[str, ...]]:
     """Return the labels of a table with a column of them, or with a head over it."""
     rows = read_table(path)
-    column = head(rows, LABEL_HEADS)
+    column = find_head(rows, LABEL_HEADS)
     if column is not None:
         rows = rows[1:]
     for line, row in rows:
@@ -71,7 +71,7 @@ def _of_table(path: Path) -> tuple[Source, tuple[str, ...]]:
                 f"{path}, line {line} has {len(row)} columns: give one with the label of each "
                 f"sample, or a first line that calls one 'label'"
             )
-    numbers, classes = numbered([cell(row, column or 0, path, line) for line, row in rows])
+    numbers, classes = number_labels([get_cell(row, column or 0, path, line) for line, row in rows])
     return Held(numbers, path.name), classes
 
 
@@ -90,20 +90,20 @@ def read_table(path: Path) -> list[Row]:
     return rows
 
 
-def head(rows: Sequence[Row], words: Sequence[str]) -> Optional[int]:
+def find_head(rows: Sequence[Row], words: Sequence[str]) -> Optional[int]:
     """Return the column that the first row calls by one of these words, if it does."""
     cells = [text.lower() for text in rows[0][1]]
     return next((number for number, text in enumerate(cells) if text in words), None)
 
 
-def cell(row: Sequence[str], column: int, path: Path, line: int) -> str:
+def get_cell(row: Sequence[str], column: int, path: Path, line: int) -> str:
     """Return a cell that must be there."""
     if column >= len(row) or not row[column]:
         raise Error(f"{path}, line {line} has nothing in column {column + 1}")
     return row[column]
 
 
-def numbered(labels: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+def number_labels(labels: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return labels as integers [N]; of names their places among the sorted names, which come
     too.
     """

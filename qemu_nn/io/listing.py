@@ -10,7 +10,7 @@ from typing import Optional
 import numpy as np
 
 from ..errors import Error
-from .labels import FILE_HEADS, LABEL_HEADS, TABLES, cell, head, numbered, read_table
+from .labels import FILE_HEADS, LABEL_HEADS, TABLES, find_head, get_cell, number_labels, read_table
 from .sources import Held, Source
 
 
@@ -47,14 +47,14 @@ class FileSource(Source):
         return f"sample {number} of the data ({self.listing.files[number]})"
 
 
-def listed(path: Path, endings: Sequence[str], what: str) -> Listing:
+def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
     """Return the files with such endings of a folder, or of a table; what: what they are.
 
     A table in the folder says which they are and of which class; without one, its folders are the
     classes. Raises Error where there are none.
     """
     if path.suffix.lower() in TABLES and not path.is_dir():
-        return _of_table(path, path.parent)
+        return _list_table_files(path, path.parent)
     if not path.is_dir():
         return Listing((path,))
     entries = sorted(path.iterdir())
@@ -63,10 +63,10 @@ def listed(path: Path, endings: Sequence[str], what: str) -> Listing:
         names = ", ".join(table.name for table in tables)
         raise Error(f"{path} holds several tables ({names}): give one of them as the data")
     if tables:
-        return _of_table(tables[0], path)
+        return _list_table_files(tables[0], path)
     classes = [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
-    beside = _ending(entries, endings)
-    folders = [_ending(folder.iterdir(), endings) for folder in classes]
+    beside = _get_ending(entries, endings)
+    folders = [_get_ending(folder.iterdir(), endings) for folder in classes]
     found = [(file, label) for label, inside in enumerate(folders) for file in inside]
     if beside and found:
         raise Error(
@@ -80,25 +80,27 @@ def listed(path: Path, endings: Sequence[str], what: str) -> Listing:
     return Listing(tuple(file for file, _ in found), numbers, tuple(c.name for c in classes))
 
 
-def _ending(entries: Iterable[Path], endings: Sequence[str]) -> list[Path]:
+def _get_ending(entries: Iterable[Path], endings: Sequence[str]) -> list[Path]:
     return sorted(entry for entry in entries if entry.suffix.lower() in endings)
 
 
-def _of_table(table: Path, folder: Path) -> Listing:
+def _list_table_files(table: Path, folder: Path) -> Listing:
     """Return the files and labels of a table; paths in it begin at the folder."""
     rows = read_table(table)
-    file, label = head(rows, FILE_HEADS), head(rows, LABEL_HEADS)
+    file, label = find_head(rows, FILE_HEADS), find_head(rows, LABEL_HEADS)
     if file is not None:
         rows = rows[1:]
     else:
         file, label = 0, 1 if len(rows[0][1]) > 1 else None
     found: list[Path] = []
     for line, row in rows:
-        found.append(folder / cell(row, file, table, line))
+        found.append(folder / get_cell(row, file, table, line))
         if not found[-1].is_file():
             raise Error(f"{table}, line {line}: there is no file {found[-1]}")
     if not found:
         raise Error(f"{table} names no files")
     if label is None:
         return Listing(tuple(found))
-    return Listing(tuple(found), *numbered([cell(row, label, table, line) for line, row in rows]))
+    return Listing(
+        tuple(found), *number_labels([get_cell(row, label, table, line) for line, row in rows])
+    )

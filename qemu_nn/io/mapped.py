@@ -16,9 +16,9 @@ import numpy as np
 
 from ..errors import Error
 from . import files
-from .arrays import not_plain, read_array
+from .arrays import make_array_error, read_array
 from .selection import Indices
-from .sources import Shards, Source, rows
+from .sources import Shards, Source, make_row_reader
 
 #: Signature of a member of a .zip file, and the bytes of its header before the name.
 _LOCAL, _LOCAL_BYTES = b"PK\3\4", 30
@@ -45,7 +45,7 @@ class Mapped(Source):
 
     def take(self, which: Indices) -> np.ndarray:
         """Return a copy of these samples."""
-        return np.array(self.view()[rows(which)], subok=False)
+        return np.array(self.view()[make_row_reader(which)], subok=False)
 
     def view(self) -> np.ndarray:
         """Return all samples, read as they are used."""
@@ -58,7 +58,7 @@ class Mapped(Source):
                 self.path, self.dtype, "r", self.offset, self.whole, order
             )
         except OSError as error:
-            raise Error(f"cannot read {self.path}: {files.reason(error)}") from None
+            raise Error(f"cannot read {self.path}: {files.get_reason(error)}") from None
         except ValueError:
             raise Error(f"{self.path} is cut short: it holds fewer samples than it says") from None
         return mapped
@@ -95,18 +95,18 @@ class Member(Source):
 
     def take(self, which: Indices) -> np.ndarray:
         """Return the samples with these numbers."""
-        return self._array[rows(which)]
+        return self._array[make_row_reader(which)]
 
 
 def map_npy(path: Path) -> Mapped:
     """Return the array of a .npy file. Raises Error for anything else, OSError if it is
     unreadable.
     """
-    with files.opened(path) as file:
-        return _mapped(file, path, os.fstat(file.fileno()).st_size)
+    with files.open_regular(path) as file:
+        return _map_array(file, path, os.fstat(file.fileno()).st_size)
 
 
-def mapped_already(x: object) -> Optional[Mapped]:
+def reuse_mapping(x: object) -> Optional[Mapped]:
     """Return an array that numpy has mapped, as its file; None for every other array, and for
     parts.
     """
@@ -114,7 +114,7 @@ def mapped_already(x: object) -> Optional[Mapped]:
         return None
     if x.filename is None or not x.size:
         return None
-    return Mapped(_absolute(x.filename), x.offset, x.dtype, x.shape, not x.flags.c_contiguous)
+    return Mapped(_make_absolute(x.filename), x.offset, x.dtype, x.shape, not x.flags.c_contiguous)
 
 
 def map_npz(path: Path) -> dict[str, Source]:
@@ -122,34 +122,36 @@ def map_npz(path: Path) -> dict[str, Source]:
     Error for anything else, OSError if it is unreadable.
     """
     found: dict[str, Source] = {}
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 members = archive.infolist()
         except Exception as error:  # a damaged archive fails in many ways
-            raise not_plain(path, error) from None
+            raise make_array_error(path, error) from None
         for member in members:
             name, dot, ending = member.filename.rpartition(".")
             if not dot or ending != "npy":
                 raise Error(f"{member.filename!r} in {path} is not an array; save with numpy.savez")
             stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
-            found[name] = _stored(file, path, member) if stored else Member(_absolute(path), name)
+            found[name] = (
+                _find_stored(file, path, member) if stored else Member(_make_absolute(path), name)
+            )
     return found
 
 
-def _stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
+def _find_stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
     """Return a member that lies in the archive as it is."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_BYTES)
     if len(header) < _LOCAL_BYTES or header[:4] != _LOCAL:
-        raise not_plain(path, ValueError("its members are not where it says"))
+        raise make_array_error(path, ValueError("its members are not where it says"))
     name, extra = struct.unpack("<2H", header[-4:])
     start = member.header_offset + _LOCAL_BYTES + name + extra
     file.seek(start)
-    return _mapped(file, path, start + member.file_size)
+    return _map_array(file, path, start + member.file_size)
 
 
-def _mapped(file: BinaryIO, path: Path, end: int) -> Mapped:
+def _map_array(file: BinaryIO, path: Path, end: int) -> Mapped:
     """Return the array whose header begins here, and whose data end before `end`."""
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -160,20 +162,20 @@ def _mapped(file: BinaryIO, path: Path, end: int) -> Mapped:
     except OSError:
         raise
     except Exception as error:  # numpy parses a header as Python: anything may come out
-        raise not_plain(path, error) from None
+        raise make_array_error(path, error) from None
     if dtype.hasobject:
-        raise not_plain(path, ValueError("Python objects"))
+        raise make_array_error(path, ValueError("Python objects"))
     if not shape:
         raise Error(f"{path} holds a single number, not an array with an axis of samples")
     size = dtype.itemsize
     for length in shape:
         size *= length
     if size > end - file.tell():
-        raise not_plain(path, ValueError("it is cut short"))
-    return Mapped(_absolute(path), file.tell(), dtype, shape, fortran)
+        raise make_array_error(path, ValueError("it is cut short"))
+    return Mapped(_make_absolute(path), file.tell(), dtype, shape, fortran)
 
 
-def _absolute(path: Union[str, Path]) -> Path:
+def _make_absolute(path: Union[str, Path]) -> Path:
     """Return a path that means the same file in a process with another working folder."""
     return Path(os.path.abspath(path))
 
@@ -185,10 +187,10 @@ def map_shards(folder: Path) -> Source:
     found = [path for path in folder.iterdir() if path.suffix.lower() == ".npy"]
     if not found:
         raise Error(f"{folder} holds no .npy files")
-    return Shards([map_npy(path) for path in sorted(found, key=_by_numbers)])
+    return Shards([map_npy(path) for path in sorted(found, key=_split_numbers)])
 
 
-def _by_numbers(path: Path) -> tuple[list[tuple[int, str]], str]:
+def _split_numbers(path: Path) -> tuple[list[tuple[int, str]], str]:
     """Return what sorts part_9.npy before part_10.npy."""
     parts = re.split(r"(\d+)", path.name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], path.name

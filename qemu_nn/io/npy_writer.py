@@ -50,7 +50,7 @@ class GrowingArray:
 
 
 @contextmanager
-def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
+def open_growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
     """Yield what appends rows of arrays: to a .npz, to a .npy of the only array, or else to a
     folder.
 
@@ -65,11 +65,13 @@ def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
             if only and arrays:
                 raise Error(f"{path} takes one array, but there are more: name it {path.stem}.npz")
             if path.suffix == ".npz":
-                beside = stack.enter_context(_beside(path))
+                beside = stack.enter_context(_open_unnamed(path))
             else:
                 if not only:
                     files.make_folder(path)
-                beside = stack.enter_context(files.writing(path if only else path / f"{file}.npy"))
+                beside = stack.enter_context(
+                    files.open_for_writing(path if only else path / f"{file}.npy")
+                )
             return GrowingArray(beside)
 
         def append(rows: Mapping[str, np.ndarray]) -> None:
@@ -86,11 +88,11 @@ def growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
             with files.naming(path):
                 array.finish()
         if path.suffix == ".npz":
-            _put_together(path, {name: array.stream for name, array in arrays.items()})
+            _write_archive(path, {name: array.stream for name, array in arrays.items()})
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[BinaryIO]:
+def _open_unnamed(path: Path) -> Iterator[BinaryIO]:
     """Yield a file without a name on the same disk."""
     file = TemporaryFile(dir=path.parent)  # noqa: SIM115  # its end could raise, see below
     try:
@@ -100,9 +102,9 @@ def _beside(path: Path) -> Iterator[BinaryIO]:
             file.close()
 
 
-def _put_together(path: Path, streams: Mapping[str, BinaryIO]) -> None:
+def _write_archive(path: Path, streams: Mapping[str, BinaryIO]) -> None:
     """Write a .npz file of the written arrays."""
-    with files.writing(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with files.open_for_writing(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, stream in streams.items():
             stream.seek(0)
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:

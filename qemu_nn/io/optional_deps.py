@@ -23,7 +23,9 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _missing((error.name or module).partition(".")[0], extra, purpose) from None
+        raise _make_missing_error(
+            (error.name or module).partition(".")[0], extra, purpose
+        ) from None
 
 
 def require_installed(module: str, extra: str, purpose: str) -> None:
@@ -33,18 +35,19 @@ def require_installed(module: str, extra: str, purpose: str) -> None:
     except ValueError:  # somebody has put something into sys.modules
         found = None
     if found is None:
-        raise _missing(module, extra, purpose)
+        raise _make_missing_error(module, extra, purpose)
 
 
-def command(extra: str) -> str:
+def format_install_command(extra: str) -> str:
     """Return what a user types, in a clone of the repository, to install an extra of this
     package.
     """
     return f"pip install '{_SOURCE}[{extra}]'"
 
 
-def _missing(module: str, extra: str, purpose: str) -> Error:
+def _make_missing_error(module: str, extra: str, purpose: str) -> Error:
     name = _PACKAGES.get(module, module)
     return Error(
-        f"{purpose} needs {name}, which is not installed: {command(extra)} in a clone of qemu_nn"
+        f"{purpose} needs {name}, which is not installed: "
+        f"{format_install_command(extra)} in a clone of qemu_nn"
     )

@@ -17,7 +17,7 @@ _LINES = (
 
 
 @cache
-def processor() -> str:
+def identify_processor() -> str:
     """Return the processor's name, and on Linux the numbers of its model; of the machine where
     there is none.
     """
@@ -25,7 +25,7 @@ def processor() -> str:
     with suppress(OSError, subprocess.SubprocessError):
         if platform.system() == "Linux":
             with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-                named = described(lines)
+                named = describe_processor(lines)
         elif platform.system() == "Darwin":
             asked = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
             done = subprocess.run(asked, capture_output=True, timeout=5, check=True)
@@ -33,7 +33,7 @@ def processor() -> str:
     return named or platform.processor() or platform.machine() or "unknown"
 
 
-def described(lines: Iterable[str]) -> str:
+def describe_processor(lines: Iterable[str]) -> str:
     """Return the first processor of /proc/cpuinfo: "AMD EPYC, cpu family 25, model 17, stepping
     1".
     """

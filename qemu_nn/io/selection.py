@@ -10,7 +10,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import Error
-from .arguments import as_array, as_count, as_flag, shown
+from .arguments import as_array, as_count, as_flag, format_value
 
 #: Numbers of samples; a range where they follow each other, as that takes no memory.
 Indices = Union[range, np.ndarray]
@@ -52,7 +52,7 @@ class Selection:
     def __post_init__(self) -> None:
         limit = None if self.limit is None else as_count(self.limit, "limit")
         object.__setattr__(self, "limit", limit)
-        object.__setattr__(self, "index", None if self.index is None else _parts(self.index))
+        object.__setattr__(self, "index", None if self.index is None else _parse_parts(self.index))
         object.__setattr__(self, "shuffle", as_flag(self.shuffle, "shuffle"))
         object.__setattr__(self, "seed", as_count(self.seed, "seed", least=0, most=_SEEDS))
 
@@ -81,7 +81,7 @@ class Selection:
         """
         which: Indices = range(count)
         if isinstance(self.index, tuple):
-            which = _picked(self.index, count)
+            which = _pick_samples(self.index, count)
         if self.shuffle:  # this generator's streams never change, unlike those of default_rng
             which = np.asarray(which)[np.random.RandomState(self.seed).permutation(len(which))]
         which = which[: self.limit]
@@ -90,61 +90,61 @@ class Selection:
         return which
 
 
-def _parts(index: Any) -> tuple[Union[int, slice], ...]:
+def _parse_parts(index: Any) -> tuple[Union[int, slice], ...]:
     """Return numbers and ranges, from whatever a caller gives."""
     if isinstance(index, str):
-        return tuple(_part(text, index) for text in index.split(","))
+        return tuple(_parse_part(text, index) for text in index.split(","))
     if isinstance(index, slice):
         index = (index,)
     if isinstance(index, (list, tuple)) and any(isinstance(part, slice) for part in index):
-        found = tuple(part if isinstance(part, slice) else _integer(part) for part in index)
+        found = tuple(part if isinstance(part, slice) else _parse_integer(part) for part in index)
         for part in found:
             if isinstance(part, slice):
-                _range(part, 0)
+                _parse_range(part, 0)
         return found
     numbers = np.atleast_1d(as_array(index, "index"))
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not numbers.size:
-        raise _no_index(index)
+        raise _make_index_error(index)
     return tuple(numbers.tolist())
 
 
-def _part(text: str, whole: str) -> Union[int, slice]:
+def _parse_part(text: str, whole: str) -> Union[int, slice]:
     """Return one of "3", "10:20", "10:", ":-5", "0:100:2"."""
     try:
         ends = [int(end) if end.strip() else None for end in text.split(":")]
     except ValueError:
-        raise _no_index(whole) from None
+        raise _make_index_error(whole) from None
     if len(ends) == 1 and ends[0] is not None:
         return ends[0]
     if len(ends) not in (2, 3):
-        raise _no_index(whole)
+        raise _make_index_error(whole)
     part = slice(*ends)
-    _range(part, 0)
+    _parse_range(part, 0)
     return part
 
 
-def _integer(part: Any) -> int:
+def _parse_integer(part: Any) -> int:
     try:
         return operator.index(part)
     except TypeError:
-        raise _no_index(part) from None
+        raise _make_index_error(part) from None
 
 
-def _range(part: slice, count: int) -> range:
+def _parse_range(part: slice, count: int) -> range:
     try:
         return range(count)[part]
     except (TypeError, ValueError):  # ends that are no integers, a step of 0
-        raise _no_index(part) from None
+        raise _make_index_error(part) from None
 
 
-def _picked(parts: tuple[Union[int, slice], ...], count: int) -> Indices:
+def _pick_samples(parts: tuple[Union[int, slice], ...], count: int) -> Indices:
     """Return the numbers of samples that an index names."""
     if len(parts) == 1 and isinstance(parts[0], slice):
-        return _range(parts[0], count)
+        return _parse_range(parts[0], count)
     numbers: list[int] = []
     for part in parts:
         if isinstance(part, slice):
-            numbers.extend(_range(part, count))
+            numbers.extend(_parse_range(part, count))
         elif -count <= part < count:
             numbers.append(part % count)
         else:
@@ -152,8 +152,8 @@ def _picked(parts: tuple[Union[int, slice], ...], count: int) -> Indices:
     return np.array(numbers, np.int64)
 
 
-def _no_index(index: Any) -> Error:
+def _make_index_error(index: Any) -> Error:
     return Error(
         "index must be numbers of samples and ranges of them, such as 0,5,10:20, not "
-        f"{shown(index)}"
+        f"{format_value(index)}"
     )

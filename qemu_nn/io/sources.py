@@ -51,7 +51,7 @@ class Source:
         return f"sample {number} of {self.label}"
 
 
-def rows(which: Indices) -> Union[slice, np.ndarray]:
+def make_row_reader(which: Indices) -> Union[slice, np.ndarray]:
     """Return what takes these rows of an array; of a range that goes up a slice, which copies
     nothing.
     """
@@ -79,7 +79,7 @@ class Held(Source):
 
     def take(self, which: Indices) -> np.ndarray:
         """Return the samples with these numbers."""
-        return self.array[rows(which)]
+        return self.array[make_row_reader(which)]
 
 
 class Pieces(Source):

@@ -89,7 +89,7 @@ class Fields:
     def number(self, key: str, default: Union[T, _Required] = _REQUIRED) -> Union[float, T]:
         """Return a float."""
         if key in self and isinstance(self.values[key], int):
-            return float(self._checked(repr(key), self.values[key], int))
+            return float(self._check_type(repr(key), self.values[key], int))
         value: Union[float, T] = self._get(key, float, default)
         return value
 
@@ -130,23 +130,23 @@ class Fields:
             if default is _REQUIRED:
                 raise self.error(f"{key!r} is missing")
             return default
-        return self._checked(repr(key), self.values[key], kind)
+        return self._check_type(repr(key), self.values[key], kind)
 
     def _list(self, key: str, kind: type, default: Any) -> Any:
         found = self._get(key, list, default)
         if found is default:
             return default
-        return [self._checked(f"{key!r}[{i}]", value, kind) for i, value in enumerate(found)]
+        return [self._check_type(f"{key!r}[{i}]", value, kind) for i, value in enumerate(found)]
 
-    def _checked(self, what: str, value: Any, kind: type) -> Any:
+    def _check_type(self, what: str, value: Any, kind: type) -> Any:
         if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
-            raise self.error(f"{what} must be {_KINDS[kind]}, not {_short(value)}")
+            raise self.error(f"{what} must be {_KINDS[kind]}, not {_shorten(value)}")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise self.error(f"{what} must fit into 64 bits, and {value} does not")
         return value
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     """Return a value as a message shows it."""
     for kind, name in _KINDS.items():
         if kind in (dict, list) and isinstance(value, kind):

@@ -24,7 +24,7 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
 
     rate: samples per second that it must have.
     """
-    with _opened(path, rate) as sound:
+    with _open_wav(path, rate) as sound:
         count = sound.getnframes()
         data = sound.readframes(count)
     if len(data) != 2 * count:
@@ -35,16 +35,16 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
     return np.frombuffer(data, np.int16)
 
 
-def wav_length(path: Union[str, Path], rate: int) -> int:
+def read_wav_length(path: Union[str, Path], rate: int) -> int:
     """Return how many samples such a file says that it has; errors as for read_wav."""
-    with _opened(path, rate) as sound:
+    with _open_wav(path, rate) as sound:
         return sound.getnframes()
 
 
 @contextmanager
-def _opened(path: Union[str, Path], rate: int) -> Iterator[wave.Wave_read]:
+def _open_wav(path: Union[str, Path], rate: int) -> Iterator[wave.Wave_read]:
     """Yield a WAV file of the wanted form."""
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         try:
             with wave.open(file) as sound:
                 channels, width, own = sound.getparams()[:3]

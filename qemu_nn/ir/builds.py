@@ -10,32 +10,32 @@ from ..targets import Profile
 from .graph import Graph, Node, Tensor
 
 
-def built(graph: Graph, profile: Profile) -> Graph:
+def build_calls(graph: Graph, profile: Profile) -> Graph:
     """Return the network with the calls of the profile's build. Raises Refused where that cannot
     run it, or nobody can say what it computes.
     """
-    nodes = tuple(_built(graph, node, profile) for node in graph.nodes)
+    nodes = tuple(_build_node(graph, node, profile) for node in graph.nodes)
     if nodes == graph.nodes:
         return graph
-    return replace(graph, nodes=nodes, states=(*graph.states, *_more_states(graph, profile)))
+    return replace(graph, nodes=nodes, states=(*graph.states, *_list_more_states(graph, profile)))
 
 
-def with_states(graph: Graph, profile: Profile) -> Graph:
+def add_states(graph: Graph, profile: Profile) -> Graph:
     """Return the network of a profile's build where that keeps more states; else the network as it
     is.
     """
-    return built(graph, profile) if _more_states(graph, profile) else graph
+    return build_calls(graph, profile) if _list_more_states(graph, profile) else graph
 
 
-def _more_states(graph: Graph, profile: Profile) -> list[Tensor]:
+def _list_more_states(graph: Graph, profile: Profile) -> list[Tensor]:
     builds = (build for node in graph.nodes for build in node.builds)
-    held = (build for build in builds if DIFFERENCES[build.difference].holds(profile))
+    held = (build for build in builds if DIFFERENCES[build.difference].applies_to(profile))
     return [state for build in held for state in build.states]
 
 
-def _built(graph: Graph, node: Node, profile: Profile) -> Node:
+def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:
     for build in node.builds:
-        if not DIFFERENCES[build.difference].holds(profile):
+        if not DIFFERENCES[build.difference].applies_to(profile):
             continue
         if build.function is None:
             raise Refused(f"{graph.name}: layer {node.name!r}: {build.refused}")

@@ -11,7 +11,7 @@ from typing import Optional
 from ..errors import ModelError
 from ..operators import Operator, Shape
 from ..operators.base import LAYOUTS
-from .tensors import free_name
+from .tensors import make_free_name
 
 #: Most elements of one tensor of one sample, and most tensors of a network.
 TENSOR_LIMIT, NODE_LIMIT = 2**26, 20_000
@@ -81,9 +81,9 @@ class FloatGraph:
         """Return the nodes that read a tensor."""
         return [node for node in self.nodes if name in node.inputs]
 
-    def unused(self, name: str) -> str:
+    def make_unused_name(self, name: str) -> str:
         """Return a name that no tensor has: this one, or one like it."""
-        return free_name(name, self.shapes)
+        return make_free_name(name, self.shapes)
 
     def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
         """Return the same network made of other nodes."""

@@ -24,7 +24,7 @@ def limits(dtype: str) -> tuple[int, int]:
     return int(ends.min), int(ends.max)
 
 
-def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+def draw_numbers(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Return numbers over the whole range of a type; real ones of -4..4."""
     if dtype == "float32":
         return rng.uniform(-4, 4, shape).astype(dtype)
@@ -32,7 +32,7 @@ def drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.nd
     return rng.integers(*limits(dtype), shape, wide, endpoint=True).astype(dtype)
 
 
-def differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def find_differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return where two arrays of one type differ in their bits; one NaN is as good as another."""
     if first.dtype.kind != "f":
         return np.asarray(first != second)
@@ -41,7 +41,7 @@ def differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.asarray(unlike & ~(np.isnan(first) & np.isnan(second)))
 
 
-def dec_bit(largest: float, bits: int = 8) -> int:
+def compute_dec_bit(largest: float, bits: int = 8) -> int:
     """Return the most fraction bits with which a magnitude fits: (bits - 1) - ceil(log2(largest)).
 
     Exact at powers of two; 0.0 gives bits - 1.
@@ -78,12 +78,12 @@ def quantize_affine(
     x = np.asarray(x, np.float32)
     if np.isnan(x).any():
         raise Error("the data contain NaN, which no integer can represent")
-    rounded = _half_away((x / np.float32(scale)).astype(np.float64))
+    rounded = _round_half_away((x / np.float32(scale)).astype(np.float64))
     integers: np.ndarray = np.clip(rounded + zero_point, *limits(dtype)).astype(dtype)
     return integers
 
 
-def _half_away(x: np.ndarray) -> np.ndarray:
+def _round_half_away(x: np.ndarray) -> np.ndarray:
     """Round to the nearest integer, halves away from zero."""
     result: np.ndarray = np.copysign(np.floor(np.abs(x) + 0.5), x)
     return result
@@ -97,7 +97,7 @@ def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarra
     return result
 
 
-def q_format(dtype: str, frac: int) -> str:
+def name_q_format(dtype: str, frac: int) -> str:
     """Return the name of a power-of-two format, sign bit not counted: Q0.7, Q5.2, Q-1.8."""
     return f"Q{BITS[dtype] - 1 - frac}.{frac}"
 
@@ -125,7 +125,7 @@ class Format:
         low, high = self.limits
         return self.scale * (low - self.zero_point), self.scale * (high - self.zero_point)
 
-    def unrounded(self, x: np.ndarray) -> np.ndarray:
+    def scale_unrounded(self, x: np.ndarray) -> np.ndarray:
         """Return floats in steps of the format, float64, neither rounded nor saturated."""
         result: np.ndarray = np.asarray(x, np.float64) / self.scale + self.zero_point
         return result
@@ -148,7 +148,7 @@ class Format:
 
     def __str__(self) -> str:
         if self.frac is not None:
-            return q_format(self.dtype, self.frac)
+            return name_q_format(self.dtype, self.frac)
         shifted = f"(q{-self.zero_point:+d})" if self.zero_point else "q"
         return f"{self.scale:.4g}*{shifted}"
 
@@ -180,7 +180,7 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
         raise Error(f"no format holds {low} .. {high}")
     if symmetric:
         return Format(dtype, float(scale))
-    zero = int(_half_away(np.float64(np.float32(least) - low32 / scale)))
+    zero = int(_round_half_away(np.float64(np.float32(least) - low32 / scale)))
     return Format(dtype, float(scale), min(max(zero, least), most))
 
 
@@ -188,12 +188,12 @@ def activation_limits(low: float, high: float, output: Format) -> dict[str, int]
     """act_min and act_max of a layer whose real output is clamped to low .. high, as TFLite."""
     least, most = output.limits
     return {
-        "act_min": least if low == -math.inf else _clamped(low, output),
-        "act_max": most if high == math.inf else _clamped(high, output),
+        "act_min": least if low == -math.inf else _clamp_limits(low, output),
+        "act_max": most if high == math.inf else _clamp_limits(high, output),
     }
 
 
-def _clamped(value: float, output: Format) -> int:
+def _clamp_limits(value: float, output: Format) -> int:
     return int(quantize_affine(np.array(value), output.scale, output.zero_point, output.dtype))
 
 
@@ -202,6 +202,6 @@ def quantize_symmetric(x: np.ndarray, scale: np.ndarray, most: int) -> np.ndarra
 
     Halves away from zero, as TFLite's converter rounds weights (most 127) and biases.
     """
-    rounded = _half_away(np.asarray(x, np.float64) / scale)
+    rounded = _round_half_away(np.asarray(x, np.float64) / scale)
     integers: np.ndarray = np.clip(rounded, -most, most).astype(np.int64)
     return integers

@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..functions import Array, Function
 from ..functions.tflm_builds import DIFFERENCES
 from .loops import Loop as Loop
-from .loops import check_loops, writes
+from .loops import check_loops, may_write
 from .memory import Address as Address
 from .memory import CallAddresses as CallAddresses
 from .memory import Memory as Memory
@@ -174,8 +174,8 @@ def _check_states(graph: Graph) -> None:
     """Check that, without a described memory, the calls' states are the network's states."""
     written, made = {}, graph.made
     for at, node in enumerate(graph.nodes):
-        for array, name in zip(node.function.read(node.params), node.inputs):
-            if array.state and not writes(graph.loops, made[name], at):
+        for array, name in zip(node.function.list_read_inputs(node.params), node.inputs):
+            if array.state and not may_write(graph.loops, made[name], at):
                 written[name] = f"layer {node.name!r} ({node.function.name})"
     states = {tensor.name for tensor in graph.states}
     for name, where in written.items():
@@ -238,7 +238,7 @@ def _check_addresses(graph: Graph, node: Node, call: CallAddresses) -> list[tupl
     function.
     """
     where = f"layer {node.name!r} ({node.function.name})"
-    declared = [array.name for array in node.function.read(node.params)]
+    declared = [array.name for array in node.function.list_read_inputs(node.params)]
     if len(call.inputs) != len(declared):
         raise ModelError(
             f"{graph.name}: {where} takes {len(declared)} inputs, has {len(call.inputs)}"
@@ -270,7 +270,7 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
         _check_build(graph, node, build)
     if graph.memory is not None:
         return
-    declared_inputs = node.function.read(node.params)
+    declared_inputs = node.function.list_read_inputs(node.params)
     if len(node.inputs) != len(declared_inputs):
         raise ModelError(f"{where} takes {len(declared_inputs)} inputs, has {len(node.inputs)}")
     for array, name in zip(declared_inputs, node.inputs):
@@ -293,15 +293,17 @@ def _check_build(graph: Graph, node: Node, build: Build) -> None:
         return
     where = f"layer {node.name!r} ({function.name})"
     _check_arrays(graph, where, function, params, (build.weights, build.bias))
-    wanted = [*_described(node.function, node.params)]
+    wanted = [*_describe_call(node.function, node.params)]
     wanted += [(state.dtype, state.nbytes, True) for state in build.states]
-    if wanted != [*_described(function, params)]:
+    if wanted != [*_describe_call(function, params)]:
         raise ModelError(f"{where} takes other arrays than {node.function.name}, which it replaces")
 
 
-def _described(function: Function, params: Mapping[str, int]) -> Iterator[tuple[str, int, bool]]:
+def _describe_call(
+    function: Function, params: Mapping[str, int]
+) -> Iterator[tuple[str, int, bool]]:
     """Yield what a call makes and reads, in this order: types, bytes, and which are states."""
-    for array in (function.output, *function.read(params)):
+    for array in (function.output, *function.list_read_inputs(params)):
         yield array.dtype, array.nbytes(params), array.state
 
 

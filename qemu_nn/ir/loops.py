@@ -36,7 +36,7 @@ class Loop:
 Event = tuple[str, int]
 
 
-def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
+def list_program(calls: int, loops: Sequence[Loop]) -> list[Event]:
     """Return all calls of a network and the ends of its loops, in the order of their code.
 
     Raises ModelError where loops are not one inside of the other or one after the other.
@@ -46,12 +46,12 @@ def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
     tested: set[int] = set()
     waiting = 0
     for call in range(calls + 1):
-        events += _passed(call, loops, begun, tested)
+        events += _list_passed(call, loops, begun, tested)
         while waiting < len(loops) and loops[waiting].first == call:
             events.append(("begin", waiting))
             begun.append(waiting)
             waiting += 1
-            events += _passed(call, loops, begun, tested)
+            events += _list_passed(call, loops, begun, tested)
         events.append(("call", call))
     if begun or waiting < len(loops):
         raise ModelError(
@@ -60,7 +60,7 @@ def program(calls: int, loops: Sequence[Loop]) -> list[Event]:
     return events[:-1]
 
 
-def _passed(
+def _list_passed(
     call: int, loops: Sequence[Loop], begun: list[int], tested: set[int]
 ) -> Iterator[Event]:
     """Conditions and ends of loops that come before a call."""
@@ -100,11 +100,11 @@ def check_loops(
                 f"loop {number}: the condition {loop.condition!r} is {tensor.dtype} "
                 f"{list(tensor.shape)}, not one bool"
             )
-    program(len(reads), loops)
+    list_program(len(reads), loops)
     readers = [(name, call) for call, names in enumerate(reads) for name in names]
     readers += [(name, len(reads)) for name in outputs]
     for number, loop in enumerate(loops):
-        conditions = [other.condition for other in loops if not _inside(other, loop)]
+        conditions = [other.condition for other in loops if not _is_inside(other, loop)]
         late = [name for name in conditions if loop.holds(made[name])]
         late += [n for n, call in readers if loop.holds(made.get(n, -1)) and not loop.holds(call)]
         if late:
@@ -113,17 +113,17 @@ def check_loops(
             )
 
 
-def _inside(inner: Loop, outer: Loop) -> bool:
+def _is_inside(inner: Loop, outer: Loop) -> bool:
     """True if a loop is inside another one, or equals it; loops do not cross."""
     return outer.first <= inner.first and inner.last <= outer.last
 
 
-def writes(loops: Sequence[Loop], made: int, call: int) -> bool:
+def may_write(loops: Sequence[Loop], made: int, call: int) -> bool:
     """True if a call may write to another call's tensor, because it is a variable of its loop."""
     return made >= 0 and any(made < loop.first and loop.holds(call) for loop in loops)
 
 
-def needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
+def find_needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
     """Return the last call before which a tensor must be intact that one call makes and another
     reads.
 
@@ -133,7 +133,10 @@ def needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
     return max((read, *turns))
 
 
-def conditions(loops: Sequence[Loop], made: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+def iterate_conditions(loops: Sequence[Loop], made: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """Yield each condition, and the last call before which it must be intact."""
     for loop in loops:
-        yield loop.condition, max(loop.test, needed_until(loops, made[loop.condition], loop.first))
+        yield (
+            loop.condition,
+            max(loop.test, find_needed_until(loops, made[loop.condition], loop.first)),
+        )

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import Error
-from ..io.arguments import as_count, as_mapping, as_number, one_of, shown
+from ..io.arguments import as_count, as_mapping, as_number, format_value, one_of
 from ..io.optional_deps import require
 
 Numbers = Union[float, Iterable[float]]
@@ -60,15 +60,15 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         for name in ("size", "crop"):
-            object.__setattr__(self, name, _sides(getattr(self, name), name))
+            object.__setattr__(self, name, _parse_sides(getattr(self, name), name))
         if self.layout is not None:
             one_of(_LAYOUTS, self.layout, "layout")
         if self.dtype is not None:
             one_of(_DTYPES, self.dtype, "dtype")
-        scale = _numbers(self.scale, "scale")
+        scale = _parse_numbers(self.scale, "scale")
         object.__setattr__(self, "scale", scale[0] if len(scale) == 1 else scale)
         for name in ("mean", "std"):
-            object.__setattr__(self, name, _numbers(getattr(self, name), name))
+            object.__setattr__(self, name, _parse_numbers(getattr(self, name), name))
         if 0.0 in self.std:
             raise Error("std must not be 0: samples are divided by it")
         counts = {len(each) for each in (scale, self.mean, self.std)} - {1}
@@ -98,7 +98,7 @@ class Preprocessing:
         """A summary such as "crop 8 x 8, (raw * 0.003922 - 0.5) / 0.25"."""
         sides = {"size": self.size, "crop": self.crop}
         words = [f"{name} {_by(pair)}" for name, pair in sides.items() if pair is not None]
-        scale, mean, std = (_spelled(each) for each in (self.scale, self.mean, self.std))
+        scale, mean, std = (_format_numbers(each) for each in (self.scale, self.mean, self.std))
         return ", ".join([*words, f"(raw * {scale} - {mean}) / {std}"])
 
     def apply(self, x: np.ndarray, layout: Optional[str] = None) -> np.ndarray:
@@ -163,7 +163,7 @@ class Preprocessing:
                 f"{x[wrong].flat[0]}: give samples as they are before preprocessing"
             )
 
-    def picture(self, pixels: np.ndarray) -> np.ndarray:
+    def resize_image(self, pixels: np.ndarray) -> np.ndarray:
         """Resize and crop an image.
 
         Parameters
@@ -234,7 +234,7 @@ class Preprocessing:
         return cls(**values)
 
 
-def _sides(value: Any, what: str) -> Optional[tuple[int, int]]:
+def _parse_sides(value: Any, what: str) -> Optional[tuple[int, int]]:
     """Return height and width."""
     if value is None:
         return None
@@ -245,10 +245,10 @@ def _sides(value: Any, what: str) -> Optional[tuple[int, int]]:
     return height, width
 
 
-def _numbers(value: Any, what: str) -> tuple[float, ...]:
+def _parse_numbers(value: Any, what: str) -> tuple[float, ...]:
     """Return one finite number, or one for each channel."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Iterable, float, int)):
-        raise Error(f"{what} must be a number, or one for each channel, not {shown(value)}")
+        raise Error(f"{what} must be a number, or one for each channel, not {format_value(value)}")
     given = np.ravel(value).tolist() if isinstance(value, np.ndarray) else value
     many = list(given) if isinstance(given, Iterable) else [given]
     if any(isinstance(number, (str, bytes)) for number in many):
@@ -258,7 +258,7 @@ def _numbers(value: Any, what: str) -> tuple[float, ...]:
     return tuple(as_number(number, what) for number in many)
 
 
-def _spelled(numbers: Any) -> str:
+def _format_numbers(numbers: Any) -> str:
     """Return one number, or a list, to four digits."""
     words = [f"{number:.4g}" for number in np.ravel(numbers).tolist()]
     return words[0] if len(words) == 1 else f"[{', '.join(words)}]"

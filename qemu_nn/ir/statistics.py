@@ -75,7 +75,7 @@ class Statistics:
         """The middle of every bin."""
         return self._centres(np.arange(self.bins))
 
-    def filled(self) -> Filled:
+    def list_filled_bins(self) -> Filled:
         """Return the bins that are not empty: in a fine histogram most are."""
         filled = np.flatnonzero(self.counts)
         return Filled(self._centres(filled), self.counts[filled], self.width)
@@ -129,14 +129,14 @@ class Statistics:
         self.low, self.high = min(ends[0], other.low), max(ends[1], other.high)
         self._empty = False
         exponent = max(self._exponent, other._exponent)
-        mine, theirs = self._widened(exponent), other._widened(exponent)
+        mine, theirs = self._widen_bins(exponent), other._widen_bins(exponent)
         self.counts, self._exponent = mine + theirs, exponent
         self.zeros += other.zeros
 
     def _count(self, values: np.ndarray, times: Optional[np.ndarray]) -> None:
         if self.largest >= math.ldexp(1.0, self._exponent):
             exponent = math.frexp(self.largest)[1]
-            self.counts, self._exponent = self._widened(exponent), exponent
+            self.counts, self._exponent = self._widen_bins(exponent), exponent
         middle = self.bins // 2
         scaled = values / self.width
         index = np.floor(scaled, out=scaled).astype(np.int32).ravel(order="K")
@@ -152,7 +152,7 @@ class Statistics:
         self.counts[middle] -= zeros
         self.zeros += zeros
 
-    def _widened(self, exponent: int) -> np.ndarray:
+    def _widen_bins(self, exponent: int) -> np.ndarray:
         """Return the counts with bins merged so that they cover [-2^exponent, 2^exponent)."""
         if exponent == self._exponent:
             return self.counts
@@ -175,7 +175,7 @@ def _extrapolated(highs: np.ndarray, seen: int, samples: int) -> float:
     return float(highs[0] + gaps.mean() * math.log(samples / seen))
 
 
-def statistics_of(values: np.ndarray, bins: int = BINS) -> Statistics:
+def make_statistics(values: np.ndarray, bins: int = BINS) -> Statistics:
     """Return the statistics of one array."""
     result = Statistics(bins)
     result.add(np.asarray(values, np.float64))

@@ -19,7 +19,7 @@ DTYPES = (*BITS, "uint8", "uint32", "int64", "uint64", "float32", "bool")
 MEMORY_LIMIT = 256 * 2**20
 
 
-def free_name(name: str, taken: Container[str]) -> str:
+def make_free_name(name: str, taken: Container[str]) -> str:
     """Return a name that is not taken: this one, or one like it."""
     while name in taken:
         name += "_"

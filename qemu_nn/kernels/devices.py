@@ -15,7 +15,7 @@ from ..targets import (
     profile,
     roundings,
 )
-from .table import rows_of
+from .table import list_rows
 
 
 def profile_for(
@@ -43,4 +43,4 @@ def profile_for(
 
 def _has(wanted: Profile, op: tuple[str, str]) -> bool:
     """True if a row has the bits of a profile."""
-    return any(row.claims(wanted) for row in rows_of(*op))
+    return any(row.claims(wanted) for row in list_rows(*op))

@@ -119,8 +119,10 @@ class Row:
         if not size:
             return None
         packed = aligned_bytes(size)
-        given = ffi.new("qn_buffers *", {"weights": _pointer(weights), "bias": _pointer(bias)})
-        lib.qn_pack_row(kernel, params, given, _pointer(packed, writable=True))
+        given = ffi.new(
+            "qn_buffers *", {"weights": _make_pointer(weights), "bias": _make_pointer(bias)}
+        )
+        lib.qn_pack_row(kernel, params, given, _make_pointer(packed, writable=True))
         return packed
 
 
@@ -161,23 +163,25 @@ def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
     return raw[start : start + size]
 
 
-def _text(pointer: Any) -> str:
+def _decode_text(pointer: Any) -> str:
     return str(ffi.string(pointer).decode())
 
 
-def _row(index: int) -> Row:
+def _make_row(index: int) -> Row:
     kernel = lib.qn_kernel_at(index)
-    op = Op(*(_text(getattr(kernel.op, part)) for part in ("arithmetic", "op", "type", "params")))
-    kind, variant, symbol = map(_text, (kernel.kind, kernel.variant, kernel.symbol))
+    op = Op(
+        *(_decode_text(getattr(kernel.op, part)) for part in ("arithmetic", "op", "type", "params"))
+    )
+    kind, variant, symbol = map(_decode_text, (kernel.kind, kernel.variant, kernel.symbol))
     return Row(index, op, kind, variant, symbol, kernel.profiles, kernel.cpu)
 
 
 #: Every row, best first.
-ROWS = tuple(_row(index) for index in range(lib.qn_kernel_count()))
+ROWS = tuple(_make_row(index) for index in range(lib.qn_kernel_count()))
 
 
 @functools.cache
-def rows_of(name: str, type: str) -> tuple[Row, ...]:
+def list_rows(name: str, type: str) -> tuple[Row, ...]:
     """Return the rows that compute an op, best first."""
     return tuple(row for row in ROWS if (row.op.name, row.op.type) == (name, type))
 
@@ -196,7 +200,7 @@ def choose(
     """
     op = rows[0].op
     if not any(row.claims(profile) for row in rows):
-        raise Refused(f"no kernel of {op} has the bits of '{profile}'; have: {_claimed(rows)}")
+        raise Refused(f"no kernel of {op} has the bits of '{profile}'; have: {_list_claimed(rows)}")
     able = (row for row in rows if row.serves(params))
     if variant is None:
         return next(row for row in able if row.kind in ("plain", "fast") and row.pays(params))
@@ -207,7 +211,7 @@ def choose(
     raise Error(f"no variant {variant!r} of {op} has the bits of '{profile}' here; {choices}")
 
 
-def _claimed(rows: Sequence[Row]) -> str:
+def _list_claimed(rows: Sequence[Row]) -> str:
     """Return the profiles that any of these rows claims, in words: paths by release."""
     paths: dict[str, dict[str, None]] = {}
     for profile in all_profiles():
@@ -258,11 +262,11 @@ def make_params(
     else:
         call = as_computed(op, profile, values, null_bias)
         own = {**(call.fields or {}), "profile": call.number, "relu": 0}
-    return ffi.new(f"{op.params} *", {field: own[field] for field in _fields(op.params)})
+    return ffi.new(f"{op.params} *", {field: own[field] for field in _make_fields(op.params)})
 
 
 @functools.cache
-def _fields(struct: str) -> tuple[str, ...]:
+def _make_fields(struct: str) -> tuple[str, ...]:
     return tuple(name for name, _ in ffi.typeof(struct).fields)
 
 
@@ -283,12 +287,12 @@ def raise_for(status: int, message: str) -> None:
 def check(row: Row, params: Any) -> Sizes:
     """Ask the contract of a row's op: sizes, or the exception that names the broken constraint."""
     sizes, why = ffi.new("qn_sizes *"), ffi.new("char[]", lib.QN_WHY)
-    raise_for(lib.qn_kernel_at(row.index).op.check(params, sizes, why), _text(why))
+    raise_for(lib.qn_kernel_at(row.index).op.check(params, sizes, why), _decode_text(why))
     inputs = tuple(getattr(sizes, "in"))  # a keyword of Python
     return Sizes(inputs, sizes.weights, sizes.bias, sizes.out, sizes.destroys, bool(sizes.in_place))
 
 
-def _pointer(array: Optional[np.ndarray], writable: bool = False) -> Any:
+def _make_pointer(array: Optional[np.ndarray], writable: bool = False) -> Any:
     if array is None or array.size == 0:
         return ffi.NULL
     return ffi.from_buffer(array, require_writable=writable)
@@ -316,9 +320,9 @@ def call(
     packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):
-        getattr(buffers, "in")[i] = _pointer(array)
-    buffers.weights, buffers.bias = _pointer(weights), _pointer(bias)
-    buffers.out = _pointer(output, writable=True)
-    buffers.scratch, buffers.packed = _pointer(scratch), _pointer(packed)
+        getattr(buffers, "in")[i] = _make_pointer(array)
+    buffers.weights, buffers.bias = _make_pointer(weights), _make_pointer(bias)
+    buffers.out = _make_pointer(output, writable=True)
+    buffers.scratch, buffers.packed = _make_pointer(scratch), _make_pointer(packed)
     status = lib.qn_run_row(lib.qn_kernel_at(row.index), params, buffers)
     raise_for(status, f"{row} failed")

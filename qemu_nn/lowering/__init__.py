@@ -1,8 +1,8 @@
 """From a float network with formats to the calls of CMSIS-NN that compute it on a Cortex-M."""
 
-from .prepare import device_part, prepare
+from .prepare import prepare, take_device_part
 from .prepare_s8 import prepare_s8
 from .q7_q15 import lower
 from .s8 import lower_s8
 
-__all__ = ["device_part", "lower", "lower_s8", "prepare", "prepare_s8"]
+__all__ = ["lower", "lower_s8", "prepare", "prepare_s8", "take_device_part"]

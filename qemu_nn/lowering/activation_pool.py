@@ -7,7 +7,7 @@ from typing import Optional
 
 from ..errors import ModelError
 from ..operators import Clip, Elementwise, Pool, Relu, Sigmoid, Softmax, Tanh
-from .conv_dense import geometry, is_square, spelled
+from .conv_dense import geometry, is_square, spell_arguments
 from .layer_context import Site
 
 #: The most elements that the length argument of the activations can count, and the most pixels
@@ -32,7 +32,7 @@ def pool(site: Site, operator: Pool) -> None:
     q7_name, s8_name = f"arm_{_POOLS[operator.kind]}_q7_HWC", _s8_name(site, operator)
     function = site.choose([(q7_name, plain), (s8_name, not site.old)])
     if function == q7_name:
-        site.call(function, {**spelled(function, pairs), "ch_im_in": channels})
+        site.call(function, {**spell_arguments(function, pairs), "ch_im_in": channels})
     else:
         site.call(function, _s8_params(site, operator, -(2 ** (site.formats.bits - 1))))
 
@@ -61,7 +61,7 @@ def relu(site: Site, operator: Relu) -> None:
         pixel = Pool("max", (1, 1))  # which clamps images of any size
         site.call(_s8_name(site, pixel), _s8_params(site, pixel, 0, limit))
         return
-    offsets = _cap(top - limit)
+    offsets = _make_cap(top - limit)
     size = {"size": _size(site, _LONGEST)}
     site.call(f"arm_relu_{site.suffix}", size, part="relu" if offsets else "")
     _add(site, offsets)
@@ -74,10 +74,10 @@ def clip(site: Site, operator: Clip) -> None:
     high = most - 1 - _integer(operator.high, site.fracs[0])
     if low > most or high > most:
         raise ModelError(f"zero does not lie between its limits {operator.low} and {operator.high}")
-    _add(site, [-offset for offset in _cap(low)] + _cap(high) or [0])
+    _add(site, [-offset for offset in _make_cap(low)] + _make_cap(high) or [0])
 
 
-def _cap(above: int) -> list[int]:
+def _make_cap(above: int) -> list[int]:
     """Return the offsets whose sums empty the uppermost `above` integers of the type."""
     return [above, -above] if above > 0 else []
 

@@ -27,7 +27,7 @@ def geometry(site: Site, window: Conv | Pool) -> Pairs:
     return dict(zip(_STEMS, (site.image()[:2], kernel, pads[:2], stride, site.image(-1)[:2])))
 
 
-def spelled(function: str, pairs: Pairs) -> dict[str, int]:
+def spell_arguments(function: str, pairs: Pairs) -> dict[str, int]:
     """Return the arguments of a function, square or not."""
     if f"{_STEMS[0]}_x" not in FUNCTIONS[function].params:
         return {stem: pair[0] for stem, pair in pairs.items()}
@@ -68,13 +68,13 @@ def convolve(site: Site, conv: Conv) -> None:
         )
         weights = site.filters(conv.weights)[..., 0].transpose(1, 2, 0).copy()
     else:
-        function = site.choose(_candidates(site, conv, pairs), _Q15_HINT)
+        function = site.choose(_list_candidates(site, conv, pairs), _Q15_HINT)
         weights = site.filters(conv.weights)
     shifts = site.shifts(conv.bias, out)
-    site.call(function, {**spelled(function, pairs), **given, **shifts}, weights)
+    site.call(function, {**spell_arguments(function, pairs), **given, **shifts}, weights)
 
 
-def _candidates(site: Site, conv: Conv, pairs: Pairs) -> list[tuple[str, bool]]:
+def _list_candidates(site: Site, conv: Conv, pairs: Pairs) -> list[tuple[str, bool]]:
     channels, out = site.image()[2], len(conv.weights)
     square = is_square(pairs)
     if site.suffix == "q15":

@@ -13,7 +13,7 @@ from typing import Optional
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..functions.float_semantics import Call, Meant, Scale
+from ..functions.float_semantics import FloatCall, Meant, Scale
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Clip, Operator, Relu, Reshape, Shape
@@ -22,7 +22,7 @@ from ..operators import Clip, Operator, Relu, Reshape, Shape
 _SIX = 6.0
 
 
-def dequantized(graph: Graph) -> FloatGraph:
+def dequantize_graph(graph: Graph) -> FloatGraph:
     """Return the network in operators: tensors have the names of the calls that compute them.
 
     Raises Error that names a call which has no meaning in floats of its own.
@@ -42,7 +42,7 @@ def dequantized(graph: Graph) -> FloatGraph:
             ) from None
     (start, shape), *others = ((tensor.name, tensor.shape) for tensor in graph.inputs)
     layout = "NHWC" if len(shape) == 3 else None
-    outputs = tuple(made.holder(name) for name in graph.outputs)
+    outputs = tuple(made.find_holder(name) for name in graph.outputs)
     given = (start, shape, layout, tuple(made.nodes), outputs, graph.classes, tuple(others))
     return FloatGraph(graph.name, *given)
 
@@ -63,7 +63,7 @@ class _Made:
         self.tensors = self.graph.tensors
         self.shapes = {tensor.name: tensor.shape for tensor in self.graph.inputs}
 
-    def holder(self, name: str) -> str:
+    def find_holder(self, name: str) -> str:
         """Return the float tensor that stands for a tensor."""
         return self.stand.get(name, name)
 
@@ -72,7 +72,7 @@ class _Made:
         self.nodes.append(FloatNode(name, operator, tuple(inputs)))
         return name
 
-    def shaped(self, name: str, shape: Shape, to: str) -> str:
+    def reshape(self, name: str, shape: Shape, to: str) -> str:
         """Return a tensor in a shape, under the name `to` if it has another one."""
         return name if self.shapes[name] == shape else self.put(to, Reshape(shape), (name,))
 
@@ -80,12 +80,12 @@ class _Made:
         """Append a call."""
         if node.function.meaning is None:
             raise ModelError(f"{node.function.name} is not known in real numbers")
-        meant = node.function.meaning(self._given(node))
-        sources = [self.holder(name) for name in node.inputs]
+        meant = node.function.meaning(self._get_inputs(node))
+        sources = [self.find_holder(name) for name in node.inputs]
         if not meant.operators:
             (shape,) = meant.inputs
             assert shape is not None  # where nothing is computed
-            self.stand[node.name] = self.shaped(sources[0], shape, f"{node.name}/small")
+            self.stand[node.name] = self.reshape(sources[0], shape, f"{node.name}/small")
         elif not meant.inputs:
             (value,) = meant.operators
             start = (self.graph.input.name,)
@@ -93,16 +93,18 @@ class _Made:
         else:
             self._call(node, meant, sources)
 
-    def _given(self, node: Node) -> Call:
+    def _get_inputs(self, node: Node) -> FloatCall:
         weights, bias = (self.graph.arrays.get(name or "") for name in (node.weights, node.bias))
         formats = (self.tensors[(*node.inputs, node.name)[0]].format, node.output.format)
         source, output = (Scale(each.scale, each.zero_point) for each in formats)
-        return Call(node.function, node.params, weights, bias, source, output, node.output.shape)
+        return FloatCall(
+            node.function, node.params, weights, bias, source, output, node.output.shape
+        )
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
         """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""
         inputs = [
-            name if shape is None else self.shaped(name, shape, f"{node.name}/in{index}")
+            name if shape is None else self.reshape(name, shape, f"{node.name}/in{index}")
             for index, (name, shape) in enumerate(zip(sources, meant.inputs), 1)
         ]
         steps = list(meant.operators)
@@ -111,14 +113,14 @@ class _Made:
             made = operator.shape(made)
         if made != node.output.shape:
             steps.append(Reshape(node.output.shape))
-        limit = _limit(node)
+        limit = _find_limit(node)
         steps += [] if limit is None else [limit]
         for index, operator in enumerate(steps, 1):
             last = index == len(steps)
             inputs = [self.put(node.name if last else f"{node.name}/{index}", operator, inputs)]
 
 
-def _limit(node: Node) -> Optional[Operator]:
+def _find_limit(node: Node) -> Optional[Operator]:
     """Return the activation that act_min and act_max are; None if they leave everything."""
     params, output = node.params, node.output
     if "act_min" not in params:
@@ -126,9 +128,13 @@ def _limit(node: Node) -> Optional[Operator]:
     least, most = output.format.limits
     lowest, highest = params["act_min"], params["act_max"]
     pools = node.function.op in ("max_pool", "avgpool")
-    low = _end(lowest, output) if lowest > least or _rectifies(lowest, output, pools) else -math.inf
-    high = _end(highest, output) if highest < most else math.inf
-    if low == 0 and abs(_end(highest, output) - _SIX) <= output.format.scale / 2 and not pools:
+    low = (
+        _find_end(lowest, output)
+        if lowest > least or _rectifies(lowest, output, pools)
+        else -math.inf
+    )
+    high = _find_end(highest, output) if highest < most else math.inf
+    if low == 0 and abs(_find_end(highest, output) - _SIX) <= output.format.scale / 2 and not pools:
         high = _SIX
     if low == 0:
         return Relu(limit=None if high == math.inf else high)
@@ -140,5 +146,5 @@ def _rectifies(lowest: int, output: Tensor, pools: bool) -> bool:
     return lowest == output.zero_point and not pools
 
 
-def _end(value: int, output: Tensor) -> float:
+def _find_end(value: int, output: Tensor) -> float:
     return float(output.format.dequantize(np.array(value)))

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
-from ..ir.formats import q_format
+from ..ir.formats import name_q_format
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Conv, Dense, Identity, Operator, Reshape
 from ..quantizer.fusion import get_clamp_bounds
 from ..runtime.unbounded import make_product_layer
 from ..runtime.unbounded_s8 import find_factors, get_bias, is_affine
-from .prepare import device_part, prepare
+from .prepare import prepare, take_device_part
 from .prepare_s8 import prepare_s8
 
 
@@ -49,24 +49,24 @@ class Counterpart:
     matters: float = 0.0
 
 
-def stranger(graph: Graph) -> Error:
+def make_foreign_error(graph: Graph) -> Error:
     """Error for a float network that is not the source of a quantized network."""
     return Error(f"the float reference of {graph.name} is another network: quantize it again")
 
 
-def meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
+def find_meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
     """Call -> its meaning, of those that make a tensor of the float network."""
-    part = reference if reference.input == graph.input.name else device_part(reference)
+    part = reference if reference.input == graph.input.name else take_device_part(reference)
     if is_affine(graph):
         prepared, _ = prepare_s8(part, dtype=graph.input.dtype)
     else:
         prepared, _ = prepare(part, 8 * np.dtype(graph.input.dtype).itemsize)
     calls = set(graph.tensors)
     known = {node.name for node in prepared.nodes}
-    return {n.name: _meaning(prepared, n.name, calls) for n in graph.nodes if n.name in known}
+    return {n.name: _find_meaning(prepared, n.name, calls) for n in graph.nodes if n.name in known}
 
 
-def _meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
+def _find_meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
     """Back to the last operator that no call before computes."""
     makers = {node.name: node for node in graph.nodes}
     seen: list[Operator] = []
@@ -85,7 +85,7 @@ def _meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
             return Meaning(first, tuple(activations), low, high)
 
 
-def counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counterpart]:
+def iterate_counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counterpart]:
     """Yield weights and biases of all layers; Error where they are not of one shape."""
     tensors = graph.tensors
     for node in graph.nodes:
@@ -94,7 +94,7 @@ def counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counter
         if own is None or not isinstance(operator, (Conv, Dense)):
             continue
         if own.weights.shape != operator.weights.shape:
-            raise stranger(graph)
+            raise make_foreign_error(graph)
         make = _affine if is_affine(graph) else _power_of_two
         yield from make(graph, node, tensors[node.inputs[0]], operator, own.weights)
 
@@ -108,13 +108,13 @@ def _power_of_two(
     integers = weights.astype(dtype)
     scale = np.ldexp(1.0, -frac)
     yield Counterpart(
-        node.name, "weights", operator.weights, integers, scale, q_format(dtype, frac)
+        node.name, "weights", operator.weights, integers, scale, name_q_format(dtype, frac)
     )
     if operator.bias is not None and node.bias is not None:
         frac = product - node.params["bias_shift"]
         bias, scale = graph.arrays[node.bias], np.ldexp(1.0, -frac)
         quarter = math.ldexp(0.25, -output)  # of a step of the output
-        held = q_format(bias.dtype.name, frac)
+        held = name_q_format(bias.dtype.name, frac)
         yield Counterpart(node.name, "bias", operator.bias, bias, scale, held, quarter)
 
 
@@ -125,15 +125,17 @@ def _affine(
     steps = find_factors(graph, node) * output
     scale = (steps / source.format.scale).reshape(-1, *[1] * (weights.ndim - 1))
     integers = weights.astype(np.int8)
-    yield Counterpart(node.name, "weights", operator.weights, integers, scale, _spelled(scale))
+    yield Counterpart(
+        node.name, "weights", operator.weights, integers, scale, _format_scales(scale)
+    )
     bias, zeros = get_bias(graph, node), (source.zero_point, node.output.zero_point)
     shifted = node.function.type == "s16" and any(zeros)  # these are part of it
     if operator.bias is not None and bias is not None and not shifted:
-        held = _spelled(steps)
+        held = _format_scales(steps)
         yield Counterpart(node.name, "bias", operator.bias, bias, steps, held, output / 4)
 
 
-def _spelled(scale: np.ndarray) -> str:
+def _format_scales(scale: np.ndarray) -> str:
     """Return one scale, or from the finest to the coarsest."""
     low, high = float(scale.min()), float(scale.max())
     return f"{low:.4g}*q" if low == high else f"{low:.3g}..{high:.3g}*q"

@@ -29,7 +29,7 @@ _SOFTMAX_BITS, _SOFTMAX_SCALE = 26, math.log2(1 / 256)
 _ANY, _MOST = -7.0, 500.0
 
 
-def formatted(graph: Graph) -> Graph:
+def infer_formats(graph: Graph) -> Graph:
     """Return the graph, all of whose integers have formats; Error where one cannot have its own."""
     unknown = {t.name for t in graph.tensors.values() if _is_open(t)}
     if not unknown:
@@ -62,11 +62,11 @@ class _Found:
                 self.scales[tensor.name] = math.log2(tensor.scale)
                 self.zeros[tensor.name] = tensor.zero_point
         for node in self.graph.nodes:
-            self.zeros.update(_zeros(node))
+            self.zeros.update(_get_zero_points(node))
 
     def solve(self, unknown: set[str]) -> None:
         """Follow equations with one scale that is open; where there is none, choose one."""
-        equations = [each for node in self.graph.nodes for each in _equations(node)]
+        equations = [each for node in self.graph.nodes for each in _list_equations(node)]
         same = [node for node in self.graph.nodes if node.function.op in _SAME]
         for _ in range(2):  # zero points, forwards and back
             for node in [*same, *reversed(same)]:
@@ -80,7 +80,7 @@ class _Found:
             left = next((name for name in order if name not in self.scales), None)
             if left is None:
                 return
-            self.scales[left] = self._chosen(left)
+            self.scales[left] = self._choose_scale(left)
 
     def _follow(self, exponents: Mapping[str, int], constant: float) -> bool:
         """Find the one scale of an equation that is open."""
@@ -93,7 +93,7 @@ class _Found:
         self.scales[open_[0]] = (constant - rest) / exponents[open_[0]]
         return True
 
-    def _chosen(self, name: str) -> float:
+    def _choose_scale(self, name: str) -> float:
         """Return the scale of what it is computed from, which keeps all numbers in one range."""
         sources = [node.inputs for node in self.graph.nodes if node.name == name]
         known = [self.scales[each] for each in (sources or [()])[0] if each in self.scales]
@@ -111,31 +111,31 @@ class _Found:
         return replace(tensor, scale=2.0 ** self.scales[tensor.name], zero_point=zero)
 
 
-def _factor(node: Node, multiplier: str, shift: str) -> float:
+def _compute_log_factor(node: Node, multiplier: str, shift: str) -> float:
     """Return the logarithm of a multiplier with its shift, without its sign."""
     return math.log2(abs(node.params[multiplier]) or 1) + node.params[shift] - 31
 
 
-def _equations(node: Node) -> Iterator[tuple[dict[str, int], float]]:
+def _list_equations(node: Node) -> Iterator[tuple[dict[str, int], float]]:
     """Yield sums of logarithms of scales: exponents by tensors, and what they add up to."""
     p, op, made = node.params, node.function.op, node.name
     if op in _SAME:
         yield from (({name: 1, made: -1}, 0.0) for name in node.inputs if name != made)
     elif op == "elementwise_add":
-        out = _factor(node, "out_mult", "out_shift") + p["left_shift"]
+        out = _compute_log_factor(node, "out_mult", "out_shift") + p["left_shift"]
         for number, name in enumerate(node.inputs, 1):
-            own = _factor(node, f"input_{number}_mult", f"input_{number}_shift")
+            own = _compute_log_factor(node, f"input_{number}_mult", f"input_{number}_shift")
             yield {name: 1, made: -1}, own + out
     elif op in ("elementwise_mul", "batch_matmul"):
         names = ("out_mult", "out_shift") if "out_mult" in p else ("multiplier", "shift")
         one, two = node.inputs
-        yield _sum({one: 1}, {two: 1}, {made: -1}), _factor(node, *names)
+        yield _sum({one: 1}, {two: 1}, {made: -1}), _compute_log_factor(node, *names)
     elif op == "quantized_div":
         factor = float(np.int32(p["factor_bits"]).view(np.float32))
         one, two = node.inputs
         yield _sum({one: 1}, {two: -1}, {made: -1}), math.log2(factor)
     elif op == "softmax":
-        yield {node.inputs[0]: 1}, _factor(node, "mult", "shift") - _SOFTMAX_BITS
+        yield {node.inputs[0]: 1}, _compute_log_factor(node, "mult", "shift") - _SOFTMAX_BITS
         yield {made: 1}, _SOFTMAX_SCALE
     elif op == "dequantize":
         scale = float(np.int32(p["scale_bits"]).view(np.float32))
@@ -151,7 +151,7 @@ def _sum(*parts: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def _zeros(node: Node) -> dict[str, int]:
+def _get_zero_points(node: Node) -> dict[str, int]:
     """Return the zero points that a call knows, of inputs and output."""
     p, inputs = node.params, node.inputs
     found: dict[str, int] = {}

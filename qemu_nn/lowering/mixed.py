@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Concat, Conv, Dense, Elementwise, Operator, Pool
 from ..quantizer.affine_rules import Rescale
-from .prepare import without_groups
+from .prepare import remove_groups
 
 _NARROW, _WIDE = "int8", "int16"
 
@@ -16,57 +16,59 @@ _NARROW, _WIDE = "int8", "int16"
 _ENDS = {_NARROW: "8bits", _WIDE: "16bits"}
 
 
-def chooses(operator: Operator) -> bool:
+def chooses_width(operator: Operator) -> bool:
     """True if the operator's width is a choice of its own; the others have that of their input."""
     average = isinstance(operator, Pool) and operator.kind == "average"
     return average or isinstance(operator, (Conv, Dense, Elementwise, Concat))
 
 
-def mixed(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
+def mix_widths(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
     """Return the network with rescaling between widths, and the type of its input.
 
     graph: prepared for activations of 8 bits. wide: nodes that choose, and read and write 16.
     """
-    kind = {graph.input: _WIDE if _all_wide(graph, graph.input, wide) else _NARROW}
+    kind = {graph.input: _WIDE if _are_all_wide(graph, graph.input, wide) else _NARROW}
     made: dict[tuple[str, str], str] = {}
     nodes: list[FloatNode] = []
     for node in graph.nodes:
         own = kind[node.inputs[0]]
-        if chooses(node.operator):
+        if chooses_width(node.operator):
             own = _WIDE if node.name in wide else _NARROW
         kind[node.name] = own
         for name in node.inputs:
             if kind[name] != own and (name, own) not in made:
-                made[name, own] = graph.unused(f"{name}/{_ENDS[own]}")
+                made[name, own] = graph.make_unused_name(f"{name}/{_ENDS[own]}")
                 nodes.append(FloatNode(made[name, own], Rescale(own), (name,)))
         inputs = tuple(made.get((name, own), name) for name in node.inputs)
         operator = node.operator
         if own == _WIDE and isinstance(operator, Conv) and not operator.depthwise:
-            operator = without_groups(node.name, operator, [])
+            operator = remove_groups(node.name, operator, [])
         nodes.append(replace(node, operator=operator, inputs=inputs))
     return graph.with_nodes(nodes), kind[graph.input]
 
 
-def _all_wide(graph: FloatGraph, name: str, wide: Collection[str]) -> bool:
+def _are_all_wide(graph: FloatGraph, name: str, wide: Collection[str]) -> bool:
     """True if all that choose among those that read a tensor, or what follows it, are wide."""
-    first = _choosing(graph, name)
+    first = _list_choosing(graph, name)
     return bool(first) and first <= {*wide}
 
 
-def _choosing(graph: FloatGraph, name: str) -> set[str]:
+def _list_choosing(graph: FloatGraph, name: str) -> set[str]:
     """Return the next nodes after a tensor that choose."""
     found: set[str] = set()
     for reader in graph.readers(name):
-        found |= {reader.name} if chooses(reader.operator) else _choosing(graph, reader.name)
+        found |= (
+            {reader.name} if chooses_width(reader.operator) else _list_choosing(graph, reader.name)
+        )
     return found
 
 
-def neighbours(graph: FloatGraph) -> Mapping[str, set[str]]:
+def find_neighbours(graph: FloatGraph) -> Mapping[str, set[str]]:
     """Return node that chooses -> those with which it shares a tensor, or one that follows it."""
-    sources = [graph.input, *(node.name for node in graph.nodes if chooses(node.operator))]
+    sources = [graph.input, *(node.name for node in graph.nodes if chooses_width(node.operator))]
     near: dict[str, set[str]] = {name: set() for name in sources}
     for source in sources:
-        together = {source, *_choosing(graph, source)}
+        together = {source, *_list_choosing(graph, source)}
         for name in together:
             near[name] |= together - {name, graph.input}
     del near[graph.input]

@@ -14,7 +14,7 @@ from ..operators import Affine, Conv, Dense, Pool, Reshape, Softmax, Transpose
 _HOST = (Affine, Transpose)
 
 
-def device_part(graph: FloatGraph) -> FloatGraph:
+def take_device_part(graph: FloatGraph) -> FloatGraph:
     """Return the network after the tensor that the device is given: the host normalizes the
     input.
     """
@@ -46,7 +46,7 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
     for node in graph.nodes:
         operator = node.operator
         if isinstance(operator, Pool):
-            operator = averaging(node, operator, graph, notes)
+            operator = make_averaging(node, operator, graph, notes)
         if isinstance(operator, Softmax) and graph.readers(node.name):
             notes.append(
                 f"{node.name}: the device's softmax is of powers of two, not of e, so what reads "
@@ -56,15 +56,15 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Conv):
-            nodes.append(replace(node, operator=_plain_filters(node.name, operator, bits, notes)))
+            nodes.append(replace(node, operator=_fill_filters(node.name, operator, bits, notes)))
         elif isinstance(operator, Dense) and len(graph.shapes[node.inputs[0]]) > 1:
-            nodes += _dense_rows(node, operator, graph)
+            nodes += _convert_dense_rows(node, operator, graph)
         else:
             nodes.append(replace(node, operator=operator))
     return replace(graph, nodes=tuple(nodes), outputs=tuple(dict.fromkeys(outputs))), notes
 
 
-def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
+def _fill_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
     """Return the convolution with zeros in its filters instead of dilation and of groups.
 
     Only a depthwise convolution of q7 keeps its groups.
@@ -78,10 +78,10 @@ def _plain_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
         notes.append(f"{name}: larger filters with zeros replace its dilation of {dy} x {dx}")
     conv = replace(conv, weights=weights, dilation=(1, 1))
     kept = conv.depthwise and conv.groups == len(weights) and bits == 8
-    return conv if kept else without_groups(name, conv, notes)
+    return conv if kept else remove_groups(name, conv, notes)
 
 
-def without_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
+def remove_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
     """Return the convolution with zeros in its filters instead of groups."""
     weights, groups = conv.weights, conv.groups
     if groups == 1:
@@ -102,7 +102,7 @@ def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
     return isinstance(operator, Softmax) and at_end and (operator.log or not softmax)
 
 
-def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
+def make_averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
     """Return an average that counts its padding, as a depthwise convolution of equal weights.
 
     Without padding it becomes a Pool that counts none; where windows end beyond the padding, the
@@ -121,14 +121,14 @@ def averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) 
     return Conv(weights, None, pool.stride, pool.pads, groups=shape[2])
 
 
-def _dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatNode]:
+def _convert_dense_rows(node: FloatNode, dense: Dense, graph: FloatGraph) -> list[FloatNode]:
     """Return a fully connected layer on many rows: a 1x1 convolution over an image of them."""
     (source,) = node.inputs
     shape = graph.shapes[source]
     rows = (1, math.prod(shape[:-1]), shape[-1])
     conv = Conv(dense.weights[:, None, None, :], dense.bias)
     to = (*shape[:-1], len(dense.weights))
-    image, made = (graph.unused(f"{node.name}/{part}") for part in ("rows", "image"))
+    image, made = (graph.make_unused_name(f"{node.name}/{part}") for part in ("rows", "image"))
     return [
         FloatNode(image, Reshape(rows), (source,)),
         FloatNode(made, conv, (image,)),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Pool, PRelu, Relu
 from ..quantizer.affine_rules import Rescale, find_fixed_formats, infer_types, joins_tensors
-from .prepare import averaging, ends_in_softmax, without_groups
+from .prepare import ends_in_softmax, make_averaging, remove_groups
 
 
 def prepare_s8(
@@ -28,14 +28,14 @@ def prepare_s8(
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
         elif isinstance(operator, Pool):
-            nodes.append(replace(node, operator=averaging(node, operator, graph, notes)))
+            nodes.append(replace(node, operator=make_averaging(node, operator, graph, notes)))
         elif isinstance(operator, Conv) and wide and not operator.depthwise:
-            nodes.append(replace(node, operator=without_groups(node.name, operator, notes)))
+            nodes.append(replace(node, operator=remove_groups(node.name, operator, notes)))
         elif isinstance(operator, PRelu) and operator.slope.size == 1:
             nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))
         elif joins_tensors(operator) and fixed[node.name] is None:
             aside = [name for name in node.inputs if fixed[name]]
-            sources = {name: graph.unused(f"{node.name}/{name}") for name in aside}
+            sources = {name: graph.make_unused_name(f"{node.name}/{name}") for name in aside}
             nodes += [FloatNode(new, Rescale(), (name,)) for name, new in sources.items()]
             nodes.append(replace(node, inputs=tuple(sources.get(n, n) for n in node.inputs)))
         else:

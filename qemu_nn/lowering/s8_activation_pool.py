@@ -8,18 +8,18 @@ from ..errors import Error, ModelError
 from ..functions.s8_elementwise import LEFT_SHIFTS
 from ..functions.scaling import (
     add_scaling,
-    leaky_relu_scaling,
-    logistic_scaling,
-    logistic_scaling_s16,
-    softmax_scaling,
-    softmax_scaling_s16,
+    scale_leaky_relu,
+    scale_logistic,
+    scale_logistic_s16,
+    scale_softmax,
+    scale_softmax_s16,
     sub_scaling,
 )
-from ..functions.softmax_tables import exp_lut, one_by_one_lut
+from ..functions.softmax_tables import make_exp_lut, make_one_by_one_lut
 from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
 from ..quantizer.affine_rules import Rescale
 from .s8_context import SUFFIXES, S8Site
-from .s8_data_movement import four, named
+from .s8_data_movement import name_sides, pad_to_four_axes
 
 _SUMS = {"add": ("arm_elementwise_add", add_scaling), "subtract": ("tflm_sub", sub_scaling)}
 _CHOICES = ("maximum", "minimum")
@@ -53,8 +53,8 @@ def _leaky(site: S8Site, operator: Relu) -> None:
         raise ModelError(f"no function has the negative slope {operator.slope:g}")
     source, output = site.formats
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
-    pairs = leaky_relu_scaling(source.scale, output.scale, operator.slope)
-    for name, pair in zip(("identity", "alpha"), map(site.checked, pairs)):
+    pairs = scale_leaky_relu(source.scale, output.scale, operator.slope)
+    for name, pair in zip(("identity", "alpha"), map(site.check_multiplier, pairs)):
         params.update({f"{name}_multiplier": pair[0], f"{name}_shift": pair[1]})
     site.call(f"tflm_leaky_relu_{site.suffix}", {"length": math.prod(site.shapes[0]), **params})
 
@@ -63,7 +63,7 @@ def rescale(site: S8Site, operator: Rescale) -> None:
     """Append a conversion to another format, perhaps of another type."""
     source, output = site.formats
     before = SUFFIXES[source.dtype]
-    multiplier, shift = site.scaling(source.scale / output.scale)
+    multiplier, shift = site.make_scaling(source.scale / output.scale)
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
     params.update(length=math.prod(site.shapes[0]), multiplier=multiplier, shift=shift)
     site.call(f"tflm_requantize_{before}_{site.suffix}", params)
@@ -76,9 +76,9 @@ def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:
     numbers: tuple[int, ...]
     try:
         if site.wide:
-            numbers = logistic_scaling_s16(source.scale, isinstance(operator, Tanh))
+            numbers = scale_logistic_s16(source.scale, isinstance(operator, Tanh))
         else:
-            numbers = logistic_scaling(source.scale)
+            numbers = scale_logistic(source.scale)
     except Error as error:
         raise ModelError(str(error)) from None
     params = {"length": math.prod(site.shapes[0]), "input_zero_point": source.zero_point}
@@ -94,12 +94,12 @@ def softmax(site: S8Site, operator: Softmax) -> None:
     row = shape[operator.axis]
     sides = {"num_rows": math.prod(shape) // row, "row_size": row}
     if site.wide:
-        mult, shift = softmax_scaling_s16(1.0, site.formats[0].scale)
-        tables = exp_lut(), one_by_one_lut()
+        mult, shift = scale_softmax_s16(1.0, site.formats[0].scale)
+        tables = make_exp_lut(), make_one_by_one_lut()
         site.call("arm_softmax_s16", {**sides, "mult": mult, "shift": shift}, *tables)
         return
     try:
-        mult, shift, diff_min = softmax_scaling(1.0, site.formats[0].scale)
+        mult, shift, diff_min = scale_softmax(1.0, site.formats[0].scale)
     except Error as error:
         raise ModelError(str(error)) from None
     site.call("arm_softmax_s8", {**sides, "mult": mult, "shift": shift, "diff_min": diff_min})
@@ -121,7 +121,7 @@ def elementwise(site: S8Site, operator: Elementwise) -> None:
     }
     if operator.kind == "multiply":
         factor = first.scale * second.scale / output.scale
-        params["out_mult"], params["out_shift"] = site.scaling(factor)
+        params["out_mult"], params["out_shift"] = site.make_scaling(factor)
         site.call(f"arm_elementwise_mul_{site.suffix}", params, sources=sources)
     else:
         function, scaling = _SUMS[operator.kind]
@@ -136,8 +136,8 @@ def _choose(site: S8Site, operator: Elementwise) -> None:
         params = {"length": math.prod(site.shapes[-1])}
         site.call(f"tflm_{operator.kind}_s16", params, sources=_of_one_shape(site))
         return
-    first, second = (four(shape) for shape in site.shapes[:2])
-    params = {**named("input1", first), **named("input2", second)}
+    first, second = (pad_to_four_axes(shape) for shape in site.shapes[:2])
+    params = {**name_sides("input1", first), **name_sides("input2", second)}
     site.call(f"arm_{operator.kind}_s8", params)
 
 
@@ -156,8 +156,8 @@ def _broadcast(site: S8Site, index: int, source: str, shape: Shape) -> str:
     whole = site.shapes[-1]
     missing = len(whole) - len(shape)
     kept = [(a, b) for a, b in zip((*[1] * missing, *shape), whole) if b > 1]
-    inner, outer = (four(tuple(pair[i] for pair in kept)) for i in (0, 1))
-    params = {**named("input", inner), **named("output", outer)}
+    inner, outer = (pad_to_four_axes(tuple(pair[i] for pair in kept)) for i in (0, 1))
+    params = {**name_sides("input", inner), **name_sides("output", outer)}
     own_format = site.formats[index - 1]
     return site.call(
         f"tflm_broadcast_{site.suffix}",

@@ -56,11 +56,13 @@ class S8Site(AnySite):
         """act_min and act_max."""
         return activation_limits(*self.ends, self.output)
 
-    def scaling(self, real: float, most: int = _LARGEST_SHIFT) -> tuple[int, int]:
+    def make_scaling(self, real: float, most: int = _LARGEST_SHIFT) -> tuple[int, int]:
         """Return multiplier and shift of a real factor; most: the largest shift of the function."""
-        return self.checked(quantize_multiplier(real), most)
+        return self.check_multiplier(quantize_multiplier(real), most)
 
-    def checked(self, pair: tuple[int, int], most: int = _LARGEST_SHIFT) -> tuple[int, int]:
+    def check_multiplier(
+        self, pair: tuple[int, int], most: int = _LARGEST_SHIFT
+    ) -> tuple[int, int]:
         """Return a multiplier and a shift, which the function takes; ModelError if it does not."""
         multiplier, shift = pair
         if shift > most:

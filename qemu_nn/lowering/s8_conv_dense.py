@@ -54,19 +54,19 @@ def _offsets(site: S8Site) -> dict[str, int]:
 def convolve(site: S8Site, conv: Conv) -> None:
     """Append a depthwise convolution, or one in any number of groups."""
     channels, out = site.image()[2], len(conv.weights)
-    weights = _integers(site, conv.weights)
-    rows = _per_channel(site, conv.bias, out)
+    weights = _quantize_weights(site, conv.weights)
+    rows = _make_channel_scaling(site, conv.bias, out)
     params = {**geometry(site, conv), **_offsets(site), "input_c": channels}
     if conv.depthwise:
         function = site.choose(_depthwise(site, conv, out // channels))
         filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
         site.call(
-            function, {**params, "ch_mult": out // channels}, _packed(function, filters), rows
+            function, {**params, "ch_mult": out // channels}, _pack_weights(function, filters), rows
         )
         return
     function = site.choose(_plain(site, conv))
     params.update(filter_c=conv.weights.shape[3], output_c=out, bias_is_int32=0)
-    site.call(function, params, _packed(function, weights), rows)
+    site.call(function, params, _pack_weights(function, weights), rows)
 
 
 def fully_connected(site: S8Site, dense: Dense) -> None:
@@ -85,14 +85,16 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
         ]
     function = site.choose(choices)
     params = {"batches": batches, "input_c": columns, "output_c": rows, **_offsets(site)}
-    weights = _integers(site, dense.weights)
+    weights = _quantize_weights(site, dense.weights)
     if function == PER_ROW:
-        site.call(function, params, weights, _per_channel(site, dense.bias, rows))
+        site.call(function, params, weights, _make_channel_scaling(site, dense.bias, rows))
         return
     # As TensorFlow Lite Micro: the product of two scales in float32, here alone.
     product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
-    params["multiplier"], params["shift"] = _scaling(site, float(product) / site.output.scale)
-    site.call(function, params, _packed(function, weights), _bias(site, dense.bias, rows))
+    params["multiplier"], params["shift"] = _make_scaling(site, float(product) / site.output.scale)
+    site.call(
+        function, params, _pack_weights(function, weights), _quantize_bias(site, dense.bias, rows)
+    )
 
 
 def pool(site: S8Site, operator: Pool) -> None:
@@ -139,7 +141,7 @@ def _depthwise(site: S8Site, conv: Conv, multiplier: int) -> list[tuple[str, boo
     ]
 
 
-def narrow_function(operator: Operator) -> Optional[str]:
+def choose_narrow_function(operator: Operator) -> Optional[str]:
     """Return the function for a layer with weights of 4 bits; None if there is none."""
     if isinstance(operator, Dense):
         return f"arm_fully_connected_{NARROW}"
@@ -149,16 +151,16 @@ def narrow_function(operator: Operator) -> Optional[str]:
     return f"{stem}_wrapper_{NARROW}"
 
 
-def _integers(site: S8Site, real: np.ndarray) -> np.ndarray:
+def _quantize_weights(site: S8Site, real: np.ndarray) -> np.ndarray:
     assert site.scales is not None
     return quantize_symmetric(real, site.scales, site.most).astype(np.int8)
 
 
-def _packed(function: str, weights: np.ndarray) -> np.ndarray:
+def _pack_weights(function: str, weights: np.ndarray) -> np.ndarray:
     return pack_nibbles(weights) if function.endswith(NARROW) else weights
 
 
-def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
+def _quantize_bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
     """Return the bias in steps of the products, int32 or int64; zeros where there is none."""
     assert site.scales is not None
     steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
@@ -166,15 +168,15 @@ def _bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
     return quantize_symmetric(np.zeros(rows) if real is None else real, steps, most).astype(dtype)
 
 
-def _scaling(site: S8Site, real: float) -> tuple[int, int]:
-    return site.scaling(real, _LARGEST_WIDE_SHIFT) if site.wide else site.scaling(real)
+def _make_scaling(site: S8Site, real: float) -> tuple[int, int]:
+    return site.make_scaling(real, _LARGEST_WIDE_SHIFT) if site.wide else site.make_scaling(real)
 
 
-def _per_channel(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
+def _make_channel_scaling(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
     """Return bias, multiplier and shift of every output channel."""
     assert site.scales is not None
     source, output = site.formats[0].scale, site.output.scale
     scales = np.broadcast_to(site.scales.ravel(), rows)
-    pairs = np.array([_scaling(site, source * float(scale) / output) for scale in scales])
-    own = _bias(site, bias, rows)
+    pairs = np.array([_make_scaling(site, source * float(scale) / output) for scale in scales])
+    own = _quantize_bias(site, bias, rows)
     return np.array([own, *pairs.T], own.dtype)

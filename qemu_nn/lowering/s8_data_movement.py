@@ -16,14 +16,14 @@ _AXES = "nhwc"
 _SLICED, _MOVED = 5, 6
 
 
-def four(shape: Shape) -> Shape:
+def pad_to_four_axes(shape: Shape) -> Shape:
     """Return the shape with axes of one element in front, so that there are four."""
     if len(shape) > len(_AXES):
         raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
     return (*[1] * (len(_AXES) - len(shape)), *shape)
 
 
-def named(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
+def name_sides(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
     """Return arguments such as input_n, input_h."""
     return {f"{stem}_{name}": side for name, side in zip(names, sides)}
 
@@ -67,7 +67,7 @@ def slice_axis(site: S8Site, operator: Slice) -> None:
     sides.update(begin=tuple(begin), stride=tuple(stride))
     params: dict[str, int] = {}
     for stem, side in sides.items():
-        params.update(named(stem, side, "01234"))
+        params.update(name_sides(stem, side, "01234"))
     site.call(f"tflm_slice_{site.suffix}", params)
 
 
@@ -79,9 +79,9 @@ def pad(site: S8Site, operator: Pad) -> None:
         raise ModelError(f"it crops its input ({list(operator.pads)}), which no function does")
     zeros = (0,) * (len(_AXES) - len(before))
     params = {
-        **named("input", four(site.shapes[0])),
-        **named("pre", (*zeros, *before)),
-        **named("post", (*zeros, *after)),
+        **name_sides("input", pad_to_four_axes(site.shapes[0])),
+        **name_sides("pre", (*zeros, *before)),
+        **name_sides("post", (*zeros, *after)),
     }
     value = site.output.quantize(np.array(operator.value))
     site.call("tflm_pad_s16" if site.wide else "arm_pad_s8", {**params, "pad_value": int(value)})
@@ -129,9 +129,9 @@ def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
     ones = (1,) * (len(_AXES) - rank)
     params = {
         "num_dims": rank,
-        **named("input", (*split, *ones)),
-        **named("output", (*(split[axis] for axis in permutation), *ones)),
-        **named("perm", (*permutation, *range(rank, len(_AXES))), "0123"),
+        **name_sides("input", (*split, *ones)),
+        **name_sides("output", (*(split[axis] for axis in permutation), *ones)),
+        **name_sides("perm", (*permutation, *range(rank, len(_AXES))), "0123"),
     }
     site.call("arm_transpose_s8", params)
 
@@ -146,5 +146,5 @@ def _move(site: S8Site, split: Sequence[int], permutation: Sequence[int]) -> Non
     columns = {"input": sides, "output": [sides[axis] for axis in order], "perm": order}
     params: dict[str, int] = {}
     for stem, numbers in columns.items():
-        params.update(named(stem, tuple(numbers), "012345"))
+        params.update(name_sides(stem, tuple(numbers), "012345"))
     site.call("tflm_transpose_s16", params)

@@ -95,7 +95,7 @@ def same_pads(
     return (before[0], before[1], after[0], after[1])
 
 
-def padded(x: np.ndarray, pads: Pads, value: float = 0.0) -> np.ndarray:
+def pad_images(x: np.ndarray, pads: Pads, value: float = 0.0) -> np.ndarray:
     """Return images NHWC with cells of `value` around them; negative pads crop."""
     top, left, bottom, right = pads
     height, width = x.shape[1:3]

@@ -72,7 +72,7 @@ class Conv(Operator):
         """Compute by matrix products: of all taps at once, or tap by tap for many channels."""
         x = base.to_nhwc(inputs[0], self.layout)
         count = self._windows(*x.shape[1:3])
-        x = base.padded(x, self.pads)
+        x = base.pad_images(x, self.pads)
         weights = self.weights.astype(x.dtype, copy=False)
         at_once = self.groups == 1 and x.shape[3] <= _FEW
         result = (self._of_windows if at_once else self._of_channels)(x, weights, count)

@@ -53,19 +53,19 @@ class Pool(Operator):
         x = base.to_nhwc(inputs[0], self.layout)
         count = self._windows(*x.shape[1:3])
         if self.kind == "max":
-            result = self._over_taps(np.maximum, self._surrounded(x, count, -np.inf), count)
+            result = self._over_taps(np.maximum, self._take_cells(x, count, -np.inf), count)
         else:
             cells = np.ones((1, *x.shape[1:3], 1), x.dtype)
             if self.count_pads:
-                cells = base.padded(cells, self.pads, 1.0)
-                outer = self._surrounded(cells, count, 0.0, inside=self.pads)
+                cells = base.pad_images(cells, self.pads, 1.0)
+                outer = self._take_cells(cells, count, 0.0, inside=self.pads)
             else:
-                outer = self._surrounded(cells, count, 0.0)
-            total = self._over_taps(np.add, self._surrounded(x, count, 0.0), count)
+                outer = self._take_cells(cells, count, 0.0)
+            total = self._over_taps(np.add, self._take_cells(x, count, 0.0), count)
             result = total / self._over_taps(np.add, outer, count)
         return base.from_nhwc(result, self.layout)
 
-    def _surrounded(
+    def _take_cells(
         self, x: np.ndarray, count: Pair, value: float, inside: Pads = (0, 0, 0, 0)
     ) -> np.ndarray:
         """Return all cells that a window touches; inside: pads that x has around it already."""
@@ -73,7 +73,7 @@ class Pool(Operator):
         reach = [(n - 1) * s + k for n, s, k in zip(count, self.stride, self.kernel)]
         bottom = max(reach[0] - top - x.shape[1], 0)
         right = max(reach[1] - left - x.shape[2], 0)
-        return base.padded(x, (top, left, bottom, right), value)
+        return base.pad_images(x, (top, left, bottom, right), value)
 
     def _over_taps(self, ufunc: np.ufunc, x: np.ndarray, count: Pair) -> np.ndarray:
         taps = [(i, j) for i in range(self.kernel[0]) for j in range(self.kernel[1])]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..ir.float_graph import FloatGraph
 from .fold import fold, scale_images
-from .layout import channels_last
+from .layout import move_channels_last
 from .tidy import merge_pads, recognise_shuffles, tidy
 
 #: In running order; each leaves the values of every tensor that survives as they are.
 PASSES = (
     tidy,
     recognise_shuffles,
-    channels_last,
+    move_channels_last,
     tidy,
     merge_pads,
     fold,
@@ -29,10 +29,10 @@ def optimize(graph: FloatGraph) -> tuple[FloatGraph, tuple[str, ...]]:
     """
     for run_pass in PASSES:
         graph = run_pass(graph)
-    return graph, tuple(_notes(graph))
+    return graph, tuple(_list_notes(graph))
 
 
-def _notes(graph: FloatGraph) -> list[str]:
+def _list_notes(graph: FloatGraph) -> list[str]:
     """Return a sentence for each operator that could not be folded."""
     notes = []
     for node in graph.nodes:

@@ -21,7 +21,7 @@ def fold(graph: FloatGraph) -> FloatGraph:
     else into the layer after it where that one pads nothing, or the offset is zero.
     """
     while True:
-        changed = next(filter(None, (_folded(graph, node) for node in graph.nodes)), None)
+        changed = next(filter(None, (_fold_affine(graph, node) for node in graph.nodes)), None)
         if changed is None:
             return graph
         graph = changed
@@ -36,9 +36,10 @@ def scale_images(graph: FloatGraph) -> FloatGraph:
     nodes = []
     for node in graph.nodes:
         shape = graph.shapes[node.name]
-        if isinstance(node.operator, Affine) and len(shape) == 3 and not _first(graph, node):
+        if isinstance(node.operator, Affine) and len(shape) == 3 and not _is_first(graph, node):
             scale, offset = (
-                _vector(a, shape[2]) for a in (node.operator.scale, node.operator.offset)
+                _get_channel_vector(a, shape[2])
+                for a in (node.operator.scale, node.operator.offset)
             )
             if scale is not None and offset is not None:
                 conv = Conv(scale[:, None, None, None], offset, groups=shape[2])
@@ -47,7 +48,7 @@ def scale_images(graph: FloatGraph) -> FloatGraph:
     return graph.with_nodes(nodes)
 
 
-def _first(graph: FloatGraph, node: FloatNode) -> bool:
+def _is_first(graph: FloatGraph, node: FloatNode) -> bool:
     """True if only Affines and reshapes stand between the input and a node."""
     makers = {maker.name: maker for maker in graph.nodes}
     while node.inputs[0] != graph.input:
@@ -57,30 +58,30 @@ def _first(graph: FloatGraph, node: FloatNode) -> bool:
     return True
 
 
-def _folded(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
+def _fold_affine(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
     """Return the network with one more Affine gone; None if this one cannot go now."""
     if not isinstance(node.operator, Affine):
         return None
     before = next((maker for maker in graph.nodes if maker.name == node.inputs[0]), None)
-    if before is not None and _only(graph, before, node):
-        merged = _into_before(before, node.operator, graph)
+    if before is not None and _find_only_reader(graph, before, node):
+        merged = _fold_into_writer(before, node.operator, graph)
         if merged is not None:
-            return _replaced(
+            return _replace_pair(
                 graph, (before, node), [replace(node, operator=merged, inputs=before.inputs)]
             )
     readers = graph.readers(node.name)
     if len(readers) == 1 and node.name not in graph.outputs:
-        behind = _into_behind(node, node.operator, readers[0], graph)
+        behind = _fold_into_reader(node, node.operator, readers[0], graph)
         if behind is not None:
-            return _replaced(graph, (node, readers[0]), behind)
+            return _replace_pair(graph, (node, readers[0]), behind)
     return None
 
 
-def _only(graph: FloatGraph, before: FloatNode, node: FloatNode) -> bool:
+def _find_only_reader(graph: FloatGraph, before: FloatNode, node: FloatNode) -> bool:
     return graph.readers(before.name) == [node] and before.name not in graph.outputs
 
 
-def _replaced(
+def _replace_pair(
     graph: FloatGraph, gone: tuple[FloatNode, FloatNode], by: list[FloatNode]
 ) -> FloatGraph:
     """New nodes where the second of two stood."""
@@ -93,7 +94,7 @@ def _replaced(
     return graph.with_nodes(nodes)
 
 
-def _into_before(
+def _fold_into_writer(
     before: FloatNode, affine: Affine, graph: FloatGraph
 ) -> Optional[Union[Affine, Conv, Dense]]:
     """Return what computes both: a layer with weights, or a sum of two Affines."""
@@ -104,7 +105,7 @@ def _into_before(
     if not isinstance(operator, (Conv, Dense)):
         return None
     rows = len(operator.weights)
-    factors, terms = _vector(scale, rows), _vector(offset, rows)
+    factors, terms = _get_channel_vector(scale, rows), _get_channel_vector(offset, rows)
     if factors is None or terms is None:
         return None
     weights = operator.weights * factors.reshape(-1, *[1] * (operator.weights.ndim - 1))
@@ -112,7 +113,7 @@ def _into_before(
     return replace(operator, weights=weights, bias=bias)
 
 
-def _into_behind(
+def _fold_into_reader(
     node: FloatNode, affine: Affine, reader: FloatNode, graph: FloatGraph
 ) -> Optional[list[FloatNode]]:
     """Return the reader with the Affine in it, or the Affine after a reshape."""
@@ -120,19 +121,19 @@ def _into_behind(
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Reshape):
         whole = [np.broadcast_to(a, shape).reshape(operator.to) for a in (scale, offset)]
-        plain = FloatNode(graph.unused(f"{reader.name}/plain"), operator, node.inputs)
+        plain = FloatNode(graph.make_unused_name(f"{reader.name}/plain"), operator, node.inputs)
         return [plain, FloatNode(reader.name, Affine(whole[0], whole[1]), (plain.name,))]
     if not isinstance(operator, (Conv, Dense)):
         return None
     if isinstance(operator, Conv) and any(operator.pads) and offset.any():
         return None
-    factors, terms = _vector(scale, shape[-1]), _vector(offset, shape[-1])
+    factors, terms = _get_channel_vector(scale, shape[-1]), _get_channel_vector(offset, shape[-1])
     if factors is None or terms is None:
         return None
-    return [replace(reader, operator=_over_columns(operator, factors, terms), inputs=node.inputs)]
+    return [replace(reader, operator=_scale_columns(operator, factors, terms), inputs=node.inputs)]
 
 
-def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> Weighted:
+def _scale_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> Weighted:
     """Return a layer whose input channels are scaled and shifted first; there is no padding
     then.
     """
@@ -149,7 +150,7 @@ def _over_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> 
     return replace(operator, weights=weights * factors, bias=bias)
 
 
-def _vector(array: np.ndarray, channels: int) -> Optional[np.ndarray]:
+def _get_channel_vector(array: np.ndarray, channels: int) -> Optional[np.ndarray]:
     """Return one number for each channel of the last axis; None if the array is not that."""
     if array.size == 1:
         return np.full(channels, float(array.ravel()[0]))

@@ -10,7 +10,7 @@ from typing import Optional
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..ir.tensors import free_name
+from ..ir.tensors import make_free_name
 from ..operators import (
     Affine,
     Clip,
@@ -56,7 +56,7 @@ class _Stored:
     flat: Optional[Shape] = None
 
 
-def channels_last(graph: FloatGraph) -> FloatGraph:
+def move_channels_last(graph: FloatGraph) -> FloatGraph:
     """Return the same network on images NHWC; outputs that are images become NHWC too.
 
     Where an image is flattened, the columns of the fully connected layer after it are reordered;
@@ -103,7 +103,7 @@ class _Rewriting:
             self.nodes = rename(self.nodes, name, source)
             aliases = {n: each for n, each in self.held.items() if each.name == name}
             self.held.update((n, replace(each, name=source)) for n, each in aliases.items())
-        self.nodes.append(FloatNode(name, _moving(shape, held.order, step), (source,)))
+        self.nodes.append(FloatNode(name, _make_transpose(shape, held.order, step), (source,)))
 
     def _rewrite(self, node: FloatNode) -> _Stored:
         operator, first = node.operator, self.held[node.inputs[0]]
@@ -120,7 +120,7 @@ class _Rewriting:
             first = replace(first, order=(1 - operator.axis, operator.axis))
         if first.flat is not None and not self._elementwise(node):
             return self._add(node, operator, first.order)
-        return self._add(node, _reordered(operator, first), first.order, first.flat)
+        return self._add(node, _reorder_operator(operator, first), first.order, first.flat)
 
     def _elementwise(self, node: FloatNode) -> bool:
         return isinstance(node.operator, (*_UNARY, Affine, PRelu))
@@ -150,14 +150,14 @@ class _Rewriting:
             source = self._insert(f"{name}/flat", Reshape(shape), source)
         else:
             step = tuple(held.order.index(axis) for axis in order)
-            operator = _moving(shape, held.order, step)
+            operator = _make_transpose(shape, held.order, step)
             source = self._insert(f"{name}/{'x'.join(map(str, order))}", operator, source)
         self.transposed[name, order] = source
         return source
 
     def _new(self, name: str) -> str:
         """Return a name that no tensor has, old or new."""
-        name = free_name(name, self.names)
+        name = make_free_name(name, self.names)
         self.names.add(name)
         return name
 
@@ -176,14 +176,14 @@ class _Rewriting:
     def _reshape(self, node: FloatNode, operator: Reshape, first: _Stored) -> _Stored:
         shape = self.old.shapes[node.inputs[0]]
         natural, to = tuple(range(len(operator.to))), operator.to
-        if first.flat is None and _in_place(shape, first.order):
+        if first.flat is None and _keeps_memory(shape, first.order):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
             return _Stored(node.name, natural)
-        image = None if first.flat is not None else _image(shape, first.order)
+        image = None if first.flat is not None else _get_image(shape, first.order)
         if image is not None and len(to) == 1 and self._to_dense(node.name):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
             return _Stored(node.name, natural, image)
-        order = None if image is None else _carried(shape, first.order, to)
+        order = None if image is None else _carry_order(shape, first.order, to)
         if order is not None:
             stored = tuple(to[axis] for axis in order)
             self.nodes.append(FloatNode(node.name, Reshape(stored), (first.name,)))
@@ -207,7 +207,7 @@ class _Rewriting:
 
     def _dense(self, node: FloatNode, operator: Dense, first: _Stored) -> _Stored:
         if first.flat is not None:
-            columns = np.ascontiguousarray(operator.weights[:, _elements(first.flat)])
+            columns = np.ascontiguousarray(operator.weights[:, _index_elements(first.flat)])
             return self._vector(node, replace(operator, weights=columns), first)
         order = tuple(range(len(self.old.shapes[node.inputs[0]])))
         if first.order[-1] != order[-1]:
@@ -219,22 +219,24 @@ class _Rewriting:
         return _Stored(node.name, first.order)
 
 
-def _in_place(shape: Shape, order: Order) -> bool:
+def _keeps_memory(shape: Shape, order: Order) -> bool:
     """True if a transposition only permutes axes of one element, so that no element moves."""
     return [axis for axis in order if shape[axis] > 1] == [
         axis for axis in range(len(shape)) if shape[axis] > 1
     ]
 
 
-def _moving(shape: Shape, held: Order, step: Order) -> Operator:
+def _make_transpose(shape: Shape, held: Order, step: Order) -> Operator:
     """Return a transposition of a tensor of this shape, stored in an order; a reshape if nothing
     moves.
     """
     now = tuple(shape[axis] for axis in held)
-    return Reshape(tuple(now[axis] for axis in step)) if _in_place(now, step) else Transpose(step)
+    return (
+        Reshape(tuple(now[axis] for axis in step)) if _keeps_memory(now, step) else Transpose(step)
+    )
 
 
-def _image(shape: Shape, order: Order) -> Optional[Shape]:
+def _get_image(shape: Shape, order: Order) -> Optional[Shape]:
     """Return height, width, channels of a tensor whose first axis, its channels, is stored last;
     None for any other.
     """
@@ -246,7 +248,7 @@ def _image(shape: Shape, order: Order) -> Optional[Shape]:
     return sizes[-3], sizes[-2], sizes[-1]
 
 
-def _carried(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
+def _carry_order(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
     """Return the order in which a tensor is stored after a reshape in which only axes of one
     element come or go; None for any other reshape.
     """
@@ -259,7 +261,7 @@ def _carried(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
     return (*(axis for axis in range(len(to)) if to[axis] == 1), *moved)
 
 
-def _elements(held: Shape) -> np.ndarray:
+def _index_elements(held: Shape) -> np.ndarray:
     """Return, for each element of a flattened image [h, w, c], its index in [c, h, w]."""
     height, width, channels = held
     elements: np.ndarray = (
@@ -268,7 +270,7 @@ def _elements(held: Shape) -> np.ndarray:
     return elements
 
 
-def _reordered(operator: Operator, held: _Stored) -> Operator:
+def _reorder_operator(operator: Operator, held: _Stored) -> Operator:
     """Return an operator with its axes and arrays in the order in which its tensor is stored."""
     stored_axis: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
     if isinstance(operator, (Concat, Slice, Softmax, Shuffle)):
@@ -276,22 +278,22 @@ def _reordered(operator: Operator, held: _Stored) -> Operator:
     if isinstance(operator, Pad):
         return replace(operator, pads=tuple(operator.pads[axis] for axis in held.order))
     if isinstance(operator, Affine):
-        scale, offset = (_array(a, held) for a in (operator.scale, operator.offset))
+        scale, offset = (_reorder_array(a, held) for a in (operator.scale, operator.offset))
         return Affine(scale, offset)
     if isinstance(operator, PRelu):
-        return PRelu(_array(operator.slope, held))
+        return PRelu(_reorder_array(operator.slope, held))
     assert isinstance(operator, (*_UNARY, Elementwise)), type(operator)
     return operator
 
 
-def _array(array: np.ndarray, held: _Stored) -> np.ndarray:
+def _reorder_array(array: np.ndarray, held: _Stored) -> np.ndarray:
     """Return an array that broadcasts to a tensor, reordered to broadcast to the tensor as
     stored.
     """
     if array.size == 1 or (held.order == tuple(sorted(held.order)) and held.flat is None):
         return array
     if held.flat is not None:
-        elements: np.ndarray = array.ravel()[_elements(held.flat)]
+        elements: np.ndarray = array.ravel()[_index_elements(held.flat)]
         return elements
     whole = array.reshape(*[1] * (len(held.order) - array.ndim), *array.shape)
     return np.ascontiguousarray(whole.transpose(held.order))

@@ -22,7 +22,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
     for node in graph.nodes:
         node = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
         if not _is_identity(graph, node):
-            nodes.append(_joined(node, nodes))
+            nodes.append(_join_reshapes(node, nodes))
         elif node.name not in graph.outputs:
             renamed[node.name] = node.inputs[0]
         elif node.inputs[0] == graph.input or node.inputs[0] in graph.outputs:
@@ -33,7 +33,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
             renamed = {
                 old: node.name if new == node.inputs[0] else new for old, new in renamed.items()
             }
-    return graph.with_nodes(_read(nodes, set(graph.outputs)))
+    return graph.with_nodes(_list_read(nodes, set(graph.outputs)))
 
 
 def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
@@ -41,15 +41,15 @@ def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
     operator = node.operator
     if isinstance(operator, Transpose):
         return operator.order == tuple(sorted(operator.order))
-    same = isinstance(operator, Reshape) and graph.shapes[node.name] == _shape(graph, node)
+    same = isinstance(operator, Reshape) and graph.shapes[node.name] == _get_shape(graph, node)
     return same or isinstance(operator, Identity)
 
 
-def _shape(graph: FloatGraph, node: FloatNode) -> tuple[int, ...]:
+def _get_shape(graph: FloatGraph, node: FloatNode) -> tuple[int, ...]:
     return graph.shapes[graph.node(node.name).inputs[0]]
 
 
-def _joined(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
+def _join_reshapes(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
     """Return a reshape of a reshape reads what that one reads."""
     if isinstance(node.operator, Reshape):
         for earlier in nodes:
@@ -70,7 +70,7 @@ def rename(nodes: list[FloatNode], old: str, new: str) -> list[FloatNode]:
     ]
 
 
-def _read(nodes: list[FloatNode], wanted: set[str]) -> list[FloatNode]:
+def _list_read(nodes: list[FloatNode], wanted: set[str]) -> list[FloatNode]:
     """Return the nodes that the outputs depend on."""
     kept = []
     for node in reversed(nodes):
@@ -125,7 +125,7 @@ def merge_pads(graph: FloatGraph) -> FloatGraph:
     nodes = []
     for node in graph.nodes:
         pad = pads.get(node.inputs[0])
-        operator = _merged(pad, node.operator) if pad else None
+        operator = _merge_padding(pad, node.operator) if pad else None
         if pad is None or operator is None:
             nodes.append(node)
         else:
@@ -134,7 +134,7 @@ def merge_pads(graph: FloatGraph) -> FloatGraph:
     return graph.with_nodes(n for n in nodes if n.name in read or n.name not in pads)
 
 
-def _merged(pad: FloatNode, operator: Operator) -> Optional[Operator]:
+def _merge_padding(pad: FloatNode, operator: Operator) -> Optional[Operator]:
     """Return the operator on the image without the padding; channels last."""
     assert isinstance(pad.operator, Pad)
     if pad.operator.value != 0 or len(pad.operator.pads) != 3 or any(pad.operator.pads[2]):

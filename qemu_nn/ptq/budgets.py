@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-from ..analysis.layer_cycles import usual_cycles
+from ..analysis.layer_cycles import estimate_usual_cycles
 from ..errors import Error
-from ..firmware.memory import buffers
+from ..firmware.memory import list_buffers
 from ..io.arguments import as_count
 from ..ir.graph import Graph
 from ..ir.stored import weight_bytes
@@ -38,14 +38,14 @@ class Budget:
         if name == "flash":
             return weight_bytes(graph)
         if name == "ram":
-            return sum(buffers(plan(graph, self.profile)).values())
-        return usual_cycles(graph, self.core, self.profile.cmsis)[0]
+            return sum(list_buffers(plan(graph, self.profile)).values())
+        return estimate_usual_cycles(graph, self.core, self.profile.cmsis)[0]
 
     def list_uncounted(self, graph: Graph) -> dict[str, str]:
         """Return layer -> function of those whose cycles are limited, and not known."""
         if "cycles" not in self.limits:
             return {}
-        return usual_cycles(graph, self.core, self.profile.cmsis)[1]
+        return estimate_usual_cycles(graph, self.core, self.profile.cmsis)[1]
 
     def compute_costs(self, graph: Graph) -> dict[str, int]:
         """Return what a network takes of each that is limited."""

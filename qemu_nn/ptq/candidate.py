@@ -26,7 +26,7 @@ _TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class Plan:
+class StepPlan:
     """Steps to take in order, a deadline by time.monotonic(), a budget; how
     to search."""
 

@@ -11,13 +11,13 @@ import numpy as np
 from ..analysis.table import Cell, Table
 from ..errors import Error
 from ..evaluation.batches import Batch
-from ..lowering.mixed import chooses, mixed, neighbours
-from ..lowering.s8_conv_dense import narrow_function
+from ..lowering.mixed import chooses_width, find_neighbours, mix_widths
+from ..lowering.s8_conv_dense import choose_narrow_function
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.fusion import find_clamps
 from ..runtime.cluster import Compute, open_compute
 from .budgets import WORDS, Budget
-from .candidate import Judge, Plan, Trial, judge_of
+from .candidate import Judge, StepPlan, Trial, judge_of
 from .format_search import Job
 
 #: Noise of a change that shows in no score, relative to the signal.
@@ -31,7 +31,9 @@ COLUMNS = ("layer", "bits", *WORDS, "snr")
 Bits = Mapping[str, int]
 
 
-def narrow_layers(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) -> tuple[Job, Table]:
+def narrow_layers(
+    job: Job, kept: Sequence[Batch], budget: Budget, way: StepPlan
+) -> tuple[Job, Table]:
     """Return the job with widths of its layers that keep within the budget, a note for each change,
     and the table of these, whose first row is the network without any.
 
@@ -44,7 +46,7 @@ def narrow_layers(job: Job, kept: Sequence[Batch], budget: Budget, way: Plan) ->
     choices = _list_width_choices(job, budget)
     bits = {name: max(own) for name, own in choices.items()}
     with open_compute(judge, way.search.client, way.search.threads) as compute:
-        found = _Search(job, budget, choices, neighbours(job.graph), judge, compute, way)
+        found = _Search(job, budget, choices, find_neighbours(job.graph), judge, compute, way)
         place = found.widen_loudest(found.search_narrow(_Place(bits, _trial(job, bits))))
     notes = [*job.notes, *place.notes]
     if unknown := budget.list_uncounted(place.trial.lower_calls()):
@@ -90,13 +92,13 @@ def _list_width_choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
     written = find_clamps(job.graph)
     unknown = {*budget.list_uncounted(_trial(job, {}).lower_calls())}
     for node in job.graph.nodes:
-        if not chooses(node.operator):
+        if not chooses_width(node.operator):
             continue
         own = [8]
         if node.name in written and not {node.name, written[node.name].tensor} & {
             *job.scheme.functions
         }:
-            if "flash" in budget.limits and narrow_function(node.operator):
+            if "flash" in budget.limits and choose_narrow_function(node.operator):
                 own.append(4)
             if budget.widens and _may_be_wide(job, node.name, budget, unknown):
                 own.append(16)
@@ -116,10 +118,10 @@ def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) 
 
 def _trial(job: Job, bits: Bits) -> Trial:
     """Return the network with these widths, and 8 bits where none is given."""
-    graph, dtype = mixed(job.graph, [name for name, own in bits.items() if own == 16])
+    graph, dtype = mix_widths(job.graph, [name for name, own in bits.items() if own == 16])
     scheme: Any = job.scheme
     narrow = {
-        name: narrow_function(job.graph.node(name).operator)
+        name: choose_narrow_function(job.graph.node(name).operator)
         for name, own in bits.items()
         if own == 4
     }
@@ -150,7 +152,7 @@ class _Search:
     near: Mapping[str, set[str]]
     judge: Judge
     compute: Compute
-    way: Plan
+    way: StepPlan
 
     def search_narrow(self, place: _Place) -> _Place:
         """Return the first place on the way down that keeps within the budget, or on the way back:

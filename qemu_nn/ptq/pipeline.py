@@ -25,7 +25,7 @@ from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, observe_inputs
 from ..runtime.cluster import Compute, open_compute
 from ..runtime.evaluate import evaluate
-from .candidate import Judge, Plan, Trial, compute_ratio, find_holder, judge_of
+from .candidate import Judge, StepPlan, Trial, compute_ratio, find_holder, judge_of
 from .checkpoint import Checkpoint, State, copy_in_c_order, name_search_record, record_of
 from .format_search import Job
 
@@ -57,7 +57,9 @@ class _Course:
     judge: Optional[Judge]
 
 
-def improve_network(job: Job, tried: Given, kept: Sequence[Batch], plan: Plan) -> tuple[Job, Any]:
+def improve_network(
+    job: Job, tried: Given, kept: Sequence[Batch], plan: StepPlan
+) -> tuple[Job, Any]:
     """Return a network of the same function up to rounding, with a note for each step, and its
     formats.
 
@@ -203,7 +205,7 @@ def _assign_tried(course: _Course, tried: Given) -> Trial:
 
 
 def _choose_way(
-    name: str, courses: Sequence[_Course], noise: np.ndarray, plan: Plan, compute: Compute
+    name: str, courses: Sequence[_Course], noise: np.ndarray, plan: StepPlan, compute: Compute
 ) -> Optional[_Choice]:
     """Return the courses after the way of a step that leaves the least noise; None where no way
     helps.
@@ -221,7 +223,7 @@ def _choose_way(
     return None
 
 
-def _search_formats(folds: Sequence[_Course], whole: _Course, plan: Plan) -> Given:
+def _search_formats(folds: Sequence[_Course], whole: _Course, plan: StepPlan) -> Given:
     """Return the formats that a search finds: one choice for all courses."""
     job, how = whole.trial.job, plan.search
     variables = job.scheme.variables(job.graph, job.formats({}), job.given)
@@ -279,7 +281,7 @@ class _Ways:
     """
 
     course: _Course
-    plan: Plan
+    plan: StepPlan
     tried: Given
 
     @property
@@ -339,7 +341,7 @@ def _assign(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
         return
 
 
-def _hold_formats(now: Trial, fit: Judge, plan: Plan) -> Held:
+def _hold_formats(now: Trial, fit: Judge, plan: StepPlan) -> Held:
     """Return what steps need that leave formats as they are."""
     job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))

@@ -13,7 +13,7 @@ from ..errors import Error
 from ..io.arguments import as_count, as_mapping, as_text, one_of
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
-from ..ir.statistics import Statistics, statistics_of
+from ..ir.statistics import Statistics, make_statistics
 from ..lowering import lower, lower_s8, prepare, prepare_s8
 from ..lowering.s8_conv_dense import NARROW, PER_ROW
 from ..operators import Dense
@@ -138,7 +138,7 @@ class PowersOfTwo(Scheme):
 
 
 @dataclass(frozen=True)
-class Affine(Scheme):
+class AffineScheme(Scheme):
     """The s8 functions, or the s16 ones of dtype int16, by TensorFlow Lite's scheme."""
 
     activations: Ranges = field(default_factory=Ranges)
@@ -152,7 +152,7 @@ class Affine(Scheme):
 
     def draft(self, graph: FloatGraph) -> AffineFormats:
         """Ranges from -1 to 1, of weights, too: what outputs reach is not known yet."""
-        one = statistics_of(np.array([-1.0, 1.0]))
+        one = make_statistics(np.array([-1.0, 1.0]))
         formats = assign_affine_formats(
             graph,
             dict.fromkeys(graph.shapes, one),
@@ -253,6 +253,6 @@ def get_scheme(
     if not wanted.is_affine:
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
     dtype = "int8" if bits == 8 else "int16"
-    return Affine(
+    return AffineScheme(
         wanted, functions, get_range_method(method, _SEARCH, dtype), get_range_method(weight_method)
     )

@@ -150,7 +150,7 @@ def _value(archive: Archive, folder: str, fields: Fields, name: str, hint: Any) 
         return array
     if hint is float:
         return _float(fields, name)
-    plain = _plain(value, hint)
+    plain = _parse_plain(value, hint)
     if plain is None:
         raise fields.error(f"{name!r} must be {hint}, is {json.dumps(value)[:40]}")
     return plain
@@ -167,7 +167,7 @@ def _float(fields: Fields, name: str) -> float:
     return value
 
 
-def _plain(value: Any, hint: Any) -> Any:
+def _parse_plain(value: Any, hint: Any) -> Any:
     """Return an integer, boolean, text, or tuple of these; None if the value is not that."""
     if get_origin(hint) is not tuple:
         fits = type(value) is hint and (hint is not int or abs(value) < 2**31)
@@ -178,5 +178,5 @@ def _plain(value: Any, hint: Any) -> Any:
     kinds = [inner[0]] * len(value) if inner[1:] == (...,) else list(inner)
     if len(kinds) != len(value):
         return None
-    items = tuple(_plain(item, kind) for item, kind in zip(value, kinds))
+    items = tuple(_parse_plain(item, kind) for item, kind in zip(value, kinds))
     return None if None in items else items

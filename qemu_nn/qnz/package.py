@@ -16,7 +16,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..io.archive import INTEGERS, format_npy, little_endian, open_archive, write_archive
+from ..io.archive import INTEGERS, format_npy, open_archive, to_little_endian, write_archive
 from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
@@ -75,7 +75,7 @@ def save_package(
             document["notes"] = list(notes)
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
-            entries[_entry(index)] = format_npy(_checked(graph, name))
+            entries[_entry(index)] = format_npy(_check_entry(graph, name))
     write_archive(path, entries)
 
 
@@ -128,9 +128,9 @@ def model_hash(graph: Graph) -> str:
     """SHA-256 over what a graph is, as 64 hexadecimal digits; the same for every saved copy."""
     digest = hashlib.sha256(json.dumps(graph_to_dict(graph), sort_keys=True).encode("ascii"))
     for name in sorted(graph.arrays):
-        array = _checked(graph, name)
+        array = _check_entry(graph, name)
         digest.update(f"{name}:{array.dtype.name}:{array.shape}:".encode("utf-8", "replace"))
-        digest.update(little_endian(array).tobytes())
+        digest.update(to_little_endian(array).tobytes())
     return digest.hexdigest()
 
 
@@ -138,7 +138,7 @@ def _entry(index: int) -> str:
     return f"arrays/{index}.npy"
 
 
-def _checked(graph: Graph, name: str) -> np.ndarray:
+def _check_entry(graph: Graph, name: str) -> np.ndarray:
     array = graph.arrays[name]
     if array.dtype.name not in _ARRAYS.values():
         have = ", ".join(_ARRAYS.values())

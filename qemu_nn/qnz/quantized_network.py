@@ -135,7 +135,7 @@ def _to_tensor(fields: Fields) -> Tensor:
 
 def _to_node(fields: Fields) -> Node:
     return Node(
-        **_to_called(fields),
+        **_parse_called(fields),
         inputs=tuple(fields.texts("inputs")),
         output=_to_tensor(fields.object("output")),
         effect=_effect(fields),
@@ -148,14 +148,14 @@ def _to_build(fields: Fields) -> Build:
     if "refused" in fields:
         return Build(difference, refused=fields.text("refused"))
     states = map(_to_tensor, fields.objects("states")) if "states" in fields else ()
-    return Build(difference, **_to_called(fields), effect=_effect(fields), states=tuple(states))
+    return Build(difference, **_parse_called(fields), effect=_effect(fields), states=tuple(states))
 
 
 def _effect(fields: Fields) -> str:
     return fields.text("effect") if "effect" in fields else ""
 
 
-def _to_called(fields: Fields) -> dict[str, Any]:
+def _parse_called(fields: Fields) -> dict[str, Any]:
     """Return function, parameters and arrays of a call."""
     function = FUNCTIONS.get(fields.text("function"))
     if function is None:

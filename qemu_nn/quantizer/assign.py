@@ -12,8 +12,8 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import have
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..ir.formats import dec_bit, limits
-from ..ir.statistics import Statistics, statistics_of
+from ..ir.formats import compute_dec_bit, limits
+from ..ir.statistics import Statistics, make_statistics
 from ..operators import Conv, Dense, Elementwise
 from .grid import Grid
 from .policies import Policy
@@ -111,7 +111,7 @@ def assign_formats(
     weights, biases = {}, {}
     for name, operator in weighted.items():
         own = given.get(name, {})
-        chosen = weight_policy(statistics_of(operator.weights), bits)
+        chosen = weight_policy(make_statistics(operator.weights), bits)
         weights[name] = own.get("weights", chosen)
         if operator.bias is not None:
             biases[name] = own.get("bias", _choose_bias_frac(operator.bias, bits))
@@ -159,13 +159,13 @@ def _note_saturating(draft: _Draft, statistics: Mapping[str, Statistics], policy
 
 
 def _choose_bias_frac(bias: np.ndarray, bits: int) -> int:
-    return dec_bit(float(np.abs(bias).max(initial=0.0)), bits)
+    return compute_dec_bit(float(np.abs(bias).max(initial=0.0)), bits)
 
 
 def _find_finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> int:
     """Return the most fraction bits with which a 32-bit accumulator holds the sums of a layer."""
     bias = 0.0 if operator.bias is None else float(np.abs(operator.bias).max(initial=0.0))
-    return dec_bit(max(statistics.largest, bias), 32) - _SPARE
+    return compute_dec_bit(max(statistics.largest, bias), 32) - _SPARE
 
 
 def _resolve_tensors(graph: FloatGraph, draft: _Draft, finest: Mapping[str, int]) -> None:

@@ -36,7 +36,7 @@ def make_window_rows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray
         flat = x.reshape(-1, x.shape[-1])
         columns: np.ndarray = flat[_choose_spread_indices(len(flat), most)].astype(np.float64)[None]
         return columns
-    x = base.padded(base.to_nhwc(x, operator.layout), operator.pads)
+    x = base.pad_images(base.to_nhwc(x, operator.layout), operator.pads)
     span = tuple(d * (k - 1) + 1 for d, k in zip(operator.dilation, operator.kernel))
     cells = sliding_window_view(x, span, (1, 2))
     cells = cells[:, :: operator.stride[0], :: operator.stride[1]]

@@ -10,14 +10,14 @@ from typing import Callable, NamedTuple, Union
 import numpy as np
 
 from ..errors import Error
-from ..io.arguments import have, shown
-from ..ir.formats import dec_bit
+from ..io.arguments import format_value, have
+from ..ir.formats import compute_dec_bit
 from ..ir.statistics import Filled, Statistics
 
 Policy = Callable[[Statistics, int], int]
 
 
-class Grid(NamedTuple):
+class CandidateGrid(NamedTuple):
     """Values of a format: multiples of `step`, from `low` to `high`."""
 
     step: float
@@ -26,7 +26,7 @@ class Grid(NamedTuple):
 
 
 #: Cost of rounding and saturation by some measure: of a histogram, on a grid.
-Loss = Callable[[Filled, Grid], float]
+Loss = Callable[[Filled, CandidateGrid], float]
 
 
 #: Samples whose range the policy `extrapolate` estimates. A format of twice the range costs a bit.
@@ -38,13 +38,13 @@ _SPAN = 4
 
 def minmax(statistics: Statistics, bits: int) -> int:
     """Nothing saturates: (bits - 1) - ceil(log2(largest magnitude))."""
-    return dec_bit(statistics.largest, bits)
+    return compute_dec_bit(statistics.largest, bits)
 
 
 def extrapolate(statistics: Statistics, bits: int) -> int:
     """Return the format in which nothing saturates that twenty samples are likely to reach."""
     low, high = statistics.extrapolate(_SAMPLES)
-    return dec_bit(max(-low, high), bits)
+    return compute_dec_bit(max(-low, high), bits)
 
 
 def mse(statistics: Statistics, bits: int) -> int:
@@ -67,7 +67,7 @@ def percentile(percent: float) -> Policy:
 
 
 def _covers_range(percent: float, statistics: Statistics, bits: int) -> int:
-    return dec_bit(find_percentile_magnitude(statistics, percent), bits)
+    return compute_dec_bit(find_percentile_magnitude(statistics, percent), bits)
 
 
 def find_percentile_magnitude(statistics: Statistics, percent: float) -> float:
@@ -113,7 +113,9 @@ def parse_percent(
     except (TypeError, ValueError, OverflowError):
         choices = [*names, "or a percentile as a number", *(f"or {name}" for name in also)]
         near = {name: name for name in (*names, *also)}
-        raise Error(f"there is no method {shown(method)}; {have(choices, method, near)}") from None
+        raise Error(
+            f"there is no method {format_value(method)}; {have(choices, method, near)}"
+        ) from None
 
 
 def _find_best_format(statistics: Statistics, bits: int, loss: Loss) -> int:
@@ -121,22 +123,22 @@ def _find_best_format(statistics: Statistics, bits: int, loss: Loss) -> int:
     start = minmax(statistics, bits)
     if not statistics.largest:
         return start
-    filled = statistics.filled()
+    filled = statistics.list_filled_bins()
     return min(range(start, start + _SPAN), key=lambda frac: loss(filled, _make_grid(bits, frac)))
 
 
-def _make_grid(bits: int, frac: int) -> Grid:
+def _make_grid(bits: int, frac: int) -> CandidateGrid:
     """Return what integers of so many bits represent, with so many fraction bits."""
     step, most = math.ldexp(1.0, -frac), 2 ** (bits - 1)
-    return Grid(step, -most * step, (most - 1) * step)
+    return CandidateGrid(step, -most * step, (most - 1) * step)
 
 
-def _quantize_centres(centres: np.ndarray, grid: Grid) -> np.ndarray:
+def _quantize_centres(centres: np.ndarray, grid: CandidateGrid) -> np.ndarray:
     """Return what each bin's centre becomes."""
     return np.clip(np.rint(centres / grid.step) * grid.step, grid.low, grid.high)
 
 
-def compute_square_error(filled: Filled, grid: Grid) -> float:
+def compute_square_error(filled: Filled, grid: CandidateGrid) -> float:
     """Sum of squares; a step finer than a bin errs by step^2 / 12 inside of the range."""
     centres, step = filled.centres, grid.step
     error = (_quantize_centres(centres, grid) - centres) ** 2
@@ -146,7 +148,7 @@ def compute_square_error(filled: Filled, grid: Grid) -> float:
     return float(filled.counts @ error)
 
 
-def compute_divergence(filled: Filled, grid: Grid) -> float:
+def compute_divergence(filled: Filled, grid: CandidateGrid) -> float:
     """KL of the histogram from itself with every level's share spread over the level's bins.
 
     What saturates counts to the outermost bin of the grid in the real distribution too, but not to

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import Error
 from ..ir.formats import affine_format
-from ..ir.statistics import Statistics, statistics_of
+from ..ir.statistics import Statistics, make_statistics
 from .policies import (
-    Grid,
+    CandidateGrid,
     Loss,
     compute_divergence,
     compute_square_error,
@@ -73,24 +73,24 @@ class Ranges:
             for a in _list_range_ends(min(low, 0.0))
             for b in _list_range_ends(max(high, 0.0))
         ]
-        filled = statistics.filled()
+        filled = statistics.list_filled_bins()
         costs = [self.loss(filled, self._grid(a, b)) for a, b in tried]
         return tried[int(np.argmin(costs))]
 
-    def _grid(self, low: float, high: float) -> Grid:
+    def _grid(self, low: float, high: float) -> CandidateGrid:
         chosen = affine_format(low, high, self.dtype)
-        return Grid(chosen.scale, *chosen.ends)
+        return CandidateGrid(chosen.scale, *chosen.ends)
 
     def choose_weight_range(self, values: np.ndarray, most: int = 127) -> float:
         """Return the magnitude that becomes the integer `most`."""
         largest = float(np.abs(values).max(initial=0.0))
         if not largest or (self.loss is None and self.percent == 100):
             return largest
-        statistics = statistics_of(values)
+        statistics = make_statistics(values)
         if self.loss is None:
             return find_percentile_magnitude(statistics, self.percent)
-        tried, filled = list(_list_range_ends(largest)), statistics.filled()
-        costs = [self.loss(filled, Grid(end / most, -end, end)) for end in tried]
+        tried, filled = list(_list_range_ends(largest)), statistics.list_filled_bins()
+        costs = [self.loss(filled, CandidateGrid(end / most, -end, end)) for end in tried]
         return tried[int(np.argmin(costs))]
 
 

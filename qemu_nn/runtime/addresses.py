@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import Refused
 from ..ir.graph import Address, Graph, Memory
-from ..ir.loops import conditions, needed_until
-from ..kernels.table import Row, choose, rows_of
+from ..ir.loops import find_needed_until, iterate_conditions
+from ..kernels.table import Row, choose, list_rows
 from ..targets import Profile
 from .arena import Buffer, align, arrange
 from .hazard_analysis import Access, Span, observe
@@ -132,8 +132,8 @@ def _find_last_uses(graph: Graph) -> dict[str, int]:
     """Return tensor -> the last call before or while which it must be intact."""
     last_use, made = graph.made, graph.made
     reads = [(name, at) for at, node in enumerate(graph.nodes) for name in node.inputs]
-    until = [(name, needed_until(graph.loops, made[name], at)) for name, at in reads]
-    for name, last in (*until, *conditions(graph.loops, made)):
+    until = [(name, find_needed_until(graph.loops, made[name], at)) for name, at in reads]
+    for name, last in (*until, *iterate_conditions(graph.loops, made)):
         last_use[name] = max(last_use[name], last)
     last_use.update((state.name, len(graph.nodes)) for state in graph.states)  # they live on
     return last_use
@@ -197,7 +197,7 @@ def _check_firmware_addresses(
         if index in seen.scratch and access.device_row:
             row = access.device_row
         elif row.kind == "fast" and (index in seen.destroyed or (trace and access.destroys)):
-            rows = rows_of(row.op.name, row.op.type)
+            rows = list_rows(row.op.name, row.op.type)
             row = choose(rows, profile, step.params, "plain")
         needed = step.scratch_bytes if row is step.row else row.scratch(step.params)
         given = access.scratch if row == access.device_row else None
@@ -220,7 +220,7 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
     given = memory.calls[node.name]
-    declared = node.function.read(node.params)
+    declared = node.function.list_read_inputs(node.params)
     if len(given.inputs) != len(declared):
         raise Refused(
             f"{graph.name}: {where} takes {len(declared)} inputs, but has {len(given.inputs)}"
@@ -262,6 +262,6 @@ def _find_device_row(step: Step, profile: Profile) -> Optional[Row]:
     """
     if profile.path != "dsp" or not step.node.function.scratch:
         return None
-    rows = rows_of(step.row.op.name, step.row.op.type)
+    rows = list_rows(step.row.op.name, step.row.op.type)
     own = [row for row in rows if row.kind != "fast" and row.claims(profile)]
     return next((row for row in own if row.kind == "model"), own[0])

@@ -12,7 +12,7 @@ from typing import Optional
 
 from ..ir.graph import Graph, Node
 from ..ir.interpreter import Interpreter, InterpreterMemory
-from ..ir.loops import conditions, needed_until
+from ..ir.loops import find_needed_until, iterate_conditions
 
 #: Functions whose sums of weights the framework keeps in the tail.
 _SUMS_IN_TAIL = (
@@ -135,8 +135,8 @@ def plan_tensor_arena(
     for at, node in enumerate(graph.nodes):
         for name in node.inputs:
             if name in first:
-                last[name] = max(last[name], 1 + needed_until(graph.loops, made[name], at))
-    for name, until in conditions(graph.loops, made):
+                last[name] = max(last[name], 1 + find_needed_until(graph.loops, made[name], at))
+    for name, until in iterate_conditions(graph.loops, made):
         last[name] = max(last[name], 1 + until)
     end = len(graph.nodes)
     last = {name: min(moment, end) for name, moment in last.items()}

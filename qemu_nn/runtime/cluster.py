@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from ..errors import Error
-from ..io.arguments import MOST_THREADS, as_count, shown
+from ..io.arguments import MOST_THREADS, as_count, format_value
 from ..io.optional_deps import require
 from ..io.version import __version__
 from . import interrupt
@@ -303,7 +303,7 @@ def open_cluster(client: Any = None, workers: Optional[int] = None) -> AbstractC
     if isinstance(client, str):
         return _open_remote(client)
     if client is not None and not (hasattr(client, "map") and hasattr(client, "nthreads")):
-        raise Error(f"client must be a dask.distributed.Client, not {shown(client)}")
+        raise Error(f"client must be a dask.distributed.Client, not {format_value(client)}")
     return nullcontext(client)
 
 

@@ -12,7 +12,7 @@ from .._native import ffi, lib
 from .._runner import runner
 from ..errors import LayerFault
 from ..ir.graph import Tensor
-from ..ir.loops import program
+from ..ir.loops import list_program
 from ..kernels import table as kernels
 from ..kernels.table import aligned_bytes
 from . import interrupt
@@ -119,7 +119,7 @@ class Compiled:
         begins: dict[int, int] = {}
         exits: dict[int, int] = {}
         self._calls: list[Optional[Step]] = []
-        for kind, index in program(len(plan.steps), plan.loops):
+        for kind, index in list_program(len(plan.steps), plan.loops):
             self._calls.append(plan.steps[index] if kind == "call" else None)
             if kind == "call":
                 at.append(len(steps))

@@ -73,7 +73,7 @@ def _list_rewritten(graph: Graph) -> set[str]:
     return {
         name
         for node in graph.nodes
-        for array, name in zip(node.function.read(node.params), node.inputs)
+        for array, name in zip(node.function.list_read_inputs(node.params), node.inputs)
         if array.state
     }
 
@@ -126,7 +126,7 @@ def _remove_copies(
     kept, last_read, writes = _list_observed(graph) | _list_rewritten(graph), {}, []
     for at, step in enumerate(steps):
         last_read.update(dict.fromkeys(step.node.inputs, at))
-        arrays = zip(step.node.function.read(step.node.params), step.node.inputs)
+        arrays = zip(step.node.function.list_read_inputs(step.node.params), step.node.inputs)
         writes += [(name, at) for array, name in arrays if array.state]
     sources: dict[str, str] = {}
     left = []

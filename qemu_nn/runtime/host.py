@@ -399,7 +399,7 @@ class Host:
             return _check_whole(real, tensor, what)
         x = real if real.dtype == np.float64 else real.astype(np.float32)
         if self.graph.nodes[0].function.name.startswith("npu_"):
-            floors = np.floor(tensor.format.unrounded(x))
+            floors = np.floor(tensor.format.scale_unrounded(x))
             integers: np.ndarray = np.clip(floors, *tensor.format.limits).astype(tensor.dtype)
             return integers
         return tensor.format.quantize(x)
@@ -501,7 +501,7 @@ def resize_images(
     if fits or (preprocessing.size or preprocessing.crop) is None:
         return x
     pictures = images.reshape(-1, *images.shape[-3:])
-    done = np.stack([preprocessing.picture(each) for each in pictures])
+    done = np.stack([preprocessing.resize_image(each) for each in pictures])
     done = done.reshape(*images.shape[:-3], *done.shape[1:])
     return np.moveaxis(done, -1, -3) if first else done
 

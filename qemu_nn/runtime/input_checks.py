@@ -83,7 +83,7 @@ class Gauge:
         self._high = max(self._high, float(values.max()))
         self._values += codes.size
         if real is not None:
-            steps, (least, most) = form.unrounded(real), form.limits
+            steps, (least, most) = form.scale_unrounded(real), form.limits
             self._saturated += int(np.count_nonzero((steps < least - 0.5) | (steps > most + 0.5)))
 
     def merge(self, other: Gauge) -> None:

@@ -8,9 +8,9 @@ from typing import Optional
 
 import numpy as np
 
-from ..ir.builds import built
+from ..ir.builds import build_calls
 from ..ir.graph import Graph, Node, Tensor
-from ..kernels.table import call, choose, make_params, rows_of
+from ..kernels.table import call, choose, list_rows, make_params
 from ..targets import Profile
 from .session import Session
 
@@ -20,7 +20,7 @@ class Calls:
 
     def __init__(self, graph: Graph, profile: Profile) -> None:
         self._profile = profile
-        graph = self._graph = built(graph, profile)
+        graph = self._graph = build_calls(graph, profile)
         tensors = graph.tensors
         states = {tensor.name for tensor in graph.states}
         self._sessions = {
@@ -43,7 +43,7 @@ class Calls:
             session = self._sessions[node.name]
             shape = session.graph.input.shape
             return session.run(inputs[0].reshape(-1, *shape))[node.name]
-        rows = rows_of(node.function.op, node.function.type)
+        rows = list_rows(node.function.op, node.function.type)
         values = node.function.struct_values(node.params)
         params = make_params(rows[0].op, self._profile, values)
         row = choose(rows, self._profile, params)

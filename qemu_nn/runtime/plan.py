@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import Error
 from ..functions.base import check_release
-from ..functions.shapes import extent
+from ..functions.shapes import get_extent
 from ..io.arguments import have
-from ..ir.builds import built
+from ..ir.builds import build_calls
 from ..ir.graph import Graph, Loop, Node, Tensor
 from ..kernels import table as kernels
 from ..kernels.table import CAP, FEATURES, HOST, Row, cpu_features
@@ -100,7 +100,7 @@ def plan(
     output, and as clobber.<layer> what is left of an input that a layer destroys. threads: that
     share the large calls of a sample.
     """
-    graph = built(graph, profile)
+    graph = build_calls(graph, profile)
     steps = tuple(_make_step(graph, node, profile, variant) for node in graph.nodes)
     if variant is not None and not any(step.row.is_called(variant) for step in steps):
         able = [(row, step.params) for step in steps for row in _list_rows(step.node)]
@@ -166,7 +166,7 @@ def _list_warnings(node: Node, profile: Profile) -> tuple[str, ...]:
 
 
 def _list_rows(node: Node) -> Sequence[Row]:
-    return kernels.rows_of(node.function.op, node.function.type)
+    return kernels.list_rows(node.function.op, node.function.type)
 
 
 def _make_step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
@@ -181,7 +181,7 @@ def _make_step(graph: Graph, node: Node, profile: Profile, variant: Optional[str
     except Error as error:
         where = f"{graph.name}: layer {node.name!r} ({node.function.name})"
         raise type(error)(f"{where}: {error}") from None
-    cost = split.estimate_microseconds(row, extent(node.function.macs, node.params), sizes)
+    cost = split.estimate_microseconds(row, get_extent(node.function.macs, node.params), sizes)
     return Step(node, row, params, sizes, (), 0, cost=cost)
 
 

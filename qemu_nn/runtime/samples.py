@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..errors import Error, LayerFault
-from ..io.arguments import as_array, one_of, shown
+from ..io.arguments import as_array, format_value, one_of
 
 Shape = tuple[int, ...]
 
@@ -25,7 +25,9 @@ def convert_to_numbers(x: Any, name: str) -> np.ndarray:
     if array.dtype.name == "bfloat16":  # of a library that brings the type along
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
-        raise Error(f"{name} must be real numbers, not {shown(x)}, which holds {array.dtype}")
+        raise Error(
+            f"{name} must be real numbers, not {format_value(x)}, which holds {array.dtype}"
+        )
     if array.dtype.itemsize > 8:  # long doubles
         array = array.astype(np.float64)
     return array
@@ -35,9 +37,11 @@ def _convert_to_array(x: Any, name: str) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     if isinstance(x, (str, os.PathLike)):
-        raise Error(f"{name} must be an array, not {shown(x)}: run() and evaluate() read files")
+        raise Error(
+            f"{name} must be an array, not {format_value(x)}: run() and evaluate() read files"
+        )
     if isinstance(x, Mapping) or x is None:
-        raise Error(f"{name} must be an array, not {shown(x)}")
+        raise Error(f"{name} must be an array, not {format_value(x)}")
     try:
         if all(hasattr(x, method) for method in ("detach", "cpu", "numpy")):  # a torch tensor
             held = x.detach().cpu()

@@ -15,8 +15,8 @@ import numpy as np
 from ..errors import DeviceWarning, Error
 from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
 from ..io.warn import warn
-from ..ir.builds import with_states
-from ..ir.formats import drawn
+from ..ir.builds import add_states
+from ..ir.formats import draw_numbers
 from ..ir.graph import Graph, Node, Tensor
 from ..targets import Profile, all_profiles
 from .compiled import Compiled
@@ -90,7 +90,7 @@ class Session:
     ) -> None:
         threads = as_count(threads, "threads", most=MOST_THREADS)
         as_text(variant, "variant")
-        self.graph = graph = with_states(graph, profile)
+        self.graph = graph = add_states(graph, profile)
         self.profile = profile
         self.threads = threads
         self.host = Host(graph) if host is None else replace(host, graph=graph)
@@ -342,7 +342,7 @@ def draw_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
     """
     rng = np.random.default_rng(0)
     lead = (count, steps) if graph.states else (count,)
-    inputs = [drawn(rng, tensor.dtype, (*lead, *tensor.shape)) for tensor in graph.inputs]
+    inputs = [draw_numbers(rng, tensor.dtype, (*lead, *tensor.shape)) for tensor in graph.inputs]
     return inputs if len(inputs) > 1 else inputs[0]
 
 

@@ -51,7 +51,7 @@ def choose_parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part
     return found if len(found) > 1 and all(cut_step(row, params, part) for part in found) else ()
 
 
-class Cut(NamedTuple):
+class StepCut(NamedTuple):
     """A part as C has it: its parameters, and the bytes of scratch memory that it wants."""
 
     params: Any
@@ -59,7 +59,7 @@ class Cut(NamedTuple):
     scratch: int
 
 
-def cut_step(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cut]:
+def cut_step(row: Row, params: Any, part: Part, step: Any = None) -> Optional[StepCut]:
     """Return a part of a C step, or of one that has parameters alone; None: there is no such
     part.
     """
@@ -67,7 +67,7 @@ def cut_step(row: Row, params: Any, part: Part, step: Any = None) -> Optional[Cu
         step = ffi.new("qn_step *", {"kernel": lib.qn_kernel_at(row.index), "params": params})
     own, made, scratch = (ffi.new(f"{what} *") for what in (row.op.params, "qn_step", "int64_t"))
     status = lib.qn_split(step, *part, own, made, scratch)
-    return Cut(own, made, scratch[0]) if status == lib.QN_OK else None
+    return StepCut(own, made, scratch[0]) if status == lib.QN_OK else None
 
 
 def gains_from_splitting(costs: float) -> bool:

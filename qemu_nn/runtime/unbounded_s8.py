@@ -22,12 +22,14 @@ def find_factors(graph: Graph, node: Node) -> np.ndarray:
     """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
     31).
     """
-    return float_semantics.factors(node.function, node.params, graph.arrays.get(node.bias or ""))
+    return float_semantics.compute_factors(
+        node.function, node.params, graph.arrays.get(node.bias or "")
+    )
 
 
 def get_bias(graph: Graph, node: Node) -> Optional[np.ndarray]:
     """Return the biases of an s8 or s16 layer, in steps of its products."""
-    return float_semantics.bias_row(node.function, graph.arrays.get(node.bias or ""))
+    return float_semantics.get_bias_row(node.function, graph.arrays.get(node.bias or ""))
 
 
 def has_wide_sums(graph: Graph, node: Node) -> bool:

@@ -17,7 +17,7 @@ Run = Callable[[Mapping[str, Any]], np.ndarray]
 _REACH = (2**20, 2**20, 2**24, 2**31 - 1)
 
 
-def moving_array(function: Function) -> Optional[str]:
+def find_moving_array(function: Function) -> Optional[str]:
     """Return the array whose elements move outputs up or down: biases, or a second operand."""
     names = [array.name for array in function.arrays]
     found = next((name for name in ("start_shift", "bias") if name in names), None)
@@ -25,14 +25,14 @@ def moving_array(function: Function) -> Optional[str]:
     return found or (function.inputs[1].name if twins and function.weights is None else None)
 
 
-def on_borders(
+def place_on_borders(
     rng: Random, function: Function, arguments: Mapping[str, Any], run: Run
 ) -> dict[str, Any]:
     """Return arguments with sums at which an output steps to the next one, or one below.
 
     Each channel has such a sum at one of its outputs; each element, where the second operand moves.
     """
-    name = moving_array(function)
+    name = find_moving_array(function)
     if name is None or arguments[name].dtype.kind not in "iu":
         return dict(arguments)
     array, elements = arguments[name], np.random.default_rng(rng.getrandbits(32))
@@ -53,7 +53,7 @@ def on_borders(
         (other[:, 0] if name == "start_shift" else other)[...] = values
         return {**arguments, name: other}
 
-    low, high = _ends(rng, array.dtype, moved.shape)
+    low, high = _get_ends(rng, array.dtype, moved.shape)
     least, most = int(out.min()), int(out.max())
     target = elements.integers(least, most, moved.shape, endpoint=True)
     saturated = elements.random(moved.shape) < 0.25
@@ -65,7 +65,7 @@ def on_borders(
     return placed(np.where(elements.integers(0, 2, moved.shape), low, high))
 
 
-def _ends(
+def _get_ends(
     rng: Random, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of a search, in 64 bits."""

@@ -11,8 +11,8 @@ import numpy as np
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array
 from ..ir.formats import limits
 from ..ir.graph import Graph, Node, Tensor
-from .s8_calls import affine_arrays, is_affine
-from .wuqi_calls import npu_arrays
+from .s8_calls import draw_affine_arrays, is_affine
+from .wuqi_calls import draw_npu_arrays
 
 #: Root mean square that the weights of a layer are scaled to give its output, in 8-bit units.
 _SIGNAL = 40.0
@@ -57,11 +57,11 @@ class Builder:
         declared = FUNCTIONS.get(function) or NPU_FUNCTIONS[function]
         params, own = dict(given), {}
         if function in NPU_FUNCTIONS:
-            arrays = npu_arrays(self._rng, declared, params)
+            arrays = draw_npu_arrays(self._rng, declared, params)
             own = {role: f"{name}_{role}" for role in arrays}
             self._arrays.update((own[role], array) for role, array in arrays.items())
         elif is_affine(declared):
-            arrays = affine_arrays(self._rng, declared, params)
+            arrays = draw_affine_arrays(self._rng, declared, params)
             own = {role: f"{name}_{role}" for role in arrays}
             self._arrays.update((own[role], array) for role, array in arrays.items())
         elif declared.weights is not None:
@@ -72,7 +72,7 @@ class Builder:
         tables = declared.tables() if declared.tables else {}
         inputs = tuple(
             self._source(f"{name}_{array.name}", array, params, tables.get(array.name))
-            for array in declared.read(params)
+            for array in declared.list_read_inputs(params)
         )
         self._nodes.append(
             Node(declared, params, inputs, output, own.get("weights"), own.get("bias"))

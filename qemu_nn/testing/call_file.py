@@ -17,7 +17,7 @@ from .._native import ffi
 from ..errors import Refused
 from ..functions import Function
 from ..kernels import table as kernels
-from .rows import EVERY_FUNCTION, NOT_TAKEN, Call, draw_call, rows_that_compute
+from .rows import EVERY_FUNCTION, NOT_TAKEN, RowCall, draw_call, list_rows
 
 #: Op, type; profile, seed, bytes of parameters, of three inputs, weights, bias and output.
 _HEADER = "<32s16s9q"
@@ -33,25 +33,25 @@ def write_calls(path: Union[str, Path], first: int, draws: int, only: str = "") 
     """
     written = 0
     with open(path, "wb") as file:
-        for function, row in _drawn_rows():
+        for function, row in _iterate_drawn_rows():
             for seed in range(first, first + draws) if only in function.name else ():
-                packed = _packed(draw_call(function, row, seed), seed)
+                packed = _pack_call(draw_call(function, row, seed), seed)
                 if packed is not None:
                     file.write(packed)
                     written += 1
     return written
 
 
-def _drawn_rows() -> Iterator[tuple[Function, kernels.Row]]:
+def _iterate_drawn_rows() -> Iterator[tuple[Function, kernels.Row]]:
     """Yield functions that have fast rows, with a row that claims the profiles of the calls."""
     for function in EVERY_FUNCTION:
-        rows = rows_that_compute(function)
+        rows = list_rows(function)
         fast = [r for r in rows if r.kind == "fast" and (function.name, r.variant) not in NOT_TAKEN]
         if fast and not any(array.state for array in function.inputs):
             yield function, fast[-1]
 
 
-def _packed(call: Call, seed: int) -> Optional[bytes]:
+def _pack_call(call: RowCall, seed: int) -> Optional[bytes]:
     """Return the bytes of a call; None if the plain row refuses its values."""
     function, arguments = call.function, call.arguments
     output = np.zeros(function.output.shape(arguments), function.output.dtype)

@@ -13,8 +13,8 @@ import numpy as np
 from ..errors import Refused, SizeMismatch
 from ..functions import Array, Function
 from ..functions.layouts import pack_nibbles, unpack_nibbles
-from ..functions.random_params import limits
-from ..functions.shapes import Half, extent
+from ..functions.random_params import get_limits
+from ..functions.shapes import Half, get_extent
 from ..kernels import table as kernels
 from ..targets import NPU, Profile, all_profiles
 from .channels import (
@@ -23,11 +23,11 @@ from .channels import (
     SCALES,
     SPECIAL_MULTIPLIERS,
     draw_bias,
+    draw_channel_sizes,
     draw_scales,
     draw_starts,
-    size_channels,
 )
-from .geometry import SHAPES, shapes_of
+from .geometry import SHAPES, list_shapes
 from .s8_calls import is_affine
 from .values import VALUES, random_name
 
@@ -57,32 +57,32 @@ class Recipe:
     on_borders: bool = False
 
 
-def _declared(params: dict[str, int], low: int, high: int) -> None:
+def _keep_range(params: dict[str, int], low: int, high: int) -> None:
     """Leave the range as the function draws it."""
 
 
-def _whole(params: dict[str, int], low: int, high: int) -> None:
+def _keep_whole_range(params: dict[str, int], low: int, high: int) -> None:
     """Keep all outputs of the type."""
     params.update(act_min=low, act_max=high)
 
 
-def _rectified(params: dict[str, int], low: int, high: int) -> None:
+def _rectify_output(params: dict[str, int], low: int, high: int) -> None:
     """Let the least output stand for 0, as after a rectifier, and keep all outputs."""
-    _whole(params, low, high)
+    _keep_whole_range(params, low, high)
     params.update({n: low for n in ("output_offset", "out_offset") if n in params})
 
 
 #: Generators of the range of outputs: fast rows have other epilogues where nothing is clamped.
 OUTPUTS: dict[str, Callable[[dict[str, int], int, int], None]] = {
-    "declared": _declared,
-    "whole": _whole,
-    "rectified": _rectified,
+    "declared": _keep_range,
+    "whole": _keep_whole_range,
+    "rectified": _rectify_output,
 }
 
 
 def draw_recipe(rng: Random, function: Function) -> Recipe:
     """Return generators for a call of a function; one time in sixteen all extremes together."""
-    shape, scales = rng.choice(shapes_of(function)), rng.choice(("alike", "alike", *SCALES))
+    shape, scales = rng.choice(list_shapes(function)), rng.choice(("alike", "alike", *SCALES))
     output = rng.choice([*OUTPUTS])
     if rng.randrange(16) == 0:
         inputs, weights = (rng.choice(("lowest", "highest", "ends")) for _ in range(2))
@@ -95,7 +95,7 @@ def draw_recipe(rng: Random, function: Function) -> Recipe:
     return Recipe(shape, scales, inputs, weights, output, special, sized, on_borders)
 
 
-def declared_params(rng: Random, function: Function) -> dict[str, int]:
+def draw_declared_params(rng: Random, function: Function) -> dict[str, int]:
     """Return scalar C arguments of ordinary size; some break a constraint of the function."""
     assert function.draw is not None, f"{function.name} has no random arguments"
     return function.draw(rng, function)
@@ -103,10 +103,10 @@ def declared_params(rng: Random, function: Function) -> dict[str, int]:
 
 def draw_params(rng: Random, function: Function, recipe: Recipe) -> dict[str, int]:
     """Return scalar C arguments of the recipe's shape; some break a constraint of the function."""
-    params = declared_params(rng, function)
+    params = draw_declared_params(rng, function)
     SHAPES[recipe.shape](rng, function, params)
     if "act_min" in params:
-        OUTPUTS[recipe.output](params, *limits(function.output.dtype))
+        OUTPUTS[recipe.output](params, *get_limits(function.output.dtype))
     if recipe.special and "input_offset" in params:
         params["input_offset"] = rng.choice((-127, 128, 0, params["input_offset"]))
     return params
@@ -126,7 +126,7 @@ def draw_arguments(
     return _Drawing(rng, function, params, recipe, given).arguments()
 
 
-def random_arguments(rng: Random, function: Function) -> dict[str, Any]:
+def draw_all_arguments(rng: Random, function: Function) -> dict[str, Any]:
     """Return all arguments of one call, of random generators.
 
     If a contract refuses the shape or the call is long, the function draws another shape, which may
@@ -134,16 +134,16 @@ def random_arguments(rng: Random, function: Function) -> dict[str, Any]:
     """
     recipe = draw_recipe(rng, function)
     params = draw_params(rng, function, recipe)
-    if extent(function.macs, params) > _MOST_PRODUCTS or not is_legal(function, params):
+    if get_extent(function.macs, params) > _MOST_PRODUCTS or not is_legal(function, params):
         recipe = replace(recipe, shape="declared")
         params = draw_params(rng, function, recipe)
     return draw_arguments(rng, function, params, recipe)
 
 
-def struct_of(function: Function, profile: Profile, arguments: Mapping[str, Any]) -> Any:
+def make_struct(function: Function, profile: Profile, arguments: Mapping[str, Any]) -> Any:
     """Return the scalar arguments as rows read them."""
     params = {name: arguments[name] for name in function.params}
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     return kernels.make_params(rows[0].op, profile, function.struct_values(params))
 
 
@@ -151,10 +151,10 @@ def is_legal(
     function: Function, arguments: Mapping[str, Any], profile: Optional[Profile] = None
 ) -> bool:
     """True if the contract of a function allows a call; profile: default: any that has it."""
-    row = kernels.rows_of(function.op, function.type)[0]
+    row = kernels.list_rows(function.op, function.type)[0]
     claimed = profile or next(p for p in EVERY_PROFILE if row.claims(p))
     try:
-        kernels.check(row, struct_of(function, claimed, arguments))
+        kernels.check(row, make_struct(function, claimed, arguments))
     except (Refused, SizeMismatch):
         return False
     return True
@@ -188,7 +188,7 @@ class _Drawing:
         else:
             if recipe.sized:
                 self._size_weights(filter)
-            self.spread = self._spread(filter)
+            self.spread = self._measure_spread(filter)
         if is_affine(function):
             self._quantize_channels()
         if "start_shift" in self.arrays:
@@ -207,14 +207,14 @@ class _Drawing:
         outputs, weights = self.function.output.shape(self.params)[-1], self.arrays[filter.name]
         half = filter.axes[0]
         if isinstance(half, Half):
-            shape = tuple(extent(axis, self.params) for axis in half.parts)
+            shape = tuple(get_extent(axis, self.params) for axis in half.parts)
             weights = unpack_nibbles(weights, math.prod(shape)).reshape(shape)
         axis = next((i for i in (0, weights.ndim - 1) if weights.shape[i] == outputs), None)
         if axis is not None and weights.dtype.kind == "i":
-            sized = size_channels(self.elements, weights, axis)
+            sized = draw_channel_sizes(self.elements, weights, axis)
             self.arrays[filter.name] = pack_nibbles(sized) if isinstance(half, Half) else sized
 
-    def _spread(self, filter: Array) -> float:
+    def _measure_spread(self, filter: Array) -> float:
         """Return about the root mean square of the sums of inputs times weights."""
         first, offset = self.function.inputs[0].name, self.params.get("input_offset", 0)
         x = np.mean(np.square(self.arrays[first].astype(np.float64) + offset))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Array, Function
-from ..functions.shapes import extent
+from ..functions.shapes import get_extent
 from ..ir.graph import Graph
 from .builder import Builder
 
@@ -42,7 +42,7 @@ class Case:
     @property
     def macs(self) -> int:
         """Multiply-accumulates of one call; 0 for what does not multiply."""
-        return extent(self.declared.macs, self.params)
+        return get_extent(self.declared.macs, self.params)
 
     @property
     def elements(self) -> int:
@@ -58,7 +58,7 @@ class Case:
         declared = self.declared
         first = self._first
         builder = Builder(self.function, first.shape(self.params), first.dtype)
-        others = (array for array in declared.read(self.params) if not array.state)
+        others = (array for array in declared.list_read_inputs(self.params) if not array.state)
         prepared = any((first.dtype, array.dtype) == ("int8", "int16") for array in others)
         if prepared:
             builder.call("wide", "arm_q7_to_q15_no_shift", {"blockSize": self.elements})

@@ -88,7 +88,7 @@ EDGES_32 = (-(2**31), 1 - 2**31, 2**31 - 1, 2**30, -(2**30))
 SPECIAL_SHIFTS_64 = (0, 15, 16, 17, 31, 32, 33, 46, 47, 48, 63)
 
 
-def _mixed(
+def _mix_special(
     rng: np.random.Generator, values: np.ndarray, special: tuple[int, ...], share: float
 ) -> np.ndarray:
     """Replace this share of the values by special ones."""
@@ -108,15 +108,17 @@ def draw_scales(
         of_shift = of_multiplier
     multipliers = rng.integers(2**30, 2**31, channels)
     shifts = shift + rng.integers(-2, 3, channels)
-    multipliers = _mixed(rng, multipliers, _ANY_MULTIPLIERS, special)
-    shifts = np.clip(_mixed(rng, shifts, SPECIAL_SHIFTS, special), -31, most)
+    multipliers = _mix_special(rng, multipliers, _ANY_MULTIPLIERS, special)
+    shifts = np.clip(_mix_special(rng, shifts, SPECIAL_SHIFTS, special), -31, most)
     return multipliers[of_multiplier], shifts[of_shift]
 
 
 def draw_bias(rng: np.random.Generator, channels: int, spread: float, special: float) -> np.ndarray:
     """Return bias values of about the spread of the sums, of classes of their own."""
     most = max(1, min(2**31 - 1, round(spread * rng.choice([0, 1, 1, 1, 4, 64]))))
-    values = _mixed(rng, rng.integers(-most, most, channels, endpoint=True), EDGES_32, special)
+    values = _mix_special(
+        rng, rng.integers(-most, most, channels, endpoint=True), EDGES_32, special
+    )
     names = ("each", "each", "alike", "partition", "in_turn")
     return values[PARTITIONS[str(rng.choice(names))](rng, channels)]
 
@@ -130,13 +132,13 @@ def draw_starts(
     """
     of_start, of_shift = (PARTITIONS[part](rng, channels) for part in SCALES[name])
     shifts = np.clip(shift + rng.integers(-2, 3, channels), 0, 63)
-    shifts = _mixed(rng, shifts, SPECIAL_SHIFTS_64, special)[of_shift]
+    shifts = _mix_special(rng, shifts, SPECIAL_SHIFTS_64, special)[of_shift]
     widest = rng.choice([8, 16, 20, 29, 31, 40, 61], p=[0.2, 0.2, 0.2, 0.2, 0.1, 0.05, 0.05])
     starts = rng.integers(-(2**widest), 2**widest, channels, endpoint=True)
     return np.stack([starts[of_start], shifts], 1).astype(np.int64)
 
 
-def size_channels(rng: np.random.Generator, weights: np.ndarray, axis: int) -> np.ndarray:
+def draw_channel_sizes(rng: np.random.Generator, weights: np.ndarray, axis: int) -> np.ndarray:
     """Return weights of different sizes per channel along an axis; some channels are zeros."""
     channels = int(weights.shape[axis])
     classes = PARTITIONS[str(rng.choice(("each", "partition", "first", "in_turn")))](rng, channels)

@@ -38,7 +38,7 @@ _AXES = tuple(
 _LENGTHS = ("length", "block_size", "blockSize", "size", "dim_vec", "row_size", "total_size")
 
 
-def axes_of(p: Mapping[str, int]) -> list[dict[str, str]]:
+def list_axes(p: Mapping[str, int]) -> list[dict[str, str]]:
     """Return the axes of windows that a call has, the width last."""
     return [axis for axis in _AXES if axis["kernel"] in p and axis["out"] in p]
 
@@ -76,9 +76,9 @@ def set_channels(function: Function, p: Drawn, inputs: int, outputs: int) -> Non
     p.update({name: value for name, value in counts.items() if name in p})
 
 
-def _small_image(rng: Random, function: Function, p: Drawn) -> None:
+def _draw_small_image(rng: Random, function: Function, p: Drawn) -> None:
     """Few pixels, so that many channels cost little."""
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         set_axis(function, p, axis, size=rng.randint(1, 5))
 
 
@@ -87,7 +87,7 @@ def with_channels(count: int) -> Shape:
 
     def change(rng: Random, function: Function, p: Drawn) -> None:
         set_channels(function, p, rng.randint(1, 9), count)
-        _small_image(rng, function, p)
+        _draw_small_image(rng, function, p)
 
     return change
 
@@ -97,11 +97,11 @@ def with_width(width: int) -> Shape:
 
     def change(rng: Random, function: Function, p: Drawn) -> None:
         set_channels(function, p, rng.randint(1, 4), rng.randint(1, 18))
-        for axis in axes_of(p):
+        for axis in list_axes(p):
             kernel = rng.choice((1, 2, 3, 3, 5))
             sides = {"kernel": kernel, "pad": rng.choice((0, kernel // 2, kernel - 1))}
             set_axis(function, p, axis, size=rng.randint(1, 3), **sides)
-        set_axis(function, p, axes_of(p)[-1], size=width)
+        set_axis(function, p, list_axes(p)[-1], size=width)
 
     return change
 
@@ -118,21 +118,21 @@ def vector_widths(rng: Random, function: Function, p: Drawn) -> None:
 
 def strides(rng: Random, function: Function, p: Drawn) -> None:
     """Let windows overlap, touch or skip pixels."""
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         stride = rng.randint(1, 5)
         set_axis(function, p, axis, size=rng.randint(1, 19), stride=stride, dilation=1)
 
 
 def dilations(rng: Random, function: Function, p: Drawn) -> None:
     """Spread the taps of each window."""
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         sides = {"dilation": rng.randint(1, 4), "kernel": rng.randint(1, 4)}
         set_axis(function, p, axis, size=rng.randint(1, 19), stride=rng.randint(1, 2), **sides)
 
 
 def large_windows(rng: Random, function: Function, p: Drawn) -> None:
     """Draw windows that are larger than the image, which padding or an edge completes."""
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         size, kernel = rng.randint(1, 4), rng.randint(2, 7)
         pad = max(0, kernel - size + rng.randint(-1, 1))
         set_axis(function, p, axis, size=size, kernel=kernel, pad=min(pad, kernel - 1))
@@ -141,7 +141,7 @@ def large_windows(rng: Random, function: Function, p: Drawn) -> None:
 def few_channels(rng: Random, function: Function, p: Drawn) -> None:
     """Draw few channels and a divisible width: some rows compute several pixels in one vector."""
     set_channels(function, p, rng.randint(1, 4), rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 8)))
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         kernel = rng.choice((1, 2, 3, 3, 5))
         sides = {"size": rng.randint(2, 12), "kernel": kernel, "pad": kernel // 2}
         set_axis(function, p, axis, stride=rng.choice((1, 1, 1, 2)), dilation=1, **sides)
@@ -151,7 +151,7 @@ def three_columns(rng: Random, function: Function, p: Drawn) -> None:
     """Draw windows three wide whose columns neighboring outputs share; the last may overhang."""
     channels = rng.choice((64, 16 * rng.randint(1, 13), 8 * rng.randint(1, 9), rng.randint(1, 200)))
     set_channels(function, p, rng.randint(1, 9), channels)
-    *height, width = axes_of(p)
+    *height, width = list_axes(p)
     for axis in height:
         sides = {"kernel": rng.choice((1, 2, 3, 3, 3, 4)), "stride": rng.choice((1, 1, 1, 2))}
         set_axis(function, p, axis, dilation=rng.choice((1, 1, 1, 2)), **sides)
@@ -176,17 +176,17 @@ def tiles(rng: Random, function: Function, p: Drawn) -> None:
     stride, dilation = (1, 1) if ones else (rng.choice((1, 1, 2)), rng.choice((1, 1, 1, 2)))
     pixels, pad = rng.choice(_LINES), rng.choice((0, kernel // 2))
     sides = {"kernel": kernel, "stride": stride, "dilation": dilation, "pad": pad}
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         set_axis(function, p, axis, size=rng.randint(1, 4), **sides)
     size = max(1, stride * (pixels - 1) + dilation * (kernel - 1) + 1 - 2 * pad)
-    set_axis(function, p, axes_of(p)[-1], size=size)
+    set_axis(function, p, list_axes(p)[-1], size=size)
 
 
 def half_vectors(rng: Random, function: Function, p: Drawn) -> None:
     """Draw outputs that fill a vector and a half, after no or one group of four vectors."""
     last = rng.choice((24, 25, rng.randint(17, 33), rng.randint(1, 64)))
     set_channels(function, p, 4 * rng.randint(1, 10), 64 * rng.choice((0, 0, 1)) + last)
-    _small_image(rng, function, p)
+    _draw_small_image(rng, function, p)
 
 
 def one_vector(rng: Random, function: Function, p: Drawn) -> None:
@@ -201,7 +201,7 @@ def long_sums(rng: Random, function: Function, p: Drawn) -> None:
     """Draw sums of many products, whose length is near a multiple of a step of the engines."""
     inputs = rng.choice((64, 128, 256, 512, 1024)) + rng.choice((-3, -1, 0, 0, 1, 2))
     set_channels(function, p, inputs, rng.randint(1, 9))
-    for axis in axes_of(p):
+    for axis in list_axes(p):
         set_axis(function, p, axis, size=rng.randint(1, 2), kernel=1, pad=0, dilation=1)
 
 
@@ -266,11 +266,11 @@ def has_length(function: Function) -> bool:
     return one and bool({*function.params} & {*_LENGTHS})
 
 
-def shapes_of(function: Function) -> tuple[str, ...]:
+def list_shapes(function: Function) -> tuple[str, ...]:
     """Return names of the generators that change calls of a function; a random choice meets some
     more often than others."""
     names = set(function.params)
-    if axes_of(dict.fromkeys(names, 1)):
+    if list_axes(dict.fromkeys(names, 1)):
         weighted = _CHANNELS if function.weights is not None else ("every_count",)
         return ("declared", *_WINDOWS, *weighted, "few_channels", "few_channels")
     if function.weights is not None and names & {"num_of_rows", "output_c"}:

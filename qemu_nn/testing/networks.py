@@ -16,16 +16,16 @@ import numpy as np
 from ..errors import DeviceWarning
 from ..functions import Function
 from ..functions.base import DECLARED
-from ..functions.shapes import extent
-from ..ir.formats import drawn
+from ..functions.shapes import get_extent
+from ..ir.formats import draw_numbers
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
 from ..runtime import split
 from ..runtime.session import Session
 from ..targets import Profile
 from .calls import EVERY_PROFILE, draw_arguments, draw_params, draw_recipe, is_legal
-from .geometry import axes_of, is_depthwise, set_axis
-from .rows import Call, assert_same
+from .geometry import is_depthwise, list_axes, set_axis
+from .rows import RowCall, assert_same
 
 #: Samples of a batch: one, and counts around whole groups of 16 and 32.
 BATCHES = (1, 17, 33)
@@ -89,7 +89,7 @@ class _Growing:
         least = int(self.values[tensor.name].min())
         return min(128, -(makers[0].params.get("pad_value", least) if makers else least))
 
-    def add(self, call: Call, inputs: Sequence[Tensor]) -> None:
+    def add(self, call: RowCall, inputs: Sequence[Tensor]) -> None:
         """Append a call that reads these tensors."""
         function, name = call.function, f"{call.function.name}_{len(self.nodes)}"
         weights, bias = function.weights_of(call.arguments), function.bias_of(call.arguments)
@@ -114,7 +114,7 @@ def draw_network(rng: Random, family: str) -> tuple[Graph, Profile]:
     channels = rng.choice((1, 2, 2, 3, 4, 4, 8, 8, 16, 17, 24, 64))
     shape, dtype = (rng.randint(1, 12), rng.randint(1, 18), channels), DECLARED[names[0]].inputs[0]
     source = Tensor("input", shape, dtype.dtype)
-    network = _Growing(profile, [source], {"input": _samples(rng, source, 1)})
+    network = _Growing(profile, [source], {"input": _draw_samples(rng, source, 1)})
     layers = rng.randint(2, 7)
     while len(network.nodes) < layers:
         images = [name for name in names if not _is_whole(DECLARED[name])]
@@ -128,7 +128,7 @@ def draw_network(rng: Random, family: str) -> tuple[Graph, Profile]:
 
 
 def _runs(function: Function, profile: Profile) -> bool:
-    return any(row.claims(profile) for row in kernels.rows_of(function.op, function.type))
+    return any(row.claims(profile) for row in kernels.list_rows(function.op, function.type))
 
 
 def _is_whole(function: Function) -> bool:
@@ -145,7 +145,7 @@ def _append(rng: Random, network: _Growing, function: Function) -> None:
         _fit(rng, function, params, source.shape)
         if "input_offset" in params and rng.randrange(4):
             params["input_offset"] = network.offset(source)
-        inputs = _inputs(rng, function, params, network.tensors, source)
+        inputs = _list_inputs(rng, function, params, network.tensors, source)
         if _is_large(function, params) or not is_legal(function, params, network.profile):
             continue
         given = {
@@ -153,7 +153,7 @@ def _append(rng: Random, network: _Growing, function: Function) -> None:
             for array, tensor in zip(function.inputs, inputs)
         }
         arguments = draw_arguments(rng, function, params, recipe, given)
-        call = Call(function, network.profile, recipe, arguments)
+        call = RowCall(function, network.profile, recipe, arguments)
         if is_legal(function, arguments, network.profile) and (
             _differs(call.wanted) or rng.randrange(16) == 0
         ):
@@ -163,7 +163,7 @@ def _append(rng: Random, network: _Growing, function: Function) -> None:
 
 def _is_large(function: Function, params: Mapping[str, int]) -> bool:
     size = math.prod(function.output.shape(params))
-    return extent(function.macs, params) > _MOST_PRODUCTS or not 0 < size <= _MOST_ELEMENTS
+    return get_extent(function.macs, params) > _MOST_PRODUCTS or not 0 < size <= _MOST_ELEMENTS
 
 
 def _differs(output: np.ndarray) -> bool:
@@ -184,7 +184,7 @@ def _image(shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[int, ...]:
 def _fit(rng: Random, function: Function, p: dict[str, int], shape: tuple[int, ...]) -> None:
     """Give a call the sizes of its first input, an image."""
     height, width, channels = shape
-    for axis, size in zip(axes_of(p), (height, width)):
+    for axis, size in zip(list_axes(p), (height, width)):
         set_axis(function, p, axis, size=size)
     if "group" in p and rng.randrange(2):
         p.update(group=channels, depth=1, out_c=channels)
@@ -206,7 +206,7 @@ def _fit(rng: Random, function: Function, p: dict[str, int], shape: tuple[int, .
     p.update({name: value for name, value in sizes.items() if name in p})
 
 
-def _inputs(
+def _list_inputs(
     rng: Random,
     function: Function,
     p: dict[str, int],
@@ -225,7 +225,7 @@ def _inputs(
 
 
 @contextmanager
-def capped(cap: str) -> Iterator[None]:
+def cap_instruction_sets(cap: str) -> Iterator[None]:
     """Let plans use no instruction set newer than a cap; "" is none."""
     before = os.environ.get(kernels.CAP)
     os.environ[kernels.CAP] = cap
@@ -238,13 +238,13 @@ def capped(cap: str) -> Iterator[None]:
 
 
 @contextmanager
-def splitting_small_calls() -> Iterator[None]:
+def split_small_calls() -> Iterator[None]:
     """Let plans split calls over threads however short these are."""
     with mock.patch.multiple(split, _CALL=0.0, _PART=1e-9, _NETWORK=0.0):
         yield
 
 
-def caps_of_host() -> list[str]:
+def list_caps() -> list[str]:
     """Return the caps that make plans of this host differ, under the cap that is set."""
     features = kernels.cpu_features()
     return ["none", *(name for name, bit in kernels.FEATURES.items() if features & bit)]
@@ -257,22 +257,22 @@ def compare_network(family: str, seed: int) -> None:
     """
     rng = Random(f"{family} {seed}")
     graph, profile = draw_network(rng, family)
-    cap = rng.choice(caps_of_host())
-    x = _samples(rng, graph.input, max(BATCHES))
+    cap = rng.choice(list_caps())
+    x = _draw_samples(rng, graph.input, max(BATCHES))
     calls = ", ".join(node.function.name for node in graph.nodes)
     told = f"{family} of {profile}, cap {cap}: {calls}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
         want = Session(graph, profile, "plain").run(x, trace=True)
-        with capped(cap), splitting_small_calls():
+        with cap_instruction_sets(cap), split_small_calls():
             for threads in (1, 2):
                 _compare_runs(Session(graph, profile, threads=threads), x, want, told)
 
 
-def _samples(rng: Random, tensor: Tensor, count: int) -> np.ndarray:
+def _draw_samples(rng: Random, tensor: Tensor, count: int) -> np.ndarray:
     """Return random samples; one time in four most of each is one value."""
     numbers = np.random.default_rng(rng.getrandbits(32))
-    x = drawn(numbers, tensor.dtype, (count, *tensor.shape))
+    x = draw_numbers(numbers, tensor.dtype, (count, *tensor.shape))
     if rng.randrange(4) == 0:
         x = np.where(numbers.random(x.shape) < 0.8, x.flat[0], x)
     return x

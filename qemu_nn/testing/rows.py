@@ -14,10 +14,10 @@ import numpy as np
 from ..errors import Refused
 from ..functions import FUNCTIONS, NPU_FUNCTIONS, Function
 from ..functions.base import DECLARED
-from ..functions.shapes import extent
+from ..functions.shapes import get_extent
 from ..kernels import table as kernels
 from ..targets import Profile
-from .borders import on_borders
+from .borders import place_on_borders
 from .calls import (
     EVERY_PROFILE,
     Recipe,
@@ -25,7 +25,7 @@ from .calls import (
     draw_params,
     draw_recipe,
     is_legal,
-    struct_of,
+    make_struct,
 )
 from .geometry import MOST_COUNTED, VECTOR_WIDTHS, has_length
 
@@ -45,7 +45,7 @@ GUARD = 64
 
 
 @dataclass(frozen=True)
-class Call:
+class RowCall:
     """A call that its contract allows: the generators that made it, and all that a row reads."""
 
     function: Function
@@ -56,20 +56,20 @@ class Call:
     @cached_property
     def struct(self) -> Any:
         """The scalar arguments as rows read them."""
-        return struct_of(self.function, self.profile, self.arguments)
+        return make_struct(self.function, self.profile, self.arguments)
 
     @cached_property
     def plain(self) -> kernels.Row:
         """The row that defines the bits."""
-        rows = kernels.rows_of(self.function.op, self.function.type)
+        rows = kernels.list_rows(self.function.op, self.function.type)
         return next(row for row in rows if row.kind == "plain" and row.claims(self.profile))
 
     @cached_property
     def wanted(self) -> np.ndarray:
         """The output of the plain row."""
-        return self.plain_output(self.arguments)
+        return self.compute_plain(self.arguments)
 
-    def plain_output(self, arguments: Mapping[str, Any]) -> np.ndarray:
+    def compute_plain(self, arguments: Mapping[str, Any]) -> np.ndarray:
         """Return what the plain row computes of other arrays; zeros if it refuses them."""
         function = self.function
         weights, bias = function.weights_of(arguments), function.bias_of(arguments)
@@ -88,27 +88,27 @@ class Call:
         return f"{self.function.name} of {self.profile}, {self.recipe}: {self.params}"
 
 
-def rows_that_compute(function: Function) -> list[kernels.Row]:
+def list_rows(function: Function) -> list[kernels.Row]:
     """Return the rows of a function's op, but for those of cores that do not have the function."""
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     if function.name not in HELIUM_ONLY:
         return list(rows)
     return [row for row in rows if any(row.claims(p) for p in EVERY_PROFILE if p.path == "mve")]
 
 
-def pairs_to_compare() -> Iterator[tuple[Function, kernels.Row]]:
+def list_pairs() -> Iterator[tuple[Function, kernels.Row]]:
     """Return each function with each of its rows that is not plain and takes some of its calls."""
     for function in EVERY_FUNCTION:
-        for row in rows_that_compute(function):
+        for row in list_rows(function):
             if row.kind != "plain" and (function.name, row.variant) not in NOT_TAKEN:
                 yield function, row
 
 
 @cache
-def layer_pairs() -> tuple[tuple[Function, kernels.Row], ...]:
+def choose_layer_pairs() -> tuple[tuple[Function, kernels.Row], ...]:
     """Return a function, best a wrapper, for each fast row of layers with any count of channels."""
     found: dict[kernels.Row, Function] = {}
-    for function, row in pairs_to_compare():
+    for function, row in list_pairs():
         counted = {*function.params} & {"output_c", "ch_mult", "ch_im_out", "num_of_rows", "out_c"}
         is_free = not {"fast", "rgb"} & {*function.op.split("_")}
         is_better = row not in found or "wrapper" in function.name
@@ -117,49 +117,53 @@ def layer_pairs() -> tuple[tuple[Function, kernels.Row], ...]:
     return tuple((function, row) for row, function in found.items())
 
 
-def everyday_draws(function: Function, row: kernels.Row) -> Iterator[tuple[int, Optional[str]]]:
+def iterate_everyday_draws(
+    function: Function, row: kernels.Row
+) -> Iterator[tuple[int, Optional[str]]]:
     """Yield the seeds and shapes that the everyday suite draws of a function and row."""
     yield from ((seed, None) for seed in range(120 if function.macs else 50))
     yield from ((seed, "every_value") for seed in range(24) if has_length(function))
-    if (function, row) in layer_pairs():
+    if (function, row) in choose_layer_pairs():
         yield from ((count, f"{count}_channels") for count in range(1, MOST_COUNTED + 1))
         if any(name.endswith(("_w", "_im_in", "_im_in_x")) for name in function.params):
             yield from ((seed, f"width_{width}") for width in VECTOR_WIDTHS for seed in range(2))
 
 
-def draw_call(function: Function, row: kernels.Row, seed: int, shape: Optional[str] = None) -> Call:
+def draw_call(
+    function: Function, row: kernels.Row, seed: int, shape: Optional[str] = None
+) -> RowCall:
     """Return the call of a seed: one that the contract allows and the row takes.
 
     Rows that claim the same profiles get the same call, if they take it. shape: of SHAPES; default:
     a random one of those that change calls of the function.
     """
     for attempt in range(_TRIES):
-        call = _drawn(function.name, row.profiles, seed + (attempt << 32), shape)
+        call = _draw_call(function.name, row.profiles, seed + (attempt << 32), shape)
         if call is not None and row.takes(call.struct):
             return call
     raise AssertionError(f"{row} takes none of {_TRIES} calls of {function.name}")
 
 
 @lru_cache(maxsize=512)
-def _drawn(name: str, profiles: int, seed: int, shape: Optional[str]) -> Optional[Call]:
+def _draw_call(name: str, profiles: int, seed: int, shape: Optional[str]) -> Optional[RowCall]:
     """Return a call under one of these profiles; None if its contract refuses it."""
     rng, function = Random(f"{name} {seed}"), DECLARED[name]
-    op = kernels.rows_of(function.op, function.type)[0].op
+    op = kernels.list_rows(function.op, function.type)[0].op
     claimed = [p for p in EVERY_PROFILE if profiles >> kernels.bit_of(op, p) & 1]
     profile = rng.choice(claimed)
     recipe = draw_recipe(rng, function)
     recipe = replace(recipe, shape=shape) if shape else recipe
     recipe = replace(recipe, inputs="every") if shape == "every_value" else recipe
     params = draw_params(rng, function, recipe)
-    is_long = extent(function.macs, params) > _MOST_PRODUCTS
+    is_long = get_extent(function.macs, params) > _MOST_PRODUCTS
     if is_long or not is_legal(function, params, profile):
         return None
-    call = Call(function, profile, recipe, draw_arguments(rng, function, params, recipe))
+    call = RowCall(function, profile, recipe, draw_arguments(rng, function, params, recipe))
     if not is_legal(function, call.arguments, profile):
         return None
     if recipe.on_borders:
-        arguments = on_borders(rng, function, call.arguments, call.plain_output)
-        return Call(function, profile, recipe, arguments)
+        arguments = place_on_borders(rng, function, call.arguments, call.compute_plain)
+        return RowCall(function, profile, recipe, arguments)
     return call
 
 
@@ -170,7 +174,7 @@ def assert_same(got: np.ndarray, want: np.ndarray, *where: object) -> None:
         raise AssertionError(f"other bits: {', '.join(map(str, where))}")
 
 
-def _guarded(
+def _guard(
     array: np.ndarray, rng: np.random.Generator, guard: int
 ) -> tuple[np.ndarray, Callable[[], bool]]:
     """Return a copy between this many canary bytes, and the function that checks them."""
@@ -186,7 +190,7 @@ def _guarded(
     return inside.view(array.dtype).reshape(array.shape), intact
 
 
-def outputs_between_canaries(call: Call, row: kernels.Row) -> Iterator[np.ndarray]:
+def iterate_outputs(call: RowCall, row: kernels.Row) -> Iterator[np.ndarray]:
     """Yield what a row writes over zeros and over ones: an element that it leaves shows in one.
 
     The second time nothing is next to the arrays, so that sanitizers see who reads there.
@@ -197,8 +201,8 @@ def outputs_between_canaries(call: Call, row: kernels.Row) -> Iterator[np.ndarra
     weights, bias = function.weights_of(arguments), function.bias_of(arguments)
     for fill, guard in ((0, GUARD), (-1, 0)):
         start = np.full(function.output.shape(arguments), fill).astype(function.output.dtype)
-        output, intact = _guarded(start, canaries, guard)
-        inputs = [_guarded(arguments[array.name], canaries, guard) for array in function.inputs]
+        output, intact = _guard(start, canaries, guard)
+        inputs = [_guard(arguments[array.name], canaries, guard) for array in function.inputs]
         try:
             kernels.call(row, struct, [array for array, _ in inputs], output, weights, bias)
         except Refused:  # for the values of its inputs
@@ -211,7 +215,7 @@ def outputs_between_canaries(call: Call, row: kernels.Row) -> Iterator[np.ndarra
         yield output
 
 
-def compare_with_plain(call: Call, row: kernels.Row) -> None:
+def compare_with_plain(call: RowCall, row: kernels.Row) -> None:
     """Raise AssertionError if a row differs from the plain row, or writes anything else."""
-    for got in outputs_between_canaries(call, row):
+    for got in iterate_outputs(call, row):
         assert_same(got, call.wanted, row, call.plain)

@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 
 from ..functions import FUNCTIONS
-from ..functions.scaling import quantize_multiplier, softmax_scaling
+from ..functions.scaling import quantize_multiplier, scale_softmax
 from ..ir.graph import Graph, Node
 from ..ir.tensors import Tensor
 
@@ -69,20 +69,22 @@ class AffineBuilder:
         window, out = self._window(source, kernel, stride)
         depth = self._tensors[source].shape[-1]
         own = {**window, "filter_c": depth, "output_c": channels}
-        return self._weighted(name, "arm_convolve_wrapper_s8", source, own, (*out, channels), relu)
+        return self._add_weighted(
+            name, "arm_convolve_wrapper_s8", source, own, (*out, channels), relu
+        )
 
     def depthwise(self, name: str, kernel: tuple[int, int], stride: int = 1) -> str:
         """Return a depthwise convolution of the last tensor, rectified."""
         window, out = self._window(self.last, kernel, stride)
         shape = (*out, self._tensors[self.last].shape[-1])
         function = "arm_depthwise_conv_wrapper_s8"
-        return self._weighted(name, function, self.last, {**window, "ch_mult": 1}, shape, True)
+        return self._add_weighted(name, function, self.last, {**window, "ch_mult": 1}, shape, True)
 
     def dense(self, name: str, rows: int, relu: bool = True) -> str:
         """Return a fully connected layer on all of the last tensor."""
         columns = math.prod(self._tensors[self.last].shape)
         own = {"batches": 1, "input_c": columns, "output_c": rows, "filter_offset": 0}
-        return self._weighted(name, "arm_fully_connected_s8", self.last, own, (rows,), relu)
+        return self._add_weighted(name, "arm_fully_connected_s8", self.last, own, (rows,), relu)
 
     def add(self, name: str, first: str, second: str, relu: bool = True) -> str:
         """Return the sum of two tensors."""
@@ -113,7 +115,7 @@ class AffineBuilder:
     def softmax(self, name: str = "softmax") -> str:
         """Softmax of the last vector."""
         source = self._tensors[self.last]
-        mult, shift, diff_min = softmax_scaling(1.0, source.scale or 1.0)
+        mult, shift, diff_min = scale_softmax(1.0, source.scale or 1.0)
         sides = {"num_rows": 1, "row_size": math.prod(source.shape)}
         params = {**sides, "mult": mult, "shift": shift, "diff_min": diff_min}
         output = Tensor(name, source.shape, "int8", scale=2.0**-8, zero_point=-128)
@@ -138,7 +140,7 @@ class AffineBuilder:
             found.update({f"{key}_{axis}": value for key, value in one.items()})
         return found, (out[0], out[1])
 
-    def _weighted(
+    def _add_weighted(
         self,
         name: str,
         function: str,

@@ -8,16 +8,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..functions import Function
-from ..ir.formats import drawn
-from ..kernels.table import rows_of
+from ..ir.formats import draw_numbers
+from ..kernels.table import list_rows
 
 
 def is_affine(function: Function) -> bool:
     """True for the s8 and s16 API but for its pooling, which has no quantization."""
-    return rows_of(function.op, function.type)[0].op.arithmetic == "s" and "pool" not in function.op
+    return (
+        list_rows(function.op, function.type)[0].op.arithmetic == "s" and "pool" not in function.op
+    )
 
 
-def affine_arrays(
+def draw_affine_arrays(
     rng: np.random.Generator, function: Function, params: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
     """Return weights and bias of a call, by role, that keep the output's signal in its range."""
@@ -25,7 +27,7 @@ def affine_arrays(
     if function.weights is not None:
         parts = {}
         for part in function.parts or (function.weights,):
-            parts[part.name] = drawn(rng, part.dtype, part.shape(params))
+            parts[part.name] = draw_numbers(rng, part.dtype, part.shape(params))
         weights = function.weights_of(parts)
         assert weights is not None
         found["weights"] = weights
@@ -34,7 +36,7 @@ def affine_arrays(
         bias = rng.integers(-1000, 1000, shape)
         if "multiplier" in [row.name for row in function.stack]:
             bias[1] = rng.integers(2**30, 2**31 - 1, shape[1:])
-            bias[2] = usual_shift(function, params)
+            bias[2] = compute_usual_shift(function, params)
             if not params.get("is_per_channel", 1):
                 bias[1] = bias[1, 0]
         found["bias"] = bias.astype(function.bias.dtype)
@@ -44,7 +46,7 @@ def affine_arrays(
     return found
 
 
-def usual_shift(function: Function, params: Mapping[str, int]) -> int:
+def compute_usual_shift(function: Function, params: Mapping[str, int]) -> int:
     """Return the shift that brings a sum of random products back to 8 bits."""
     assert function.weights is not None
     outputs = function.output.shape(params)[-1]

@@ -20,7 +20,7 @@ from ..functions import Function
 from ..kernels.table import Row
 from .call_file import write_calls
 from .networks import FAMILIES, compare_network
-from .rows import compare_with_plain, draw_call, pairs_to_compare
+from .rows import compare_with_plain, draw_call, list_pairs
 
 #: Compares what is drawn from a seed; raises AssertionError if a byte differs.
 Check = Callable[[int], None]
@@ -33,9 +33,9 @@ def _check_row(function: Function, row: Row, seed: int) -> None:
     compare_with_plain(draw_call(function, row, seed), row)
 
 
-def all_checks() -> Iterator[tuple[str, Check]]:
+def iterate_checks() -> Iterator[tuple[str, Check]]:
     """Yield checks by name: each function with each row that this host runs, and networks."""
-    for function, row in pairs_to_compare():
+    for function, row in list_pairs():
         if row.runs_here():
             yield f"{function.name}-{row}", partial(_check_row, function, row)
     for family in FAMILIES:
@@ -52,13 +52,13 @@ def sweep(checks: dict[str, Check], first: int, draws: Optional[int], seconds: f
         for name, check in checks.items():
             if time.monotonic() <= deadline:
                 seeds = range(first + start, first + start + size)
-                failures += _failures(name, check, seeds)
+                failures += _count_failures(name, check, seeds)
                 drawn += size
     print(f"{drawn} draws from seed {first} on, {failures} that differ")
     return failures
 
 
-def _failures(name: str, check: Check, seeds: range) -> int:
+def _count_failures(name: str, check: Check, seeds: range) -> int:
     """Return how many seeds fail, and print the command and the difference of each."""
     failures = 0
     for seed in seeds:
@@ -86,7 +86,7 @@ def main() -> None:
         print(f"{count} calls from seed {options.seed} on")
         return
     wanted = options.only or [""]
-    checks = {n: check for n, check in all_checks() if any(text in n for text in wanted)}
+    checks = {n: check for n, check in iterate_checks() if any(text in n for text in wanted)}
     print(f"seed {options.seed}: {len(checks)} checks", flush=True)
     sys.exit(sweep(checks, options.seed, options.draws, options.seconds) > 0)
 

@@ -8,20 +8,20 @@ from typing import Callable
 
 import numpy as np
 
-from ..ir.formats import drawn, limits
+from ..ir.formats import draw_numbers, limits
 
 #: An array of a type and shape.
 Values = Callable[[np.random.Generator, str, tuple[int, ...]], np.ndarray]
 
 
-def ends_of(dtype: str) -> tuple[int, int]:
+def get_ends(dtype: str) -> tuple[int, int]:
     """Return the least and the greatest value that generators use."""
     return (-(2**20), 2**20) if dtype == "float32" else limits(dtype)
 
 
 def uniform(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Draw from the whole range of the type."""
-    return drawn(rng, dtype, shape)
+    return draw_numbers(rng, dtype, shape)
 
 
 def small(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -31,23 +31,23 @@ def small(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.nd
 
 def constant(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Repeat one value of the range."""
-    return np.full(shape, drawn(rng, dtype, (1,)), dtype)
+    return np.full(shape, draw_numbers(rng, dtype, (1,)), dtype)
 
 
 def lowest(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Repeat the least value."""
-    return np.full(shape, ends_of(dtype)[0], dtype)
+    return np.full(shape, get_ends(dtype)[0], dtype)
 
 
 def highest(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Repeat the greatest value."""
-    return np.full(shape, ends_of(dtype)[1], dtype)
+    return np.full(shape, get_ends(dtype)[1], dtype)
 
 
 def alternating(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Alternate the greatest and the least value."""
     flat = lowest(rng, dtype, (math.prod(shape),))
-    flat[::2] = ends_of(dtype)[1]
+    flat[::2] = get_ends(dtype)[1]
     return flat.reshape(shape)
 
 
@@ -55,18 +55,18 @@ def one_hot(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.
     """Place one end of the range among zeros."""
     flat = np.zeros(math.prod(shape), dtype)
     if flat.size:
-        flat[rng.integers(flat.size)] = ends_of(dtype)[rng.integers(2)]
+        flat[rng.integers(flat.size)] = get_ends(dtype)[rng.integers(2)]
     return flat.reshape(shape)
 
 
 def ends(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Draw each element from both ends of the range."""
-    return np.array(ends_of(dtype), dtype)[rng.integers(0, 2, shape)]
+    return np.array(get_ends(dtype), dtype)[rng.integers(0, 2, shape)]
 
 
 def every(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
     """Draw one element from each of equal parts of the range: 256 elements meet all bytes."""
-    (low, high), count = ends_of(dtype), math.prod(shape)
+    (low, high), count = get_ends(dtype), math.prod(shape)
     size = int(high) - int(low) + 1
     within = rng.integers(0, max(1, min(size // max(1, count), 2**31)), count).tolist()
     flat = [int(low) + size * i // count + more for i, more in enumerate(within)]

@@ -9,7 +9,7 @@ import numpy as np
 from ..functions import Function
 
 
-def npu_arrays(
+def draw_npu_arrays(
     rng: np.random.Generator, function: Function, params: Mapping[str, int]
 ) -> dict[str, np.ndarray]:
     """Return weights and bias of a call, by role; its sums fit 32 bits."""

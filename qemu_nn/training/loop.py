@@ -32,7 +32,7 @@ def check_callables(loss_fn: Any, optimizer: Any) -> None:
             raise Error(f"{name} is a {type(value).__name__}; {instead}")
 
 
-def made_optimizer(
+def make_optimizer(
     make: Optional[Callable[..., Any]], parameters: Sequence[Tensor], rate: float = 0.001
 ) -> torch.optim.Optimizer:
     """Return what a user's function makes of the parameters; without one Adam."""
@@ -44,18 +44,18 @@ def made_optimizer(
     return made
 
 
-def made_loss(loss_fn: Callable[..., Any], outputs: Any, targets: np.ndarray) -> Tensor:
+def compute_loss(loss_fn: Callable[..., Any], outputs: Any, targets: np.ndarray) -> Tensor:
     """Return the scalar that a user's function makes of outputs and targets."""
     given = targets.astype(np.float32) if targets.dtype.kind == "f" else targets
     if given.dtype.kind in "iub":
         given = given.astype(np.int64)
     loss = loss_fn(outputs, torch.from_numpy(np.ascontiguousarray(given)))
     if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
-        raise Error(f"loss_fn returned {_spelled(loss)}; {LOSS}")
+        raise Error(f"loss_fn returned {_format_number(loss)}; {LOSS}")
     return loss.reshape(())
 
 
-def _spelled(value: Any) -> str:
+def _format_number(value: Any) -> str:
     if isinstance(value, Tensor):
         graph = "with" if value.requires_grad else "without"
         return f"a tensor {list(value.shape)} {graph} a gradient"
@@ -77,7 +77,7 @@ def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> Non
     optimizer.step()
 
 
-def event_writer(log_dir: Path) -> Any:
+def open_event_writer(log_dir: Path) -> Any:
     """Return a writer of TensorBoard's files; None, and a printed line, where it is not
     installed.
     """
@@ -90,7 +90,7 @@ def event_writer(log_dir: Path) -> Any:
 
 
 @contextmanager
-def seeded(seed: Optional[int]) -> Iterator[None]:
+def seed_random(seed: Optional[int]) -> Iterator[None]:
     """Draw random numbers from a seed without changing PyTorch's own state."""
     with torch.random.fork_rng(devices=[]):
         if seed is not None:

@@ -44,13 +44,15 @@ class _Held(Function):  # type: ignore[misc]
         return gradients[0] * inside, of_step, None, None, None
 
 
-def instead(smooth: Tensor, exact: Tensor) -> Tensor:
+def pass_gradient(smooth: Tensor, exact: Tensor) -> Tensor:
     """Return the second value, with the gradient of the first."""
     result: Tensor = _Instead.apply(smooth, exact)
     return result
 
 
-def held(smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor) -> Tensor:
+def pass_held_value(
+    smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor
+) -> Tensor:
     """Return the value `exact`, which a device makes of a real one in a format of this step.
 
     low, high: between them the format does not saturate. The gradient reaches `smooth` between
@@ -61,9 +63,9 @@ def held(smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor)
     return result
 
 
-def whole(x: Tensor) -> Tensor:
+def round_whole(x: Tensor) -> Tensor:
     """Return the nearest integers, with the gradient of x."""
-    return instead(x, torch.round(x))
+    return pass_gradient(x, torch.round(x))
 
 
 def free_name(module: nn.Module, name: str) -> str:

@@ -42,18 +42,20 @@ _ELEMENTWISE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def weighted(operator: Operator, x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+def replace_weights(
+    operator: Operator, x: Tensor, weight: Tensor, bias: Optional[Tensor]
+) -> Tensor:
     """Return a convolution or fully connected layer with other weights and another bias."""
     if isinstance(operator, Dense):
         return F.linear(x, weight, bias)
     assert isinstance(operator, Conv)
-    image = _surrounded(x.movedim(-1, 1), operator.pads, 0.0)
+    image = _pad_images(x.movedim(-1, 1), operator.pads, 0.0)
     filters = weight.movedim(-1, 1)
     stride, spread, groups = operator.stride, operator.dilation, operator.groups
     return F.conv2d(image, filters, bias, stride, 0, spread, groups).movedim(1, -1)
 
 
-def computed(operator: Operator, *inputs: Tensor) -> Tensor:
+def compute_operator(operator: Operator, *inputs: Tensor) -> Tensor:
     """Return the output of an operator without weights; ModelError for one that is not known
     here.
     """
@@ -65,7 +67,7 @@ def computed(operator: Operator, *inputs: Tensor) -> Tensor:
     raise ModelError(f"{kind.__name__} has no gradient here")
 
 
-def _surrounded(image: Tensor, pads: Pads, value: float) -> Tensor:
+def _pad_images(image: Tensor, pads: Pads, value: float) -> Tensor:
     """Return images NCHW with cells of one value around them; negative pads crop."""
     top, left, bottom, right = pads
     return F.pad(image, (left, right, top, bottom), value=value)
@@ -78,18 +80,18 @@ def _pool(own: Pool, x: Tensor) -> Tensor:
     after = [r - a - n for r, a, n in zip(reach, own.pads[:2], image.shape[2:])]
     pads = (own.pads[0], own.pads[1], after[0], after[1])
     if own.kind == "max":
-        outer = _surrounded(image, pads, -np.inf)
+        outer = _pad_images(image, pads, -np.inf)
         return F.max_pool2d(outer, own.kernel, own.stride).movedim(1, -1)
     cells = torch.ones_like(image[:1, :1])
     if own.count_pads:
         inner = (own.pads[0], own.pads[1], min(own.pads[2], after[0]), min(own.pads[3], after[1]))
-        cells = _surrounded(cells, inner, 1.0)
+        cells = _pad_images(cells, inner, 1.0)
         pads_left = tuple(whole - part for whole, part in zip(pads, inner))
-        cells = _surrounded(cells, pads_left, 0.0)
+        cells = _pad_images(cells, pads_left, 0.0)
     else:
-        cells = _surrounded(cells, pads, 0.0)
+        cells = _pad_images(cells, pads, 0.0)
     shares = F.avg_pool2d(cells, own.kernel, own.stride)
-    total = F.avg_pool2d(_surrounded(image, pads, 0.0), own.kernel, own.stride)
+    total = F.avg_pool2d(_pad_images(image, pads, 0.0), own.kernel, own.stride)
     return (total / shares).movedim(1, -1)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from ..ir.graph import Graph, Tensor
 from .data_movement import add_several, concat, shuffle_channel, slice_channels
-from .integers import checked_width
+from .integers import check_width
 from .layers import Layer, get_network_output, has_bias
 from .lowering import Lowering, Params
-from .shapes import feature_shapes
-from .tables import FRACS, of_codes, of_distances
+from .shapes import infer_feature_shapes
+from .tables import FRACS, make_code_table, make_distance_table
 
 
-def fixed_graph(
+def make_fixed_graph(
     layers: Sequence[Layer], params: Params, bitwidth: int, hw_aligned: bool = True
 ) -> Graph:
     """Return the device's network of a quantized list of layers; every feature tensor has its name.
@@ -25,8 +25,8 @@ def fixed_graph(
     params: quantized weights and biases, fractions and signs, as §3.2 of the manual names them.
     Raises ModelError that names the layer where a parameter is missing or the NPU lacks the layer.
     """
-    bitwidth = checked_width("bitwidth", bitwidth)
-    feature_shapes(layers)
+    bitwidth = check_width("bitwidth", bitwidth)
+    infer_feature_shapes(layers)
     low = Lowering(layers[0], params, bitwidth, hw_aligned)
     start, (_, channels, height, width) = layers[0].tops[0], layers[0].attributes()["dim"]
     low.shapes[start] = (channels, height, width)
@@ -119,22 +119,22 @@ def _relu(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 
 def _relu6(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     for name in (layer.bottoms[0], layer.tops[0]):
-        frac = low.fixed(name, *FRACS[layer.type])
+        frac = low.get_fixed_fraction(name, *FRACS[layer.type])
     _elementwise(low, "clip", high=6 << frac)
 
 
 def _lookup(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    low.fixed(layer.tops[0], 7, 15)
-    low.fixed(layer.bottoms[0], *FRACS[layer.type])
-    _elementwise(low, "lookup", of_codes(layer.type, low.bits))
+    low.get_fixed_fraction(layer.tops[0], 7, 15)
+    low.get_fixed_fraction(layer.bottoms[0], *FRACS[layer.type])
+    _elementwise(low, "lookup", make_code_table(layer.type, low.bits))
 
 
 def _logsoftmax(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     for name in (layer.bottoms[0], layer.tops[0]):
-        low.fixed(name, *FRACS[layer.type])
+        low.get_fixed_fraction(name, *FRACS[layer.type])
     source, top = layer.bottoms[0], layer.tops[0]
     channels, height, width = low.shapes[source]
-    table = of_distances(low.bits)
+    table = make_distance_table(low.bits)
     params = {"pixels": height * width, "channels": channels}
     low.call("log_softmax", params, [source], top, low.shapes[source], None, None, table)
 

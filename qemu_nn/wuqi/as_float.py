@@ -25,7 +25,7 @@ from ..operators import (
     Tanh,
 )
 from .layers import Layer, get_network_output, has_bias
-from .shapes import Shape, feature_shapes, shaped
+from .shapes import Shape, infer_feature_shapes, shape_parameter
 
 Params = Mapping[str, Any]
 
@@ -44,13 +44,13 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
 
     params: float weights and biases by name. Raises ModelError that names the layer.
     """
-    feature_shapes(layers)
+    infer_feature_shapes(layers)
     start = layers[0]
     shape = tuple(start.attributes()["dim"][1:])
     shapes = {start.tops[0]: shape}
     nodes: list[FloatNode] = []
     for layer in layers[1:]:
-        for name, operator, inputs in _nodes(layer, params, shapes):
+        for name, operator, inputs in _convert_layer(layer, params, shapes):
             try:
                 shapes[name] = operator.shape(*(shapes[source] for source in inputs))
             except ModelError as error:
@@ -60,7 +60,7 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
     return FloatGraph("the network", start.tops[0], shape, "NCHW", tuple(nodes), outputs)
 
 
-def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
+def get_parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
     """Return the float weights or bias of a layer; ModelError where there are no finite numbers."""
     key = f"{layer.name}_{role}"
     if key not in params:
@@ -74,15 +74,15 @@ def parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def shaped_parameter(layer: Layer, role: str, params: Params, source: Shape) -> np.ndarray:
+def shape_float_parameter(layer: Layer, role: str, params: Params, source: Shape) -> np.ndarray:
     """Return the same in the layer's own shape, [outputs, depth, height, width] or [channels].
 
     source: the shape of the tensor that it reads.
     """
-    return shaped(layer, role, parameter(layer, role, params), source)
+    return shape_parameter(layer, role, get_parameter(layer, role, params), source)
 
 
-def _nodes(
+def _convert_layer(
     layer: Layer, params: Params, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
     """Yield name, operator and inputs of what a layer becomes."""
@@ -90,7 +90,7 @@ def _nodes(
     if kind == "Input":
         raise ModelError(f"layer {layer.name!r} is a second Input")
     if kind in ("Convolution", "Pooling"):
-        yield from _windowed(layer, params, inputs[0], shapes)
+        yield from _convert_windowed(layer, params, inputs[0], shapes)
     elif kind == "Slice":
         channels = shapes[inputs[0]][0]
         points = [0, *layer.attributes()["slice_point"], channels]
@@ -114,19 +114,19 @@ def _operator(layer: Layer, params: Params, shape: Shape) -> Operator:
     if layer.type == "ShuffleChannel":
         return Shuffle(own["group"], 0)
     if layer.type == "InnerProduct":
-        weights = shaped_parameter(layer, "weight", params, shape).transpose(0, 2, 3, 1)
+        weights = shape_float_parameter(layer, "weight", params, shape).transpose(0, 2, 3, 1)
         return Conv(weights, _bias(layer, params, shape), layout="NCHW")
     bias = layer.type == "Bias"
-    scale = np.ones(1) if bias else shaped_parameter(layer, "weight", params, shape)
-    offset = shaped_parameter(layer, "bias", params, shape) if has_bias(layer) else np.zeros(1)
+    scale = np.ones(1) if bias else shape_float_parameter(layer, "weight", params, shape)
+    offset = shape_float_parameter(layer, "bias", params, shape) if has_bias(layer) else np.zeros(1)
     return Affine(scale.reshape(-1, 1, 1), offset.reshape(-1, 1, 1))
 
 
 def _bias(layer: Layer, params: Params, source: Shape) -> Optional[np.ndarray]:
-    return shaped_parameter(layer, "bias", params, source) if has_bias(layer) else None
+    return shape_float_parameter(layer, "bias", params, source) if has_bias(layer) else None
 
 
-def _windowed(
+def _convert_windowed(
     layer: Layer, params: Params, source: str, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
     """Yield a convolution or pooling; rows and columns that a negative pad drops are cut off
@@ -140,7 +140,9 @@ def _windowed(
         source = f"{top}/cut"
     pads = (north, west, max(south, 0), max(east, 0))
     if layer.type == "Convolution":
-        weights = shaped_parameter(layer, "weight", params, shapes[source]).transpose(0, 2, 3, 1)
+        weights = shape_float_parameter(layer, "weight", params, shapes[source]).transpose(
+            0, 2, 3, 1
+        )
         bias = _bias(layer, params, shapes[source])
         conv = Conv(weights, bias, own["stride"], pads, own["dilation"], own["group"], "NCHW")
         yield top, conv, [source]

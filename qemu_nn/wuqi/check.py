@@ -9,11 +9,11 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import ModelError
-from .as_fixed import fixed_graph
-from .as_float import shaped_parameter
-from .integers import checked_width
+from .as_fixed import make_fixed_graph
+from .as_float import shape_float_parameter
+from .integers import check_width
 from .layers import Layer, find, get_network_output, with_log_softmax
-from .shapes import Shape, feature_shapes, windows
+from .shapes import Shape, count_windows, infer_feature_shapes
 from .weights import role_missing
 
 _NONLINEAR = {"Sigmoid": "6.2", "ReLU": "6.3", "ReLU6": "6.4", "TanH": "6.5"}
@@ -34,7 +34,7 @@ _KERNEL, _STRIDE, _DILATION, _REACH, _SIDE = 16, 6, 6, 32, 16
 _PRODUCTS, _SOFTMAX_WIDTH = (8192, 4096), (32, 16)
 
 
-def warnings(
+def list_warnings(
     layer_list: Sequence[Layer],
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
@@ -46,20 +46,20 @@ def warnings(
     both.
     """
     if bitwidth is not None:
-        bitwidth = checked_width("bitwidth", bitwidth)
+        bitwidth = check_width("bitwidth", bitwidth)
     sentences = list(_structure(layer_list))
     if sentences:
         return sentences
     try:
-        shapes = feature_shapes(layer_list)
+        shapes = infer_feature_shapes(layer_list)
     except ModelError as error:
         return [str(error)]
     params = param_dict or {}
     quantized = any(key.endswith("_frac") for key in params)
     possible: list[Optional[int]] = [bitwidth]
     if quantized and bitwidth is None:
-        possible = [*widths(params)]
-    limits = [list(_limits(layer_list, shapes, width)) for width in possible]
+        possible = [*find_widths(params)]
+    limits = [list(_list_limits(layer_list, shapes, width)) for width in possible]
     if param_dict is not None:
         sentences = list(_real_parameters(layer_list, shapes, param_dict))
     for known, width in zip(limits, possible):
@@ -68,7 +68,7 @@ def warnings(
     return sentences + next((known for known in limits if not known), limits[0])
 
 
-def _limits(
+def _list_limits(
     layer_list: Sequence[Layer], shapes: Mapping[str, Shape], bitwidth: Optional[int]
 ) -> Iterator[str]:
     for layer in layer_list[1:]:
@@ -91,7 +91,7 @@ def _real_parameters(
             ):
                 continue
             try:
-                shaped_parameter(layer, role, params, shapes[layer.bottoms[0]])
+                shape_float_parameter(layer, role, params, shapes[layer.bottoms[0]])
             except ModelError as error:
                 yield f"{error} (§{_PARAMETERS[layer.type]})"
 
@@ -160,7 +160,7 @@ def _window_limits(layer: Layer, shape: Shape) -> Iterator[str]:
     reach = [d * (k - 1) + 1 for d, k in zip(own["dilation"], own["kernel_size"])]
     if max(own["dilation"]) > 1 and max(reach) > _REACH:
         yield f"its dilated kernel spans {_pair(reach)}, must span at most {_REACH}"
-    for direction, (_, rest) in zip(("height", "width"), windows(layer, shape)):
+    for direction, (_, rest) in zip(("height", "width"), count_windows(layer, shape)):
         if rest:
             yield f"its windows leave {rest} of the {direction} unread; pad or crop the input"
 
@@ -212,7 +212,7 @@ def _is_sum(layer: Optional[Layer]) -> bool:
     return ungrouped or layer.type == "InnerProduct"
 
 
-def widths(params: Mapping[str, Any]) -> list[int]:
+def find_widths(params: Mapping[str, Any]) -> list[int]:
     """Return the bit widths that the quantized weights and biases may have, the likeliest first."""
     arrays = [np.asarray(value) for key, value in params.items() if "_quant_" in key]
     for width in (8, 16):
@@ -228,7 +228,7 @@ def _lowering_error(
     """Return the error of building the fixed-point network, if there is one."""
     assert bitwidth is not None
     try:
-        fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)
+        make_fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)
     except ModelError as error:
         return [str(error)]
     return []
@@ -269,7 +269,7 @@ def check_layers(
     ----------
     The kit's manual, chapter 4.6.7; each printed limit names its own section.
     """
-    sentences = warnings(layer_list, param_dict, bitwidth)
+    sentences = list_warnings(layer_list, param_dict, bitwidth)
     for sentence in sentences:
         print(f"warning: {sentence}")
     return bool(sentences)

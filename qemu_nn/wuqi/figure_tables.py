@@ -37,7 +37,7 @@ _ROWS = {
 }
 
 
-def distribution(
+def tabulate_distribution(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, np.ndarray]]:
     """Return what analyze_tensor_distribution() returns and writes."""
@@ -65,7 +65,7 @@ def _columns(name: str, target: Target) -> Iterator[list[Any]]:
         yield [f"{name}_prob", *histogram.shares.tolist()]
 
 
-def comparison(
+def tabulate_comparison(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, int]]:
     """Return what compare_float_and_quant() returns and writes."""

@@ -9,7 +9,7 @@ from typing import Optional
 from ..errors import ModelError
 from .layers import Layer
 from .shifts import WIDEST
-from .tables import FRACS, fraction
+from .tables import FRACS, get_input_fraction
 
 #: Types whose tensors all have one fraction (so have those of a MAX Pooling, and the inputs of an
 #: Eltwise).
@@ -37,7 +37,7 @@ class FormatGroup:
     frac: Optional[int] = None
 
 
-def format_groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, FormatGroup]:
+def find_format_groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, FormatGroup]:
     """Return tensor -> its group. Raises ModelError where the hardware asks for two fractions at
     once.
 
@@ -51,13 +51,15 @@ def format_groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, Forma
             _join(group_of, names)
     for layer in layer_list:
         if layer.type in FRACS:
-            read = fraction(layer.type, bitwidth)
+            read = get_input_fraction(layer.type, bitwidth)
             written = _OUTPUT_FRACS.get(layer.type, (read, read))[bitwidth == 16]
             _fix(group_of[layer.bottoms[0]], read, layer)
             _fix(group_of[layer.tops[0]], written, layer)
     for layer in reversed(layer_list):
         if layer.type in ("Eltwise", "Bias"):
-            _bound(group_of[layer.bottoms[0]], group_of[layer.tops[0]], WIDEST[bitwidth], layer)
+            _check_bound(
+                group_of[layer.bottoms[0]], group_of[layer.tops[0]], WIDEST[bitwidth], layer
+            )
     for name, group in group_of.items():
         readers = [layer for layer in layer_list if name in layer.bottoms]
         if not readers or not all(_cuts(layer) for layer in readers):
@@ -87,7 +89,7 @@ def _fix(group: FormatGroup, frac: int, layer: Layer) -> None:
     group.fixed = group.frac = frac
 
 
-def _bound(group: FormatGroup, total: FormatGroup, widest: int, layer: Layer) -> None:
+def _check_bound(group: FormatGroup, total: FormatGroup, widest: int, layer: Layer) -> None:
     """Check that a sum shifts right by at most so many bits."""
     least, most = (total.least, total.most) if total.fixed is None else (total.fixed, total.fixed)
     group.least, group.most = max(group.least, least), min(group.most, most + widest)

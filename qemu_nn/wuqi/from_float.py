@@ -27,9 +27,9 @@ from ..operators import (
     Softmax,
     Tanh,
 )
-from ..optimize.layout import channels_last
+from ..optimize.layout import move_channels_last
 from ..optimize.tidy import merge_pads, recognise_shuffles, tidy
-from .geometry import as_image, fitted_pads, global_factors
+from .geometry import fit_pads, iterate_global_factors, to_image_shape
 from .layers import Layer
 
 Loaded = tuple[list[Layer], dict[str, Any]]
@@ -41,9 +41,9 @@ def from_float(graph: FloatGraph) -> Loaded:
     Only a softmax at the end has a layer; it warns with a DeviceWarning, because packing makes it a
     LogSoftmax.
     """
-    for run_pass in (tidy, recognise_shuffles, channels_last, tidy, merge_pads, tidy):
+    for run_pass in (tidy, recognise_shuffles, move_channels_last, tidy, merge_pads, tidy):
         graph = run_pass(graph)
-    return _Converter(graph).converted()
+    return _Converter(graph).convert_network()
 
 
 class _Converter:
@@ -60,10 +60,10 @@ class _Converter:
         self.stands: dict[str, str] = {}
         self.images: dict[str, tuple[int, int, int]] = {}
 
-    def converted(self) -> Loaded:
+    def convert_network(self) -> Loaded:
         """Return the layers and parameters of the whole network."""
         start = self.graph.input
-        height, width, channels = as_image(self._input_shape())
+        height, width, channels = to_image_shape(self._input_shape())
         dim = (1, channels, height, width)
         self.layers.append(Layer("Input", f"{start}/input", None, start, dim=dim))
         self.images[start], self.stands[start] = (height, width, channels), start
@@ -112,7 +112,7 @@ class _Converter:
         elif isinstance(operator, Slice):
             self._slice(node, operator)
         else:
-            kind, own = self._plain(node, operator)
+            kind, own = self._convert_plain(node, operator)
             sources = [self.stands[name] for name in node.inputs]
             self._add(kind, node, sources[0] if len(sources) == 1 else sources, **own)
 
@@ -130,10 +130,10 @@ class _Converter:
         top = name or node.name
         self.layers.append(Layer(kind, top, bottom, top, **own))
         if name is None:
-            self.images[top] = as_image(self.graph.shapes[node.name])
+            self.images[top] = to_image_shape(self.graph.shapes[node.name])
             self.stands[top] = top
 
-    def _plain(self, node: FloatNode, operator: Operator) -> tuple[str, dict[str, Any]]:
+    def _convert_plain(self, node: FloatNode, operator: Operator) -> tuple[str, dict[str, Any]]:
         """Return type and attributes of a layer without weights."""
         if isinstance(operator, Relu):
             if operator.limit is None:
@@ -176,9 +176,9 @@ class _Converter:
         raise ModelError(f"the NPU cannot {operator.kind} {list(first)} and {list(second)}")
 
     def _conv(self, node: FloatNode, conv: Conv) -> None:
-        size = as_image(self.graph.shapes[node.inputs[0]])
+        size = to_image_shape(self.graph.shapes[node.inputs[0]])
         reach = [d * (k - 1) + 1 for d, k in zip(conv.dilation, conv.kernel)]
-        pads = fitted_pads(size, reach, conv.stride, conv.pads, self.images_out(node))
+        pads = fit_pads(size, reach, conv.stride, conv.pads, self.images_out(node))
         self._weights(node.name, conv.weights.transpose(0, 3, 1, 2), conv.bias)
         own: dict[str, Any] = {
             "kernel_size": conv.kernel,
@@ -191,7 +191,7 @@ class _Converter:
 
     def images_out(self, node: FloatNode) -> tuple[int, int]:
         """Return height and width of the output of a node."""
-        return as_image(self.graph.shapes[node.name])[:2]
+        return to_image_shape(self.graph.shapes[node.name])[:2]
 
     def _weights(self, name: str, weights: np.ndarray, bias: Optional[np.ndarray]) -> None:
         self.params[f"{name}_weight"] = np.ascontiguousarray(weights, np.float64)
@@ -214,11 +214,11 @@ class _Converter:
     def _pool(self, node: FloatNode, pool: Pool) -> None:
         if pool.kind == "average" and pool.count_pads and any(pool.pads):
             raise ModelError("the NPU's averages do not count their padding")
-        size = as_image(self.graph.shapes[node.inputs[0]])
+        size = to_image_shape(self.graph.shapes[node.inputs[0]])
         kind = {"max": "MAX", "average": "AVE"}[pool.kind]
         bottom, kernel = self.stands[node.inputs[0]], pool.kernel
         if kernel == size[:2] and not any(pool.pads):
-            for index, factor in enumerate(global_factors(kernel)):
+            for index, factor in enumerate(iterate_global_factors(kernel)):
                 name = f"{node.name}/{index}"
                 self._add(
                     "Pooling", node, bottom, name, kernel_size=factor, stride=factor, pool=kind
@@ -226,7 +226,7 @@ class _Converter:
                 bottom, kernel = name, (kernel[0] // factor, kernel[1] // factor)
             self._add("Pooling", node, bottom, kernel_size=kernel, pool=kind)
             return
-        pads = fitted_pads(size, kernel, pool.stride, pool.pads, self.images_out(node))
+        pads = fit_pads(size, kernel, pool.stride, pool.pads, self.images_out(node))
         own: dict[str, Any] = {"kernel_size": kernel, "stride": pool.stride, "pad": pads}
         self._add("Pooling", node, bottom, pool=kind, **own)
 
@@ -260,4 +260,4 @@ class _Converter:
         self.layers.append(Layer("Slice", f"{node.name}/slice", source, tops, **own))
         for part in cuts:
             self.stands[part.name] = part.name
-            self.images[part.name] = as_image(self.graph.shapes[part.name])
+            self.images[part.name] = to_image_shape(self.graph.shapes[part.name])

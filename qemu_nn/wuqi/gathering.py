@@ -21,7 +21,7 @@ Params = Mapping[str, Any]
 _FIRST = 1000
 
 
-def iterated(name: str, source: Any) -> Iterator[Any]:
+def to_iterator(name: str, source: Any) -> Iterator[Any]:
     """Return an iterator over batches; Error for what is no iterable of them."""
     try:
         return iter(source)
@@ -30,13 +30,13 @@ def iterated(name: str, source: Any) -> Iterator[Any]:
         raise Error(f"{name} is a {type(source).__name__}, not a generator{call}") from None
 
 
-def batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
+def iterate_batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
     """Yield the next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it
     ends.
 
     Takes at most count, and never starts the generator again. Raises Error for anything else in it.
     """
-    for _, turn in zip(range(count), iterated("data_generator", data_generator)):
+    for _, turn in zip(range(count), to_iterator("data_generator", data_generator)):
         if not isinstance(turn, Mapping) or "input" not in turn:
             raise Error('data_generator must give dictionaries with the key "input"')
         batch = np.asarray(turn["input"])
@@ -113,7 +113,7 @@ class Gathering:
             results = [run_layers(x, self.layers, names, numpy_layers=net) for net in nets]
             return {name: [one[name].astype(np.float64) for one in results] for name in names}
 
-        source = batches(data_generator, self.num_batch)
+        source = iterate_batches(data_generator, self.num_batch)
         ranged = self.num_bin > 0 and self.max_abs_val is None
         front = list(_at_least(_FIRST, source)) if ranged else []
         ends = dict.fromkeys(names, (np.inf, -np.inf))

@@ -11,14 +11,14 @@ from ..errors import ModelError
 _KERNEL, _STRIDE = 16, 6
 
 
-def as_image(shape: Sequence[int]) -> tuple[int, int, int]:
+def to_image_shape(shape: Sequence[int]) -> tuple[int, int, int]:
     """Return height, width and channels of an image, or of a vector."""
     if len(shape) == 3:
         return (shape[0], shape[1], shape[2])
     return (1, 1, math.prod(shape))
 
 
-def fitted_pads(
+def fit_pads(
     size: Sequence[int],
     reach: Sequence[int],
     stride: Sequence[int],
@@ -33,7 +33,7 @@ def fitted_pads(
     return (pads[0], ends[0], pads[1], ends[1])
 
 
-def global_factors(kernel: tuple[int, int]) -> Iterator[int]:
+def iterate_global_factors(kernel: tuple[int, int]) -> Iterator[int]:
     """Yield sides of the poolings before a global one, until it fits the hardware."""
     height, width = kernel
     while max(height, width) > _KERNEL:

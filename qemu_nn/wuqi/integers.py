@@ -9,14 +9,14 @@ import numpy as np
 from ..errors import Error
 
 
-def checked_width(name: str, value: Any) -> int:
+def check_width(name: str, value: Any) -> int:
     """Return a bit width of the hardware; Error for anything but the integers 8 and 16."""
     if not isinstance(value, (int, np.integer)) or value not in (8, 16):
         raise Error(f"{name} must be the integer 8 or 16, is {value!r}")
     return int(value)
 
 
-def as_integers(feature: np.ndarray, bit_width: int, frac: int, signed: bool = True) -> np.ndarray:
+def to_integers(feature: np.ndarray, bit_width: int, frac: int, signed: bool = True) -> np.ndarray:
     """floor(x * 2^frac), saturated, in the type of the width."""
     kind = np.dtype(f"{'' if signed else 'u'}int{bit_width}")
     limits = np.iinfo(kind)

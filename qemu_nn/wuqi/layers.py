@@ -101,17 +101,17 @@ class Layer:
         self.bottom = list(bottom) if isinstance(bottom, (list, tuple)) else bottom
         self.top = list(top) if isinstance(top, (list, tuple)) else top
         for key, default in own.items():
-            setattr(self, key, _checked(self, key, attributes.get(key, default)))
+            setattr(self, key, _check_attribute(self, key, attributes.get(key, default)))
 
     @property
     def bottoms(self) -> list[str]:
         """The tensors that it reads, as a list."""
-        return _listed(self.bottom)
+        return _list_names(self.bottom)
 
     @property
     def tops(self) -> list[str]:
         """The tensors that it makes, as a list."""
-        return _listed(self.top)
+        return _list_names(self.top)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of its type, by name.
@@ -130,13 +130,13 @@ class Layer:
         return f"Layer({', '.join(parts)})"
 
 
-def _listed(names: Names) -> list[str]:
+def _list_names(names: Names) -> list[str]:
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
 
 
-def _checked(layer: Layer, key: str, value: Any) -> Any:
+def _check_attribute(layer: Layer, key: str, value: Any) -> Any:
     """Return an attribute in its own type; integers for both directions alike become pairs."""
     where = f"{layer.type} {layer.name!r}: {key}"
     if key in _TUPLES:

@@ -11,7 +11,7 @@ from ..errors import ModelError
 from ..functions import NPU_FUNCTIONS
 from ..ir.graph import Node, Tensor
 from .layers import Layer
-from .shapes import shaped
+from .shapes import shape_parameter
 
 Params = Mapping[str, Any]
 
@@ -23,7 +23,7 @@ _WIDEST_SHIFT = {8: 15, 16: 31}
 _FAR = 1000
 
 
-def fraction(key: str, value: Any) -> int:
+def get_fraction(key: str, value: Any) -> int:
     """Return fraction bits among the parameters; ModelError for anything but an integer in
     range.
     """
@@ -51,7 +51,7 @@ class Lowering:
 
     def frac(self, tensor: str) -> int:
         """Return fraction bits of a feature."""
-        return fraction(f"{tensor}_frac", self.param(f"{tensor}_frac"))
+        return get_fraction(f"{tensor}_frac", self.param(f"{tensor}_frac"))
 
     def param(self, key: str) -> Any:
         """Return a parameter by its name."""
@@ -72,7 +72,7 @@ class Lowering:
         """Return the quantized weights or bias of the layer, in their shape."""
         value = np.asarray(self.param(f"{self.layer.name}_quant_{role}"))
         source = self.shapes[self.layer.bottoms[0]]
-        value = shaped(self.layer, role, value, source, f"quant_{role}")
+        value = shape_parameter(self.layer, role, value, source, f"quant_{role}")
         limits = np.iinfo(self.dtype)
         if value.dtype.kind not in "iu" or (
             value.size and not limits.min <= value.min() <= value.max() <= limits.max
@@ -96,7 +96,7 @@ class Lowering:
             raise self.error(f"needs one fraction for all of its tensors, but they have {spelled}")
         return next(iter(fracs.values()))
 
-    def fixed(self, tensor: str, eight: int, sixteen: int) -> int:
+    def get_fixed_fraction(self, tensor: str, eight: int, sixteen: int) -> int:
         """Return the fraction bits that the hardware fixes for a tensor."""
         wanted, has = (eight if self.bits == 8 else sixteen), self.frac(tensor)
         if has != wanted:

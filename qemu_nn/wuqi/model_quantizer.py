@@ -11,12 +11,12 @@ import numpy as np
 from ..errors import Error
 from ..ir.statistics import Statistics
 from . import weights
-from .format_groups import FormatGroup, format_groups
+from .format_groups import FormatGroup, find_format_groups
 from .layers import WEIGHTED, Layer
 from .numpy_net import NumpyLayers, build_numpy_layers, run_layers
 from .overrides import Overrides
 from .preferences import Preferences
-from .shapes import feature_shapes
+from .shapes import infer_feature_shapes
 from .shifts import WIDEST, Fractions, assign_fractions
 
 #: The layer types that can read an unsigned input.
@@ -46,8 +46,8 @@ class ModelQuantizer:
     log: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.shapes = feature_shapes(self.layers)
-        self.groups = format_groups(self.layers, self.bits)
+        self.shapes = infer_feature_shapes(self.layers)
+        self.groups = find_format_groups(self.layers, self.bits)
         for group in self.groups.values():
             self.overrides.feature(group)  # raises for a fraction that the hardware lacks
         self.seen: dict[str, Statistics] = {}
@@ -61,11 +61,11 @@ class ModelQuantizer:
             if layer.type == "Input":
                 self._input(layer)
             elif layer.type in (*WEIGHTED, "Bias"):
-                self._weighted(layer)
+                self._assign_weighted(layer)
             else:
                 self._other(layer)
             for name in layer.tops:
-                self._decided(name)
+                self._is_decided(name)
 
     # Contents of the tensors
 
@@ -114,7 +114,7 @@ class ModelQuantizer:
 
     # Features
 
-    def _wanted(self, group: FormatGroup) -> int:
+    def _choose_fraction(self, group: FormatGroup) -> int:
         """Return the fraction of a group: given, fixed, or the finest that holds its deciding
         tensors.
         """
@@ -124,7 +124,7 @@ class ModelQuantizer:
         if group.fixed is not None:
             return group.fixed
         asked = {
-            name: self.preferences.feature(name, statistics, self._signed(name))
+            name: self.preferences.feature(name, statistics, self._is_signed(name))
             for name, statistics in self._statistics(group).items()
         }
         for name, frac in asked.items():
@@ -133,17 +133,17 @@ class ModelQuantizer:
             self.log.append(f"{name}: {low:.6g} .. {high:.6g}, {method} asks for {frac}")
         return min(max(min(asked.values()), group.least), group.most)
 
-    def _given(self, group: FormatGroup) -> bool:
+    def _get_given(self, group: FormatGroup) -> bool:
         return group.fixed is not None or self.overrides.feature(group) is not None
 
-    def _signed(self, name: str) -> bool:
+    def _is_signed(self, name: str) -> bool:
         return bool(self.params.get(f"{name}_signed", True))
 
     def _set(self, group: FormatGroup, frac: int) -> None:
         group.frac = frac
         self.params.update({f"{name}_frac": frac for name in group.tensors})
 
-    def _decided(self, name: str) -> None:
+    def _is_decided(self, name: str) -> None:
         self.params[f"{name}_frac"] = self.groups[name].frac
         self.params.setdefault(f"{name}_signed", True)
         self.log.append(f"{name}: {self.groups[name].frac} fraction bits")
@@ -153,7 +153,7 @@ class ModelQuantizer:
         name = layer.tops[0]
         readers = [layer for layer in self.layers if name in layer.bottoms]
         able = self.bits == 8 and all(reader.type in _UNSIGNED for reader in readers)
-        wanted = self.overrides.signed(name)
+        wanted = self.overrides.is_signed(name)
         if wanted is None:
             wanted = not (able and self.seen[name].low >= 0)
         if not wanted and not able:
@@ -162,7 +162,7 @@ class ModelQuantizer:
                 f"where {', '.join(_UNSIGNED)} read it"
             )
         self.params[f"{name}_signed"] = wanted
-        self._set(self.groups[name], self._wanted(self.groups[name]))
+        self._set(self.groups[name], self._choose_fraction(self.groups[name]))
 
     def _other(self, layer: Layer) -> None:
         """Add a layer without weights, with a sum or product that the hardware can shift."""
@@ -170,8 +170,8 @@ class ModelQuantizer:
             group = self.groups[name]
             if group.frac is not None:
                 continue
-            frac, widest = self._wanted(group), WIDEST[self.bits]
-            if layer.type in ("Eltwise", "ScaleByTensor") and not self._given(group):
+            frac, widest = self._choose_fraction(group), WIDEST[self.bits]
+            if layer.type in ("Eltwise", "ScaleByTensor") and not self._get_given(group):
                 tensors = layer.bottoms[:1] if layer.type == "Eltwise" else layer.bottoms
                 total = sum(int(self.groups[tensor].frac or 0) for tensor in tensors)
                 frac = max(min(frac, total), total - widest)
@@ -179,13 +179,14 @@ class ModelQuantizer:
 
     # Weights
 
-    def _weighted(self, layer: Layer) -> None:
+    def _assign_weighted(self, layer: Layer) -> None:
         """Assign the fractions of the output, weights and bias of a layer."""
         group = self.groups[layer.tops[0]]
         source = int(self.groups[layer.bottoms[0]].frac or 0)
         channels = self.shapes[layer.tops[0]][0]
         real = {
-            role: weights.real(layer, role, channels, self.params) for role in ("weight", "bias")
+            role: weights.get_float_parameter(layer, role, channels, self.params)
+            for role in ("weight", "bias")
         }
         wanted: dict[str, Optional[np.ndarray]] = {"weight": None, "bias": None}
         given = dict(wanted)
@@ -196,11 +197,11 @@ class ModelQuantizer:
                 now = wanted[role] if given[role] is None else given[role]
                 self._put(layer, role, values, now)  # the statistics of its output use these
         known = group.frac
-        if known is None and self._given(group):
-            known = self._wanted(group)
+        if known is None and self._get_given(group):
+            known = self._choose_fraction(group)
         if real["weight"] is None:  # weights of 1
             given["weight"] = np.zeros(channels, np.int64)
-        out = self._wanted(group) if known is None else None
+        out = self._choose_fraction(group) if known is None else None
         chosen = assign_fractions(
             self.order,
             Fractions(out, _plus(wanted["weight"], source), wanted["bias"]),
@@ -237,7 +238,9 @@ class ModelQuantizer:
         self._put(layer, "bias", bias, frac)
 
     def _put(self, layer: Layer, role: str, values: Any, fracs: Any) -> None:
-        self.params[f"{layer.name}_quant_{role}"] = weights.rounded(values, fracs, self.bits)
+        self.params[f"{layer.name}_quant_{role}"] = weights.round_parameter(
+            values, fracs, self.bits
+        )
         self.params[f"{layer.name}_frac_{role}"] = fracs
 
 

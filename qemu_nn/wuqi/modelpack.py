@@ -13,9 +13,9 @@ from ..io import files
 from ..io.arrays import read_npz, write_npz
 from ..runtime.session import Session
 from ..targets import NPU
-from .as_fixed import fixed_graph
-from .check import warnings
-from .integers import checked_width
+from .as_fixed import make_fixed_graph
+from .check import list_warnings
+from .integers import check_width
 from .layers import Layer, with_log_softmax
 from .pack_format import encode
 from .prototxt import read_layers, write_layers
@@ -96,11 +96,11 @@ def load_from_file(
         text = files.read_bytes(Path(fname_prototxt), _TEXT_LIMIT).decode("utf-8")
     except UnicodeDecodeError:
         raise ModelError(f"{fname_prototxt} is not UTF-8 text") from None
-    params = {key: _plain(value) for key, value in read_npz(fname_npz).items()}
+    params = {key: _to_plain_number(value) for key, value in read_npz(fname_npz).items()}
     return read_layers(text, str(fname_prototxt)), params
 
 
-def _plain(value: np.ndarray) -> Any:
+def _to_plain_number(value: np.ndarray) -> Any:
     """Return a number where a number was saved."""
     return value.item() if value.ndim == 0 else value
 
@@ -144,15 +144,15 @@ def modelpack(
     ----------
     The kit's manual, chapter 4.4.
     """
-    bitwidth = checked_width("bitwidth", bitwidth)
+    bitwidth = check_width("bitwidth", bitwidth)
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
         raise Error(f"model_name must be a file name without a folder, is {model_name!r}")
     layers = with_log_softmax(layer_list)
-    broken = warnings(layers, bitwidth=bitwidth)
+    broken = list_warnings(layers, bitwidth=bitwidth)
     if broken:
         raise ModelError(f"the NPU cannot run this network: {broken[0]}")
     data = encode(bitwidth, layers, param_dict)
-    Session(fixed_graph(layers, param_dict, bitwidth), NPU)  # the kernels check it, too
+    Session(make_fixed_graph(layers, param_dict, bitwidth), NPU)  # the kernels check it, too
     folder = Path(out_file_path)
     files.make_folder(folder)
     files.write_bytes(folder / f"{model_name}.bin", data)

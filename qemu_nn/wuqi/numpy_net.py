@@ -17,11 +17,11 @@ from ..runtime.host import name_results
 from ..runtime.samples import convert_to_numbers, expect_finite, shape_samples
 from ..runtime.session import Session
 from ..targets import NPU
-from .as_fixed import fixed_graph
+from .as_fixed import make_fixed_graph
 from .as_float import float_graph
-from .integers import checked_width
+from .integers import check_width
 from .layers import Layer, get_tensor_name_list
-from .lowering import fraction
+from .lowering import get_fraction
 from .quant_layers import QuantLayer, quant_layer
 
 Params = Mapping[str, Any]
@@ -150,16 +150,16 @@ def build_numpy_layers(
     ----------
     The kit's manual, chapter 4.6.6.
     """
-    bitwidth = checked_width("bitwidth", bitwidth)
+    bitwidth = check_width("bitwidth", bitwidth)
     if quant and quant_weight_only and quant_feature_only:
         raise Error("give quant_weight_only or quant_feature_only, not both")
     integer_weights = quant and not quant_feature_only
     layers = tuple(quant_layer(layer, param_dict, integer_weights) for layer in layer_list)
     fracs = {
-        k[: -len("_frac")]: fraction(k, v) for k, v in param_dict.items() if k.endswith("_frac")
+        k[: -len("_frac")]: get_fraction(k, v) for k, v in param_dict.items() if k.endswith("_frac")
     }
     if quant and not (quant_weight_only or quant_feature_only):
-        graph = fixed_graph(layer_list, param_dict, bitwidth, hw_aligned)
+        graph = make_fixed_graph(layer_list, param_dict, bitwidth, hw_aligned)
         return NumpyLayers(Session(graph, NPU), None, fracs, bitwidth, layers=layers)
     values = dict(param_dict)
     if quant and quant_weight_only:
@@ -358,7 +358,7 @@ def get_layer_weight_bias(
     ----------
     The kit's manual, chapter 4.6.5.
     """
-    checked_width("bitwidth", bitwidth)
+    check_width("bitwidth", bitwidth)
     arrays = {}
     for name in target_tensor_list:
         layer, _, role = name.rpartition("_")

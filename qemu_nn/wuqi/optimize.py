@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import ModelError
 from ..io import files
-from .as_float import parameter
+from .as_float import get_parameter
 from .layers import Layer, find, has_bias
-from .shapes import feature_shapes, shaped
+from .shapes import infer_feature_shapes, shape_parameter
 
 _SCALES = ("BatchNorm", "Scale", "Bias")
 _SUMS = ("Convolution", "InnerProduct")
@@ -58,7 +58,7 @@ def merge_layers(
     ----------
     The kit's manual, chapter 4.2.1.
     """
-    shapes = feature_shapes(layer_list)
+    shapes = infer_feature_shapes(layer_list)
     layers = [copy.deepcopy(layer) for layer in layer_list]
     params = {
         key: np.array(value, np.float64) if _is_float(value) else value
@@ -66,7 +66,9 @@ def merge_layers(
     }
     for layer in layers:
         if layer.type in _SUMS and f"{layer.name}_weight" in params:
-            weights = shaped(layer, "weight", _weights(layer, params), shapes[layer.bottoms[0]])
+            weights = shape_parameter(
+                layer, "weight", _weights(layer, params), shapes[layer.bottoms[0]]
+            )
             params[f"{layer.name}_weight"] = weights
     log: list[str] = []
     for layer in [layer for layer in layers if layer.type in _SCALES]:
@@ -205,7 +207,7 @@ def _factors(layer: Layer, params: Mapping[str, Any]) -> Factors:
 
 
 def _weights(layer: Layer, params: Mapping[str, Any]) -> np.ndarray:
-    return parameter(layer, "weight", params)
+    return get_parameter(layer, "weight", params)
 
 
 def _add_bias(layer: Layer, params: dict[str, Any], more: np.ndarray) -> None:

@@ -70,7 +70,7 @@ class Overrides:
                 return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
         return None
 
-    def signed(self, name: str) -> Optional[bool]:
+    def is_signed(self, name: str) -> Optional[bool]:
         """True if the user wants a tensor signed; None where nothing is given."""
         value = self._user.get(f"{name}_signed")
         return None if value is None else bool(value)

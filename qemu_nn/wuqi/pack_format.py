@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .as_fixed import fixed_graph
+from .as_fixed import make_fixed_graph
 from .layers import WEIGHTED, Layer, get_tensor_name_list, has_bias
-from .shapes import Shape, feature_shapes
+from .shapes import Shape, infer_feature_shapes
 
 MAGIC, VERSION = b"NPUPACK\x1a", 1
 HEADER = struct.Struct("<8s6I")
@@ -58,8 +58,8 @@ def encode(bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any]) ->
     """Return a network as the bytes of its pack. Raises ModelError for what does not run on the
     NPU.
     """
-    graph = fixed_graph(layers, params, bitwidth)
-    shapes = feature_shapes(layers)
+    graph = make_fixed_graph(layers, params, bitwidth)
+    shapes = infer_feature_shapes(layers)
     names = get_tensor_name_list(layers, feature_only=True)
     _check(bitwidth, layers, params, shapes)
     parts: list[Any] = [_tensor(name, shapes[name], params) for name in names]
@@ -104,14 +104,14 @@ def _text(name: str) -> bytes:
     return bytes([len(data)]) + data
 
 
-def _fraction(value: int, of: str) -> int:
+def _encode_fraction(value: int, of: str) -> int:
     if not -LARGEST_FRAC <= value <= LARGEST_FRAC:
         raise ModelError(f"{of} has {value} fraction bits, out of -{LARGEST_FRAC}..{LARGEST_FRAC}")
     return value
 
 
 def _tensor(name: str, shape: Shape, params: Mapping[str, Any]) -> bytes:
-    frac = _fraction(int(params[f"{name}_frac"]), name)
+    frac = _encode_fraction(int(params[f"{name}_frac"]), name)
     signed = bool(params.get(f"{name}_signed", True))
     return _text(name) + struct.pack("<3IiB", *shape, frac, signed)
 
@@ -144,7 +144,7 @@ def _integers(layer: Layer, key: str) -> list[int]:
 def _array(params: Mapping[str, Any], layer: str, role: str, bits: int) -> Iterator[Any]:
     fracs = np.asarray(params[f"{layer}_frac_{role}"]).ravel().tolist()
     yield struct.pack("<I", len(fracs))
-    yield np.array([_fraction(frac, f"the {role} of {layer}") for frac in fracs], "<i4")
+    yield np.array([_encode_fraction(frac, f"the {role} of {layer}") for frac in fracs], "<i4")
     values = np.asarray(params[f"{layer}_quant_{role}"])
     yield struct.pack("<I", values.size)
     yield np.ascontiguousarray(values, f"<i{bits // 8}")

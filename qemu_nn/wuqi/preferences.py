@@ -9,7 +9,7 @@ from typing import Callable
 import numpy as np
 
 from ..errors import Error
-from ..ir.statistics import Statistics, statistics_of
+from ..ir.statistics import Statistics, make_statistics
 from ..quantizer.policies import kl, mse
 
 
@@ -59,7 +59,7 @@ class Preferences:
         rows = values.reshape(len(values), -1)
         bins = self.bins_of(name)
         fracs = [
-            METHODS[self.method(name)](statistics_of(row, bins), self.bits) if row.any() else None
+            METHODS[self.method(name)](make_statistics(row, bins), self.bits) if row.any() else None
             for row in rows
         ]
         least = min((frac for frac in fracs if frac is not None), default=self.bits - 1)

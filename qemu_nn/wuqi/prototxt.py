@@ -48,7 +48,7 @@ def write_layers(layers: Sequence[Layer]) -> str:
 def read_layers(text: str, where: str) -> list[Layer]:
     """Return the layers of a text; ModelError that names the line for anything else."""
     tokens = _tokens(text, where)
-    fields = list(_parsed(tokens, where, 0))
+    fields = list(_parse_fields(tokens, where, 0))
     layers = [_to_layer(value, where) for name, value in fields if name in ("layer", "layers")]
     if len(layers) < len(fields) or not layers:
         raise ModelError(f"{where} is not a list of layers")
@@ -109,7 +109,7 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, str, int]]:
     yield "end", "", line
 
 
-def _parsed(
+def _parse_fields(
     tokens: Iterator[tuple[str, str, int]], where: str, depth: int
 ) -> Iterator[tuple[str, Any]]:
     """Yield the fields up to the end of a block."""
@@ -126,13 +126,13 @@ def _parsed(
         if mark == ":":
             kind, value, line = next(tokens)
             if value == "{":
-                yield text, list(_parsed(tokens, where, depth + 1))
+                yield text, list(_parse_fields(tokens, where, depth + 1))
             elif kind in ("word", "text"):
                 yield text, _value(kind, value)
             else:
                 raise ModelError(f"{where}:{line}: {text} has no value")
         elif mark == "{":
-            yield text, list(_parsed(tokens, where, depth + 1))
+            yield text, list(_parse_fields(tokens, where, depth + 1))
         else:
             raise ModelError(f"{where}:{line}: {text} has no value")
     raise ModelError(f"{where} ends in the middle of a layer")

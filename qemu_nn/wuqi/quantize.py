@@ -11,10 +11,10 @@ from tqdm import tqdm
 
 from ..errors import Error, ModelError
 from ..io import files
-from .check import warnings
-from .figure_tables import comparison, distribution
-from .gathering import Gathering, batches
-from .integers import checked_width
+from .check import list_warnings
+from .figure_tables import tabulate_comparison, tabulate_distribution
+from .gathering import Gathering, iterate_batches
+from .integers import check_width
 from .layers import Layer, find, get_tensor_name_list, has_bias, with_log_softmax
 from .model_quantizer import ModelQuantizer
 from .numpy_net import build_numpy_layers, run_layers
@@ -108,7 +108,7 @@ def quantize_model(
     ----------
     The kit's manual, chapter 4.3.1; the names of parameters: chapter 3.2.
     """
-    methods, bitwidth = dict(method_dict or {}), checked_width("bitwidth", bitwidth)
+    methods, bitwidth = dict(method_dict or {}), check_width("bitwidth", bitwidth)
     _check(layer_list, methods, factor_num_bin, num_step_pre, num_step, priority_mode)
     overrides = Overrides(usr_param_dict or {}, layer_list)
     preferences = Preferences(methods, bitwidth, 2 ** (bitwidth + factor_num_bin))
@@ -120,12 +120,14 @@ def quantize_model(
     layers = with_log_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
     # Not around the caller's own generator: a bar that shows nothing closes what it runs through.
-    source = iter(tqdm(batches(data_generator, total), total=total, disable=None, leave=False))
+    source = iter(
+        tqdm(iterate_batches(data_generator, total), total=total, disable=None, leave=False)
+    )
     first = [x for _, x in zip(range(num_step_pre), source)]
     if not first:
         raise Error("data_generator gives no batch")
     if layers[-1].type == "LogSoftmax":
-        _centre(layers, params, first, bitwidth)
+        _centre_softmax(layers, params, first, bitwidth)
     work = ModelQuantizer(
         *(layers, params, bitwidth, source, overrides, preferences),
         *(priority_mode, compensate_floor_on_bias, aggressive, num_step),
@@ -135,7 +137,7 @@ def quantize_model(
         files.make_folder(Path(log_dir))
         text = "\n".join([*work.log, ""])
         files.write_bytes(Path(log_dir) / "quantize_model.log", text.encode("utf-8"))
-    for text in warnings(layers, work.params, bitwidth):
+    for text in list_warnings(layers, work.params, bitwidth):
         print(f"warning: {text}")
     return layers, work.params
 
@@ -170,7 +172,7 @@ def _check(
             raise Error(f"method_dict: there is no tensor {name!r}; have: {', '.join(known)}")
 
 
-def _centre(
+def _centre_softmax(
     layers: Sequence[Layer], params: dict[str, Any], first: Sequence[np.ndarray], bitwidth: int
 ) -> None:
     """Move what the last layer, a LogSoftmax, reads into the range that it can: [-8, 8).
@@ -254,7 +256,9 @@ def analyze_tensor_distribution(
         *(layer_list, param_dict, kinds, bitwidth, num_batch),
         *(hw_aligned, num_bin, max_abs_val, log_on),
     )
-    return distribution(gathering.targets(target_tensor_list, data_generator), output_dirname)
+    return tabulate_distribution(
+        gathering.targets(target_tensor_list, data_generator), output_dirname
+    )
 
 
 def compare_float_and_quant(
@@ -319,4 +323,6 @@ def compare_float_and_quant(
         *(layer_list, param_dict, (False, True), bitwidth, num_batch),
         *(hw_aligned, num_bin, max_abs_val, log_on),
     )
-    return comparison(gathering.targets(target_tensor_list, data_generator), output_dirname)
+    return tabulate_comparison(
+        gathering.targets(target_tensor_list, data_generator), output_dirname
+    )

@@ -24,7 +24,7 @@ _LEAST = {"num_output": 1, "group": 1, "dim": 1, "kernel_size": 1, "stride": 1, 
 _LEAST_PADS = (0, -_LARGEST, 0, -_LARGEST)
 
 
-def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
+def infer_feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
     """Return tensor -> (channels, height, width).
 
     Raises ModelError that names the layer for tensors that no layer makes, or two layers; for
@@ -35,7 +35,7 @@ def feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {}
     for layer in layer_list:
         where = _where(layer)
-        sound(layer)
+        check_layer(layer)
         for name in layer.bottoms:
             if name not in shapes:
                 raise ModelError(f"{where} reads {name!r}, which no layer before it makes")
@@ -55,7 +55,7 @@ def _where(layer: Layer) -> str:
     return f"layer {layer.name!r} ({layer.type})"
 
 
-def sound(layer: Layer) -> None:
+def check_layer(layer: Layer) -> None:
     """Raise ModelError unless a layer has the tensors of its type and attributes in range."""
     own, where, reads = layer.attributes(), _where(layer), _READS.get(layer.type, 1)
     makes = len(own["slice_point"]) + 1 if layer.type == "Slice" else 1
@@ -89,7 +89,7 @@ def _output_shapes(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]
         if channels % own.get("group", 1) or out % own.get("group", 1):
             counts = f"{channels} and {out} channels"
             raise ModelError(f"{where}: group {own['group']} does not divide {counts} (§6.7)")
-        rows, columns = (count for count, _ in windows(layer, (channels, height, width)))
+        rows, columns = (count for count, _ in count_windows(layer, (channels, height, width)))
         return [(out, rows, columns)]
     if layer.type == "Slice":
         points = [0, *own["slice_point"], channels]
@@ -100,10 +100,10 @@ def _output_shapes(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]
         raise ModelError(
             f"{where}: group {own['group']} does not divide {channels} channels (§6.17)"
         )
-    return [_joined(layer, inputs, where)]
+    return [_infer_joined(layer, inputs, where)]
 
 
-def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
+def _infer_joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
     """Return the output shape of a layer that keeps the shape, or joins several tensors."""
     channels, height, width = inputs[0]
     fits = {
@@ -120,7 +120,7 @@ def _joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
     )
 
 
-def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
+def get_parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
     """Return the shape of the weights or the bias of a layer whose input has the shape `source`."""
     own = layer.attributes()
     outputs = own.get("num_output", source[0])
@@ -129,7 +129,7 @@ def parameter_shape(layer: Layer, role: str, source: Shape) -> tuple[int, ...]:
     return (outputs, *source) if role == "weight" and layer.type == "InnerProduct" else (outputs,)
 
 
-def shaped(
+def shape_parameter(
     layer: Layer, role: str, values: np.ndarray, source: Shape, called: str = ""
 ) -> np.ndarray:
     """Return weights or a bias in the shape of the layer, from that shape or an equivalent one.
@@ -137,7 +137,7 @@ def shaped(
     Equivalent are all shapes with one number for each channel, and [N, K] for the [N, C, H, W] of
     an InnerProduct. called: the name of the role in the ModelError for other shapes.
     """
-    wanted, given = parameter_shape(layer, role, source), values.shape
+    wanted, given = get_parameter_shape(layer, role, source), values.shape
     also, ways = len(wanted) == 1 and values.size == wanted[0], f"{list(wanted)}"
     if len(wanted) > 1 and layer.type == "InnerProduct":
         flat = (wanted[0], math.prod(wanted[1:]))
@@ -148,7 +148,7 @@ def shaped(
     return values.reshape(wanted)
 
 
-def windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
+def count_windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
     """Return how many windows fit along (height, width), and how many rows or columns they leave
     over.
     """

@@ -45,9 +45,9 @@ def assign_fractions(order: str, wanted: Fractions, given: Fractions, widest: in
 
 def _out(wanted: int, now: Fractions, widest: int) -> int:
     if now.products is not None:
-        return _within(wanted, int(now.products.max()) - widest, int(now.products.min()))
+        return _limit(wanted, int(now.products.max()) - widest, int(now.products.min()))
     if now.bias is not None:
-        return _within(wanted, int(now.bias.max()) - widest, int(now.bias.min()) + widest)
+        return _limit(wanted, int(now.bias.max()) - widest, int(now.bias.min()) + widest)
     return wanted
 
 
@@ -76,5 +76,5 @@ def _close(wanted: np.ndarray, widest: int) -> np.ndarray:
     return fractions
 
 
-def _within(value: int, low: int, high: int) -> int:
+def _limit(value: int, low: int, high: int) -> int:
     return max(min(value, high), low)

@@ -15,24 +15,24 @@ FRACS = {"Sigmoid": (4, 12), "TanH": (5, 13), "LogSoftmax": (4, 12), "ReLU6": (4
 _FUNCTIONS: dict[str, Any] = {"Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "TanH": np.tanh}
 
 
-def fraction(kind: str, bits: int) -> int:
+def get_input_fraction(kind: str, bits: int) -> int:
     """Return fraction bits of the input of a layer of that type."""
     return FRACS[kind][bits == 16]
 
 
-def of_codes(kind: str, bits: int) -> np.ndarray:
+def make_code_table(kind: str, bits: int) -> np.ndarray:
     """Sigmoid, TanH: floor(f(x) * 2^f_out) for every code from the lowest, the largest at most."""
     half = CODES[f"s{bits}"] // 2
-    x = np.arange(-half, half) * 2.0 ** -fraction(kind, bits)
+    x = np.arange(-half, half) * 2.0 ** -get_input_fraction(kind, bits)
     table: np.ndarray = np.minimum(np.floor(_FUNCTIONS[kind](x) * half), half - 1).astype(
         f"int{bits}"
     )
     return table
 
 
-def of_distances(bits: int) -> np.ndarray:
+def make_distance_table(bits: int) -> np.ndarray:
     """LogSoftmax: floor(log(1 + e^-d) * 2^f) for every distance d of two codes, from 0."""
-    frac = fraction("LogSoftmax", bits)
+    frac = get_input_fraction("LogSoftmax", bits)
     distances = np.arange(LOG_ENTRIES[f"s{bits}"]) * 2.0**-frac
     table: np.ndarray = np.floor(np.log1p(np.exp(-distances)) * 2**frac).astype(f"int{bits}")
     return table

@@ -15,8 +15,8 @@ from ..io.optional_deps import require
 from .check import check_layers
 from .layers import BIASED, WEIGHTED, Layer, get_layer_name_list, get_tensor_name_list, has_bias
 from .quantize import quantize_model
-from .shapes import feature_shapes
-from .training_data import Grid, pairs
+from .shapes import infer_feature_shapes
+from .training_data import FixedGrid, iterate_pairs
 from .weights import role_missing
 
 _ROLES = ("weight", "bias")
@@ -98,7 +98,7 @@ def quantize_model_with_training(
     _check(layer_list, num_step_train, num_step_log, layer_group, rnd_seed)
     require("qemu_nn.training.loop", "train", "training").check_callables(loss_fn, optimizer)
     shared = _names(layer_list, perlayer_quant_layer_names)
-    source = pairs(data_generator, input_fn)
+    source = iterate_pairs(data_generator, input_fn)
     params = {**random_start(layer_list, rnd_seed), **(param_dict or {})}
     params = _with_fractions(layer_list, params, bitwidth, source)
     for name in shared:
@@ -134,7 +134,7 @@ def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, 
     """Return weights whose outputs vary about as much as their inputs, after rectifiers; biases of
     0.
     """
-    shapes, rng, params = feature_shapes(layer_list), np.random.default_rng(seed), {}
+    shapes, rng, params = infer_feature_shapes(layer_list), np.random.default_rng(seed), {}
     for layer in layer_list:
         outputs = shapes[layer.tops[0]][0]
         if layer.type in ("Convolution", "InnerProduct"):
@@ -214,9 +214,9 @@ def _with_fractions(
     return quantize_model(layer_list, params, bitwidth, batches, usr_param_dict=known)[1]
 
 
-def _grid(start: Layer, params: Mapping[str, Any], bitwidth: int) -> Grid:
+def _grid(start: Layer, params: Mapping[str, Any], bitwidth: int) -> FixedGrid:
     name = start.tops[0]
     signed = params.get(f"{name}_signed", True)
     least = -(2 ** (bitwidth - 1)) if signed else 0
     shape = tuple(start.attributes()["dim"][1:])
-    return Grid(shape, int(params[f"{name}_frac"]), least, least + 2**bitwidth - 1)
+    return FixedGrid(shape, int(params[f"{name}_frac"]), least, least + 2**bitwidth - 1)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import Error
-from .gathering import iterated
+from .gathering import to_iterator
 
 
 @dataclass(frozen=True)
-class Grid:
+class FixedGrid:
     """The format of the network's input: shape [C, H, W], fraction bits, least and largest code."""
 
     shape: tuple[int, ...]
@@ -21,14 +21,14 @@ class Grid:
     least: int
     largest: int
 
-    def rounded(self, x: np.ndarray) -> np.ndarray:
+    def round_down(self, x: np.ndarray) -> np.ndarray:
         """Return floats rounded down into the format, as float32, which holds them exactly."""
         codes = np.clip(np.floor(np.ldexp(x, self.frac)), self.least, self.largest)
         result: np.ndarray = np.ldexp(codes, -self.frac).astype(np.float32)
         return result
 
 
-def pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def iterate_pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Return inputs [N, C, H, W] as float64 and what belongs to them, from exactly one of the two.
 
     data_generator gives {"input": ..., "output": ...}; input_fn is called for each (features,
@@ -38,8 +38,10 @@ def pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.n
     if (data_generator is None) == (input_fn is None):
         raise Error("give either data_generator or input_fn, and only one of them")
     if data_generator is not None:
-        return (_checked(*_from_dict(turn)) for turn in iterated("data_generator", data_generator))
-    return (_checked(*turn) for turn in _from_function(input_fn))
+        return (
+            _check_pair(*_from_dict(turn)) for turn in to_iterator("data_generator", data_generator)
+        )
+    return (_check_pair(*turn) for turn in _from_function(input_fn))
 
 
 def _from_dict(turn: Any) -> tuple[Any, Any]:
@@ -54,7 +56,7 @@ def _from_function(input_fn: Any) -> Iterator[tuple[Any, Any]]:
         while True:
             yield _pair(first)
             first = input_fn()
-    for turn in iterated("input_fn", first):
+    for turn in to_iterator("input_fn", first):
         yield _pair(turn)
 
 
@@ -64,7 +66,7 @@ def _pair(turn: Any) -> tuple[Any, Any]:
     return turn[0], turn[1]
 
 
-def _checked(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+def _check_pair(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     x, y = np.asarray(inputs), np.asarray(labels)
     if x.ndim != 4 or x.dtype.kind not in "fiub" or not len(x):
         raise Error(

@@ -15,14 +15,14 @@ from ..functions.wuqi import CODES, LOG_ENTRIES
 from .layers import WEIGHTED, Layer, has_bias
 from .pack_format import HEADER, MAGIC, MOST, POOLS, TABLED, TYPES, VERSION, encode
 from .pack_reader import Cursor
-from .shapes import Shape, sound
+from .shapes import Shape, check_layer
 
 _NAMES = list(TYPES)
 
 
 def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
     """Return bit width, layers and parameters of a pack. Raises ModelError for any other bytes."""
-    bitwidth, tensors, layers = _opened(data, name)
+    bitwidth, tensors, layers = _open_pack(data, name)
     cursor = Cursor(data[:-4], name, HEADER.size)
     params: dict[str, Any] = {}
     shapes: dict[str, Shape] = {}
@@ -35,7 +35,7 @@ def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
     unmade = iter(list(shapes))
     for _ in range(layers):
         layer = _layer(cursor, list(shapes), unmade, shapes)
-        sound(layer)
+        check_layer(layer)
         decoded.append(layer)
         _parameters(cursor, layer, shapes, params, bitwidth)
     if cursor.at != len(data) - 4:
@@ -45,7 +45,7 @@ def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
     return bitwidth, decoded, params
 
 
-def _opened(data: bytes, name: str) -> tuple[int, int, int]:
+def _open_pack(data: bytes, name: str) -> tuple[int, int, int]:
     """Return bit width and counts of tensors and layers, once the whole file is known to be one."""
     if data[:8] != MAGIC:
         raise ModelError(f"{name} is not a packed network: its first bytes differ")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import Error
 from ..io import files
-from .integers import as_integers, checked_width
+from .integers import check_width, to_integers
 
 #: Bytes of a row of an aligned tensor.
 _ROW = 32
@@ -54,14 +54,14 @@ def save_quantized_feature_to_header(
     The kit's manual, chapter 4.6.8.
     """
     feature = np.asarray(feature)
-    bit_width = checked_width("bit_width", bit_width)
+    bit_width = check_width("bit_width", bit_width)
     if feature.ndim != 4:
         raise Error(f"feature must have the shape [N, C, H, W], has {list(feature.shape)}")
     if not (name_in_header.isascii() and name_in_header.isidentifier()):
         raise Error(f"name_in_header must be a C identifier, is {name_in_header!r}")
     if not np.isfinite(feature).all():
         raise Error("the tensor has values that are not finite")
-    values = as_integers(feature, bit_width, frac, signed)
+    values = to_integers(feature, bit_width, frac, signed)
     if aligned:
         short = -values.shape[3] % (_ROW // (bit_width // 8))
         values = np.pad(values, ((0, 0), (0, 0), (0, 0), (0, short)))

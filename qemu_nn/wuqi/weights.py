@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from .as_float import parameter
+from .as_float import get_parameter
 from .layers import WEIGHTED, Layer, has_bias
 
 
@@ -16,18 +16,18 @@ def role_missing(layer: Layer, role: str) -> bool:
     return layer.type not in WEIGHTED if role == "weight" else not has_bias(layer)
 
 
-def real(
+def get_float_parameter(
     layer: Layer, role: str, channels: int, param_dict: Mapping[str, Any]
 ) -> Optional[np.ndarray]:
     """Float weights or biases [C, ...], or None where the layer has none."""
     if role_missing(layer, role):
         return None
-    values = parameter(layer, role, param_dict)
+    values = get_parameter(layer, role, param_dict)
     row = values.shape[:1] != (channels,) and values.size == channels
     return values.ravel() if row else values
 
 
-def rounded(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:
+def round_parameter(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:
     """Return integers [C, ...] of so many bits: rounded to nearest, halves up, and saturated."""
     half = 2 ** (bits - 1)
     scaled = np.ldexp(values, fracs.reshape(-1, *[1] * (values.ndim - 1)))

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from thread_client import Client
 
 import qemu_nn
-from qemu_nn.analysis.errors import errors_of
+from qemu_nn.analysis.errors import measure_errors
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
@@ -172,12 +172,12 @@ def test_a_sum_of_two_tensors_that_saturates_is_counted():
 
 
 def test_errors_are_the_textbook_figures():
-    errors = errors_of(np.array([3.0, 4.0]), np.array([3.0, 4.5]))
+    errors = measure_errors(np.array([3.0, 4.0]), np.array([3.0, 4.5]))
     assert errors.sqnr == pytest.approx(20.0)
     assert errors.cosine == pytest.approx((9 + 18) / (5 * np.sqrt(9 + 4.5**2)))
     assert (errors.largest, errors.mean) == (0.5, 0.25)
-    assert errors_of(np.ones(3), np.ones(3)).sqnr == np.inf
-    assert errors_of(np.zeros(3), np.ones(3)).sqnr == -np.inf
+    assert measure_errors(np.ones(3), np.ones(3)).sqnr == np.inf
+    assert measure_errors(np.zeros(3), np.ones(3)).sqnr == -np.inf
 
 
 def test_accuracies_and_confusion_are_those_of_the_labels():

@@ -15,7 +15,7 @@ from qemu_nn.errors import Error
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.graph import Graph, Node, Tensor
-from qemu_nn.lowering.dequantize import dequantized
+from qemu_nn.lowering.dequantize import dequantize_graph
 from qemu_nn.operators import Clip, Conv, Dense, Elementwise, Pool, Relu, Reshape, Softmax
 from qemu_nn.runtime.evaluate import evaluate, iterate_tensors
 from qemu_nn.runtime.unbounded import Unlimited
@@ -190,7 +190,7 @@ def alone(quantized):
 
 
 def test_integers_stand_for_weights_within_half_a_step_of_the_real_ones(quantized):
-    made = dequantized(quantized.graph)
+    made = dequantize_graph(quantized.graph)
     layers = {"clip": "conv", "deep": "deep", "relu": "wide", "pixel": "pixel", "fc": "fc"}
     found = {each.name.split("/")[0]: each for each in made.nodes if each.name.endswith("/1")}
     found.update({each.name: each for each in made.nodes if each.name not in found})
@@ -209,7 +209,7 @@ def test_integers_stand_for_weights_within_half_a_step_of_the_real_ones(quantize
 
 
 def test_what_integers_stand_for_is_close_to_the_float_network(quantized):
-    made, exact = dequantized(quantized.graph), quantized.reference
+    made, exact = dequantize_graph(quantized.graph), quantized.reference
     real = dict(iterate_tensors(exact, X))
     for name, values in iterate_tensors(made, X):
         if name in real:
@@ -241,7 +241,7 @@ def test_a_limit_of_six_is_seen_although_the_format_ends_there():
     given = {"half": {"output": (-1.0, 2.0)}}
     x = RNG.uniform(-4, 4, (100, 4))
     made = qemu_nn.quantize(network(nodes, (4,)), x, scheme="affine", formats=given)
-    operators = {n.name: n.operator for n in dequantized(made.graph).nodes}
+    operators = {n.name: n.operator for n in dequantize_graph(made.graph).nodes}
     assert operators["six"] == Relu(limit=6.0)
     assert operators["half"].low == pytest.approx(-0.5, abs=0.01)
     assert operators["half"].high == pytest.approx(1.0, abs=0.01)
@@ -290,7 +290,7 @@ def test_operands_may_be_constant_or_smaller():
         call("less:tflm_sub_s8", (2, 3, 4), ("sum", "many"), {**SUM, "block_size": 24}),
         arrays={"values": values},
     )
-    made = dequantized(graph)
+    made = dequantize_graph(graph)
     assert made.node("sum").inputs == ("x", "c/value")
     assert made.node("less").inputs == ("sum", "one")
     x = RNG.uniform(-1, 1, size=(20, 2, 3, 4))
@@ -335,7 +335,7 @@ def test_reshaped_inputs_take_the_shape_that_the_function_has():
     assert [each.name for each in report.layers] == ["x", "joined", "padded", "turned"]
     padded, turned = (layer(report, name).whole.sqnr for name in ("padded", "turned"))
     assert padded == pytest.approx(turned)
-    assert dequantized(graph).node("padded/1").operator.value == pytest.approx(1.0)
+    assert dequantize_graph(graph).node("padded/1").operator.value == pytest.approx(1.0)
     assert report.layers[-1].whole.sqnr > 30
 
 
@@ -374,8 +374,8 @@ def test_a_transposed_convolution_means_what_the_device_rounds(case, tmp_path):
 
     made = qemu_nn.load(CASES[f"transpose_conv_{case}"]().save(tmp_path))
     x, (node,) = inputs(case, made.graph.input), made.graph.nodes
-    real = evaluate(dequantized(made.graph), made.graph.input.format.dequantize(x))["output"]
-    placed = np.clip(node.output.format.unrounded(real), -128, 127)
+    real = evaluate(dequantize_graph(made.graph), made.graph.input.format.dequantize(x))["output"]
+    placed = np.clip(node.output.format.scale_unrounded(real), -128, 127)
     assert np.abs(placed - made.session().run(x)["output"]).max() < 0.52
     assert qemu_nn.analyze(made, x).layers[1].name == "output"
 

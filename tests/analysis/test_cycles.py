@@ -13,7 +13,7 @@ import qemu_nn
 from qemu_nn.cycles import newlib
 from qemu_nn.cycles.counts import Counts
 from qemu_nn.cycles.model import CLASSES, PATHS
-from qemu_nn.cycles.patches import Axis, Buffer, count_copies
+from qemu_nn.cycles.patches import Axis, PatchBuffer, count_copies
 from qemu_nn.cycles.table import COUNTERS
 
 #: Three recorded calls of each function and core, in builds chosen by a hash.
@@ -78,7 +78,7 @@ def test_patches_are_copied_from_and_to_where_they_lie(channels):
     """Against a walk over every position of the kernel, of two columns in turn."""
     down, across = Axis(5, 3, 3, 2, 1), Axis(7, 6, 3, 1, 1)
     counts, expected = Counts(), {"memcpy": 0, "memset": 0}
-    count_copies(counts, "dsp", Buffer(channels, channels, 2), down, across)
+    count_copies(counts, "dsp", PatchBuffer(channels, channels, 2), down, across)
     for pixel in range(down.out * across.out):
         y, x = divmod(pixel, across.out)
         for tap in range(9):

@@ -9,7 +9,7 @@ import pytest
 from choosing_networks import LENGTH, chosen, counted, declared
 
 import qemu_nn
-from qemu_nn.analysis.compare import difference
+from qemu_nn.analysis.compare import measure_difference
 from qemu_nn.api.golden import compare, describe, golden
 from qemu_nn.errors import Error
 from qemu_nn.ir.graph import Graph, Node, Tensor
@@ -146,8 +146,8 @@ def test_goldens_of_every_type_compile_and_compare(suffix, tmp_path):
 
 def test_real_numbers_differ_by_value_and_nan_equals_nan():
     want = np.array([np.nan, 1.0, 2.0], np.float32)
-    found = difference(want, np.array([np.nan, 1.5, 2.0], np.float32))
+    found = measure_difference(want, np.array([np.nan, 1.5, 2.0], np.float32))
     assert (found.index, found.got, found.want, found.largest) == (1, 1.5, 1.0, 0.5)
     assert found.differing == 1
-    wide = difference(np.array([-(2**63)]), np.array([2**63 - 1]))
+    wide = measure_difference(np.array([-(2**63)]), np.array([2**63 - 1]))
     assert wide.largest == 2**64 - 1

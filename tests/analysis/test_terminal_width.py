@@ -8,9 +8,9 @@ from paths import SHARED
 from shown_networks import NETWORKS, many
 
 from qemu_nn.analysis.float_table import float_table, float_text
-from qemu_nn.analysis.short_names import short_names
+from qemu_nn.analysis.short_names import shorten_names
 from qemu_nn.analysis.table import Table
-from qemu_nn.analysis.table_layout import WIDTH, narrow
+from qemu_nn.analysis.table_layout import WIDTH, narrow_table
 from qemu_nn.api import golden as pipeline
 from qemu_nn.api.golden import FloatNetwork, Network, describe
 from qemu_nn.cli.main import main
@@ -37,16 +37,16 @@ def lines(text):
 def test_names_lose_what_all_have_in_common():
     names = ["model/conv/Relu;model/conv/Conv2D", "model/dense/MatMul", "Identity"]
     short = ["conv/Relu", "dense/MatMul", "Identity"]
-    assert short_names(names, 40) == dict(zip(names, short))
-    assert short_names(["a/b"], 40) == {"a/b": "b"}
-    assert short_names(["a/b", "a/b/c"], 40) == {"a/b": "b", "a/b/c": "b/c"}
+    assert shorten_names(names, 40) == dict(zip(names, short))
+    assert shorten_names(["a/b"], 40) == {"a/b": "b"}
+    assert shorten_names(["a/b", "a/b/c"], 40) == {"a/b": "b", "a/b/c": "b/c"}
 
 
 @pytest.mark.parametrize("longest", [12, 13, 40])
 def test_names_stay_unique_and_short(longest):
     names = [f"net/{'x' * (i % 60)}/{i}/tail" for i in range(300)]
     names += [f"part;{i}" for i in range(300)] + ["part~2", "", ";", "\x1b[2J", "a\nb"]
-    short = short_names(names, longest)
+    short = shorten_names(names, longest)
     assert list(short) == names
     assert len({*short.values()}) == len(names)
     assert all(0 < len(name) <= longest for name in short.values())
@@ -66,7 +66,7 @@ def test_a_summary_fits_120_columns(kind):
 def test_cells_of_any_length_fit():
     columns = ("layer", "function", "output", "format", "macs", "weight_bytes")
     row = ("n" * 900, "arm_" + "f" * 90, "int8 " + "9x" * 40, "f" * 90, 10**9, 10**8)
-    text = narrow(Table(columns, (row, ("", "", "", None, 0, 0)))).text()
+    text = narrow_table(Table(columns, (row, ("", "", "", None, 0, 0)))).text()
     assert max(lines(text)) <= WIDTH
 
 

@@ -444,13 +444,13 @@ def test_pictures_of_any_size_are_resized_and_cut():
     network = replace(qemu_nn.quantize(net, calib), preprocessing=steps)
     pictures = np.kron(RNG.integers(0, 256, (2, 10, 8, 3)), np.ones((1, 2, 2, 1)))
     pictures = pictures.astype(np.uint8)
-    want = network.predict(np.stack([steps.picture(each) for each in pictures]))
+    want = network.predict(np.stack([steps.resize_image(each) for each in pictures]))
     np.testing.assert_array_equal(network.predict(pictures), want)
     np.testing.assert_array_equal(network.predict(pictures[1]), want[1])
     first = np.moveaxis(pictures, -1, 1)
     np.testing.assert_array_equal(network.predict(first, layout="NCHW"), want)
     with pytest.raises(Error, match="a picture of 4 x 4 pixels is smaller than the crop of 8 x 6"):
-        replace(steps, size=None).picture(np.zeros((4, 4, 3), np.uint8))
+        replace(steps, size=None).resize_image(np.zeros((4, 4, 3), np.uint8))
 
 
 @pytest.mark.parametrize(

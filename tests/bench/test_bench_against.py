@@ -13,7 +13,7 @@ from qemu_nn.api.network import Network
 from qemu_nn.bench import against
 from qemu_nn.bench.contest import OURS, PLAIN, run_contest
 from qemu_nn.bench.networks import NETWORKS
-from qemu_nn.bench.report import Report
+from qemu_nn.bench.report import BenchReport
 from qemu_nn.cli import bench as verb
 from qemu_nn.cli.main import main
 from qemu_nn.errors import ModelError
@@ -278,7 +278,7 @@ def test_a_model_file_is_held_against_figures_of_its_network(measured, tmp_path)
 
 def test_a_report_is_read_back(tmp_path):
     table, _ = run_contest([NETWORKS["empty"]()], Target(), None, (1,), (1,), 2)
-    (tmp_path / "x.json").write_text(Report(HOST, {"networks": table}).json())
+    (tmp_path / "x.json").write_text(BenchReport(HOST, {"networks": table}).json())
     before = against.read_run(tmp_path / "x.json")
     assert before.networks == (("empty", 1, 1),)
     assert changes(before, before) == {"empty, batch 1, threads 1": 0.0}
@@ -286,7 +286,7 @@ def test_a_report_is_read_back(tmp_path):
 
 def test_a_processor_is_named_by_its_model():
     x86 = "processor\t: 0\nmodel name\t: AMD EPYC\nmodel\t\t: 17\ncpu MHz\t: 26\n\nmodel\t: 18"
-    assert processors.described(x86.splitlines()) == "AMD EPYC, model 17"
+    assert processors.describe_processor(x86.splitlines()) == "AMD EPYC, model 17"
     arm = "processor\t: 0\nBogoMIPS\t: 50\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"
-    assert processors.described(arm.splitlines()) == "CPU implementer 0x41, CPU part 0xd0c"
-    assert processors.processor()
+    assert processors.describe_processor(arm.splitlines()) == "CPU implementer 0x41, CPU part 0xd0c"
+    assert processors.identify_processor()

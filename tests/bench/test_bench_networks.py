@@ -17,13 +17,13 @@ from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.peak import Peak, get_peaks
 from qemu_nn.bench.peers import PEERS
 from qemu_nn.bench.peers.chain import Window, convert_chain
-from qemu_nn.bench.report import Report
+from qemu_nn.bench.report import BenchReport
 from qemu_nn.bench.rows import choose_row_profile, time_rows
 from qemu_nn.bench.s8_networks import S8_NETWORKS
 from qemu_nn.bench.stopwatch import Timing, time_each
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.functions.shapes import extent
+from qemu_nn.functions.shapes import get_extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import Target, profile
@@ -59,7 +59,7 @@ def installed(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_has_the_published_work(name):
     graph = NETWORKS[name]()
-    macs = sum(extent(node.function.macs, node.params) for node in graph.nodes)
+    macs = sum(get_extent(node.function.macs, node.params) for node in graph.nodes)
     assert (graph.name, macs) == (name, MACS[name])
 
 
@@ -99,7 +99,7 @@ def test_the_calls_of_a_case_are_equal_and_run(case):
         assert (node.params, node.inputs) == (one.params, one.inputs)
         assert (node.weights, node.bias) == (one.weights, one.bias)
     single = replace(graph, nodes=graph.nodes[: 1 - count], outputs=(one.name,))
-    row = kernels.rows_of(case.declared.op, case.declared.type)[-1]
+    row = kernels.list_rows(case.declared.op, case.declared.type)[-1]
     Session(single, choose_row_profile(row)).run(
         draw_inputs(single, 1)
     )  # random inputs do not make it fail
@@ -252,7 +252,7 @@ def test_padding_that_no_window_reads_is_not_given_to_peers():
 def test_mobilenet_v2_has_the_published_work():
     graph = S8_NETWORKS["mobilenet_v2_100_224_s8"]()
     ops = [node.function.op for node in graph.nodes]
-    macs = sum(extent(node.function.macs, node.params) for node in graph.nodes)
+    macs = sum(get_extent(node.function.macs, node.params) for node in graph.nodes)
     assert (macs, ops.count("pad"), ops.count("depthwise_conv_wrapper")) == (300_774_272, 18, 17)
 
 
@@ -309,6 +309,6 @@ def test_a_report_becomes_a_picture(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[plot]'")
     table, _ = run_contest([networks.average()], Target(), None, (1,), (1,), 2)
     tables = {"networks": table, "kernels": time_rows([Case(*SMALL)], turns=2)}
-    reports.draw(Report({"machine": "one"}, tables), tmp_path / "x.png")
+    reports.draw(BenchReport({"machine": "one"}, tables), tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     assert list(tmp_path.iterdir()) == [tmp_path / "x.png"]

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from paths import SHARED
 
 import qemu_nn
-from qemu_nn.analysis.kernel_table import profiles_text
+from qemu_nn.analysis.kernel_table import describe_profiles
 from qemu_nn.api import golden as pipeline
 from qemu_nn.api import run as running
 from qemu_nn.cli.main import main
@@ -127,7 +127,7 @@ def test_a_row_that_claims_one_rounding_says_so():
     chosen = profile("cortex-m4", "5.9.0"), profile("cortex-m55", "5.9.0", "truncate")
     op = kernels.ROWS[0].op
     row = dataclasses.replace(kernels.ROWS[0], profiles=sum(1 << bit_of(op, p) for p in chosen))
-    assert profiles_text(row) == "5.9.0: mve (truncate), dsp"
+    assert describe_profiles(row) == "5.9.0: mve (truncate), dsp"
 
 
 # ---- info ----

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import qemu_nn
 from qemu_nn import Error
-from qemu_nn.analysis.scores import best_classes
+from qemu_nn.analysis.scores import list_best_classes
 from qemu_nn.api.network import FloatNetwork
 from qemu_nn.cli.main import main
 from qemu_nn.cli.scores import read_classes
@@ -84,17 +84,17 @@ def test_layers_have_no_real_scores():
 
 def test_tables_of_scores_of_any_shape():
     flat = np.array([[0.25, 0.5, 0.5], [3, 2, 1]])
-    rows = best_classes({"other": flat[:, :1], "y": flat}, ("a", "b", "c\x1b"), top=2).rows
+    rows = list_best_classes({"other": flat[:, :1], "y": flat}, ("a", "b", "c\x1b"), top=2).rows
     assert rows == ((0, 1, "b", 0.5), (None, 2, "c\\x1b", 0.5), (1, 1, "a", 3), (None, 2, "b", 2))
-    image = best_classes({"y": flat.reshape(2, 3, 1, 1)}, top=1)
+    image = list_best_classes({"y": flat.reshape(2, 3, 1, 1)}, top=1)
     assert [row[2] for row in image.rows] == ["1", "0"]
-    steps = best_classes({"y": flat[np.newaxis]}, top=1)  # the last of two time steps
+    steps = list_best_classes({"y": flat[np.newaxis]}, top=1)  # the last of two time steps
     assert [row[2] for row in steps.rows] == ["0"]
     with pytest.raises(Error, match="does not hold a score for each class"):
-        best_classes({"y": flat[:, 0]})
+        list_best_classes({"y": flat[:, 0]})
     with pytest.raises(Error, match="does not hold a score for each class"):
-        best_classes({"y": np.ones((2, 4, 5, 3))})
-    assert best_classes({"y": flat[:0]}).rows == ()
+        list_best_classes({"y": np.ones((2, 4, 5, 3))})
+    assert list_best_classes({"y": flat[:0]}).rows == ()
 
 
 def test_the_line_on_inputs_comes_on_stderr(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qemu_nn.analysis.accuracy import class_scores, count_correct
+from qemu_nn.analysis.accuracy import convert_class_scores, count_correct
 from qemu_nn.errors import Error
 
 SCORES = np.array([[1, 9, 3], [5, 5, 0], [-8, -9, -7]], np.int8)
@@ -43,7 +43,7 @@ def test_labels_that_do_not_fit_are_refused(labels, words):
 
 
 def test_a_map_is_no_vector_of_scores():
-    assert class_scores(np.zeros((5, 1, 1, 3)), (1, 1, 3)).shape == (5, 3)
-    assert class_scores(np.zeros((5, 2, 3)), (3,)).shape == (5, 2, 3)
+    assert convert_class_scores(np.zeros((5, 1, 1, 3)), (1, 1, 3)).shape == (5, 3)
+    assert convert_class_scores(np.zeros((5, 2, 3)), (3,)).shape == (5, 2, 3)
     with pytest.raises(Error, match=r"output \[6, 6, 4\] is no vector of scores"):
-        class_scores(np.zeros((5, 6, 6, 4)), (6, 6, 4))
+        convert_class_scores(np.zeros((5, 6, 6, 4)), (6, 6, 4))

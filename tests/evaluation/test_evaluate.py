@@ -12,12 +12,12 @@ from networks import recurrent
 from thread_client import Client
 
 import qemu_nn
-from qemu_nn.analysis.task_type import kind_of, scores_of
+from qemu_nn.analysis.task_type import convert_scores, infer_kind
 from qemu_nn.api.golden import FloatNetwork, Network
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.evaluation import block_reader
-from qemu_nn.evaluation.scorers import Real
+from qemu_nn.evaluation.scorers import FloatScorer
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Dense, Reshape, Sigmoid, Tanh
 from qemu_nn.targets import profile
@@ -276,17 +276,19 @@ def test_what_does_not_fit_is_a_sentence(how, words):
 
 def test_kinds_follow_from_labels_and_shapes():
     floats, ints = np.zeros((4, 3)), np.zeros(4, int)
-    assert kind_of(None, (8,), (3,), None) == "classifier"
-    assert kind_of(None, (8,), (8,), None) == "autoencoder"
-    assert kind_of(None, (8,), (8,), ints) == "autoencoder"
-    assert kind_of(None, (8,), (1,), None) == kind_of(None, (8,), (2, 3), None) == "unlabelled"
-    assert kind_of(None, (8,), (3,), floats) == "regressor"
-    assert kind_of(None, (8,), (2, 2, 5), np.zeros((4, 2, 2), int)) == "classifier"
-    assert kind_of("regressor", (8,), (1,), ints) == "regressor"
+    assert infer_kind(None, (8,), (3,), None) == "classifier"
+    assert infer_kind(None, (8,), (8,), None) == "autoencoder"
+    assert infer_kind(None, (8,), (8,), ints) == "autoencoder"
+    assert (
+        infer_kind(None, (8,), (1,), None) == infer_kind(None, (8,), (2, 3), None) == "unlabelled"
+    )
+    assert infer_kind(None, (8,), (3,), floats) == "regressor"
+    assert infer_kind(None, (8,), (2, 2, 5), np.zeros((4, 2, 2), int)) == "classifier"
+    assert infer_kind("regressor", (8,), (1,), ints) == "regressor"
     with pytest.raises(Error, match="leave them out"):
-        kind_of("unlabelled", (8,), (3,), ints)
+        infer_kind("unlabelled", (8,), (3,), ints)
     with pytest.raises(Error, match=r"give labels \[N, 2, 2\]"):
-        scores_of(np.zeros((4, 2, 2, 5)), ints, False)
+        convert_scores(np.zeros((4, 2, 2, 5)), ints, False)
 
 
 def test_inputs_that_were_not_scaled_are_told():
@@ -306,7 +308,7 @@ def test_sums_of_the_float_network_do_not_depend_on_other_samples():
         shape=(3240,),
     )
     x = RNG.normal(size=(70, 3240)).astype(np.float32)
-    scorer = Real(network.graph)
+    scorer = FloatScorer(network.graph)
     whole = scorer.scores(x)["op5"]
     for size in (1, 7, 64):
         parts = [scorer.scores(x[i : i + size])["op5"] for i in range(0, 70, size)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qemu_nn.analysis import figures
-from qemu_nn.analysis.exact_sum import ExactSum, exact_sum
+from qemu_nn.analysis.exact_sum import ExactSum, sum_exactly
 from qemu_nn.errors import Error
 
 RNG = np.random.default_rng(5)
@@ -38,30 +38,30 @@ def split(count, *arrays):
 )
 def test_a_sum_is_exact_and_rounded_once(values):
     exact = sum(map(Fraction, values.tolist()), Fraction())
-    got = exact_sum(values)
+    got = sum_exactly(values)
     assert float(got) == float(exact) == math.fsum(values)
     assert got.count == values.size
     if values.size:
         assert got.mean == float(exact / values.size)
     for parts in split(max(values.size, 1), values):
-        assert total(exact_sum(part) for (part,) in parts) == got
+        assert total(sum_exactly(part) for (part,) in parts) == got
 
 
 def test_sums_at_the_ends():
-    assert float(exact_sum(np.full(3, 1.7e308))) == math.inf
-    assert float(exact_sum(np.full(3, -1.7e308))) == -math.inf
-    assert math.isnan(float(exact_sum(np.array([1.0, np.inf])) + ExactSum()))
+    assert float(sum_exactly(np.full(3, 1.7e308))) == math.inf
+    assert float(sum_exactly(np.full(3, -1.7e308))) == -math.inf
+    assert math.isnan(float(sum_exactly(np.array([1.0, np.inf])) + ExactSum()))
     assert math.isnan(ExactSum().mean)
 
 
 def test_a_sum_of_many_values_has_no_carry_that_is_lost():
     values = np.full(200_000, np.nextafter(1.0, 0))
-    assert float(exact_sum(values)) == float(Fraction(values[0]) * values.size)
+    assert float(sum_exactly(values)) == float(Fraction(values[0]) * values.size)
 
 
 def test_choices_are_counted_by_hand():
     scores = np.array([[0.1, 0.9, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 0.0]])
-    got = figures.classified(scores, np.array([1, 1, 0, 2], np.uint8), top=(1, 2, 3))
+    got = figures.classify(scores, np.array([1, 1, 0, 2], np.uint8), top=(1, 2, 3))
     assert got.confusion().tolist() == [[0, 0, 1], [1, 1, 0], [1, 0, 0]]
     assert got.accuracy == 1 / 4
     assert [got.within(k) for k in (1, 2, 3)] == [1 / 4, 2 / 4, 4 / 4]
@@ -72,13 +72,13 @@ def test_choices_are_counted_by_hand():
 def test_top_1_is_the_accuracy_even_among_equal_scores():
     scores = RNG.integers(0, 3, (500, 6)).astype(float)
     labels = RNG.integers(0, 6, 500)
-    got = figures.classified(scores, labels, top=(1, 2, 6))
+    got = figures.classify(scores, labels, top=(1, 2, 6))
     assert got.within(1) == got.accuracy == np.mean(scores.argmax(1) == labels)
     ranked = np.argsort(-scores, axis=1, kind="stable")[:, :2]
     assert got.within(2) == np.mean((ranked == labels[:, None]).any(1))
     assert got.within(6) == 1
     for parts in split(500, scores, labels):
-        assert total(figures.classified(*part, (1, 2, 6)) for part in parts) == got
+        assert total(figures.classify(*part, (1, 2, 6)) for part in parts) == got
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_labels_that_are_no_classes_and_scores_that_are_no_numbers_are_refused(
     scores, labels, words
 ):
     with pytest.raises(Error, match=words):
-        figures.classified(scores, labels)
+        figures.classify(scores, labels)
 
 
 def both(got, wanted, classes=2):
     """Compared with the choices of every `classes` outputs."""
-    choices = (figures.chosen_of(a.reshape(-1, classes)) for a in (got, wanted))
-    return figures.compared(got, wanted, tuple(choices))
+    choices = (figures.choose_classes(a.reshape(-1, classes)) for a in (got, wanted))
+    return figures.compare_outputs(got, wanted, tuple(choices))
 
 
 def test_outputs_are_compared():
@@ -110,8 +110,8 @@ def test_outputs_are_compared():
     assert (found.samples, found.identical, found.agreement) == (3, 1, 2 / 3)
     assert found.sqnr == 10 * math.log10((1 + 4 + 9 + 16 + 0.25) / (4 + 0.25))
     assert found.largest == 2.0
-    assert figures.compared(got, got).sqnr == math.inf
-    assert figures.compared(got, wanted).agreement is None
+    assert figures.compare_outputs(got, got).sqnr == math.inf
+    assert figures.compare_outputs(got, wanted).agreement is None
 
 
 def test_comparisons_do_not_depend_on_how_samples_are_split():
@@ -130,37 +130,37 @@ def test_infinite_scores_leave_choices_and_no_ratio():
 
 
 def test_deviations_are_summed():
-    got = figures.deviations(np.array([1.0, 2.0, 4.0]), np.array([1, 3, 2]))
+    got = figures.measure_deviations(np.array([1.0, 2.0, 4.0]), np.array([1, 3, 2]))
     assert (got.errors.mean, got.magnitudes.mean, got.squares.mean) == (1 / 3, 1.0, 5 / 3)
     assert got.largest == 2.0
     values, right = RNG.normal(size=(90, 2)), RNG.normal(size=(90, 2))
-    whole = figures.deviations(values, right)
+    whole = figures.measure_deviations(values, right)
     for parts in split(90, values, right):
-        assert total(figures.deviations(*part) for part in parts) == whole
+        assert total(figures.measure_deviations(*part) for part in parts) == whole
     with pytest.raises(Error, match="not finite"):
-        figures.deviations(np.array([np.inf]), np.array([0.0]))
+        figures.measure_deviations(np.array([np.inf]), np.array([0.0]))
 
 
 def test_reconstruction_errors_keep_their_order():
     wanted, got = RNG.normal(size=(2, 40, 3, 5))
     labels = RNG.integers(0, 2, 40)
-    whole = figures.reconstructed(got, wanted, labels)
+    whole = figures.measure_reconstruction(got, wanted, labels)
     np.testing.assert_allclose(whole.errors, ((got - wanted) ** 2).mean((1, 2)), rtol=1e-14)
     parts = split(40, got, wanted, labels)
     for each in (parts[0], parts[2]):
-        joined = total(figures.reconstructed(*part) for part in each)
+        joined = total(figures.measure_reconstruction(*part) for part in each)
         np.testing.assert_array_equal(joined.errors, whole.errors)
         np.testing.assert_array_equal(joined.labels, labels)
         assert (joined.mean, joined.area()) == (whole.mean, whole.area())
-    assert figures.reconstructed(got, wanted, None).area() is None
+    assert figures.measure_reconstruction(got, wanted, None).area() is None
     with pytest.raises(Error, match=r"must be 0 .* but one is 2"):
-        figures.reconstructed(got, wanted, labels + 1)
+        figures.measure_reconstruction(got, wanted, labels + 1)
 
 
 def test_the_area_is_the_chance_that_an_anomaly_lies_above():
     values, labels = RNG.integers(0, 8, 60).astype(float), RNG.integers(0, 2, 60)
     ones, others = values[labels == 1], values[labels == 0]
     above = (ones[:, None] > others).sum() + (ones[:, None] == others).sum() / 2
-    assert figures.area(values, labels) == above / (len(ones) * len(others))
-    assert figures.area(values, np.ones(60)) is None
-    assert figures.area(np.arange(4.0), np.array([0, 0, 1, 1])) == 1.0
+    assert figures.compute_area(values, labels) == above / (len(ones) * len(others))
+    assert figures.compute_area(values, np.ones(60)) is None
+    assert figures.compute_area(np.arange(4.0), np.array([0, 0, 1, 1])) == 1.0

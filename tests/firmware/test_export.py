@@ -18,12 +18,12 @@ import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning, Error
-from qemu_nn.firmware.memory import layout
+from qemu_nn.firmware.memory import plan_layout
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.functions.prototypes import is_own, prototype
+from qemu_nn.functions.prototypes import is_own, make_prototype
 from qemu_nn.importers.c_header import read_array, read_integer
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Tensor
-from qemu_nn.kernels.table import rows_of
+from qemu_nn.kernels.table import list_rows
 from qemu_nn.runtime.plan import Plan, plan
 from qemu_nn.targets import Target, all_profiles, profile
 
@@ -173,12 +173,12 @@ def test_our_declarations_are_arms(header, release):
         for function in FUNCTIONS.values()
         if has(function, release) and not is_own(function) and not function.not_called
     ]
-    assert {str(prototype(function, release)) for function in declared} == typed
+    assert {str(make_prototype(function, release)) for function in declared} == typed
 
 
 def has(function, release):
     """Has any core the function, with that release?"""
-    rows = rows_of(function.op, function.type)
+    rows = list_rows(function.op, function.type)
     return any(row.claims(p) for row in rows for p in all_profiles() if p.cmsis == release)
 
 
@@ -254,8 +254,8 @@ def test_any_name_becomes_an_identifier_of_its_own(names, tmp_path):
 
 def test_memory_is_planned_for_the_device(demo):
     graph = pipeline.example()[0].graph
-    on_m4 = layout(plan(graph, profile("cortex-m4"), trace=True))
-    on_m3 = layout(plan(graph, profile("cortex-m3"), trace=True))
+    on_m4 = plan_layout(plan(graph, profile("cortex-m4"), trace=True))
+    on_m3 = plan_layout(plan(graph, profile("cortex-m3"), trace=True))
     assert [call.scratch_bytes for call in on_m4.calls] == [36, 0, 0, 288, 0, 0, 128, 0]
     assert not any(call.scratch for call in on_m3.calls)
     assert sum(on_m3.buffers.values()) < sum(on_m4.buffers.values())

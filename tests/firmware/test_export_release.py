@@ -9,7 +9,7 @@ from exported import check, needs, write
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.firmware.releases import caveats
+from qemu_nn.firmware.releases import list_caveats
 from qemu_nn.ir.graph import Graph, Tensor
 
 pytestmark = pytest.mark.compiles
@@ -98,8 +98,8 @@ def test_caveats_name_what_a_compiler_spoils():
     few = networks.node(
         "soft", "arm_softmax_s8", ["data"], num_rows=1, row_size=10, mult=1, shift=1, diff_min=-1
     )
-    assert [len(caveats(nodes)) for nodes in ((many,), (few,), ())] == [1, 0, 0]
-    assert "512" not in caveats([many])[0]["words"]
+    assert [len(list_caveats(nodes)) for nodes in ((many,), (few,), ())] == [1, 0, 0]
+    assert "512" not in list_caveats([many])[0]["words"]
 
 
 @needs("m4")

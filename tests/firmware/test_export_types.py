@@ -13,7 +13,7 @@ from tflite_states import STATES, kept
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.firmware.c_text import definition, lines
+from qemu_nn.firmware.c_text import format_definition, format_lines
 
 pytestmark = pytest.mark.compiles
 
@@ -53,7 +53,7 @@ def sequence(graph):
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_c_spells_numbers_that_a_compiler_reads_back(dtype):
     values = np.array(NUMBERS[dtype], dtype)
-    words = ", ".join(lines(values)).split(", ")
+    words = ", ".join(format_lines(values)).split(", ")
     for word, value in zip(words, values, strict=True):
         word = word.replace("INFINITY", "inf").replace("- 1", "-1").strip("()").rstrip("uf")
         word = {"in": "inf", "-in": "-inf"}.get(word, word)
@@ -63,8 +63,8 @@ def test_c_spells_numbers_that_a_compiler_reads_back(dtype):
 
 
 def test_a_name_of_c_for_what_is_no_number():
-    assert lines(np.float32([np.nan, 2, 1e10])) == ["NAN, 2.0f, 1e+10f"]
-    assert definition("x", np.array([True]), "7.0.0") == (
+    assert format_lines(np.float32([np.nan, 2, 1e10])) == ["NAN, 2.0f, 1e+10f"]
+    assert format_definition("x", np.array([True]), "7.0.0") == (
         "static const uint8_t x[1] = {\n    1,\n};"
     )
 

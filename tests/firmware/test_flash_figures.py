@@ -8,7 +8,7 @@ from tflite_cases import CASES
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import Error
-from qemu_nn.firmware.symbols import symbols
+from qemu_nn.firmware.symbols import make_symbols
 from qemu_nn.ir.stored import layer_bytes, stored_arrays, weight_bytes
 
 MODELS = sorted(
@@ -28,7 +28,7 @@ def test_reports_count_what_the_export_of_a_recorded_network_stores(path, tmp_pa
         pytest.skip(f"cannot be loaded: {error}")
     graph = network.graph
     names = [each.name for each in (*graph.inputs, *graph.states, *graph.nodes)]
-    stored = symbols(graph, {name: f"n{number}" for number, name in enumerate(names)}).arrays
+    stored = make_symbols(graph, {name: f"n{number}" for number, name in enumerate(names)}).arrays
     exported = sum(constant.values.nbytes for constant in stored.values())
     assert weight_bytes(graph) == exported
     assert pipeline.describe(network).facts["weight_bytes"] == exported

@@ -45,7 +45,7 @@ def arguments_of(row):
 def checked(row):
     """The contract's answer: None, or the exception."""
     function, device = FUNCTIONS[row["function"]], profile(row["core"], row["release"])
-    first = kernels.rows_of(function.op, function.type)[0]
+    first = kernels.list_rows(function.op, function.type)[0]
     values = function.struct_values(function.parse_params(arguments_of(row)))
     try:
         kernels.check(first, kernels.make_params(first.op, device, values))

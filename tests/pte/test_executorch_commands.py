@@ -11,7 +11,7 @@ from recorded_files import PTE, QDQ, QDQ_CASES
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.cli.main import main
-from qemu_nn.lowering.infer_formats import formatted
+from qemu_nn.lowering.infer_formats import infer_formats
 
 #: A network of layers, one of several inputs and functions, one of float operators.
 SOME = ("view_flatten_conv_linear_m4", "lstm_cell_manual_m4", "softmax_dim1_m55")
@@ -79,7 +79,7 @@ def test_the_dequantized_meaning_is_near(name, tmp_path):
 
 def test_scales_that_a_program_does_not_say_follow_from_its_multipliers(tmp_path):
     graph = qemu_nn.load(PTE.file("lstm_cell_manual_m4", tmp_path)).graph
-    found = formatted(graph).tensors
+    found = infer_formats(graph).tensors
     assert all(t.scale is not None for t in found.values() if t.dtype == "int8")
     given = {name: t for name, t in graph.tensors.items() if t.scale is not None}
     assert given

@@ -77,24 +77,24 @@ def test_what_was_recorded_is_equal_or_differs_with_a_cause(tmp_path):
     told = finder(IMAGES, tmp_path)
     node = next(name for name, array in told.own.items() if array.ndim == 4)
     right = told.own[node]
-    assert told.finding(node, right).same
-    assert told.finding(node, right.ravel()).same
+    assert told.compare_node(node, right).same
+    assert told.compare_node(node, right.ravel()).same
 
     wrong = right.copy()
     wrong[0, 1, 2, 3] ^= 1
-    found = told.finding(node, wrong).difference
+    found = told.compare_node(node, wrong).difference
     assert found.position == (0, 1, 2, 3)
     assert (found.differing, found.largest) == (1, 1)
 
-    moved = told.finding(node, right.transpose(0, 2, 3, 1)).difference
+    moved = told.compare_node(node, right.transpose(0, 2, 3, 1)).difference
     assert "laid out as 0231" in moved.cause
-    assert "it is float32" in told.finding(node, right.astype(np.float32)).unlike
+    assert "it is float32" in told.compare_node(node, right.astype(np.float32)).unlike
 
 
 def test_the_reference_differs_for_a_known_reason(tmp_path):
     told = finder(IMAGES, tmp_path, reference=True)
     node = next(iter(told.own))
-    found = told.finding(node, told.own[node] + np.int8(1)).difference
+    found = told.compare_node(node, told.own[node] + np.int8(1)).difference
     assert "joins memory" in found.cause
 
 
@@ -104,7 +104,7 @@ def test_another_core_s_bits_are_recognized(tmp_path):
         warnings.simplefilter("ignore", DeviceWarning)
         other = told.loaded.run(told.inputs, "cortex-m4").nodes
     node = next(name for name in other if not np.array_equal(other[name], told.own[name]))
-    assert "these are exactly the bits of" in told.finding(node, other[node]).difference.cause
+    assert "these are exactly the bits of" in told.compare_node(node, other[node]).difference.cause
 
 
 def test_inputs_that_do_not_fit_are_named(tmp_path):

@@ -16,7 +16,7 @@ from qemu_nn.errors import Error
 from qemu_nn.functions.layouts import pack_nibbles, unpack_nibbles
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.stored import weight_bytes
-from qemu_nn.lowering.mixed import mixed, neighbours
+from qemu_nn.lowering.mixed import find_neighbours, mix_widths
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
 from qemu_nn.ptq import mixed_precision as widths_of
 from qemu_nn.quantizer.adaptive_rounding import compute_loss, round_layer, sum_products
@@ -384,7 +384,7 @@ def cycles(quantized):
 
 def test_widths_change_where_a_layer_of_another_width_reads():
     graph, _ = scheme("affine").prepare(network())
-    result, dtype = mixed(graph, {"depthwise", "point", "pool"})
+    result, dtype = mix_widths(graph, {"depthwise", "point", "pool"})
     assert dtype == "int8"
     changes = {n.name: n.operator.to for n in result.nodes if isinstance(n.operator, Rescale)}
     assert changes == {
@@ -393,12 +393,12 @@ def test_widths_change_where_a_layer_of_another_width_reads():
     }
     assert result.node("side").inputs == ("leaky/8bits",)
     assert result.node("sum").inputs == ("point/8bits", "side")
-    whole, dtype = mixed(graph, [node.name for node in graph.nodes])
+    whole, dtype = mix_widths(graph, [node.name for node in graph.nodes])
     assert (whole.nodes, dtype) == (graph.nodes, "int16")
 
 
 def test_layers_that_share_a_tensor_are_neighbours():
-    near = neighbours(scheme("affine").prepare(network())[0])
+    near = find_neighbours(scheme("affine").prepare(network())[0])
     assert near["first"] == {"depthwise"}
     assert near["point"] == {"depthwise", "side", "sum"}
     assert near["pool"] == {"sum", "dense"}

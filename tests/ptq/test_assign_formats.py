@@ -5,7 +5,7 @@ import pytest
 
 from qemu_nn.errors import Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.ir.statistics import statistics_of
+from qemu_nn.ir.statistics import make_statistics
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Sigmoid, Softmax
 from qemu_nn.quantizer.assign import assign_formats
 from qemu_nn.quantizer.policies import minmax
@@ -25,7 +25,7 @@ def chain(*operators, shape=(4,)):
 
 
 def assigned(graph, ranges, bits=8, given=None):
-    statistics = {name: statistics_of(np.array(ranges[name])) for name in graph.shapes}
+    statistics = {name: make_statistics(np.array(ranges[name])) for name in graph.shapes}
     return assign_formats(graph, statistics, bits, minmax, minmax, given)
 
 

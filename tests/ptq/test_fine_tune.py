@@ -38,7 +38,7 @@ from qemu_nn.operators import (  # noqa: E402
     Transpose,
 )
 from qemu_nn.training import operators  # noqa: E402
-from qemu_nn.training.nodes import held, whole  # noqa: E402
+from qemu_nn.training.nodes import pass_held_value, round_whole  # noqa: E402
 
 RNG = np.random.default_rng(4)
 
@@ -110,13 +110,13 @@ def test_the_gradient_stops_where_a_format_saturates_and_reaches_its_step():
     smooth = torch.tensor([0.6, 9.0, -9.0], requires_grad=True)
     step = torch.tensor([0.5], requires_grad=True)
     exact = torch.tensor([0.5, 3.5, -4.0])
-    found = held(smooth, step, exact, torch.tensor(-4.25), torch.tensor(3.75))
+    found = pass_held_value(smooth, step, exact, torch.tensor(-4.25), torch.tensor(3.75))
     assert torch.equal(found, exact)
     (found * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
     torch.testing.assert_close(smooth.grad, torch.tensor([1.0, 0.0, 0.0]))
     torch.testing.assert_close(step.grad, torch.tensor([-0.2 + 70.0 - 800.0]))
     octaves = torch.tensor([0.6], requires_grad=True)
-    whole(octaves).sum().backward()
+    round_whole(octaves).sum().backward()
     assert octaves.grad.item() == 1
 
 
@@ -368,9 +368,9 @@ def test_operators_on_pytorch_are_those_of_numpy(operator):
     x = RNG.normal(size=(2, 9, 7, 3)).astype(np.float32)
     if isinstance(operator, (Conv, Dense)):
         weight, bias = (operators.as_tensor(each) for each in (operator.weights, operator.bias))
-        found = operators.weighted(operator, torch.from_numpy(x), weight, bias)
+        found = operators.replace_weights(operator, torch.from_numpy(x), weight, bias)
     else:
-        found = operators.computed(operator, torch.from_numpy(x))
+        found = operators.compute_operator(operator, torch.from_numpy(x))
     np.testing.assert_allclose(found.numpy(), operator.evaluate(x), rtol=1e-4, atol=1e-5)
 
 
@@ -378,13 +378,13 @@ def test_operators_on_pytorch_are_those_of_numpy(operator):
 def test_operators_of_two_tensors_are_those_of_numpy(kind):
     operator = Concat(1) if kind == "concat" else Elementwise(kind)
     x = [RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2)]
-    found = operators.computed(operator, *map(torch.from_numpy, x))
+    found = operators.compute_operator(operator, *map(torch.from_numpy, x))
     np.testing.assert_allclose(found.numpy(), operator.evaluate(*x), rtol=1e-6)
 
 
 def test_an_operator_without_a_gradient_is_named():
     with pytest.raises(ModelError, match="Affine"):
-        operators.computed(Affine(np.ones(1), np.ones(1)), torch.zeros(1))
+        operators.compute_operator(Affine(np.ones(1), np.ones(1)), torch.zeros(1))
 
 
 def test_the_command_line_trains_too(tmp_path):

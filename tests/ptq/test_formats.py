@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
-from qemu_nn.functions.scaling import quantize_multiplier, softmax_scaling, softmax_scaling_s16
-from qemu_nn.ir.formats import dec_bit, q_format, quantize
+from qemu_nn.functions.scaling import quantize_multiplier, scale_softmax, scale_softmax_s16
+from qemu_nn.ir.formats import compute_dec_bit, name_q_format, quantize
 
 
 @pytest.mark.parametrize(
@@ -19,22 +19,22 @@ from qemu_nn.ir.formats import dec_bit, q_format, quantize
     ],
 )
 def test_dec_bit_is_exact_at_powers_of_two_and_beside_them(largest, frac):
-    assert dec_bit(largest) == frac
+    assert compute_dec_bit(largest) == frac
 
 
 def test_dec_bit_counts_the_bits_of_the_element():
-    assert [dec_bit(1.0, bits) for bits in (8, 16, 32)] == [7, 15, 31]
+    assert [compute_dec_bit(1.0, bits) for bits in (8, 16, 32)] == [7, 15, 31]
 
 
 @pytest.mark.parametrize("largest", [np.inf, -np.inf, np.nan])
 def test_no_format_holds_what_is_not_finite(largest):
     with pytest.raises(Error, match="no format holds"):
-        dec_bit(largest)
+        compute_dec_bit(largest)
 
 
 @given(st.floats(1e-30, 1e30))
 def test_dec_bit_is_the_finest_format_that_holds_the_value(largest):
-    frac = dec_bit(largest)
+    frac = compute_dec_bit(largest)
     assert np.ldexp(largest, frac) <= 128
     assert np.ldexp(largest, frac + 1) > 128
 
@@ -73,7 +73,7 @@ def test_quantize_gives_every_integer_back(value, frac):
     [("int8", 7, "Q0.7"), ("int8", 2, "Q5.2"), ("int8", 8, "Q-1.8"), ("int16", 12, "Q3.12")],
 )
 def test_formats_have_arms_names(dtype, frac, name):
-    assert q_format(dtype, frac) == name
+    assert name_q_format(dtype, frac) == name
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_a_multiplier_is_within_half_a_step_of_its_factor(real):
 
 
 def test_softmax_scaling_is_that_of_recorded_calls():
-    assert softmax_scaling(1.0, np.float32(0.05)) == (1717986944, 22, -496)
-    assert softmax_scaling(1.0, 2.0**-25) == (2**30, 2, -(31 << 24))
-    assert softmax_scaling(1.0, 1e6) == (2**31 - 1, 31, 0)
-    assert softmax_scaling_s16(1.0, 10 / 65535) == (2**30, 1)
+    assert scale_softmax(1.0, np.float32(0.05)) == (1717986944, 22, -496)
+    assert scale_softmax(1.0, 2.0**-25) == (2**30, 2, -(31 << 24))
+    assert scale_softmax(1.0, 1e6) == (2**31 - 1, 31, 0)
+    assert scale_softmax_s16(1.0, 10 / 65535) == (2**30, 1)
 
 
 def test_softmax_scaling_refuses_what_makes_all_outputs_equal():
     with pytest.raises(Error, match=r"above 2\^-26"):
-        softmax_scaling(1.0, 2.0**-26)
+        scale_softmax(1.0, 2.0**-26)

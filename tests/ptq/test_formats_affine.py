@@ -17,11 +17,11 @@ from qemu_nn.ir.formats import (
     power_of_two,
     quantize_symmetric,
 )
-from qemu_nn.ir.statistics import statistics_of
+from qemu_nn.ir.statistics import make_statistics
 from qemu_nn.ir.tensors import Tensor
 from qemu_nn.operators import Clip, Conv, Elementwise, Pool, Relu, Softmax
 from qemu_nn.quantizer.fusion import Clamp, find_clamps
-from qemu_nn.quantizer.policies import Grid, compute_square_error
+from qemu_nn.quantizer.policies import CandidateGrid, compute_square_error
 from qemu_nn.quantizer.ranges import get_range_method
 
 RNG = np.random.default_rng(51)
@@ -95,7 +95,7 @@ def test_a_format_quantizes_as_the_functions_for_its_kind():
     x = np.array([0.5, 1.5, -0.5, -1.5, 1000.0])
     assert power_of_two("int8", 0).quantize(x).tolist() == [0, 2, 0, -2, 127]  # half to even
     assert Format("int8", 1.0, 1).quantize(x).tolist() == [2, 3, 0, -1, 127]  # away from zero
-    assert Format("int8", 0.5, 1).unrounded(x).tolist() == [2, 4, 0, -2, 2001]
+    assert Format("int8", 0.5, 1).scale_unrounded(x).tolist() == [2, 4, 0, -2, 2001]
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_a_sum_is_computed_in_steps_of_twice_the_larger_scale():
 
 def test_minmax_is_the_range_and_a_percentile_a_magnitude():
     values = np.concatenate([np.linspace(-1, 3, 1000), [100.0]])
-    assert get_range_method("minmax").choose_activation_range(statistics_of(values)) == (-1, 100)
-    low, high = get_range_method(99.9).choose_activation_range(statistics_of(values))
+    assert get_range_method("minmax").choose_activation_range(make_statistics(values)) == (-1, 100)
+    low, high = get_range_method(99.9).choose_activation_range(make_statistics(values))
     assert (low, high) == (-1, pytest.approx(3, abs=0.1))
     assert get_range_method("50").choose_weight_range(values) == pytest.approx(1.0, abs=0.1)
     assert get_range_method("minmax").choose_weight_range(-values) == 100
@@ -144,22 +144,22 @@ def test_minmax_is_the_range_and_a_percentile_a_magnitude():
 
 def test_mse_chooses_each_end_for_itself():
     values = np.concatenate([np.repeat(np.linspace(-4, 1, 500), 4000), [-16.0, 8.0]])
-    low, high = get_range_method("mse").choose_activation_range(statistics_of(values))
+    low, high = get_range_method("mse").choose_activation_range(make_statistics(values))
     assert -6 < low < -3
     assert high < 3
-    grid = Grid(24 / 255, -16.0, 8.0)
-    better = Grid((high - low) / 255, low, high)
-    found = statistics_of(values)
+    grid = CandidateGrid(24 / 255, -16.0, 8.0)
+    better = CandidateGrid((high - low) / 255, low, high)
+    found = make_statistics(values)
     assert compute_square_error(found, better) < compute_square_error(found, grid) / 2
 
 
 @pytest.mark.parametrize("method", ["mse", "kl"])
 def test_what_has_no_outliers_keeps_most_of_its_range(method):
     values = RNG.uniform(0, 6, 100_000)
-    low, high = get_range_method(method).choose_activation_range(statistics_of(values))
+    low, high = get_range_method(method).choose_activation_range(make_statistics(values))
     assert (low, high) == (pytest.approx(0, abs=1e-3), values.max())
     assert get_range_method(method).choose_weight_range(values) == values.max()
-    assert get_range_method(method).choose_activation_range(statistics_of(np.zeros(3))) == (0, 0)
+    assert get_range_method(method).choose_activation_range(make_statistics(np.zeros(3))) == (0, 0)
 
 
 # ---- fusion ----

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.lowering import device_part, lower, prepare
+from qemu_nn.lowering import lower, prepare, take_device_part
 from qemu_nn.operators import (
     Affine,
     Clip,
@@ -46,7 +46,7 @@ def whole(graph, bits):
 
 
 def lowered(graph, bits=8, core="cortex-m4", functions=None, cmsis="5.9.0"):
-    graph, _ = prepare(device_part(graph), bits)
+    graph, _ = prepare(take_device_part(graph), bits)
     return lower(graph, whole(graph, bits), profile(core, cmsis), functions)
 
 
@@ -241,13 +241,13 @@ def test_a_reshape_is_not_a_call():
 
 def test_normalization_in_front_is_left_to_the_host():
     affine = Affine(np.array(0.5), np.array([1.0, 2.0, 3.0]))
-    graph = device_part(network((2, 2, 3), affine, Reshape((12,)), Dense(integers(3, 12))))
+    graph = take_device_part(network((2, 2, 3), affine, Reshape((12,)), Dense(integers(3, 12))))
     assert (graph.input, graph.shape) == ("affine0", (2, 2, 3))
     assert [n.name for n in graph.nodes] == ["reshape1", "dense2"]
 
 
 def test_a_reshape_in_front_is_the_device_s_own_view_of_its_input():
-    graph = device_part(network((12,), Reshape((2, 2, 3)), Conv(integers(1, 1, 1, 3))))
+    graph = take_device_part(network((12,), Reshape((2, 2, 3)), Conv(integers(1, 1, 1, 3))))
     assert (graph.input, graph.shape) == ("x", (12,))
 
 

@@ -8,8 +8,13 @@ import pytest
 
 from qemu_nn.errors import Error
 from qemu_nn.ir.formats import quantize
-from qemu_nn.ir.statistics import statistics_of
-from qemu_nn.quantizer.policies import Grid, compute_divergence, compute_square_error, get_policy
+from qemu_nn.ir.statistics import make_statistics
+from qemu_nn.quantizer.policies import (
+    CandidateGrid,
+    compute_divergence,
+    compute_square_error,
+    get_policy,
+)
 
 _RNG = np.random.default_rng(3)
 
@@ -20,19 +25,19 @@ _RNG = np.random.default_rng(3)
 )
 def test_minmax_keeps_the_largest_magnitude(largest, bits, frac):
     for values in ([largest, 0.0], [-largest, 0.001]):
-        assert get_policy("minmax")(statistics_of(np.array(values)), bits) == frac
+        assert get_policy("minmax")(make_statistics(np.array(values)), bits) == frac
 
 
 @pytest.mark.parametrize("method", ["minmax", "mse", "kl", 99.0, "50"])
 @pytest.mark.parametrize("values", [np.zeros(5), np.zeros(0)])
 def test_zeros_and_nothing_at_all_get_the_finest_format(method, values):
-    assert get_policy(method)(statistics_of(values), 8) == 7
+    assert get_policy(method)(make_statistics(values), 8) == 7
 
 
 def test_mse_is_the_format_of_least_square_error():
     for spread in (0.3, 1.0, 7.0):
         values = _RNG.laplace(size=20_000) * spread
-        chosen = get_policy("mse")(statistics_of(values), 8)
+        chosen = get_policy("mse")(make_statistics(values), 8)
         errors = {
             frac: np.mean((quantize(values, frac) * 2.0**-frac - values) ** 2)
             for frac in range(chosen - 3, chosen + 4)
@@ -43,8 +48,8 @@ def test_mse_is_the_format_of_least_square_error():
 @pytest.mark.parametrize("method", ["mse", "kl", 99.5])
 def test_a_single_outlier_does_not_widen_the_range(method):
     values = np.append(_RNG.normal(size=50_000), 9.0)
-    assert get_policy("minmax")(statistics_of(values), 8) == 3
-    assert get_policy(method)(statistics_of(values), 8) > 3
+    assert get_policy("minmax")(make_statistics(values), 8) == 3
+    assert get_policy(method)(make_statistics(values), 8) > 3
 
 
 def square_error_by_definition(statistics, grid):
@@ -101,7 +106,7 @@ def _histograms():
 @pytest.mark.parametrize("bins", [64, 1024])
 @pytest.mark.parametrize("values", [*_histograms()])
 def test_the_methods_choose_what_their_definitions_over_all_bins_choose(values, bins):
-    statistics = statistics_of(values, bins)
+    statistics = make_statistics(values, bins)
     for method, loss, definition in (
         ("mse", compute_square_error, square_error_by_definition),
         ("kl", compute_divergence, divergence_by_definition),
@@ -111,8 +116,8 @@ def test_the_methods_choose_what_their_definitions_over_all_bins_choose(values, 
             costs, expected = [], []
             for frac in range(start, start + 4):
                 step, most = 2.0**-frac, 2 ** (bits - 1)
-                grid = Grid(step, -most * step, (most - 1) * step)
-                costs.append(loss(statistics.filled(), grid))
+                grid = CandidateGrid(step, -most * step, (most - 1) * step)
+                costs.append(loss(statistics.list_filled_bins(), grid))
                 expected.append(definition(statistics, grid))
             assert get_policy(method)(statistics, bits) == start + expected.index(min(expected))
             assert costs == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -120,7 +125,7 @@ def test_the_methods_choose_what_their_definitions_over_all_bins_choose(values, 
 
 @pytest.mark.parametrize("method", ["mse", "kl"])
 def test_empty_bins_cost_the_methods_nothing(method):
-    statistics = statistics_of(_RNG.normal(size=100), 2**22)
+    statistics = make_statistics(_RNG.normal(size=100), 2**22)
     tracemalloc.start()
     get_policy(method)(statistics, 16)
     _, most = tracemalloc.get_traced_memory()
@@ -131,16 +136,16 @@ def test_empty_bins_cost_the_methods_nothing(method):
 def test_kl_keeps_what_many_values_reach():
     values = np.minimum(np.abs(_RNG.normal(size=50_000)) * 3, 4.0)
     assert (
-        get_policy("kl")(statistics_of(values), 8)
-        <= get_policy("minmax")(statistics_of(values), 8) + 1
+        get_policy("kl")(make_statistics(values), 8)
+        <= get_policy("minmax")(make_statistics(values), 8) + 1
     )
 
 
 def test_a_percentile_leaves_out_what_lies_above_it():
     values = np.arange(1, 1001) / 1000.0 * 8
-    assert get_policy(100)(statistics_of(values), 8) == 4
-    assert get_policy("51.0")(statistics_of(values), 8) == 4
-    assert get_policy(49)(statistics_of(values), 8) == 5
+    assert get_policy(100)(make_statistics(values), 8) == 4
+    assert get_policy("51.0")(make_statistics(values), 8) == 4
+    assert get_policy(49)(make_statistics(values), 8) == 5
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from resumable_network import STEPS, inputs, quantized
 
 from qemu_nn.errors import ModelError
 from qemu_nn.ptq import pipeline
-from qemu_nn.ptq.candidate import Plan
+from qemu_nn.ptq.candidate import StepPlan
 from qemu_nn.ptq.checkpoint import Record
 from qemu_nn.qnz.float_network import float_entries
 from qemu_nn.quantizer import steps
@@ -171,7 +171,7 @@ def test_steps_without_time_and_those_cut_short_are_taken_again(tmp_path, monkey
     assert "no time" in quantized(**how, resume=file, minutes=0).notes[-1]
     late = iter([False, True, True])
     with monkeypatch.context() as patch:
-        patch.setattr(Plan, "late", property(lambda _: next(late)))
+        patch.setattr(StepPlan, "late", property(lambda _: next(late)))
         quantized(**how, resume=file)
     assert not file.exists()
     assert same(quantized(**how), quantized(**how, resume=file))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.ir.statistics import BINS, Statistics, statistics_of
+from qemu_nn.ir.statistics import BINS, Statistics, make_statistics
 from qemu_nn.operators import Affine, Relu
 from qemu_nn.quantizer.statistics import observe
 
@@ -23,7 +23,7 @@ def test_values_in_pieces_and_values_at_once_give_the_same_statistics(pieces):
     pieced = Statistics()
     for piece in pieces:
         pieced.add(np.array(piece))
-    whole = statistics_of(np.concatenate(pieces))
+    whole = make_statistics(np.concatenate(pieces))
     assert (pieced.low, pieced.high, pieced.zeros) == (whole.low, whole.high, whole.zeros)
     np.testing.assert_array_equal(pieced.counts, whole.counts)
 
@@ -68,7 +68,7 @@ def test_few_values_in_many_bins_cost_what_the_values_cost():
     statistics.add(np.array([1e-9, 0.5]))
     tracemalloc.start()
     statistics.add(np.arange(-50, 50) / 101)
-    filled = statistics.filled()
+    filled = statistics.list_filled_bins()
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 100_000
@@ -79,7 +79,7 @@ def test_few_values_in_many_bins_cost_what_the_values_cost():
 
 @given(_VALUES)
 def test_every_value_is_counted_in_the_bin_it_lies_in(values):
-    statistics = statistics_of(np.array(values))
+    statistics = make_statistics(np.array(values))
     assert statistics.counts.sum() + statistics.zeros == len(values)
     edges = (np.arange(BINS + 1) - BINS / 2) * statistics.width
     expected, _ = np.histogram([v for v in values if v], edges)
@@ -87,12 +87,12 @@ def test_every_value_is_counted_in_the_bin_it_lies_in(values):
 
 
 def test_the_range_of_positive_values_does_not_start_at_zero():
-    statistics = statistics_of(np.array([3.0, 5.0]))
+    statistics = make_statistics(np.array([3.0, 5.0]))
     assert (statistics.low, statistics.high, statistics.largest) == (3.0, 5.0, 5.0)
 
 
 def test_of_nothing_the_range_is_zero():
-    statistics = statistics_of(np.zeros(0))
+    statistics = make_statistics(np.zeros(0))
     assert (statistics.low, statistics.high, statistics.counts.sum()) == (0.0, 0.0, 0)
 
 
@@ -138,11 +138,11 @@ def test_no_data_is_refused(graph):
 def test_parts_are_merged_as_if_all_values_had_come_to_one():
     rng = np.random.default_rng(9)
     parts = [rng.normal(size=500) * 10.0**size for size in (-3, 2, 0, -9)] + [np.zeros(3)]
-    whole = statistics_of(np.concatenate(parts))
+    whole = make_statistics(np.concatenate(parts))
     merged = Statistics()
     merged.merge(Statistics())
     for part in parts:
-        merged.merge(pickle.loads(pickle.dumps(statistics_of(part))))
+        merged.merge(pickle.loads(pickle.dumps(make_statistics(part))))
     merged.merge(Statistics())
     assert (merged.low, merged.high, merged.zeros) == (whole.low, whole.high, whole.zeros)
     assert merged.width == whole.width

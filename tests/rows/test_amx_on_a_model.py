@@ -238,7 +238,7 @@ WRAPPER, DENSE = "arm_convolve_wrapper_s8", "arm_fully_connected_s8"
 )
 def test_a_row_says_what_tiles_fit_and_what_they_are_faster_on(name, params, core, verdict):
     function = FUNCTIONS[name]
-    row = next(r for r in kernels.rows_of(function.op, function.type) if r.variant == "amx")
+    row = next(r for r in kernels.list_rows(function.op, function.type) if r.variant == "amx")
     release = "7.0.0" if "s8" in name else "5.9.0"
     struct = function.struct_values({n: params[n] for n in function.params})
     called = kernels.make_params(row.op, profile(f"cortex-{core}", release), struct)

@@ -25,7 +25,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import Target, profile
 from qemu_nn.testing.conformance import __main__ as maintaining
 from qemu_nn.testing.conformance import cases as conformance
-from qemu_nn.testing.conformance.draws import missing
+from qemu_nn.testing.conformance.draws import draw_missing
 
 EVERY = conformance.load()
 
@@ -103,11 +103,11 @@ def test_a_digest_is_the_sha256_of_little_endian_outputs():
     case = replace(SAMPLE[0], steps=2, outputs=("a", "b"))
     a, b = np.array([[1, 2], [3, 4]], ">i2"), np.array([[-1], [5]], np.int8)
     want = hashlib.sha256(b"\1\0\2\0\xff" + b"\3\0\4\0\5").hexdigest()
-    assert conformance.digest({"a": a, "b": b}, case) == want
+    assert conformance.compute_digest({"a": a, "b": b}, case) == want
 
 
 def test_the_set_has_every_function_of_integers_and_every_network():
-    assert [case.name for case in missing(EVERY)] == [], ADVICE
+    assert [case.name for case in draw_missing(EVERY)] == [], ADVICE
     assert sum(len(case.calls) > 1 for case in EVERY) == 60
     assert len({case.number for case in EVERY}) == len({case.name for case in EVERY}) == len(EVERY)
 
@@ -121,7 +121,7 @@ def is_alike(one, other):
 def test_every_profile_has_cases_and_the_set_tells_profiles_of_a_release_apart():
     for at, own in enumerate(conformance.PROFILES):
         assert all(case.letters[at] != conformance.UNKNOWN for case in EVERY), ADVICE
-        mine = [case for case in EVERY if case.expected(own)]
+        mine = [case for case in EVERY if case.get_expected(own)]
         assert len(mine) > 300, own
         for other_at, other in enumerate(conformance.PROFILES[:at]):
             if other.cmsis == own.cmsis and not is_alike(own, other):
@@ -160,7 +160,7 @@ def test_every_fast_row_of_integers_is_the_best_one_for_a_call(monkeypatch):
         for case in EVERY:
             for own, one in product(case.profiles[::3], case.calls):
                 function = one.declared
-                rows = kernels.rows_of(function.op, function.type)
+                rows = kernels.list_rows(function.op, function.type)
                 fields = function.struct_values(one.scalars)
                 chosen.add(kernels.choose(rows, own, kernels.make_params(rows[0].op, own, fields)))
                 computing.update(rows)
@@ -236,7 +236,7 @@ def test_a_shown_case_has_its_digest_by_profile():
     code, text = call("arm_convolve_s8-1", "--show")
     assert code == 0
     said, (case,) = json.loads(text), sets.select(["arm_convolve_s8-1"])
-    assert said["sha256"]["7.0.0 dsp double"] == case.expected(profile("m4", "7.0.0"))
+    assert said["sha256"]["7.0.0 dsp double"] == case.get_expected(profile("m4", "7.0.0"))
     assert said["calls"][0]["scalars"] == dict(case.calls[0].scalars)
 
 
@@ -250,7 +250,9 @@ def test_dumped_outputs_have_the_digests_of_the_set(tmp_path, name):
     with np.load(tmp_path / f"{name}.npz") as arrays:
         for letter, profiles in said["letters"].items():
             own = {n: arrays[f"expected.{n}.{letter}"] for n in case.outputs}
-            assert {said["sha256"][each] for each in profiles} == {conformance.digest(own, case)}
+            assert {said["sha256"][each] for each in profiles} == {
+                conformance.compute_digest(own, case)
+            }
     text = (tmp_path / f"{name}.h").read_text()
     assert f"#define {case.calls[0].name}_{next(iter(case.calls[0].scalars))} (" in text
 
@@ -265,7 +267,7 @@ def stored(tmp_path, monkeypatch):
     path = tmp_path / "set.json.xz"
     monkeypatch.setattr(maintaining, "DATA", path)
     monkeypatch.setattr(maintaining, "load", lambda: read(path))
-    monkeypatch.setattr(maintaining, "missing", lambda cases: [SAMPLE[2]])
+    monkeypatch.setattr(maintaining, "draw_missing", lambda cases: [SAMPLE[2]])
     maintaining.write([SAMPLE[0], wrong])
     return path
 
@@ -289,7 +291,7 @@ def test_a_profile_that_the_file_lacks_is_added_without_a_question(stored):
     content["cases"].pop()
     stored.write_bytes(lzma.compress(json.dumps(content).encode()))
     assert read(stored)[0].letters.endswith(conformance.UNKNOWN)
-    assert read(stored)[0].expected(conformance.PROFILES[-1]) is None
+    assert read(stored)[0].get_expected(conformance.PROFILES[-1]) is None
     assert maintaining.main(["--write"]) == 0
     assert read(stored) == (SAMPLE[0], SAMPLE[2])
 
@@ -308,7 +310,7 @@ def test_parts_fit_and_hold_every_case_that_firmware_can_call():
     parts = list(on_devices.parts(EVERY, own))
     names = [case.name for part in parts for case in part]
     assert len(names) == len(set(names))
-    left = {case.name.rpartition("-")[0] for case in EVERY if case.expected(own)} - {
+    left = {case.name.rpartition("-")[0] for case in EVERY if case.get_expected(own)} - {
         name.rpartition("-")[0] for name in names
     }
     assert left
@@ -345,7 +347,7 @@ def test_an_emulated_board_is_the_same(board):
     assert found.same
     core = BOARDS[board].core
     for place, own in zip(found.places, (profile(core, "5.9.0"), profile(core, "7.0.0"))):
-        assert place.runs == sum(case.expected(own) is not None for case in cases) > 1
+        assert place.runs == sum(case.get_expected(own) is not None for case in cases) > 1
 
 
 class Refusing:
@@ -364,7 +366,7 @@ class Refusing:
         if self.refused & {case.name for case in self.cases}:
             raise LayerRefused("layer 7 refuses its arguments")
         own = profile("m4", "7.0.0")
-        outputs = [(conformance.plain_outputs(c, own), c) for c in self.cases]
+        outputs = [(conformance.compute_plain_outputs(c, own), c) for c in self.cases]
         return None, [found[name].tobytes() for found, case in outputs for name in case.outputs]
 
 

@@ -7,7 +7,7 @@ from paths import GOLDEN
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
 from qemu_nn.functions import softmax_tables
-from qemu_nn.functions.scaling import softmax_scaling
+from qemu_nn.functions.scaling import scale_softmax
 
 FOLDER = GOLDEN / "cmsis_s8"
 FULL = {"act_min": -128, "act_max": 127}
@@ -40,22 +40,22 @@ def test_a_sum_with_the_left_shift_of_tflite_is_the_same_on_all_cores(core):
 
 @pytest.mark.parametrize(("core", "first"), [("scalar", -127), ("dsp", -127), ("mve", -128)])
 def test_softmax_of_many_equal_classes_divides_by_more_than_32_bits(core, first):
-    params = dict(zip(("mult", "shift", "diff_min"), softmax_scaling(1.0, 0.1)))
+    params = dict(zip(("mult", "shift", "diff_min"), scale_softmax(1.0, 0.1)))
     got = cmsis.arm_softmax_s8(input=np.zeros((1, 513), np.int8), core=core, **params)
     assert got[0, :512].tolist() == [first] * 512
     assert got[0, 512] == -127
 
 
 def test_softmax_of_rows_whose_sum_may_wrap_is_refused():
-    params = dict(zip(("mult", "shift", "diff_min"), softmax_scaling(1.0, 0.1)))
+    params = dict(zip(("mult", "shift", "diff_min"), scale_softmax(1.0, 0.1)))
     with pytest.raises(Refused, match=r"row_size must be in 1\.\.4095, is 4096"):
         cmsis.arm_softmax_s8(input=np.zeros((1, 4096), np.int8), **params)
 
 
 def test_softmax_of_one_16_bit_class_wraps():
     tables = {
-        "exp_lut": softmax_tables.exp_lut(),
-        "one_by_one_lut": softmax_tables.one_by_one_lut(),
+        "exp_lut": softmax_tables.make_exp_lut(),
+        "one_by_one_lut": softmax_tables.make_one_by_one_lut(),
     }
     got = cmsis.arm_softmax_s16(input=np.zeros((1, 1), np.int16), mult=2**30, shift=1, **tables)
     assert got.tolist() == [[-32768]]
@@ -63,9 +63,9 @@ def test_softmax_of_one_16_bit_class_wraps():
 
 def test_the_tables_of_softmax_are_the_recorded_ones():
     with np.load(FOLDER / "softmax.npz") as recorded:
-        np.testing.assert_array_equal(softmax_tables.exp_lut(), recorded["c000_exp_lut"])
+        np.testing.assert_array_equal(softmax_tables.make_exp_lut(), recorded["c000_exp_lut"])
         np.testing.assert_array_equal(
-            softmax_tables.one_by_one_lut(), recorded["c000_one_by_one_lut"]
+            softmax_tables.make_one_by_one_lut(), recorded["c000_one_by_one_lut"]
         )
 
 

@@ -60,7 +60,7 @@ def test_odd_channels_are_left_to_the_plain_row_where_they_read_other_nibbles(
     call = {**called(name, np.random.default_rng(1), windows, 3, **sides), "batches": 1}
     function = FUNCTIONS[name]
     struct = function.struct_values({key: call[key] for key in function.params})
-    for row in filter(may_ask, kernels.rows_of(function.op, function.type)):
+    for row in filter(may_ask, kernels.list_rows(function.op, function.type)):
         params = kernels.make_params(row.op, profile("cortex-m3", "7.0.0"), struct)
         assert row.takes(params) == (taken or row.kind == "plain"), row
 

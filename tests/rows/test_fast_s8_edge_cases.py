@@ -123,7 +123,7 @@ def test_constant_channels_leave_the_others_the_fastest_epilogue():
     function, device = FUNCTIONS["arm_fully_connected_per_channel_s8"], profile("m4", "7.0.0")
     names = function.struct_values({name: arguments[name] for name in function.params})
     stack = np.stack([arguments[name] for name in ("bias", "multiplier", "shift")])
-    for row in kernels.rows_of(function.op, function.type):
+    for row in kernels.list_rows(function.op, function.type):
         if row.variant == "avx512vnni" and row.runs_here():
             params = kernels.make_params(row.op, device, names)
             rows = row.pack(params, arguments["filter"], stack).view(np.int32)
@@ -202,7 +202,7 @@ def test_one_row_convolutions_of_helium_are_left_to_the_plain_row(type):
     call = called(f"arm_convolve_wrapper_{type}", rng, windows, 3, **channels)
     function = FUNCTIONS[f"arm_convolve_wrapper_{type}"]
     struct = {name: call[name] for name in function.params}
-    for row in filter(may_ask, kernels.rows_of(function.op, function.type)):
+    for row in filter(may_ask, kernels.list_rows(function.op, function.type)):
         takes = {
             path: row.takes(
                 kernels.make_params(row.op, profile(path, "7.0.0"), function.struct_values(struct))

@@ -26,7 +26,7 @@ def hold(name, params, paths=("scalar",), count=65536):
     struct = function.struct_values(
         function.parse_params({k: v for k, v in arguments.items() if k in function.params})
     )
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     for device in (profile(path, "7.0.0", r) for path in paths for r in ("double", "single")):
         plain = next(r for r in rows if r.kind == "plain" and r.claims(device))
         want = cmsis.invoke(function, arguments, device, plain.variant)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bits import calls, hold
 
-from qemu_nn.functions.tflm_signal_tables import twiddles
+from qemu_nn.functions.tflm_signal_tables import make_twiddles
 
 ENDS = np.array([-32768, -32767, -1, 0, 1, 2, 32766, 32767], np.int16)
 WORDS = np.array([0, 1, 2, 3, 2**13, 2**16 - 1, 2**16, 2**31 - 1, 2**31, 2**32 - 1], np.uint32)
@@ -21,7 +21,7 @@ def transform(n, outer, x, table):
 @pytest.mark.parametrize("n", [2**bits for bits in range(1, 12)])
 def test_spectra_of_powers_of_2(n):
     rng = np.random.default_rng(n)
-    own = twiddles("s16", 2 * n, False)
+    own = make_twiddles("s16", 2 * n, False)
     for length in {2 * n, 2 * n - 1, n + 1, 1}:
         x = rng.integers(-32768, 32768, (2, length)).astype(np.int16)
         hold("tflm_signal_rfft_s16", transform(n, 2, x, own))
@@ -32,7 +32,7 @@ def test_spectra_of_powers_of_2(n):
 def test_other_lengths_of_a_spectrum_are_left_to_the_plain_row():
     for length, plain in ((512, False), (48, True), (20, True)):
         x = np.zeros((1, length), np.int16)
-        arguments = transform(length // 2, 1, x, twiddles("s16", length, False))
+        arguments = transform(length // 2, 1, x, make_twiddles("s16", length, False))
         for _, found in calls("tflm_signal_rfft_s16", arguments):
             assert (set(found) == {"ref"}) == plain
 

@@ -9,7 +9,7 @@ from qemu_nn.targets import all_profiles
 
 def test_each_op_and_profile_has_exactly_one_plain_row_or_none():
     for row in kernels.ROWS:
-        rows = kernels.rows_of(row.op.name, row.op.type)
+        rows = kernels.list_rows(row.op.name, row.op.type)
         for profile in all_profiles():
             plain = [r for r in rows if r.kind == "plain" and r.claims(profile)]
             claiming = [r for r in rows if r.claims(profile)]

@@ -10,7 +10,7 @@ from qemu_nn.errors import Error, Refused
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, is_affine
-from qemu_nn.testing.calls import random_arguments
+from qemu_nn.testing.calls import draw_all_arguments
 
 MOST = 2**30
 EXTREMES = (128, 129, -129, 32767, -32769, MOST, -MOST)
@@ -27,14 +27,14 @@ DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 
 def plain(function, device):
     """The row that defines the bits on a device."""
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     return next(row.variant for row in rows if row.kind == "plain" and row.claims(device))
 
 
 def legal(rng, function, device, offset):
     """Arguments that the contract takes, with an offset of ours."""
     for _ in range(200):
-        drawn = {**random_arguments(rng, function), NAMES[function.name]: offset}
+        drawn = {**draw_all_arguments(rng, function), NAMES[function.name]: offset}
         arguments = {n: drawn[n] for n in (*function.params, *(a.name for a in function.arrays))}
         try:
             return arguments, cmsis.invoke(
@@ -48,7 +48,7 @@ def legal(rng, function, device, offset):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_adds_far_offsets_as_the_plain_one_does(name):
     function, rng = FUNCTIONS[name], Random(name)
-    rows = [r for r in kernels.rows_of(function.op, function.type) if r.kind == "fast"]
+    rows = [r for r in kernels.list_rows(function.op, function.type) if r.kind == "fast"]
     devices = [d for d in DEVICES if "even" not in name or d.path == "mve"]
     for offset in EXTREMES:
         device = rng.choice(devices)

@@ -39,7 +39,7 @@ def test_a_host_with_avx2_runs_none_beside_the_rows_for_it(monkeypatch, name):
 
 def test_every_row_for_an_instruction_set_is_preferred_to_a_portable_one():
     for row in PORTABLE:
-        rows = kernels.rows_of(row.op.name, row.op.type)
+        rows = kernels.list_rows(row.op.name, row.op.type)
         place = rows.index(row)
         assert (row.kind, row.cpu) == ("fast", 0)
         assert all(other.cpu for other in rows[:place]), f"{row} stands above others for any host"

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.kernels.table import rows_of
-from qemu_nn.testing.borders import moving_array, on_borders
+from qemu_nn.kernels.table import list_rows
+from qemu_nn.testing.borders import find_moving_array, place_on_borders
 from qemu_nn.testing.calls import OUTPUTS, draw_recipe
-from qemu_nn.testing.channels import PARTITIONS, SCALES, draw_scales, size_channels
+from qemu_nn.testing.channels import PARTITIONS, SCALES, draw_channel_sizes, draw_scales
 from qemu_nn.testing.geometry import MOST_COUNTED, SHAPES, VECTOR_WIDTHS
 from qemu_nn.testing.networks import FAMILIES, draw_network
 from qemu_nn.testing.rows import EVERY_FUNCTION, draw_call
-from qemu_nn.testing.values import VALUES, ends_of
+from qemu_nn.testing.values import VALUES, get_ends
 
 LAYERS = ("arm_convolve_wrapper_s8", "arm_depthwise_conv_wrapper_s8", "arm_fully_connected_s8")
 
 
 def plain(function):
-    return next(row for row in rows_of(function.op, function.type) if row.kind == "plain")
+    return next(row for row in list_rows(function.op, function.type) if row.kind == "plain")
 
 
 def sample(name, seed, shape=None):
@@ -99,7 +99,7 @@ def test_special_scales_stay_in_the_range_of_shifts():
 def test_some_channels_are_zeros_and_others_small():
     weights, seen = np.full((200, 4), 127, np.int8), set()
     for seed in range(40):
-        sized = size_channels(np.random.default_rng(seed), weights, 0)
+        sized = draw_channel_sizes(np.random.default_rng(seed), weights, 0)
         np.testing.assert_array_equal(sized, np.repeat(sized[:, :1], 4, axis=1))
         seen.update(sized[:, 0].tolist())
     assert seen == {0, *(127 >> size for size in range(7))}
@@ -109,7 +109,7 @@ def test_some_channels_are_zeros_and_others_small():
 @pytest.mark.parametrize("name", VALUES)
 def test_values_are_of_the_type_and_in_its_range(name, dtype):
     found = VALUES[name](np.random.default_rng(0), dtype, (3, 5))
-    low, high = ends_of(dtype)
+    low, high = get_ends(dtype)
     assert (found.dtype, found.shape) == (dtype, (3, 5))
     assert np.all((found >= low) & (found <= high))
 
@@ -117,7 +117,7 @@ def test_values_are_of_the_type_and_in_its_range(name, dtype):
 @pytest.mark.parametrize(("dtype", "count"), [("int8", 256), ("uint8", 300), ("int16", 512)])
 def test_every_part_of_a_range_has_a_value(dtype, count):
     found = VALUES["every"](np.random.default_rng(0), dtype, (count,))
-    low, high = ends_of(dtype)
+    low, high = get_ends(dtype)
     step = (high - low + 1) // 256
     assert np.unique((found.astype(int) - low) // step).size == 256
 
@@ -134,7 +134,7 @@ def neighbors(call, name, change):
     """Return the outputs with each element of an array changed by so much."""
     array = call.arguments[name].copy()
     array += np.array(change, array.dtype)
-    return call.plain_output({**call.arguments, name: array}).astype(int)
+    return call.compute_plain({**call.arguments, name: array}).astype(int)
 
 
 @pytest.mark.parametrize("name", [*LAYERS, "arm_elementwise_add_s16", "tflm_sub_s16"])
@@ -143,8 +143,8 @@ def test_a_sum_of_each_channel_is_next_to_one_with_another_output(name):
     moves = total = 0
     for seed in range(30):
         call = sample(name, seed)
-        moved = moving_array(call.function)
-        found = on_borders(Random(seed), call.function, call.arguments, call.plain_output)
+        moved = find_moving_array(call.function)
+        found = place_on_borders(Random(seed), call.function, call.arguments, call.compute_plain)
         call = replace(call, arguments=found)
         here = call.wanted.astype(int)
         steps = [neighbors(call, moved, change) != here for change in (-1, 1)]

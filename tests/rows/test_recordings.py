@@ -16,7 +16,7 @@ pytestmark = pytest.mark.caps
 def rows_by_function():
     for function in recordings.FUNCTIONS:
         declared = FUNCTIONS[function]
-        for row in kernels.rows_of(declared.op, declared.type):
+        for row in kernels.list_rows(declared.op, declared.type):
             yield row_param(function, row=row, id=f"{function}-{row}")
 
 
@@ -48,7 +48,7 @@ def test_every_row_gives_the_recorded_bits(function, row):
 @pytest.mark.parametrize("function", recordings.FUNCTIONS)
 def test_every_recorded_profile_is_claimed_by_exactly_one_plain_row(function):
     declared = FUNCTIONS[function]
-    rows = kernels.rows_of(declared.op, declared.type)
+    rows = kernels.list_rows(declared.op, declared.type)
     for r in recordings.load(function):
         if r.output is not None:
             plain = [row for row in rows if row.kind == "plain" and row.claims(r.profile)]

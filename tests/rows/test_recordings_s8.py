@@ -27,7 +27,7 @@ def rows():
     for family in FAMILIES:
         cases = recordings_s8.load(family)
         for name in sorted({name for recording in cases for name in recording.functions}):
-            for row in kernels.rows_of(FUNCTIONS[name].op, FUNCTIONS[name].type):
+            for row in kernels.list_rows(FUNCTIONS[name].op, FUNCTIONS[name].type):
                 yield row_param(family, name, row=row, id=f"{family}-{name}-{row}")
 
 

@@ -42,7 +42,7 @@ def rows():
     for family in FAMILIES:
         names = {name for recording in recordings.load(family) for name in recording.functions}
         for name in sorted(names):
-            for row in kernels.rows_of(FUNCTIONS[name].op, FUNCTIONS[name].type):
+            for row in kernels.list_rows(FUNCTIONS[name].op, FUNCTIONS[name].type):
                 yield row_param(family, name, row=row, id=f"{name}-{row}")
 
 

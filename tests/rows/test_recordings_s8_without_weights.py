@@ -66,7 +66,7 @@ def expected(outputs, profile):
 def rows():
     for family in FAMILIES:
         for name in sorted({n for _, functions, *_ in recordings(family) for n in functions}):
-            for row in kernels.rows_of(FUNCTIONS[name].op, FUNCTIONS[name].type):
+            for row in kernels.list_rows(FUNCTIONS[name].op, FUNCTIONS[name].type):
                 yield row_param(family, name, row=row, id=f"{name}-{row}")
 
 

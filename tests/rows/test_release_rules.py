@@ -12,11 +12,11 @@ from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels.devices import profile_for
-from qemu_nn.kernels.table import as_computed, bit_of, rows_of
+from qemu_nn.kernels.table import as_computed, bit_of, list_rows
 from qemu_nn.releases import RULES, place_of, rules
 from qemu_nn.targets import Target, profile
 from qemu_nn.testing import recordings
-from qemu_nn.testing.calls import is_legal, random_arguments
+from qemu_nn.testing.calls import draw_all_arguments, is_legal
 from qemu_nn.testing.rows import assert_same
 
 #: Rules whose calls are below: their commits, with the first of the ops. Their results are not
@@ -122,7 +122,7 @@ def test_a_rule_names_states_in_order_and_ops_that_exist(rule):
 
 def test_rows_of_old_releases_are_claimed_by_one_plain_row():
     for function in FUNCTIONS.values():
-        rows = rows_of(function.op, function.type)
+        rows = list_rows(function.op, function.type)
         for cmsis_ in ("5.3.0", "5.4.0", "5.7.0", "5.8.0", "5.9.0", "4.1.0", "6.0.0"):
             for core in ("m0", "m3", "m4", "m55"):
                 try:
@@ -151,7 +151,7 @@ def test_fast_rows_of_old_releases_equal_the_plain_row(state, name):
     for core in ("m0", "m3", "m55"):
         device = profile_for([(function.op, function.type)], Target(core, state))
         for seed in range(40):
-            arguments = random_arguments(Random(f"{name} {core} {seed}"), function)
+            arguments = draw_all_arguments(Random(f"{name} {core} {seed}"), function)
             if is_legal(function, arguments, device):
                 wanted = cmsis.invoke(function, arguments, device, "plain")
                 assert_same(cmsis.invoke(function, arguments, device), wanted, name, core, seed)
@@ -281,7 +281,7 @@ def test_an_empty_function_is_refused():
 
 
 def test_an_lstm_before_7_0_0_is_refused():
-    op = rows_of("lstm_unidirectional", "s8")[0].op
+    op = list_rows("lstm_unidirectional", "s8")[0].op
     with pytest.raises(Refused, match="other structures and is not recorded"):
         as_computed(op, profile(cmsis="6.0.0"), {"has_hidden_state": 0})
     as_computed(op, profile(cmsis="7.0.0"), {"has_hidden_state": 0})

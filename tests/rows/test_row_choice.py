@@ -61,7 +61,7 @@ def timed_calls():
 
 
 def chosen_variant(node, device):
-    rows = kernels.rows_of(node.function.op, node.function.type)
+    rows = kernels.list_rows(node.function.op, node.function.type)
     params = kernels.make_params(rows[0].op, device, node.function.struct_values(node.params))
     return kernels.choose(rows, device, params).variant
 
@@ -118,7 +118,7 @@ def test_the_chosen_row_is_the_fastest_of_every_case_that_was_timed(monkeypatch,
     wrong = {}
     for case_name, case, times in timed(TIMED[name]):
         function = case.declared
-        rows = kernels.rows_of(function.op, function.type)
+        rows = kernels.list_rows(function.op, function.type)
         if not any(row.kind == "fast" for row in rows):
             continue
         params = kernels.make_params(rows[0].op, choose_row_profile(rows[0]), struct_of(case))

@@ -10,26 +10,26 @@ from qemu_nn import cmsis
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import all_profiles, profile
-from qemu_nn.testing.calls import EVERY_PROFILE, is_legal, random_arguments, struct_of
+from qemu_nn.testing.calls import EVERY_PROFILE, draw_all_arguments, is_legal, make_struct
 from qemu_nn.testing.geometry import MOST_COUNTED, VECTOR_WIDTHS
 from qemu_nn.testing.rows import (
     EVERY_FUNCTION,
     NOT_TAKEN,
     assert_same,
+    choose_layer_pairs,
     compare_with_plain,
     draw_call,
-    everyday_draws,
-    layer_pairs,
-    outputs_between_canaries,
-    pairs_to_compare,
-    rows_that_compute,
+    iterate_everyday_draws,
+    iterate_outputs,
+    list_pairs,
+    list_rows,
 )
 
 pytestmark = pytest.mark.caps
 
 CORTEX_M3 = profile("cortex-m3", "5.9.0")
 
-PAIRS = [row_param(f, row=row, id=f"{f.name}-{row}") for f, row in pairs_to_compare()]
+PAIRS = [row_param(f, row=row, id=f"{f.name}-{row}") for f, row in list_pairs()]
 
 
 def compare(function, row, draws):
@@ -43,7 +43,7 @@ def compare(function, row, draws):
 @pytest.mark.rows
 @pytest.mark.parametrize(("function", "row"), PAIRS)
 def test_a_row_equals_the_plain_row_and_writes_nothing_else(function, row):
-    compare(function, row, everyday_draws(function, row))
+    compare(function, row, iterate_everyday_draws(function, row))
 
 
 @pytest.mark.slow
@@ -54,16 +54,16 @@ def test_a_row_equals_the_plain_row_on_hundreds_of_calls(function, row):
 
 
 def test_each_fast_row_of_layers_is_drawn_with_every_count_of_channels_and_width():
-    found = {row for _, row in layer_pairs()}
-    layers = {r for f, r in pairs_to_compare() if f.weights and r.kind == "fast"}
+    found = {row for _, row in choose_layer_pairs()}
+    layers = {r for f, r in list_pairs() if f.weights and r.kind == "fast"}
     assert {r for r in layers if "convolve" in r.op.name and "fast" not in r.op.name} <= found | {
         r for r in layers if "rgb" in r.op.name
     }
-    shapes = {shape for pair in layer_pairs() for _, shape in everyday_draws(*pair)}
+    shapes = {shape for pair in choose_layer_pairs() for _, shape in iterate_everyday_draws(*pair)}
     assert {f"{MOST_COUNTED}_channels", f"width_{VECTOR_WIDTHS[-1]}"} <= shapes
 
 
-ASKED = [r for r in kernels.rows_of("convolve", "q7") if r.kind == "fast" and may_ask(r)]
+ASKED = [r for r in kernels.list_rows("convolve", "q7") if r.kind == "fast" and may_ask(r)]
 
 
 @pytest.mark.parametrize("row", ASKED)
@@ -83,7 +83,7 @@ def test_windows_far_apart_are_left_to_the_plain_row(row):
 
 def plain_rows():
     for function in EVERY_FUNCTION:
-        for row in rows_that_compute(function):
+        for row in list_rows(function):
             if row.kind == "plain":
                 yield row_param(function, row=row, id=f"{function.name}-{row}")
 
@@ -94,7 +94,7 @@ def test_a_plain_row_writes_its_output_whole_and_nothing_else(function, row):
     for seed in range(8):
         call = draw_call(function, row, seed)
         print(f"seed {seed}: {call}")
-        assert_same(*outputs_between_canaries(call, row), row, "left elements unwritten")
+        assert_same(*iterate_outputs(call, row), row, "left elements unwritten")
 
 
 @pytest.mark.parametrize("pixels", [256, 257, 300])
@@ -112,15 +112,15 @@ def test_averages_whose_q15_sums_overflow_are_those_of_the_plain_row(pixels):
 @pytest.mark.parametrize(("name", "variant"), sorted(NOT_TAKEN))
 def test_a_row_that_is_left_out_takes_no_call(name, variant):
     function = FUNCTIONS[name]
-    row = next(r for r in kernels.rows_of(function.op, function.type) if r.variant == variant)
+    row = next(r for r in kernels.list_rows(function.op, function.type) if r.variant == variant)
     if not may_ask(row):
         pytest.skip(f"{row} answers in instructions that this host lacks")
     rng, tried = Random(7), 0
     for _ in range(50):
-        arguments = random_arguments(rng, function)
+        arguments = draw_all_arguments(rng, function)
         params = {name: arguments[name] for name in function.params}
         for claimed in (p for p in EVERY_PROFILE if row.claims(p)):
             if is_legal(function, params, claimed):
-                assert not row.takes(struct_of(function, claimed, params))
+                assert not row.takes(make_struct(function, claimed, params))
                 tried += 1
     assert tried

@@ -28,7 +28,7 @@ def answers(function, **arguments):
     declared = FUNCTIONS[function]
     seen = 0
     for profile in all_profiles():
-        for row in kernels.rows_of(declared.op, declared.type):
+        for row in kernels.list_rows(declared.op, declared.type):
             if row.claims(profile) and row.runs_here():
                 seen += 1
                 got = getattr(cmsis, function)(

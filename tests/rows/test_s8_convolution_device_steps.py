@@ -13,7 +13,7 @@ from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.targets import profile
-from qemu_nn.testing.calls import random_arguments
+from qemu_nn.testing.calls import draw_all_arguments
 
 #: Multiplier and shift that leave sums as they are, and what else is the same in all calls.
 AS_IS = {"multiplier": 2**30, "shift": 1}
@@ -155,7 +155,7 @@ def row_of_packed(p, x, packed):
 @given(rng=DRAWN)
 def test_packed_weights_of_an_edge_begin_at_a_byte(rng):
     function = FUNCTIONS["arm_convolve_1_x_n_s4"]
-    arguments = random_arguments(rng, function)
+    arguments = draw_all_arguments(rng, function)
     try:
         got = cmsis.invoke(function, arguments, profile("mve", "7.0.0"))
     except (Refused, SizeMismatch):
@@ -200,7 +200,7 @@ def test_two_or_three_pixels_left_over_are_rounded_twice_on_helium(pixels):
 @given(rng=DRAWN)
 def test_an_odd_number_of_channels_reads_the_nibbles_that_are_next(name, rng):
     function = FUNCTIONS[name]
-    arguments = random_arguments(rng, function)
+    arguments = draw_all_arguments(rng, function)
     p = {name: arguments[name] for name in function.params}
     opt = p["ch_mult"] == p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     assume(p["input_c"] % 2 == 1 and not (opt and "wrapper" in name))

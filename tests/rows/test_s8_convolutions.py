@@ -13,7 +13,7 @@ from qemu_nn import cmsis
 from qemu_nn.errors import Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.targets import all_profiles, is_affine
-from qemu_nn.testing.calls import random_arguments
+from qemu_nn.testing.calls import draw_all_arguments
 
 OPS = ("convolve_wrapper", "depthwise_conv_wrapper", "transpose_conv_wrapper")
 WINDOWS = [function for function in FUNCTIONS.values() if function.op in OPS]
@@ -39,7 +39,7 @@ def has_quirk(function, p, profile):
 @settings(max_examples=40)
 @given(rng=DRAWN, profile=st.sampled_from(PROFILES))
 def test_a_call_computes_its_formula(function, rng, profile):
-    arguments = random_arguments(rng, function)
+    arguments = draw_all_arguments(rng, function)
     if "even" in function.name:
         profile = dataclasses.replace(profile, path="mve", rounding="double")
     assume(not has_quirk(function, arguments, profile))

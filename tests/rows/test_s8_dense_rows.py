@@ -16,7 +16,7 @@ from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.releases import Call
 from qemu_nn.targets import all_profiles, is_affine
-from qemu_nn.testing.calls import random_arguments
+from qemu_nn.testing.calls import draw_all_arguments
 
 pytestmark = [pytest.mark.caps, pytest.mark.rows]
 
@@ -229,7 +229,7 @@ MEANING = {
 @given(rng=DRAWN)
 def test_a_call_is_its_contract_in_integers(name, rng):
     function = FUNCTIONS[name]
-    drawn = random_arguments(rng, function)
+    drawn = draw_all_arguments(rng, function)
     for device in DEVICES:
         arguments = {
             array.name: drawn[array.name].copy() if array.state else drawn[array.name]

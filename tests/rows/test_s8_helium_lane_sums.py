@@ -10,7 +10,7 @@ import pytest
 
 from qemu_nn import cmsis
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.testing.calls import random_arguments
+from qemu_nn.testing.calls import draw_all_arguments
 
 
 def lowest(name, core="mve", rounding="single", **params):
@@ -117,7 +117,7 @@ def test_elsewhere_nothing_is_doubled(core, rounding):
 @pytest.mark.parametrize("name", ["arm_convolve_wrapper_s8", "arm_depthwise_conv_wrapper_s8"])
 def test_fast_rows_leave_such_calls_to_the_plain_one(name):
     for seed in range(40):
-        arguments = random_arguments(Random(seed), FUNCTIONS[name])
+        arguments = draw_all_arguments(Random(seed), FUNCTIONS[name])
         arguments["bias"] = np.full_like(arguments["bias"], 2**30)
         arguments["shift"] = np.zeros_like(arguments["shift"])
         try:

@@ -39,7 +39,7 @@ def rows():
     for family in FAMILIES:
         functions = {f.name: f for _, f, *_ in recordings(family)}
         for name, function in sorted(functions.items()):
-            for row in kernels.rows_of(function.op, function.type):
+            for row in kernels.list_rows(function.op, function.type):
                 yield row_param(family, name, row=row, id=f"{name}-{row}")
 
 
@@ -75,8 +75,8 @@ def of_the_scales(case, name):
     """The arguments of an activation, from the scales of its file."""
     scale = case["scales"][0]
     if name.endswith("_s16"):
-        return scaling.logistic_scaling_s16(scale, tanh="tanh" in name)
-    return scaling.logistic_scaling(scale)
+        return scaling.scale_logistic_s16(scale, tanh="tanh" in name)
+    return scaling.scale_logistic(scale)
 
 
 @pytest.mark.parametrize("family", ["logistic", "tanh"])
@@ -89,17 +89,17 @@ def test_activations_are_scaled_as_recorded(family):
 
 def test_16_bit_activations_of_scales_almost_a_power_of_two_have_no_multiplier():
     near, far = 2.0**-12 * 1.0004, 2.0**-12 * 1.001
-    assert scaling.logistic_scaling_s16(near) == (0, 0)
-    assert scaling.logistic_scaling_s16(far) == (int(far * 3 * 2**25), 13)
-    assert scaling.logistic_scaling_s16(2.0**-11) == (24576, 12)
-    assert scaling.logistic_scaling_s16(2.0**-11, tanh=True) == (0, 1)
+    assert scaling.scale_logistic_s16(near) == (0, 0)
+    assert scaling.scale_logistic_s16(far) == (int(far * 3 * 2**25), 13)
+    assert scaling.scale_logistic_s16(2.0**-11) == (24576, 12)
+    assert scaling.scale_logistic_s16(2.0**-11, tanh=True) == (0, 1)
 
 
 def test_scales_that_no_activation_takes_are_errors():
     with pytest.raises(Error, match=r"scale above 2\^-28"):
-        scaling.logistic_scaling(2.0**-29)
+        scaling.scale_logistic(2.0**-29)
     with pytest.raises(Error, match=r"scale below 2\.66"):
-        scaling.logistic_scaling_s16(3.0)
+        scaling.scale_logistic_s16(3.0)
 
 
 # ---- uint8 and int8, as the reference kernels of TensorFlow Lite have them ----
@@ -124,7 +124,7 @@ def added(case, inputs):
 def rescaled(x, scale, zero_point, params):
     if (scale, zero_point) == (params["output_scale"], params["output_zero_point"]):
         return x
-    factors = scaling.rescale_factors(scale, zero_point, params["output_scale"])
+    factors = scaling.compute_rescale_factors(scale, zero_point, params["output_scale"])
     out = params["output_zero_point"]
     return cmsis.tflm_rescale_u8(input=x.ravel(), factors=factors, output_zero_point=out)
 

@@ -109,7 +109,7 @@ def test_a_convolution_in_order_adds_each_window_or_each_tap_in_turn(name):
     rng = np.random.default_rng(len(name))
     conv = Conv(rng.normal(size=(out, tall, wide, channels)), rng.normal(size=out), **how)
     x = rng.normal(size=(3, height, width, channels)).astype(np.float32)
-    cells = conv._taps(base.padded(x, conv.pads), conv.shape(x.shape[1:])[:2])
+    cells = conv._taps(base.pad_images(x, conv.pads), conv.shape(x.shape[1:])[:2])
     weights = conv.weights.astype(np.float32)
     if channels > 32:  # a product of matrices for each tap
         taps = [(cells[:, :, :, i, j], weights[:, i, j]) for i in range(tall) for j in range(wide)]

@@ -7,7 +7,7 @@ from published import FOLDER, NAMES, golden, needed
 
 from qemu_nn import Target, load
 from qemu_nn._native import lib
-from qemu_nn.analysis.kernel_table import kernel_table
+from qemu_nn.analysis.kernel_table import make_kernel_table
 from qemu_nn.api.golden import Network
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.errors import Error
@@ -97,7 +97,7 @@ def test_an_unknown_cap_is_an_error(monkeypatch):
 def test_a_variant_that_can_not_run_is_not_among_those_that_a_network_has(monkeypatch):
     network = Network(classifier())
     ops = {(node.function.op, node.function.type) for node in network.graph.nodes}
-    rows = [row for op in ops for row in kernels.rows_of(*op)]
+    rows = [row for op in ops for row in kernels.list_rows(*op)]
     monkeypatch.setenv(kernels.CAP, "none")
     for name in {row.variant for row in rows if row.variant in row.features}:
         with pytest.raises(Error, match=f"the variant '{name}' needs {name}, which") as refused:
@@ -108,8 +108,8 @@ def test_a_variant_that_can_not_run_is_not_among_those_that_a_network_has(monkey
 
 
 def test_the_table_of_kernels_names_the_instruction_sets_that_rows_need():
-    words = {row["cpu"] for row in kernel_table(kernels.ROWS).records()}
+    words = {row["cpu"] for row in make_kernel_table(kernels.ROWS).records()}
     assert words == {"any", *(name for row in kernels.ROWS for name in row.features)}
-    for row, cells in zip(kernels.ROWS, kernel_table(kernels.ROWS).records()):
+    for row, cells in zip(kernels.ROWS, make_kernel_table(kernels.ROWS).records()):
         assert (cells["cpu"] == "any") == (row.cpu == 0)
         assert sum(kernels.FEATURES[name] for name in row.features) == row.cpu

@@ -41,12 +41,12 @@ def test_what_was_asked_for_is_told_so(digits):
 def test_a_cap_is_named_and_so_is_what_this_host_lacks(digits, monkeypatch):
     monkeypatch.setenv(kernels.CAP, "none")
     told = reasons(digits)["conv1"]
-    for row in kernels.rows_of("convolve", "q7"):
+    for row in kernels.list_rows("convolve", "q7"):
         if row.kind == "fast":
             has = not row.cpu & ~kernels.HOST
             assert f"{row.variant} {'is capped by QEMU_NN_CPU' if has else 'needs'}" in told
     assert told.startswith("the fastest here: ") == any(
-        row.kind == "fast" for row in kernels.rows_of("convolve", "q7")
+        row.kind == "fast" for row in kernels.list_rows("convolve", "q7")
     )
 
 
@@ -61,14 +61,14 @@ def test_the_only_row_is_told_so():
     (told,) = reasons(pipeline.Network(graph)).values()
     claiming = [
         row
-        for row in kernels.rows_of("softmax_with_batch", "q7")
+        for row in kernels.list_rows("softmax_with_batch", "q7")
         if row.kind != "model" and row.claims(profile())
     ]
     assert (told == "the only one") == (len(claiming) == 1)
 
 
 def test_parameters_that_a_faster_row_does_not_take_are_told():
-    rows = [r for r in kernels.rows_of("maxpool", "q7") if r.kind == "fast" and r.runs_here()]
+    rows = [r for r in kernels.list_rows("maxpool", "q7") if r.kind == "fast" and r.runs_here()]
     if not rows:
         pytest.skip("no fast row of pooling runs here")
     params = {

@@ -8,7 +8,7 @@ from lstm_networks import LSTM, lstm_network
 
 from qemu_nn import cmsis
 from qemu_nn.errors import ModelError, Refused
-from qemu_nn.firmware.memory import layout
+from qemu_nn.firmware.memory import plan_layout
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node
 from qemu_nn.ir.tensors import Tensor
@@ -139,7 +139,7 @@ def test_both_memories_give_the_same_and_survive_a_file(tmp_path):
 
 def test_states_have_memory_of_their_own_beside_the_arena():
     graph = network()
-    placed = layout(plan(graph, DEVICE, trace=True))
+    placed = plan_layout(plan(graph, DEVICE, trace=True))
     states = sorted(((placed.states[t.name], t.nbytes) for t in graph.states), key=str)
     assert {address.buffer for address, _ in states} == {"states"}
     (first, size), (second, last) = states

@@ -12,7 +12,7 @@ from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime import split as cut
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
-from qemu_nn.testing.rows import assert_same, draw_call, pairs_to_compare
+from qemu_nn.testing.rows import assert_same, draw_call, list_pairs
 
 pytestmark = pytest.mark.caps
 
@@ -27,7 +27,7 @@ CUT = (
 def rows_that_are_cut():
     """Return one function for each row: of several the wrapper, which takes every shape."""
     found = {}
-    for function, row in pairs_to_compare():
+    for function, row in list_pairs():
         better = row not in found or "wrapper" in function.name
         if row.kind == "fast" and function.op.startswith(CUT) and better:
             found[row] = row_param(function, row=row, id=f"{function.name}-{row}")
@@ -55,8 +55,8 @@ def run_part(row, part, inputs, output, weights, bias, packed):
     for i in range(len(inputs)):
         getattr(buffers, "in")[i] = pointers[i] + getattr(made, "in")[i]
     scratch = kernels.aligned_bytes(scratch_bytes)
-    buffers.weights, buffers.bias = kernels._pointer(weights), kernels._pointer(bias)
-    buffers.packed, buffers.scratch = kernels._pointer(packed), kernels._pointer(scratch)
+    buffers.weights, buffers.bias = kernels._make_pointer(weights), kernels._make_pointer(bias)
+    buffers.packed, buffers.scratch = kernels._make_pointer(packed), kernels._make_pointer(scratch)
     buffers.out = pointers[-1] + made.out
     assert lib.qn_kernel_at(row.index).functions.run(own, buffers) == lib.QN_OK
 

@@ -5,7 +5,7 @@ import numpy as np
 from qemu_nn.api import golden as pipeline
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lowering import lower_s8, prepare_s8
-from qemu_nn.lowering.dequantize import dequantized
+from qemu_nn.lowering.dequantize import dequantize_graph
 from qemu_nn.operators import (
     Clip,
     Concat,
@@ -48,7 +48,7 @@ def errors(made, x):
     """
     graph = made.graph
     real = dict(iterate_tensors(made.reference, x))
-    meant = dict(iterate_tensors(dequantized(graph), x))
+    meant = dict(iterate_tensors(dequantize_graph(graph), x))
     traced = made.session().run(graph.input.format.quantize(x), trace=True)
     found = {}
     for node in graph.nodes:

@@ -35,7 +35,7 @@ def calls(name, arguments, devices=DEVICES):
     function = FUNCTIONS[name]
     params = {key: arguments[key] for key in function.params}
     weights, bias = function.weights_of(arguments), function.bias_of(arguments)
-    rows, shape = kernels.rows_of(function.op, function.type), function.output.shape(params)
+    rows, shape = kernels.list_rows(function.op, function.type), function.output.shape(params)
     for device in devices:
         if params.get("has_hidden_state") and device.cmsis == "7.0.0":
             continue  # which has no such state
@@ -55,7 +55,7 @@ def hold(name, arguments, devices=DEVICES, none_leaves_it=False):
     none_leaves_it: all fast rows must take the call, except rows that may refuse legal calls.
     """
     function = FUNCTIONS[name]
-    plain = {r.variant for r in kernels.rows_of(function.op, function.type) if r.kind == "plain"}
+    plain = {r.variant for r in kernels.list_rows(function.op, function.type) if r.kind == "plain"}
     for device, found in calls(name, arguments, devices):
         assert not none_leaves_it or found.keys() >= {*fast_variants(name)}
         (defined,) = plain & found.keys()

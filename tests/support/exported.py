@@ -17,9 +17,9 @@ from qemu_nn.firmware.boards import BOARDS
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.ir.graph import Address, CallAddresses, Graph, Memory, Node, Tensor
 from qemu_nn.kernels import table as kernels
-from qemu_nn.testing.calls import declared_params
+from qemu_nn.testing.calls import draw_declared_params
 from qemu_nn.testing.rows import HELIUM_ONLY
-from qemu_nn.testing.s8_calls import affine_arrays, is_affine
+from qemu_nn.testing.s8_calls import draw_affine_arrays, is_affine
 
 pytest.importorskip("jinja2", reason="export needs jinja2")
 
@@ -127,7 +127,7 @@ def every_function(wanted):
 def _arrays(rng, function, params):
     """Weights and bias of a call, by role; of any values where no quantization is at work."""
     if is_affine(function):
-        return affine_arrays(rng, function, params)
+        return draw_affine_arrays(rng, function, params)
     found = {}
     for role in ("weights", "bias"):
         array = getattr(function, role)
@@ -139,12 +139,12 @@ def _arrays(rng, function, params):
 
 def _legal_params(rng, function, wanted):
     """Arguments of a small call that the device takes; None if it has no such function."""
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     missing = function.name in HELIUM_ONLY and wanted.path != "mve"
     if missing or not any(row.claims(wanted) for row in rows):
         return None
     while True:
-        params = {**declared_params(rng, function), **NEVER_STOPS.get(function.name, {})}
+        params = {**draw_declared_params(rng, function), **NEVER_STOPS.get(function.name, {})}
         struct = kernels.make_params(rows[0].op, wanted, function.struct_values(params))
         try:
             sizes = kernels.check(rows[0], struct)

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from qemu_nn.analysis.dumps import as_stored
+from qemu_nn.analysis.dumps import convert_to_stored
 from qemu_nn.device import protocol
 from qemu_nn.device.protocol import Frame
 from qemu_nn.firmware.golden import Names
@@ -106,7 +106,9 @@ class FakeDevice:
             for tensor, held in zip(self.graph.inputs, self.inputs)
         }
         trace = self.session.run(x, trace=True)
-        self.results = {name: as_stored(values[0]).tobytes() for name, values in trace.items()}
+        self.results = {
+            name: convert_to_stored(values[0]).tobytes() for name, values in trace.items()
+        }
 
     def reported(self):
         """Return the report at the next stop."""

@@ -51,5 +51,5 @@ def leaves_calls(row):
 def fast_variants(name):
     """Return the variants of this host's fast rows of a C function that take all legal calls."""
     function = FUNCTIONS[name]
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     return [r.variant for r in rows if r.kind == "fast" and r.runs_here() and not leaves_calls(r)]

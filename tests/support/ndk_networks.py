@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from qemu_nn.functions.wuqi import LOG_ENTRIES
 from qemu_nn.ndk.layers import Layer, get_tensor_name_list, has_bias
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.wuqi.shapes import feature_shapes
+from qemu_nn.wuqi.shapes import infer_feature_shapes
 
 RNG = np.random.default_rng(8)
 
@@ -234,9 +234,9 @@ def networks(draw):
     dim = (draw(st.integers(1, 4)), draw(st.integers(1, 7)), draw(st.integers(1, 7)))
     layers = [start(*dim)]
     for index in range(draw(st.integers(1, 7))):
-        layers.append(draw_layer(draw, f"t{index}", feature_shapes(layers)))
+        layers.append(draw_layer(draw, f"t{index}", infer_feature_shapes(layers)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    shapes, params = feature_shapes(layers), {}
+    shapes, params = infer_feature_shapes(layers), {}
     for layer in layers[1:]:
         (depth, *size), out = shapes[layer.bottoms[0]], shapes[layer.tops[0]][0]
         scale = 2.0 ** rng.integers(-9, 5)

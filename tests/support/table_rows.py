@@ -18,7 +18,7 @@ CASES = {case.function: case for case in EVERY if case.function in TABLES}
 
 def rows_here(name):
     function = FUNCTIONS[name]
-    return [r for r in kernels.rows_of(function.op, function.type) if r.runs_here()]
+    return [r for r in kernels.list_rows(function.op, function.type) if r.runs_here()]
 
 
 def outputs(name, params, x, weights=None, in_place=False):

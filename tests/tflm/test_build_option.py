@@ -175,4 +175,4 @@ def test_variants_of_a_network_that_no_build_changes_has_no_column_for_them():
     code, text = call("variants", "conv_relu", "--json")
     if code == 0:
         assert "builds" not in json.loads(text)[0]
-    assert variants.builds_text(variants.Table(("layer",), (("a",),))) == "layer\n-----\na"
+    assert variants.format_builds(variants.Table(("layer",), (("a",),))) == "layer\n-----\na"

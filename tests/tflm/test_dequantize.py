@@ -8,7 +8,7 @@ from tflite_cases import CASES, REFERENCE, inputs
 
 import qemu_nn
 from qemu_nn.errors import Error
-from qemu_nn.lowering.dequantize import dequantized
+from qemu_nn.lowering.dequantize import dequantize_graph
 from qemu_nn.runtime.evaluate import iterate_tensors
 from qemu_nn.runtime.unbounded import Unlimited
 
@@ -49,11 +49,11 @@ def test_what_no_float_operator_does_is_named(name, tmp_path):
 def test_a_call_is_off_its_meaning_by_rounding_alone(case):
     name, network, x, traced = case
     graph = network.graph
-    real = dict(iterate_tensors(dequantized(graph), graph.input.format.dequantize(x)))
+    real = dict(iterate_tensors(dequantize_graph(graph), graph.input.format.dequantize(x)))
     for node in graph.nodes:
         if node.name in real:
             held, got = node.output.format, traced[node.name]
-            place = np.clip(held.unrounded(real[node.name].reshape(got.shape)), *held.limits)
+            place = np.clip(held.scale_unrounded(real[node.name].reshape(got.shape)), *held.limits)
             assert np.abs(place - got).max() < (entry(STEPS, name) or 1.01)
     assert set(graph.outputs) <= set(real)
 

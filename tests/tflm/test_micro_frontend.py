@@ -77,18 +77,21 @@ def test_filter_banks_are_those_of_the_library():
     for rate, fft_length, channels, low, high, first, end, expected in RECORDED[
         "tables/banks"
     ].tolist():
-        arrays, *ends = tables.filter_bank(rate, fft_length, channels, low, high)
+        arrays, *ends = tables.make_filter_bank(rate, fft_length, channels, low, high)
         assert (*ends, checksum(*arrays.values())) == (first, end, expected)
 
 
 def test_gains_are_those_of_the_library():
     for strength, offset, gain_bits, noise_bits, expected in RECORDED["tables/gains"].tolist():
-        assert checksum(tables.gains(strength / 64, offset, gain_bits, noise_bits)) == expected
+        assert (
+            checksum(tables.make_gain_table(strength / 64, offset, gain_bits, noise_bits))
+            == expected
+        )
 
 
 def test_logarithms_are_those_of_devices_and_not_the_nearest():
     x = (np.arange(0, 24000, 7) / np.float32(700)).astype(np.float32)
-    found, nearest = tables._log1p(x), np.log1p(x.astype(float)).astype(np.float32)
+    found, nearest = tables._compute_log1p(x), np.log1p(x.astype(float)).astype(np.float32)
     assert found.dtype == np.float32
     steps = np.abs(found.view(np.int32).astype(int) - nearest.view(np.int32))
     assert steps.max() == 1

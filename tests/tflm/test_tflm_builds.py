@@ -67,7 +67,7 @@ def test_every_difference_belongs_to_some_builds_and_not_to_all():
         for month in TFLM
     ]
     for name, difference in DIFFERENCES.items():
-        held = [difference.holds(build) for build in builds]
+        held = [difference.applies_to(build) for build in builds]
         assert any(held), name
         assert not all(held), name
         assert all((difference.operator, difference.words, difference.source)), name

@@ -430,7 +430,7 @@ def test_what_stands_behind_buffers_is_held(cycles, tmp_path):
 def test_every_third_input_is_held(type):
     dtype = np.dtype(SUFFIXES[type])
     kept, calls, out = np.zeros(5, dtype), np.zeros(1, np.int32), np.zeros(5, dtype)
-    (row,) = kernels.rows_of("hold", "any")
+    (row,) = kernels.list_rows("hold", "any")
     values = {"element": dtype.itemsize, "length": 5, "period": 3}
     params = kernels.make_params(row.op, profile("cortex-m4", "7.0.0"), values)
     last = kept.tobytes()

@@ -13,7 +13,7 @@ import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn.errors import Error, ModelError, Refused
 from qemu_nn.functions import scaling
-from qemu_nn.functions.tflm_tables import elu_table
+from qemu_nn.functions.tflm_tables import make_elu_table
 
 RECORDED = ARCHIVES["tflm_elementwise"]
 OPERATORS = np.load(GOLDEN / "tflite_operators.npz")
@@ -230,16 +230,16 @@ def test_a_16_bit_slope_rounds_twice():
 
 
 def test_entries_of_a_table_that_hang_on_the_last_bit_of_an_exponential_are_counted():
-    assert elu_table(0.0010416986187919974, 0, 0.004992378409951925, -70)[1] == 1
-    assert elu_table(0.001, 0, 0.005, -70)[1] == 0
+    assert make_elu_table(0.0010416986187919974, 0, 0.004992378409951925, -70)[1] == 1
+    assert make_elu_table(0.001, 0, 0.005, -70)[1] == 0
 
 
 def test_scales_that_no_function_takes_are_errors():
     for wrong, message in (
         (lambda: scaling.compare_scaling(0.5, 1.0), "below 1 can be compared"),
-        (lambda: scaling.hard_swish_scaling(1.0, 1e-3), "output scale of 1/128"),
+        (lambda: scaling.scale_hard_swish(1.0, 1e-3), "output scale of 1/128"),
         (lambda: scaling.log_softmax_scaling(np.nextafter(2.0**-26, 1)), r"above 2\^-26, is"),
-        (lambda: scaling.rsqrt_factor(1e-45, 1e-38), "RSQRT has no factor"),
+        (lambda: scaling.compute_rsqrt_factor(1e-45, 1e-38), "RSQRT has no factor"),
     ):
         with pytest.raises(Error, match=message):
             wrong()

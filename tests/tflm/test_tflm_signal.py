@@ -19,7 +19,7 @@ from tflite_damage import changed
 import qemu_nn
 from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, ModelError, Refused
-from qemu_nn.functions.tflm_signal_tables import cosine_sine, twiddles
+from qemu_nn.functions.tflm_signal_tables import compute_cosine_sine, make_twiddles
 from qemu_nn.importers.tflite import network
 from qemu_nn.importers.tflite.building import BARE, TfliteBuilder
 from qemu_nn.importers.tflite.call import TfliteCall
@@ -109,7 +109,7 @@ def run(name, arrays):
     x = arrays["input"]
     if "fft" in what[1]:
         kind, type, n = what[1], what[2], int(what[3])
-        table = twiddles(type, n, kind == "irfft")
+        table = make_twiddles(type, n, kind == "irfft")
         own = {"twiddles": table[:n].reshape(-1, 2), "super_twiddles": table[n:].reshape(-1, 2)}
         return getattr(cmsis, f"tflm_signal_{kind}_{type}")(input=x, fft_length=n, **own)
     if "square" in what:
@@ -197,7 +197,7 @@ def test_transforms_that_the_device_has_not_are_refused():
 
 def test_cosine_and_sine_are_those_of_a_good_libm():
     for angle in (0.0, -0.0, 1e-9, np.pi / 3, -np.pi / 2, np.pi, 2 * np.pi, -3 * np.pi / 4):
-        cosine, sine = cosine_sine(angle)
+        cosine, sine = compute_cosine_sine(angle)
         assert abs(cosine - np.cos(angle)) <= np.spacing(abs(cosine))
         assert abs(sine - np.sin(angle)) <= np.spacing(abs(sine))
         assert np.signbit(sine) == np.signbit(np.sin(angle))

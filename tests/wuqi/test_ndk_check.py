@@ -5,7 +5,7 @@ import pytest
 from ndk_networks import everything, parameters, start
 
 from qemu_nn.ndk.layers import Layer, check_layers
-from qemu_nn.wuqi.check import warnings
+from qemu_nn.wuqi.check import list_warnings
 
 
 def conv(**changes):
@@ -52,7 +52,7 @@ def relu(bottom, name):
     ids=range(11),
 )
 def test_what_just_fits_is_not_warned_of(layers, capsys):
-    assert warnings(layers) == []
+    assert list_warnings(layers) == []
     assert check_layers(layers) is False
     assert capsys.readouterr().out == ""
 
@@ -140,8 +140,8 @@ def test_what_just_fits_is_not_warned_of(layers, capsys):
     ],
 )
 def test_a_broken_limit_is_told_with_its_section(layers, text, capsys):
-    (found, *_) = [each for each in warnings(layers) if text in each] or [None]
-    assert found, warnings(layers)
+    (found, *_) = [each for each in list_warnings(layers) if text in each] or [None]
+    assert found, list_warnings(layers)
     assert "§" in found
     assert check_layers(layers) is True
     assert f"warning: {found}" in capsys.readouterr().out
@@ -155,7 +155,7 @@ def test_a_tensor_of_two_layers_of_several_inputs_is_told():
         Layer("Eltwise", name="e", bottom=["c", "r"], top="e"),
         Layer("Concat", name="j", bottom=["e", "r"], top="j"),
     ]
-    told = " ".join(warnings(layers))
+    told = " ".join(list_warnings(layers))
     assert "'j' reads 'r', too" in told
     assert "'e' reads 'r', too" in told
 
@@ -164,8 +164,8 @@ def test_fixed_point_parameters_are_checked_when_there_are_any():
     layers = [start(3, 8, 8), conv(num_output=4, stride=2, pad=(1, 0, 1, 0))]
     layers[1].name = "conv"
     params = {k: v for k, v in parameters(8).items() if k.startswith(("conv", "x_", "c_"))}
-    assert warnings(layers, params) == []
-    assert "shifts its sum" in warnings(layers, {**params, "c_frac": 20})[0]
+    assert list_warnings(layers, params) == []
+    assert "shifts its sum" in list_warnings(layers, {**params, "c_frac": 20})[0]
     assert len(everything()) > 10
 
 

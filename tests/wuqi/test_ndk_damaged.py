@@ -11,7 +11,7 @@ import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error
 from qemu_nn.ndk.layers import get_network_output, get_tensor_name_list
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.wuqi.check import warnings
+from qemu_nn.wuqi.check import list_warnings
 
 ODD = ["-1", "0", "65536", "2147483648", "9" * 20, "1e400", "nan", "-0.5", "true", '""', "{", "}"]
 X = np.random.default_rng(6).normal(size=(2, 3, 8, 8))
@@ -31,7 +31,7 @@ def use(layers, params):
     """Whatever can be done with a network; each part is done or refused."""
     outputs = get_network_output(layers)
     for part in (
-        lambda: warnings(layers, params),
+        lambda: list_warnings(layers, params),
         lambda: run_layers(X, layers, outputs, params, True, 8),
         lambda: run_layers(X, layers, outputs, params),
         lambda: ndk.quantize.quantize_model(layers, params, 8, iter([{"input": X}])),

@@ -7,7 +7,7 @@ from paths import SHARED
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import ModelError
 from qemu_nn.ndk.layers import get_network_output
-from qemu_nn.wuqi.check import warnings
+from qemu_nn.wuqi.check import list_warnings
 from qemu_nn.wuqi.loading import load
 
 FLOAT = SHARED / "models_float"
@@ -63,7 +63,7 @@ def inputs(path, dim):
 def test_a_network_is_loaded_merged_checked_quantized_and_run(model, expected, tmp_path):
     path, weights = FLOAT / model[0], model[1] and FLOAT / model[1]
     layers, params = ndk.optimize.merge_layers(*load(path, weights))
-    found = warnings(layers)
+    found = list_warnings(layers)
     assert len(found) == len(expected[2])
     for text, limit in zip(found, expected[2]):
         assert limit in text

@@ -12,7 +12,7 @@ import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, get_network_output
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
-from qemu_nn.wuqi.check import warnings
+from qemu_nn.wuqi.check import list_warnings
 from qemu_nn.wuqi.shifts import ORDERS, Fractions, assign_fractions
 
 RNG = np.random.default_rng(77)
@@ -64,7 +64,7 @@ def test_outputs_come_close_to_the_float_network_s(bits, least):
         layers, params, ["y"], bits, data_generator=batches()
     )
     assert found["y_qsnr"] > least
-    assert not warnings(layers, params)
+    assert not list_warnings(layers, params)
 
 
 def test_minmax_takes_the_finest_fraction_that_holds_the_range():
@@ -306,7 +306,7 @@ def test_channels_far_apart_are_brought_together_as_one_output_can_serve():
     for order in ORDERS:
         found = quantize(params=real, priority_mode=order)
         assert np.ptp(found["conv_frac_weight"]) <= 15
-        assert not warnings(CONV, found, 8)
+        assert not list_warnings(CONV, found, 8)
 
 
 def test_a_sum_is_shifted_no_further_than_the_hardware_can():
@@ -358,7 +358,7 @@ def test_random_networks_keep_the_limits_and_compute_what_the_manual_says(bits, 
             if "another layer needs" in str(error):
                 return
             raise
-        if any("its product" in text for text in warnings(layers, params, bits)):
+        if any("its product" in text for text in list_warnings(layers, params, bits)):
             return  # of a ScaleByTensor whose output has a fixed fraction
         check_layer_by_layer(layers, params, x * 1.5, bits, hw_aligned=True)
 

@@ -14,7 +14,7 @@ from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, check_layers
 from qemu_nn.ndk.quant_tools.numpy_net import get_layer_weight_bias, run_layers
 from qemu_nn.ndk.quantize import quantize_model, quantize_model_with_training
-from qemu_nn.wuqi.shapes import feature_shapes
+from qemu_nn.wuqi.shapes import infer_feature_shapes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 torch.set_num_threads(1)
@@ -163,7 +163,7 @@ def test_random_networks_give_the_bits_of_the_kernels(names, bits, data):
             own = own | {"num_output": 4, "pad": (1, 1, 1, 1)} if name == "conv" else own
             own = own | {"num_output": 4} if name == "fc" else own
             layers.append(Layer(kind, name=called, bottom=source, top=top, **own))
-        before, shape = shape, feature_shapes(layers)[top]
+        before, shape = shape, infer_feature_shapes(layers)[top]
         params[f"{top}_frac"] = frac
         if name in ("conv", "bn", "scale", "bias", "fc"):
             params |= weights_for(layers[-1], before, shape[0], bits, rng)

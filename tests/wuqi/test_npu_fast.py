@@ -10,7 +10,7 @@ from qemu_nn import cmsis
 from qemu_nn.bench.networks import NETWORKS
 from qemu_nn.bench.wuqi_networks import NPU_NETWORKS
 from qemu_nn.functions import NPU_FUNCTIONS
-from qemu_nn.functions.shapes import extent
+from qemu_nn.functions.shapes import get_extent
 from qemu_nn.kernels import table as kernels
 from qemu_nn.runtime.session import Session, draw_inputs
 from qemu_nn.targets import NPU
@@ -25,7 +25,7 @@ SMALL = ("lenet5_npu", "mobilenet_025_96_npu")
 def test_a_network_has_the_work_of_its_twin(name):
     network, twin = NPU_NETWORKS[name](), NETWORKS[name[: -len("_npu")]]()
     work = [
-        sum(extent(node.function.macs, node.params) for node in graph.nodes)
+        sum(get_extent(node.function.macs, node.params) for node in graph.nodes)
         for graph in (network, twin)
     ]
     assert work[0] == work[1]
@@ -87,7 +87,7 @@ def convolve(type, image, weights, start, shift, variant, channels=1):
 
 def fast_rows(type):
     """But for those that leave a single pixel to others."""
-    rows = kernels.rows_of("npu_convolve", type)
+    rows = kernels.list_rows("npu_convolve", type)
     return [r.variant for r in rows if r.runs_here() and not leaves_calls(r)]
 
 

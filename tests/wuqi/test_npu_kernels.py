@@ -209,7 +209,7 @@ GOOD |= {"dilation_h": 1, "dilation_w": 1}
 )
 def test_what_has_no_meaning_is_refused(change, reason):
     function = NPU_FUNCTIONS["npu_convolve_s8"]
-    row = kernels.rows_of(function.op, function.type)[0]
+    row = kernels.list_rows(function.op, function.type)[0]
     params = kernels.make_params(row.op, NPU, {**GOOD, **change})
     with pytest.raises(Refused, match=reason):
         kernels.check(row, params)

@@ -193,9 +193,9 @@ def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp
     assert packs.answer("--include", package) == [str(package / "qemu_nn" / "csrc" / "sdk")]
     assert not list((package / "qemu_nn" / "csrc").rglob("*_avx*"))
     program = (
-        "from qemu_nn.firmware.plain_kernels import sources\n"
+        "from qemu_nn.firmware.plain_kernels import list_sources\n"
         "from qemu_nn.kernels.table import ROWS\n"
-        "print(sources(row.symbol for row in ROWS if row.kind != 'fast'))"
+        "print(list_sources(row.symbol for row in ROWS if row.kind != 'fast'))"
     )
     copied = [
         subprocess.run(

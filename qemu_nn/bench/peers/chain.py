@@ -48,7 +48,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Layer:
+class PeerLayer:
     """One layer. Shapes without the batch: (height, width, channels) or (values,).
 
     sources: the layers it reads, or "input"; `input` is the shape of the first. weights: int8,
@@ -72,11 +72,11 @@ class Layer:
     relu: bool = False
 
 
-def convert_chain(graph: Graph) -> list[Layer]:
+def convert_chain(graph: Graph) -> list[PeerLayer]:
     """Return the layers of a graph; raises Error with the reason where peers cannot compute it."""
     if any(node.output.scale is not None for node in graph.nodes):
         return convert_s8_layers(graph)
-    layers: list[Layer] = []
+    layers: list[PeerLayer] = []
     tensor, scale = graph.input, UNIT
     if tensor.dtype != "int8":
         raise Error(f"{graph.name} is {tensor.dtype}; peers compute int8")
@@ -96,10 +96,10 @@ def convert_chain(graph: Graph) -> list[Layer]:
     return layers
 
 
-def _convert_layer(graph: Graph, node: Node, last: Optional[Layer], scale: float) -> Layer:
+def _convert_layer(graph: Graph, node: Node, last: Optional[PeerLayer], scale: float) -> PeerLayer:
     kind = _KINDS[node.function.op]
     source, before = (last.name, last.output) if last else (INPUT, graph.input.shape)
-    layer = Layer(node.name, kind, (source,), before, node.output.shape, (scale, scale))
+    layer = PeerLayer(node.name, kind, (source,), before, node.output.shape, (scale, scale))
     if kind in _WINDOWED:
         layer = replace(layer, window=_get_window(node))
     if node.weights is None or node.bias is None:
@@ -145,7 +145,7 @@ _S8_KINDS = {
 }
 
 
-def convert_s8_layers(graph: Graph) -> list[Layer]:
+def convert_s8_layers(graph: Graph) -> list[PeerLayer]:
     """Return the layers of a graph of s8 calls whose tensors all have a scale and a zero point.
 
     Padding becomes part of the layers that read it.
@@ -164,7 +164,7 @@ def convert_s8_layers(graph: Graph) -> list[Layer]:
             node, kind = pad, None
         if kind is None or output.dtype != "int8" or not source.scale or not output.scale:
             raise Error(f"{graph.name}: no peer computes {node.function.name} ({node.name})")
-        layer = Layer(
+        layer = PeerLayer(
             node.name,
             kind,
             tuple(INPUT if name == graph.input.name else name for name in inputs),
@@ -192,7 +192,7 @@ def _get_s8_window(node: Node, pad: Optional[Node]) -> Window:
     return Window(kernel, stride, padding, (after[0], after[1]))
 
 
-def _add_weights(graph: Graph, node: Node, layer: Layer) -> Layer:
+def _add_weights(graph: Graph, node: Node, layer: PeerLayer) -> PeerLayer:
     """Add weights, bias and the scales of weights after the multipliers."""
     declared = node.function.weights
     assert declared is not None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import Error
 from ...ir.graph import Graph
-from .chain import INPUT, Layer, Window, convert_chain
+from .chain import INPUT, PeerLayer, Window, convert_chain
 
 #: The version of most operators that takes int8.
 _INT8 = 2
@@ -53,7 +53,7 @@ class _Model:
         self._indices: dict[str, int] = {}
         self._last = 0
 
-    def build(self, layers: Sequence[Layer]) -> bytes:
+    def build(self, layers: Sequence[PeerLayer]) -> bytes:
         """Return the flatbuffer of these layers."""
         import flatbuffers
 
@@ -104,7 +104,7 @@ class _Model:
         self._tensors.append(tensor)
         return len(self._tensors) - 1
 
-    def _append(self, layer: Layer) -> None:
+    def _append(self, layer: PeerLayer) -> None:
         """Add one operator, its weights and its output."""
         inputs = [self._indices[name] for name in layer.sources]
         if layer.weights is not None and layer.bias is not None:
@@ -121,7 +121,7 @@ class _Model:
         self._last = self._indices[layer.name] = self._tensor(layer.name, shape, [scale], zero=zero)
         self._operate(layer, inputs)
 
-    def _operate(self, layer: Layer, inputs: list[int]) -> None:
+    def _operate(self, layer: PeerLayer, inputs: list[int]) -> None:
         code, kind, options = getattr(self, f"_{layer.kind}")(layer)
         operator = self._schema.OperatorT()
         if code not in self._codes:
@@ -132,55 +132,55 @@ class _Model:
         operator.builtinOptions = options
         self._operators.append(operator)
 
-    def _add_windowed(self, options: Any, layer: Layer) -> Any:
+    def _add_windowed(self, options: Any, layer: PeerLayer) -> Any:
         assert layer.window is not None
         options.strideH, options.strideW = layer.window.stride
         options.padding = getattr(self._schema.Padding, _padding(layer, layer.window))
         options.fusedActivationFunction = self._add_activation(layer)
         return options
 
-    def _add_activation(self, layer: Layer) -> int:
+    def _add_activation(self, layer: PeerLayer) -> int:
         names = self._schema.ActivationFunctionType
         return int(names.RELU if layer.relu else names.NONE)
 
-    def _convolve(self, layer: Layer) -> tuple[int, str, Any]:
+    def _convolve(self, layer: PeerLayer) -> tuple[int, str, Any]:
         options = self._add_windowed(self._schema.Conv2DOptionsT(), layer)
         return self._schema.BuiltinOperator.CONV_2D, "Conv2DOptions", options
 
-    def _depthwise(self, layer: Layer) -> tuple[int, str, Any]:
+    def _depthwise(self, layer: PeerLayer) -> tuple[int, str, Any]:
         options = self._add_windowed(self._schema.DepthwiseConv2DOptionsT(), layer)
         options.depthMultiplier = 1
         return self._schema.BuiltinOperator.DEPTHWISE_CONV_2D, "DepthwiseConv2DOptions", options
 
-    def _pool(self, layer: Layer) -> Any:
+    def _pool(self, layer: PeerLayer) -> Any:
         assert layer.window is not None
         options = self._add_windowed(self._schema.Pool2DOptionsT(), layer)
         options.filterHeight, options.filterWidth = layer.window.kernel
         return options
 
-    def _maxpool(self, layer: Layer) -> tuple[int, str, Any]:
+    def _maxpool(self, layer: PeerLayer) -> tuple[int, str, Any]:
         return self._schema.BuiltinOperator.MAX_POOL_2D, "Pool2DOptions", self._pool(layer)
 
-    def _avepool(self, layer: Layer) -> tuple[int, str, Any]:
+    def _avepool(self, layer: PeerLayer) -> tuple[int, str, Any]:
         return self._schema.BuiltinOperator.AVERAGE_POOL_2D, "Pool2DOptions", self._pool(layer)
 
-    def _dense(self, layer: Layer) -> tuple[int, str, Any]:
+    def _dense(self, layer: PeerLayer) -> tuple[int, str, Any]:
         options = self._schema.FullyConnectedOptionsT()
         options.fusedActivationFunction = self._add_activation(layer)
         return self._schema.BuiltinOperator.FULLY_CONNECTED, "FullyConnectedOptions", options
 
-    def _add(self, layer: Layer) -> tuple[int, str, Any]:
+    def _add(self, layer: PeerLayer) -> tuple[int, str, Any]:
         options = self._schema.AddOptionsT()
         options.fusedActivationFunction = self._add_activation(layer)
         return self._schema.BuiltinOperator.ADD, "AddOptions", options
 
-    def _softmax(self, layer: Layer) -> tuple[int, str, Any]:
+    def _softmax(self, layer: PeerLayer) -> tuple[int, str, Any]:
         options = self._schema.SoftmaxOptionsT()
         options.beta = 1.0
         return self._schema.BuiltinOperator.SOFTMAX, "SoftmaxOptions", options
 
 
-def _padding(layer: Layer, window: Window) -> str:
+def _padding(layer: PeerLayer, window: Window) -> str:
     """Return the name of a padding that gives the same output size; its windows may sit a pixel
     later.
     """

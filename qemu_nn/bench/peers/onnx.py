@@ -8,7 +8,7 @@ from typing import Any, Callable, Union
 import numpy as np
 
 from ...ir.graph import Graph
-from .chain import INPUT, Layer, convert_chain
+from .chain import INPUT, PeerLayer, convert_chain
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
@@ -47,7 +47,7 @@ class _Model:
         self._constants: list[Any] = []
         self._scales_of: dict[str, tuple[float, int]] = {}
 
-    def build(self, name: str, input_shape: tuple[int, ...], layers: Sequence[Layer]) -> bytes:
+    def build(self, name: str, input_shape: tuple[int, ...], layers: Sequence[PeerLayer]) -> bytes:
         """Return the model of these layers, serialized."""
         first = next(layer for layer in layers if layer.sources[0] == INPUT)
         self._scales_of[INPUT] = first.scales[0], first.zeros[0] + 128
@@ -96,7 +96,7 @@ class _Model:
         axis = {"axis": 0} if np.ndim(scale) else {}
         return self._node("DequantizeLinear", parts, f"{name}.real", **axis)
 
-    def _append(self, layer: Layer) -> None:
+    def _append(self, layer: PeerLayer) -> None:
         """Dequantize, compute in floats, quantize."""
         sources = []
         for name in layer.sources:
@@ -120,7 +120,7 @@ class _Model:
         parts = [real, *self._add_scales(f"{layer.name}.quantize", scale, np.uint8(zero))]
         self._node("QuantizeLinear", parts, layer.name)
 
-    def _add_flatten(self, layer: Layer, source: str) -> str:
+    def _add_flatten(self, layer: PeerLayer, source: str) -> str:
         """Return the image as vectors, in a quantized group of its own."""
         flat = self._node("Flatten", [source], f"{layer.name}.flat", axis=1)
         scale, zero = self._scales_of[layer.sources[0]]
@@ -128,7 +128,7 @@ class _Model:
         whole = self._node("QuantizeLinear", [flat, *parts], f"{layer.name}.flat_u8")
         return self._node("DequantizeLinear", [whole, *parts], f"{layer.name}.flat_real")
 
-    def _weights(self, layer: Layer) -> list[str]:
+    def _weights(self, layer: PeerLayer) -> list[str]:
         if layer.weights is None or layer.bias is None:
             return []
         weights = layer.weights
@@ -147,7 +147,9 @@ class _Model:
             self._add_constant_dequantize(f"{layer.name}.bias", layer.bias, before * scale),
         ]
 
-    def _add_windowed(self, operator: str, layer: Layer, inputs: Sequence[str], **more: Any) -> str:
+    def _add_windowed(
+        self, operator: str, layer: PeerLayer, inputs: Sequence[str], **more: Any
+    ) -> str:
         window = layer.window
         assert window is not None
         return self._node(
@@ -160,29 +162,29 @@ class _Model:
             **more,
         )
 
-    def _convolve(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _convolve(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         return self._add_windowed("Conv", layer, inputs)
 
-    def _depthwise(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _depthwise(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         return self._add_windowed("Conv", layer, inputs, group=layer.output[-1])
 
-    def _maxpool(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _maxpool(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         return self._add_windowed("MaxPool", layer, inputs)
 
-    def _avepool(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _avepool(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         window = layer.window
         assert window is not None
         if window.kernel == layer.input[:2] and layer.output[:2] == (1, 1):
             return self._node("GlobalAveragePool", inputs, f"{layer.name}.result")
         return self._add_windowed("AveragePool", layer, inputs)
 
-    def _dense(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _dense(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         return self._node("Gemm", inputs, f"{layer.name}.result", transB=1)
 
-    def _add(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _add(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         return self._node("Add", inputs, f"{layer.name}.result")
 
-    def _softmax(self, layer: Layer, inputs: Sequence[str]) -> str:
+    def _softmax(self, layer: PeerLayer, inputs: Sequence[str]) -> str:
         return self._node("Softmax", inputs, f"{layer.name}.result", axis=1)
 
 

@@ -6,10 +6,10 @@ from typing import Optional
 
 from ...ir.graph import Graph
 from .metadata import FileMetadata as FileMetadata
-from .metadata import append_labels, metadata_bytes
+from .metadata import append_labels, make_metadata
 from .network import convert
 from .schema import check_libraries as check_libraries
-from .schema import file_bytes
+from .schema import make_file
 
 
 def write(graph: Graph, beside: Optional[FileMetadata] = None) -> tuple[bytes, Graph]:
@@ -26,6 +26,6 @@ def write(graph: Graph, beside: Optional[FileMetadata] = None) -> tuple[bytes, G
     """
     calls, graphs = convert(graph)
     if beside is None:
-        return file_bytes(graphs), calls
-    data = file_bytes(graphs, metadata_bytes(beside))
+        return make_file(graphs), calls
+    data = make_file(graphs, make_metadata(beside))
     return (append_labels(data, beside.labels) if beside.labels else data), calls

@@ -90,7 +90,7 @@ class TfliteGraphBuilder:
 
     def constant(self, array: np.ndarray, type: str = "", shape: Optional[Shape] = None) -> int:
         """Return the index of a constant without scale, such as axes; equal constants share one."""
-        key = (type or TYPES[str(array.dtype)], shape or array.shape, little_endian(array))
+        key = (type or TYPES[str(array.dtype)], shape or array.shape, to_little_endian(array))
         if key not in self._constants:
             held = FileTensor(self.make_name("constant"), key[1], key[0], data=key[2])
             self._constants[key] = self.add(held)
@@ -115,7 +115,7 @@ class TfliteGraphBuilder:
             values,
             (zero,) * len(values),
             axis,
-            little_endian(array),
+            to_little_endian(array),
         )
         return self.add(held)
 
@@ -180,7 +180,7 @@ class TfliteSite:
     @property
     def whole(self) -> Shape:
         """The default shape of the output in the file."""
-        return whole(self.output.shape)
+        return add_batch_axis(self.output.shape)
 
     def put(
         self,
@@ -211,7 +211,7 @@ class TfliteSite:
         return ModelError(f"{self.node.name} ({self.node.function.name}): {why}")
 
 
-def whole(shape: Shape) -> Shape:
+def add_batch_axis(shape: Shape) -> Shape:
     """Return a sample's shape in a file: prepend a batch axis of 1, unless it has four axes."""
     return shape if len(shape) > 3 and shape[0] != 1 else (1, *shape)
 
@@ -229,6 +229,6 @@ def describe(tensor: Tensor, shape: Shape, name: str = "", variable: bool = Fals
     return FileTensor(name, shape, type, scales, zeros, variable=variable)
 
 
-def little_endian(array: np.ndarray) -> bytes:
+def to_little_endian(array: np.ndarray) -> bytes:
     """Return the little-endian bytes of an array."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()

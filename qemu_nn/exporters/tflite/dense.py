@@ -12,7 +12,14 @@ from ...ir.graph import Build
 from ...operators import Shape
 from .building import TfliteSite
 from .schema import OptionValue
-from .windows import CallConverter, add_bias, add_weights, fused_options, missing_bias, weight_type
+from .windows import (
+    CallConverter,
+    add_bias,
+    add_weights,
+    get_weight_type,
+    make_fused_options,
+    missing_bias,
+)
 
 _KIND = "FullyConnectedOptions"
 
@@ -53,12 +60,12 @@ def _write(
 ) -> None:
     source, made = shapes
     matrix = (site.params["output_c"], site.params["input_c"])
-    weights = add_weights(site, matrix, 0, weight_type(site), pairs, product=not per_row)
+    weights = add_weights(site, matrix, 0, get_weight_type(site), pairs, product=not per_row)
     inputs = [site.view_input(0, source), weights]
     missing = missing_bias(site, "dense_16x8")
     if missing is None:
         inputs.append(add_bias(site, weights, values))
-    options: dict[str, OptionValue] = {**fused_options(site), "KeepNumDims": len(source) > 2}
+    options: dict[str, OptionValue] = {**make_fused_options(site), "KeepNumDims": len(source) > 2}
     site.put("FULLY_CONNECTED", inputs, _KIND, made, **options, **(missing or {}))
 
 

@@ -9,17 +9,17 @@ import numpy as np
 
 from ...errors import Error, ModelError
 from ...functions.scaling import (
-    leaky_relu_scaling,
     quantize_multiplier,
-    softmax_scaling,
-    softmax_scaling_s16,
+    scale_leaky_relu,
+    scale_softmax,
+    scale_softmax_s16,
 )
 from ...ir.formats import activation_limits
 from ...operators import Shape
 from .building import TfliteSite
-from .scales import find_scale, multiplier_value
+from .scales import compute_multiplier, find_scale
 from .schema import OptionValue
-from .windows import ACTIVATIONS, CallConverter, fused_options
+from .windows import ACTIVATIONS, CallConverter, make_fused_options
 
 
 def convert_pair(site: TfliteSite, operator: str, kind: str = "", **options: OptionValue) -> None:
@@ -30,7 +30,7 @@ def convert_pair(site: TfliteSite, operator: str, kind: str = "", **options: Opt
 
 def convert_activated(site: TfliteSite, operator: str, kind: str) -> None:
     """Convert to an operator of two tensors with a fused activation."""
-    options = fused_options(site)
+    options = make_fused_options(site)
     if operator in ("ADD", "SUB") and site.output.dtype == "int16":
         options["PotScaleInt16"] = False  # scales need not be powers of two
     convert_pair(site, operator, kind, **options)
@@ -70,16 +70,16 @@ def softmax(site: TfliteSite) -> None:
 
     def given(beta: float) -> tuple[int, ...]:
         if wide:
-            return softmax_scaling_s16(beta, source)
+            return scale_softmax_s16(beta, source)
         try:
-            return softmax_scaling(beta, source)[:2]
+            return scale_softmax(beta, source)[:2]
         except Error:
             return ()
 
     near = 1.0
     if given(1.0) != wanted:
         unit = 65535 / 10 if wide else 2.0**26
-        near = multiplier_value(*wanted) / unit / source
+        near = compute_multiplier(*wanted) / unit / source
     beta = find_scale(near, given, wanted, "the softmax")
     rows = site.params["num_rows"], site.params["row_size"]
     shape = site.whole if site.whole[-1] == rows[1] else rows
@@ -108,9 +108,9 @@ def leaky(site: TfliteSite) -> None:
     sign = -1.0 if wanted[0][0] < 0 else 1.0
 
     def given(slope: float) -> list[tuple[int, int]]:
-        return [leaky_relu_scaling(*formats, sign * slope, real)[1] for _, real in each_way]
+        return [scale_leaky_relu(*formats, sign * slope, real)[1] for _, real in each_way]
 
-    near = sign * multiplier_value(*wanted[0]) * formats[1] / formats[0]
+    near = sign * compute_multiplier(*wanted[0]) * formats[1] / formats[0]
     alpha = sign * find_scale(near, given, wanted, "the slope") if wanted[0][0] else 0.0
     site.put("LEAKY_RELU", [site.view_input(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
 
@@ -125,7 +125,7 @@ def prelu(site: TfliteSite) -> None:
     source, output = site.source().format.scale, site.output.format.scale
     wanted = params["alpha_multiplier"], params["alpha_shift"]
     given = lambda scale: quantize_multiplier(source * scale / output)  # noqa: E731
-    near = (multiplier_value(*wanted) if wanted[0] else 2.0**-40) * output / source
+    near = (compute_multiplier(*wanted) if wanted[0] else 2.0**-40) * output / source
     scale = find_scale(near, given, wanted, "the slopes")
     shape = whole[max(axis, 1) :] or (1,)
     alpha = site.file.weights(

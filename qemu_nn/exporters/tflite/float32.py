@@ -11,7 +11,7 @@ from ...functions.tflm_float import ACTIVATED, ACTIVATIONS, BINARY, COMPARE, UNA
 from .building import TYPES, TfliteSite
 from .elementwise import convert_pair, convert_unary
 from .schema import OptionValue
-from .windows import CallConverter, view_images, window_options
+from .windows import CallConverter, make_window_options, view_images
 
 #: Type suffixes of the functions of this module.
 _TYPES = ("f32", "s32", "s64", "s16", "s8", "b8")
@@ -36,7 +36,7 @@ def pool(site: TfliteSite, operator: str) -> None:
     """Convert a pooling of floats."""
     x, made = view_images(site)
     sides = {"FilterHeight": site.params["filter_h"], "FilterWidth": site.params["filter_w"]}
-    options = {**window_options(site, dilated=False), **sides, **_activation(site)}
+    options = {**make_window_options(site, dilated=False), **sides, **_activation(site)}
     site.put(operator, [x], "Pool2DOptions", made, **options)
 
 

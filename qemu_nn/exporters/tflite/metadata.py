@@ -43,7 +43,7 @@ class FileMetadata:
     labels: tuple[str, ...] = ()
 
 
-def metadata_bytes(beside: FileMetadata) -> bytes:
+def make_metadata(beside: FileMetadata) -> bytes:
     """Return the bytes of the buffer with the metadata."""
     builder = optional_deps.require("flatbuffers", "tflite", PURPOSE).Builder(256)
     unit = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Shape
-from .building import TYPES, TfliteSite, little_endian
+from .building import TYPES, TfliteSite, to_little_endian
 from .elementwise import convert_pair
 from .windows import CallConverter
 
@@ -198,7 +198,7 @@ def broadcast(site: TfliteSite) -> None:
 def constant(site: TfliteSite) -> None:
     """Convert to a constant tensor without an operator."""
     array = site.array("weights")
-    site.file.add_network_tensor(site.output, site.whole, little_endian(array))
+    site.file.add_network_tensor(site.output, site.whole, to_little_endian(array))
 
 
 def reduce(site: TfliteSite, operator: str) -> None:

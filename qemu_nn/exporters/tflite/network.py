@@ -7,7 +7,7 @@ from functools import partial
 
 from ...errors import ModelError
 from ...ir.graph import Graph, Node
-from .building import TfliteGraphBuilder, TfliteSite, whole
+from .building import TfliteGraphBuilder, TfliteSite, add_batch_axis
 from .dense import DENSE
 from .elementwise import ELEMENTWISE, convert_activated, convert_pair
 from .float32 import REAL, convert_arithmetic
@@ -43,7 +43,9 @@ def convert(graph: Graph) -> tuple[Graph, list[FileGraph]]:
     graph = rewrite(graph)
     file = TfliteGraphBuilder(graph, _find_copies(graph))
     joins, inside = join_concatenations(graph)
-    inputs = [file.add_network_tensor(tensor, whole(tensor.shape)) for tensor in graph.inputs]
+    inputs = [
+        file.add_network_tensor(tensor, add_batch_axis(tensor.shape)) for tensor in graph.inputs
+    ]
     for node in graph.nodes:
         if node.name in file.copies or node.name in inside:
             continue
@@ -56,7 +58,7 @@ def convert(graph: Graph) -> tuple[Graph, list[FileGraph]]:
             CONVERTERS[node.function.name](site)
         except ModelError as problem:
             raise site.make_error(problem) from None
-    outputs = [file.view(name, whole(file.known[name].shape)) for name in graph.outputs]
+    outputs = [file.view(name, add_batch_axis(file.known[name].shape)) for name in graph.outputs]
     if not file.handles:
         return graph, [file.finish(inputs, outputs)]
     file.add_operator("CALL_ONCE", (), (), "CallOnceOptions", InitSubgraphIndex=1)

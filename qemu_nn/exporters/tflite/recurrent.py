@@ -10,8 +10,8 @@ import numpy as np
 from ...errors import ModelError
 from ...functions.scaling import quantize_multiplier
 from ...ir.graph import Tensor
-from .building import TfliteGraphBuilder, TfliteSite, describe, little_endian, whole
-from .scales import find_scale, find_weight_scales, multiplier_value
+from .building import TfliteGraphBuilder, TfliteSite, add_batch_axis, describe, to_little_endian
+from .scales import compute_multiplier, find_scale, find_weight_scales
 from .schema import FileGraph, FileTensor
 from .windows import CallConverter
 
@@ -64,7 +64,10 @@ def assign(site: TfliteSite) -> None:
     """Convert to ASSIGN_VARIABLE."""
     if _is_state(site, 1):
         raise ModelError("it copies a state, as branches do; save the network as .qnz")
-    inputs = [add_handle(site.file, site.source()), site.view_input(1, whole(site.source().shape))]
+    inputs = [
+        add_handle(site.file, site.source()),
+        site.view_input(1, add_batch_axis(site.source().shape)),
+    ]
     site.file.add_operator("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
 
 
@@ -76,8 +79,8 @@ def build_first_run(file: TfliteGraphBuilder) -> FileGraph:
         if state.name in file.handles:
             zeros = np.zeros(state.shape, state.dtype)
             array = graph.arrays.get(state.name, zeros)
-            held = describe(state, whole(state.shape), f"{state.name}/first")
-            value = start.add(replace(held, data=little_endian(array)))
+            held = describe(state, add_batch_axis(state.shape), f"{state.name}/first")
+            value = start.add(replace(held, data=to_little_endian(array)))
             inputs = (add_handle(start, state), value)
             start.add_operator("ASSIGN_VARIABLE", inputs, (), "AssignVariableOptions")
     return start.finish((), (), "first_run")
@@ -104,7 +107,7 @@ def svdf(site: TfliteSite) -> None:
             product = np.float32(scales[at]) * np.float32(scale)
             return quantize_multiplier(float(product / np.float32(scales[at + 1])))
 
-        near = multiplier_value(*wanted) * scales[at + 1] / scales[at]
+        near = compute_multiplier(*wanted) * scales[at + 1] / scales[at]
         own = find_scale(near, given, wanted, "the weights")
         label = f"{site.node.name}/weights_{name}"
         inputs.append(site.file.weights(label, array, (filters, depth), [own]))
@@ -183,7 +186,7 @@ def _cell_scale(params: Mapping[str, int]) -> float:
     wanted = params["input_to_cell_multiplier"], params["input_to_cell_shift"]
     product = _GATE_OUTPUT * _GATE_OUTPUT
     given = lambda cell: quantize_multiplier(product / cell)  # noqa: E731
-    return find_scale(product / multiplier_value(*wanted), given, wanted, "the cell state")
+    return find_scale(product / compute_multiplier(*wanted), given, wanted, "the cell state")
 
 
 _ALL = ("s8", "s16", "u8", "s32", "s64", "f32", "b8", "u32", "u64")

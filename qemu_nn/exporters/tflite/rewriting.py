@@ -15,9 +15,9 @@ import numpy as np
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...ir.graph import Graph, Node, Tensor
-from ...ir.tensors import free_name
+from ...ir.tensors import make_free_name
 from ...operators import Shape
-from .windows import find_activation, find_padding, window_extent
+from .windows import find_activation, find_padding, get_window_extent
 
 _COPY = "arm_reshape_s8"
 
@@ -95,7 +95,7 @@ class _Rewriting:
         shape: Shape = (),
     ) -> Node:
         """Return a call for an intermediate tensor; `like` gives format and stem of the name."""
-        name = free_name(f"{like.name}/{part}", self.tensors)
+        name = make_free_name(f"{like.name}/{part}", self.tensors)
         shape = shape or like.shape
         order = like.order if len(shape) == len(like.shape) else ()
         output = replace(like, name=name, shape=shape, order=order)
@@ -137,7 +137,7 @@ class _Rewriting:
         front, behind, sides = [0], [0], {}
         for axis in "hw":
             last = (params[f"output_{axis}"] - 1) * params[f"stride_{axis}"]
-            needed = last + window_extent(params, axis)
+            needed = last + get_window_extent(params, axis)
             front.append(params[f"pad_{axis}"])
             behind.append(max(needed - params[f"input_{axis}"] - front[-1], 0))
             whole = front[-1] + params[f"input_{axis}"] + behind[-1]

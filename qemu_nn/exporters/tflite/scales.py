@@ -36,7 +36,7 @@ def find_scale(near: float, gives: Callable[[float], Any], wanted: Any, what: st
     raise ModelError(f"it computes with {what}; no float32 scale gives this")
 
 
-def multiplier_value(multiplier: int, shift: int) -> float:
+def compute_multiplier(multiplier: int, shift: int) -> float:
     """Return the float value of a multiplier and its shift."""
     return math.ldexp(multiplier, shift - 31)
 
@@ -57,7 +57,7 @@ def find_weight_scales(
     for pair in pairs:
         if pair not in known:
             near = (
-                multiplier_value(*pair) if pair[0] else math.ldexp(1.0, -40)
+                compute_multiplier(*pair) if pair[0] else math.ldexp(1.0, -40)
             )  # gives multiplier 0
             what = f"the multiplier {pair[0]} and the shift {pair[1]}"
             known[pair] = find_scale(near * output / source, given, pair, what)

@@ -65,7 +65,7 @@ class FileGraph:
     outputs: tuple[int, ...]
 
 
-def file_bytes(graphs: Sequence[FileGraph], metadata: bytes = b"") -> bytes:
+def make_file(graphs: Sequence[FileGraph], metadata: bytes = b"") -> bytes:
     """Return the bytes of a file with graphs, the network first, and metadata if not empty.
 
     Equal graphs give equal bytes.

@@ -36,7 +36,7 @@ def find_activation(params: Mapping[str, int], output: Format) -> Optional[str]:
     return next(kept, None)
 
 
-def fused_options(site: TfliteSite) -> dict[str, OptionValue]:
+def make_fused_options(site: TfliteSite) -> dict[str, OptionValue]:
     """Return the option of an operator with a fused activation."""
     kind = find_activation(site.params, site.output.format)
     if kind is None:
@@ -48,23 +48,21 @@ def fused_options(site: TfliteSite) -> dict[str, OptionValue]:
 def find_padding(params: Mapping[str, int]) -> Optional[str]:
     """Return "SAME" or "VALID" if one has the call's padding and output size, else None."""
     for kind in ("VALID", "SAME"):
-        if all(
-            _given_windows(params, axis) == _named_windows(params, axis, kind) for axis in _AXES
-        ):
+        if all(_get_windows(params, axis) == _count_windows(params, axis, kind) for axis in _AXES):
             return kind
     return None
 
 
-def _given_windows(params: Mapping[str, int], axis: str) -> tuple[int, int]:
+def _get_windows(params: Mapping[str, int], axis: str) -> tuple[int, int]:
     return params[f"output_{axis}"], params[f"pad_{axis}"]
 
 
-def _named_windows(params: Mapping[str, int], axis: str, kind: str) -> tuple[int, int]:
+def _count_windows(params: Mapping[str, int], axis: str, kind: str) -> tuple[int, int]:
     """Return the number of windows along an axis, and the padding before the first."""
     size, stride, covered = (
         params[f"input_{axis}"],
         params[f"stride_{axis}"],
-        window_extent(params, axis),
+        get_window_extent(params, axis),
     )
     if kind == "VALID":
         return (size - covered) // stride + 1, 0
@@ -72,12 +70,12 @@ def _named_windows(params: Mapping[str, int], axis: str, kind: str) -> tuple[int
     return out, max((out - 1) * stride + covered - size, 0) // 2
 
 
-def window_extent(params: Mapping[str, int], axis: str) -> int:
+def get_window_extent(params: Mapping[str, int], axis: str) -> int:
     """Return the extent of a window along an axis, with dilation."""
     return (params[f"filter_{axis}"] - 1) * params.get(f"dilation_{axis}", 1) + 1
 
 
-def window_options(site: TfliteSite, *, dilated: bool = True) -> dict[str, OptionValue]:
+def make_window_options(site: TfliteSite, *, dilated: bool = True) -> dict[str, OptionValue]:
     """Return the options of padding, stride and dilation."""
     kind = find_padding(site.params)
     if kind is None:
@@ -134,7 +132,7 @@ def _channel_params(site: TfliteSite) -> tuple[np.ndarray, list[tuple[int, int]]
     return own, list(zip(multiplier.tolist(), shift.tolist()))
 
 
-def weight_type(site: TfliteSite) -> str:
+def get_weight_type(site: TfliteSite) -> str:
     """Return the schema's type of 4-bit weights; "" for the type of the array."""
     return "INT4" if site.node.function.type == "s4" else ""
 
@@ -144,11 +142,11 @@ def convolve(site: TfliteSite) -> None:
     x, made = view_images(site)
     own, pairs = _channel_params(site)
     shape = tuple(site.params[n] for n in ("output_c", "filter_h", "filter_w", "filter_c"))
-    inputs = [x, add_weights(site, shape, 0, weight_type(site), pairs)]
+    inputs = [x, add_weights(site, shape, 0, get_weight_type(site), pairs)]
     narrow, missing = bool(site.params.get("bias_is_int32")), missing_bias(site, "convolve_16x8")
     if missing is None:
         inputs.append(add_bias(site, inputs[1], own.astype(np.int32) if narrow else own))
-    options = {**window_options(site), **fused_options(site), **(missing or {})}
+    options = {**make_window_options(site), **make_fused_options(site), **(missing or {})}
     site.put("CONV_2D", inputs, "Conv2DOptions", made, **options)
 
 
@@ -170,12 +168,12 @@ def depthwise(site: TfliteSite) -> None:
     x, made = view_images(site)
     own, pairs = _channel_params(site)
     shape = (1, site.params["filter_h"], site.params["filter_w"], len(own))
-    inputs = [x, add_weights(site, shape, 3, weight_type(site), pairs)]
+    inputs = [x, add_weights(site, shape, 3, get_weight_type(site), pairs)]
     inputs.append(add_bias(site, inputs[1], own))
     options = {
         "DepthMultiplier": site.params["ch_mult"],
-        **window_options(site),
-        **fused_options(site),
+        **make_window_options(site),
+        **make_fused_options(site),
     }
     site.put("DEPTHWISE_CONV_2D", inputs, "DepthwiseConv2DOptions", made, **options)
 
@@ -184,7 +182,7 @@ def pool(site: TfliteSite, operator: str) -> None:
     """Convert to AVERAGE_POOL_2D or MAX_POOL_2D."""
     x, made = view_images(site)
     sides = {"FilterHeight": site.params["filter_h"], "FilterWidth": site.params["filter_w"]}
-    options = {**window_options(site, dilated=False), **sides, **fused_options(site)}
+    options = {**make_window_options(site, dilated=False), **sides, **make_fused_options(site)}
     site.put(operator, [x], "Pool2DOptions", made, **options)
 
 
@@ -196,7 +194,7 @@ def transpose_conv(site: TfliteSite) -> None:
     x, made = view_images(site)
     params, (own, pairs) = site.params, _channel_params(site)
     turned = {f"{a}_{axis}": params[f"{b}_{axis}"] for a, b in _TURNED for axis in _AXES}
-    options = window_options(
+    options = make_window_options(
         replace(site, node=replace(site.node, params={**params, **turned})), dilated=False
     )
     ends = [b.params for b in site.node.builds if b.difference == "transpose_conv_activation"]

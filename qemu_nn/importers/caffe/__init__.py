@@ -8,7 +8,7 @@ from typing import Optional
 from ...errors import Error, ModelError
 from ...ir.float_graph import FloatGraph
 from ...ir.model_file import ModelFile
-from .input_shape import input_shape
+from .input_shape import find_input_shape
 from .layers import build
 from .net import read_net
 from .weights import read_weights
@@ -37,7 +37,7 @@ def read(
         outputs = net.outputs if output is None else (net.tensor(output),)
         start, steps = net.between(None if input is None else net.tensor(input), outputs)
         source, before = net.between(None, [start])
-        shape = input_shape(net, source, [*before, *steps], learned)
+        shape = find_input_shape(net, source, [*before, *steps], learned)
         _, shapes = build(before, {source: shape}, learned)
         nodes, _ = build(steps, {start: shapes[start]}, learned)
         graph = FloatGraph(

@@ -9,10 +9,10 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
 from ...operators import Affine, Elementwise, Operator, PRelu, Shape
-from .layer import Layer, finite
+from .layer import CaffeLayer, finite
 
 
-def batch_norm(layer: Layer) -> Operator:
+def batch_norm(layer: CaffeLayer) -> Operator:
     """Return the first two arrays are sums, the third is what divides them (zero if nothing
     was).
     """
@@ -32,23 +32,23 @@ def batch_norm(layer: Layer) -> Operator:
     return Affine(scale.reshape(shape), (-mean * factor * scale).reshape(shape))
 
 
-def scale(layer: Layer) -> Operator:
+def scale(layer: CaffeLayer) -> Operator:
     """Return a factor, and with bias_term a summand, for each element of the axes it covers."""
     fields = layer.parameters("scale_param")
-    covered, shape = _covered(layer, fields)
+    covered, shape = _find_covered_axes(layer, fields)
     factor, bias = layer.weights_and_bias(covered, covered, fields.bias_term)
     offset = np.zeros_like(factor) if bias is None else bias
     return Affine(*(array.astype(np.float64).reshape(shape) for array in (factor, offset)))
 
 
-def bias(layer: Layer) -> Operator:
+def bias(layer: CaffeLayer) -> Operator:
     """Return a summand for each element of the axes it covers."""
-    covered, shape = _covered(layer, layer.parameters("bias_param"))
+    covered, shape = _find_covered_axes(layer, layer.parameters("bias_param"))
     (offset,) = layer.arrays(covered)
     return Affine(np.ones(shape), offset.astype(np.float64).reshape(shape))
 
 
-def power(layer: Layer) -> Operator:
+def power(layer: CaffeLayer) -> Operator:
     """Convert (shift + scale * x) ** power; only power 1 is supported."""
     fields = layer.parameters("power_param")
     if fields.power != 1:
@@ -56,14 +56,14 @@ def power(layer: Layer) -> Operator:
     return Affine(np.array(finite(fields.scale)), np.array(finite(fields.shift)))
 
 
-def prelu(layer: Layer) -> Operator:
+def prelu(layer: CaffeLayer) -> Operator:
     """Return one slope for each channel, or for all."""
     shape = (1,) if layer.parameters("prelu_param").channel_shared else layer.shape[:1]
     (slope,) = layer.arrays(shape)
     return PRelu(slope.reshape(_broadcast(shape, layer.shape)))
 
 
-def eltwise(layer: Layer) -> list[FloatNode]:
+def eltwise(layer: CaffeLayer) -> list[FloatNode]:
     """Return two at a time, from the first on."""
     fields, terms = layer.parameters("eltwise_param"), list(layer.step.reads)
     kind = ("multiply", "add", "maximum")[fields.operation]
@@ -88,7 +88,7 @@ def eltwise(layer: Layer) -> list[FloatNode]:
     return nodes
 
 
-def _covered(layer: Layer, fields: Any) -> tuple[Shape, Shape]:
+def _find_covered_axes(layer: CaffeLayer, fields: Any) -> tuple[Shape, Shape]:
     """Return the axes that a scale or bias covers, and these as they broadcast."""
     rest = layer.shape[layer.axis(fields.axis) :]
     count = len(rest) if fields.num_axes == -1 else fields.num_axes

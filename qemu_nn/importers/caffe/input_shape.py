@@ -18,7 +18,7 @@ _WAY_OUT = (
 )
 
 
-def input_shape(
+def find_input_shape(
     net: Net, source: str, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 ) -> Shape:
     """Return the shape of one sample.
@@ -35,17 +35,17 @@ def input_shape(
                 f"the input {source!r} has the shape {list(shape)}, without a sample's axes"
             )
         return shape[1:]
-    channels = _channels(steps, weights)
+    channels = _count_channels(steps, weights)
     if channels and net.crops.get(source):
         return (channels, net.crops[source], net.crops[source])
-    sizes = _sizes(source, channels, steps, weights)
+    sizes = _guess_sizes(source, channels, steps, weights)
     if not sizes or sizes[-1] == _LARGEST:
         raise ModelError(f"the files do not tell the shape of the input {source!r}; {_WAY_OUT}")
     size = max(sizes, key=lambda size: size & -size)
     return (channels, size, size)
 
 
-def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]) -> int:
+def _count_channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]) -> int:
     """Return what the first convolution reads; 0 if there is none."""
     for step in steps:
         learned = weights.get(step.name)
@@ -55,7 +55,7 @@ def _channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
     return 0
 
 
-def _sizes(
+def _guess_sizes(
     source: str, channels: int, steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]
 ) -> list[int]:
     """Return the sides of square images that the layers up to the first inner product can take."""

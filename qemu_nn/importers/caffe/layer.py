@@ -17,7 +17,7 @@ from .net import Step
 
 
 @dataclass(frozen=True)
-class Layer:
+class CaffeLayer:
     """A step of a net, the shapes of what it reads, and the arrays it has learned."""
 
     step: Step

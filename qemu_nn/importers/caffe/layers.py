@@ -11,10 +11,10 @@ from ...errors import ModelError
 from ...ir.float_graph import FloatNode
 from ...operators import Identity, Operator, Relu, Shape, Sigmoid, Softmax, Tanh
 from . import arithmetic, linear, shaping
-from .layer import Layer, finite
+from .layer import CaffeLayer, finite
 from .net import Step
 
-_ONE_NODE: dict[str, Callable[[Layer], Operator]] = {
+_ONE_NODE: dict[str, Callable[[CaffeLayer], Operator]] = {
     "BatchNorm": arithmetic.batch_norm,
     "Bias": arithmetic.bias,
     "Concat": shaping.concat,
@@ -31,7 +31,7 @@ _ONE_NODE: dict[str, Callable[[Layer], Operator]] = {
     "Softmax": lambda layer: Softmax(layer.axis(layer.parameters("softmax_param").axis)),
     "TanH": lambda layer: Tanh(),
 }
-_SEVERAL: dict[str, Callable[[Layer], list[FloatNode]]] = {
+_SEVERAL: dict[str, Callable[[CaffeLayer], list[FloatNode]]] = {
     "Eltwise": arithmetic.eltwise,
     "InnerProduct": linear.inner_product,
     "Slice": shaping.slices,
@@ -49,7 +49,7 @@ def build(
     for step in steps:
         inputs = tuple(shapes[name] for name in step.reads)
         try:
-            for node in _nodes(Layer(step, inputs, weights.get(step.name, ()))):
+            for node in _nodes(CaffeLayer(step, inputs, weights.get(step.name, ()))):
                 shapes[node.name] = node.operator.shape(*(shapes[name] for name in node.inputs))
                 nodes.append(node)
         except ModelError as error:
@@ -57,7 +57,7 @@ def build(
     return nodes, shapes
 
 
-def _nodes(layer: Layer) -> list[FloatNode]:
+def _nodes(layer: CaffeLayer) -> list[FloatNode]:
     """Return the operators of a layer, the last of which has its name."""
     kind, count = layer.step.type, len(layer.step.reads)
     if kind not in {*_ONE_NODE, *_SEVERAL}:

@@ -9,12 +9,12 @@ from ...errors import ModelError
 from ...ir.float_graph import FloatNode
 from ...operators import Conv, Dense, Operator, Pool, Reshape
 from ...operators.base import Pair, image
-from .layer import Layer
+from .layer import CaffeLayer
 
 _LARGEST = 4096  # of a kernel, stride, padding or dilation
 
 
-def convolution(layer: Layer) -> Operator:
+def convolution(layer: CaffeLayer) -> Operator:
     """Return weights in Caffe: [out, in / groups, y, x]."""
     fields = layer.parameters("convolution_param")
     channels = image(layer.shape, "NCHW")[2]
@@ -37,7 +37,7 @@ def convolution(layer: Layer) -> Operator:
     )
 
 
-def inner_product(layer: Layer) -> list[FloatNode]:
+def inner_product(layer: CaffeLayer) -> list[FloatNode]:
     """Return a product over all elements from an axis on."""
     fields = layer.parameters("inner_product_param")
     start = layer.axis(fields.axis)
@@ -53,7 +53,7 @@ def inner_product(layer: Layer) -> list[FloatNode]:
     return [flatten, layer.node(dense, flatten.name)]
 
 
-def pooling(layer: Layer) -> Operator:
+def pooling(layer: CaffeLayer) -> Operator:
     """Return the pooling: sizes round up; windows and divisors end at the padded image."""
     fields = layer.parameters("pooling_param")
     size = image(layer.shape, "NCHW")[:2]
@@ -65,12 +65,14 @@ def pooling(layer: Layer) -> Operator:
     kernel, stride = _pair(fields, "kernel_size"), _pair(fields, "stride", 1)
     pad, ceil = _pair(fields, "pad", 0), fields.round_mode == 0
     if ceil:
-        down, across = (_cut(*axis, padded=any(pad)) for axis in zip(size, kernel, stride, pad))
+        down, across = (
+            _cut_kernel(*axis, padded=any(pad)) for axis in zip(size, kernel, stride, pad)
+        )
         kernel = (down, across)
     return Pool(kind, kernel, stride, pad * 2, ceil, kind == "average", "NCHW")
 
 
-def _cut(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
+def _cut_kernel(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
     """Return the kernel, or what is left of it where its only window is larger than the padded
     image.
     """

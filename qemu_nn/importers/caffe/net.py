@@ -100,7 +100,7 @@ def read_net(path: Path) -> Net:
         raise ModelError(
             "this is Caffe's oldest form (V0); convert it with Caffe's upgrade_net_proto_text"
         )
-    return _connected(net, [layer for layer in net.layer or net.layers if _is_tested(layer)])
+    return _connect_blobs(net, [layer for layer in net.layer or net.layers if _is_tested(layer)])
 
 
 def _is_tested(layer: Any) -> bool:
@@ -115,18 +115,18 @@ def _is_met(rule: Any) -> bool:
     return not (other_phase or rule.min_level > 0 or rule.max_level < 0 or rule.stage)
 
 
-def _connected(net: Any, layers: Sequence[Any]) -> Net:
+def _connect_blobs(net: Any, layers: Sequence[Any]) -> Net:
     """Follow the blobs; None stands for what depends on labels, or is for training only."""
-    sources, crops = _inputs(net.input, _declared(net)), {}
+    sources, crops = _inputs(net.input, _read_declared_shapes(net)), {}
     blobs: dict[str, Optional[str]] = {name: name for name in sources}
     first: dict[str, Optional[str]] = {}
     names = {layer.name for layer in layers}
     steps = []
     for layer in layers:
-        kind, reads = _type(layer), [_held(blobs, name, layer.name) for name in layer.bottom]
+        kind, reads = _type(layer), [_get_tensor(blobs, name, layer.name) for name in layer.bottom]
         made: list[Optional[str]] = [None] * len(layer.top)
         if not reads:
-            found = _supplied(layer, kind)
+            found = _read_input_layers(layer, kind)
             sources.update(found)
             crops.update(dict.fromkeys(found, layer.transform_param.crop_size))
             made[: len(found)] = found  # what follows are labels
@@ -135,7 +135,7 @@ def _connected(net: Any, layers: Sequence[Any]) -> Net:
         elif not (None in reads or _is_for_training(kind)):
             if layer.name in first:
                 raise ModelError(f"two layers of the TEST net are called {layer.name!r}")
-            makes = _tensors(layer, kind, names)
+            makes = _name_tensors(layer, kind, names)
             steps.append(Step(layer.name, kind, layer, tuple(map(str, reads)), makes))
             made[: len(makes)] = makes
         blobs.update(zip(layer.top, made))
@@ -151,7 +151,7 @@ def _connected(net: Any, layers: Sequence[Any]) -> Net:
     )
 
 
-def _held(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[str]:
+def _get_tensor(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[str]:
     """Return the tensor that a blob holds by now."""
     if name not in blobs:
         raise ModelError(
@@ -161,7 +161,7 @@ def _held(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[s
     return blobs[name]
 
 
-def _tensors(layer: Any, kind: str, names: set[str]) -> tuple[str, ...]:
+def _name_tensors(layer: Any, kind: str, names: set[str]) -> tuple[str, ...]:
     """Return the names of what a layer makes: its own, or where there are several the tops'."""
     if kind != "Slice":
         return (layer.name,) * bool(layer.top)
@@ -181,14 +181,14 @@ def _is_for_training(kind: str) -> bool:
     return kind in ("Accuracy", "HDF5Output") or kind.endswith("Loss")
 
 
-def _declared(net: Any) -> list[Shape]:
+def _read_declared_shapes(net: Any) -> list[Shape]:
     """Return shapes of the inputs that stand outside layers: as lists, or four numbers for each."""
     flat = list(net.input_dim)
     pieces = [tuple(flat[i : i + 4]) for i in range(0, len(flat), 4)]
     return [tuple(shape.dim) for shape in net.input_shape] or pieces
 
 
-def _supplied(layer: Any, kind: str) -> dict[str, Optional[Shape]]:
+def _read_input_layers(layer: Any, kind: str) -> dict[str, Optional[Shape]]:
     """Return the inputs that a layer without bottoms supplies: all its tops, or the images only."""
     if kind != "Input":
         return _inputs(layer.top[:1], [])

@@ -7,17 +7,17 @@ import math
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
 from ...operators import Concat, Operator, Reshape, Slice
-from .layer import Layer
+from .layer import CaffeLayer
 
 
-def concat(layer: Layer) -> Operator:
+def concat(layer: CaffeLayer) -> Operator:
     """Return side by side, by default channels."""
     fields = layer.parameters("concat_param")
     old = fields.HasField("concat_dim")
     return Concat(layer.axis(fields.concat_dim if old else fields.axis))
 
 
-def slices(layer: Layer) -> list[FloatNode]:
+def slices(layer: CaffeLayer) -> list[FloatNode]:
     """Return the pieces between points, or equal ones if no points are given; each top gets one."""
     step, fields = layer.step, layer.parameters("slice_param")
     axis = layer.axis(fields.slice_dim if fields.HasField("slice_dim") else fields.axis)
@@ -33,7 +33,7 @@ def slices(layer: Layer) -> list[FloatNode]:
     ]
 
 
-def flatten(layer: Layer) -> Operator:
+def flatten(layer: CaffeLayer) -> Operator:
     """Return a run of axes becomes one."""
     fields, shape = layer.parameters("flatten_param"), layer.shape
     first, last = layer.axis(fields.axis), layer.axis(fields.end_axis)
@@ -42,7 +42,7 @@ def flatten(layer: Layer) -> Operator:
     return Reshape((*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
-def reshape(layer: Layer) -> Operator:
+def reshape(layer: CaffeLayer) -> Operator:
     """Convert Reshape: 0 keeps a size, -1 is the remainder; the batch must stay one."""
     fields, whole = layer.parameters("reshape_param"), (1, *layer.shape)
     dims = list(fields.shape.dim)

@@ -28,7 +28,7 @@ def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
     """
     data = files.read_bytes(path, _LIMIT)
     try:
-        found = dict(_hdf5(data) if data.startswith(_HDF5) else _binary(data))
+        found = dict(_iterate_hdf5(data) if data.startswith(_HDF5) else _iterate_binary(data))
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if not any(found.values()):
@@ -39,7 +39,7 @@ def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def _binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _iterate_binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Yield the layers of a saved NetParameter, in either form."""
     net = parse("SavedNet", data)
     if len(net.layers) + len(net.layer) > NODE_LIMIT:
@@ -50,10 +50,10 @@ def _binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
             name = f"layer {layer.name!r}"
             if len(layer.blobs) > _MOST_ARRAYS:
                 raise ModelError(f"{name} has more than {_MOST_ARRAYS} arrays")
-            yield layer.name, [_blob(parse("BlobProto", blob), name) for blob in layer.blobs]
+            yield layer.name, [_read_blob(parse("BlobProto", blob), name) for blob in layer.blobs]
 
 
-def _blob(blob: Any, where: str) -> np.ndarray:
+def _read_blob(blob: Any, where: str) -> np.ndarray:
     """Return the array of a BlobProto; its shape is a list of sizes, or once was four fields."""
     fields = ("num", "channels", "height", "width")
     old = any(blob.HasField(field) for field in fields)
@@ -67,7 +67,7 @@ def _blob(blob: Any, where: str) -> np.ndarray:
     return np.fromiter(values, dtype, len(values)).reshape(shape)
 
 
-def _hdf5(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
+def _iterate_hdf5(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Yield the layers of an HDF5 file: /data/<layer>/0, 1, ..."""
     contents = read_hdf5(data, "this HDF5 file", "caffe", "data")
     if "data" not in contents.groups:

@@ -19,10 +19,10 @@ def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
     `<layer>/linear` of what goes in. input, output: layers between which the network is cut out.
     Raises ModelError with one sentence for anything else, Error where h5py is missing.
     """
-    return ModelFile(reference=_cut(build(path.stem, read_stored(path)), input, output))
+    return ModelFile(reference=_cut_network(build(path.stem, read_stored(path)), input, output))
 
 
-def _cut(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
+def _cut_network(graph: FloatGraph, input: Optional[str], output: Optional[str]) -> FloatGraph:
     """Return the part of a network between two tensors."""
     for name in (input, output):
         if name is not None and name not in graph.shapes:

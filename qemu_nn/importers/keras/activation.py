@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ...operators import Identity, Operator, Relu, Sigmoid, Softmax, Tanh
-from .building import Builder
-from .config import Layer
+from .building import KerasBuilder
+from .config import KerasLayer
 
 #: Name -> operator; softmax needs the shape.
 _NAMED: dict[str, Operator] = {
@@ -19,21 +19,21 @@ _NAMED: dict[str, Operator] = {
 }
 
 
-def inside(layer: Layer) -> str:
+def find_inner_tensor(layer: KerasLayer) -> str:
     """Return the name of the tensor before the activation of a layer: its own if there is none."""
-    return layer.name if _name(layer) == "linear" else f"{layer.name}/linear"
+    return layer.name if _get_name(layer) == "linear" else f"{layer.name}/linear"
 
 
-def finish(layer: Layer, build: Builder, source: str) -> str:
+def finish(layer: KerasLayer, build: KerasBuilder, source: str) -> str:
     """Return the activation inside a layer, if there is one."""
-    return source if _name(layer) == "linear" else activate(layer, build, source, layer.name)
+    return source if _get_name(layer) == "linear" else activate(layer, build, source, layer.name)
 
 
 def activate(
-    layer: Layer, build: Builder, source: str, name: str, function: Optional[str] = None
+    layer: KerasLayer, build: KerasBuilder, source: str, name: str, function: Optional[str] = None
 ) -> str:
     """Return an activation as a node; function: its name, by default the layer's option."""
-    wanted = function or _name(layer)
+    wanted = function or _get_name(layer)
     if wanted in ("softmax", "log_softmax"):
         rank = len(build.shapes[source])
         return build.add(name, Softmax(rank - 1, wanted == "log_softmax"), source)
@@ -43,7 +43,7 @@ def activate(
     return build.add(name, _NAMED[wanted], source)
 
 
-def _name(layer: Layer) -> str:
+def _get_name(layer: KerasLayer) -> str:
     """Return the option `activation`: a name, or an object that holds one."""
     value: Any = layer.options.get("activation")
     if value is None:

@@ -11,7 +11,7 @@ from ...ir.float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Operator, Pool, Shape
 
 
-class Builder:
+class KerasBuilder:
     """The nodes so far in order, tensor -> shape, and how often each layout of images was met."""
 
     def __init__(self, name: str) -> None:

@@ -13,7 +13,7 @@ from ...errors import ModelError
 
 
 @dataclass(frozen=True)
-class Layer:
+class KerasLayer:
     """kind: the class in Keras. options: its config. call: arguments it is called with.
 
     Every question raises ModelError, naming the layer, for a value of another kind.

@@ -22,19 +22,19 @@ from ...operators import (
 )
 from . import windows
 from .activation import activate
-from .building import Builder
-from .config import Layer
+from .building import KerasBuilder
+from .config import KerasLayer
 
 #: Makes the nodes of a layer and names the tensor they end in.
-Converter = Callable[[Layer, Builder, list[str]], str]
+Converter = Callable[[KerasLayer, KerasBuilder, list[str]], str]
 
 
-def _one(make: Callable[[Layer], Operator]) -> Converter:
+def _one(make: Callable[[KerasLayer], Operator]) -> Converter:
     """Return a layer that is one operator whatever its input's shape."""
     return lambda layer, build, inputs: build.add(layer.name, make(layer), inputs[0])
 
 
-def _axis(layer: Layer, axis: Any, rank: int) -> int:
+def _axis(layer: KerasLayer, axis: Any, rank: int) -> int:
     """Return an axis of Keras, which counts the batch or from the end, among those of a sample."""
     if isinstance(axis, list) and len(axis) == 1:
         axis = axis[0]
@@ -46,7 +46,7 @@ def _axis(layer: Layer, axis: Any, rank: int) -> int:
     return found
 
 
-def _normalization(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _normalization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     rank = len(build.shapes[inputs[0]])
     axis = _axis(layer, layer.options.get("axis", -1), rank)
     names = [n for n, key in (("gamma", "scale"), ("beta", "center")) if layer.flag(key, True)]
@@ -61,11 +61,11 @@ def _normalization(layer: Layer, build: Builder, inputs: list[str]) -> str:
     return build.add(layer.name, affine, inputs[0])
 
 
-def _rescaling(layer: Layer) -> Affine:
+def _rescaling(layer: KerasLayer) -> Affine:
     return Affine(np.array(layer.number("scale", 1.0)), np.array(layer.number("offset", 0.0)))
 
 
-def _standardization(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _standardization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """Return the Normalization layer: its statistics are weights, or options."""
     if layer.weights:
         mean, variance = (np.asarray(array, np.float64) for array in layer.weights[:2])
@@ -88,7 +88,7 @@ def _standardization(layer: Layer, build: Builder, inputs: list[str]) -> str:
     return build.add(layer.name, affine, inputs[0])
 
 
-def _relu(layer: Layer) -> Operator:
+def _relu(layer: KerasLayer) -> Operator:
     if layer.number("threshold", 0.0) != 0:
         raise layer.error("a threshold other than 0 is not supported")
     limit = layer.options.get("max_value")
@@ -96,25 +96,25 @@ def _relu(layer: Layer) -> Operator:
     return Relu(slope, None if limit is None else layer.number("max_value"))
 
 
-def _leaky(layer: Layer) -> Operator:
+def _leaky(layer: KerasLayer) -> Operator:
     return Relu(layer.number("alpha" if "alpha" in layer.options else "negative_slope", 0.3))
 
 
-def _prelu(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _prelu(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     (slope,) = layer.weights if len(layer.weights) == 1 else [np.zeros(0)]
     return build.add(layer.name, PRelu(slope), inputs[0])
 
 
-def _softmax(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _softmax(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     axis = _axis(layer, layer.options.get("axis", -1), len(build.shapes[inputs[0]]))
     return build.add(layer.name, Softmax(axis), inputs[0])
 
 
-def _activation(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _activation(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     return activate(layer, build, inputs[0], layer.name)
 
 
-def _flatten(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _flatten(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """Always in the order of channels last."""
     source, shape = inputs[0], build.shapes[inputs[0]]
     if layer.layout() == "NCHW" and len(shape) > 1:
@@ -123,11 +123,11 @@ def _flatten(layer: Layer, build: Builder, inputs: list[str]) -> str:
     return build.add(layer.name, Reshape((math.prod(shape),)), source)
 
 
-def _reshape(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _reshape(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     return _to(layer, build, inputs[0], layer.integers("target_shape"))
 
 
-def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
+def _to(layer: KerasLayer, build: KerasBuilder, source: str, target: list[int]) -> str:
     """Return a shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
@@ -137,7 +137,7 @@ def _to(layer: Layer, build: Builder, source: str, target: list[int]) -> str:
     )
 
 
-def _expand(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _expand(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """expand_dims: of a sample, never of the batch."""
     axis = layer.call.get("axis", layer.options.get("axis"))
     shape = list(build.shapes[inputs[0]])
@@ -153,7 +153,7 @@ def _expand(layer: Layer, build: Builder, inputs: list[str]) -> str:
 _FUNCTIONS = {"nn.relu": "relu", "nn.relu6": "relu6", "nn.softmax": "softmax", "math.tanh": "tanh"}
 
 
-def _function(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _function(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """Return a function of TensorFlow in a model of Keras 2."""
     name = str(layer.options.get("function"))
     if name == "expand_dims":
@@ -165,16 +165,16 @@ def _function(layer: Layer, build: Builder, inputs: list[str]) -> str:
     )
 
 
-def _permute(layer: Layer) -> Operator:
+def _permute(layer: KerasLayer) -> Operator:
     return Transpose(tuple(axis - 1 for axis in layer.integers("dims")))
 
 
-def _pad(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _pad(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """ZeroPadding and Cropping."""
     sign, key = (-1, "cropping") if layer.kind.startswith("Cropping") else (1, "padding")
     if layer.kind.endswith("1D"):
         value = layer.options.get(key)
-        both = Layer(layer.kind, layer.name, {key: [value, 0]}, [], {})
+        both = KerasLayer(layer.kind, layer.name, {key: [value, 0]}, [], {})
         ends = both.edges(key)[0]
         pads = [(sign * ends[0], sign * ends[1]), (0, 0)]
     else:
@@ -187,7 +187,7 @@ def _pad(layer: Layer, build: Builder, inputs: list[str]) -> str:
 def _merge(kind: str, average: bool = False) -> Converter:
     """Convert any number of inputs, two by two."""
 
-    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+    def convert(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
         if len(inputs) < 2:
             raise layer.error("it needs two inputs or more")
         total = inputs[0]
@@ -203,7 +203,7 @@ def _merge(kind: str, average: bool = False) -> Converter:
     return convert
 
 
-def _concatenate(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _concatenate(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     axis = _axis(layer, layer.options.get("axis", -1), len(build.shapes[inputs[0]]))
     return build.add(layer.name, Concat(axis), *inputs)
 

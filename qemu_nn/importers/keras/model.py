@@ -9,8 +9,8 @@ from typing import Any, Optional
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatGraph
-from .building import Builder
-from .config import Layer
+from .building import KerasBuilder
+from .config import KerasLayer
 from .layers import CONVERTERS
 from .reading import Stored
 
@@ -22,13 +22,17 @@ Call = tuple[str, int]
 
 def build(name: str, stored: Stored) -> FloatGraph:
     """Return the network of an open file."""
-    builder = Builder(name)
+    builder = KerasBuilder(name)
     outputs = _model(builder, stored, stored.config, "", [])
     return builder.graph(outputs)
 
 
 def _model(
-    builder: Builder, stored: Stored, config: Mapping[str, Any], place: str, given: Sequence[str]
+    builder: KerasBuilder,
+    stored: Stored,
+    config: Mapping[str, Any],
+    place: str,
+    given: Sequence[str],
 ) -> list[str]:
     """Return a model, at its place among the weights, on given inputs; returns its outputs."""
     kind, inner = config.get("class_name"), config.get("config")
@@ -49,7 +53,7 @@ class _Model:
 
     def __init__(
         self,
-        builder: Builder,
+        builder: KerasBuilder,
         stored: Stored,
         layers: list[dict[str, Any]],
         place: str,
@@ -128,14 +132,14 @@ class _Model:
             if (name, call) in self.busy or len(self.busy) > 500:
                 raise ModelError(f"{self.builder.name}: layer {name!r} depends on itself")
             self.busy.add((name, call))
-            self.made[name, call] = self._called(name, call)
+            self.made[name, call] = self._call_model(name, call)
             self.busy.remove((name, call))
         made = self.made[name, call]
         if not 0 <= index < len(made):
             raise ModelError(f"{self.builder.name}: layer {name!r} has no output {index}")
         return made[index]
 
-    def _called(self, name: str, call: int) -> list[str]:
+    def _call_model(self, name: str, call: int) -> list[str]:
         layer = self.layers[name]
         if layer["class_name"] == "InputLayer":
             options = _entry(layer.get("config"), self.builder.name)
@@ -167,7 +171,7 @@ class _Model:
             raise ModelError(f"{builder.name}: layer {name!r} has no inputs")
         weights = self.stored.arrays(name, self.places[name]) if needs else []
         options = _entry(entry.get("config"), builder.name)
-        layer = Layer(kind, as_name, options, weights, arguments)
+        layer = KerasLayer(kind, as_name, options, weights, arguments)
         try:
             return [convert(layer, builder, inputs)]
         except ModelError as error:

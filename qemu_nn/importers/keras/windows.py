@@ -8,14 +8,16 @@ import numpy as np
 
 from ...operators import Conv, Dense, Pool, Reshape
 from ...operators.base import Pads, image, in_layout, same_pads
-from .activation import finish, inside
-from .building import Builder
-from .config import Layer
+from .activation import find_inner_tensor, finish
+from .building import KerasBuilder
+from .config import KerasLayer
 
 Pair = tuple[int, int]
 
 
-def _pads(layer: Layer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
+def _compute_pads(
+    layer: KerasLayer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair
+) -> Pads:
     """Pad as TensorFlow: "same" puts the odd cell after the image, "causal" all before it."""
     padding = str(layer.options.get("padding", "valid")).lower()
     if padding == "same":
@@ -27,11 +29,11 @@ def _pads(layer: Layer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair) 
     return (0, 0, 0, 0)
 
 
-def _size(layer: Layer, build: Builder, source: str, layout: str) -> Pair:
+def _size(layer: KerasLayer, build: KerasBuilder, source: str, layout: str) -> Pair:
     return image(build.shapes[source], layout)[:2]
 
 
-def _bias(layer: Layer, *ranks: int) -> tuple[list[np.ndarray], Optional[np.ndarray]]:
+def _bias(layer: KerasLayer, *ranks: int) -> tuple[list[np.ndarray], Optional[np.ndarray]]:
     """Return the kernels, followed by the bias if there is one."""
     if layer.flag("use_bias", True):
         *kernels, bias = layer.arrays(*ranks, 1)
@@ -39,7 +41,7 @@ def _bias(layer: Layer, *ranks: int) -> tuple[list[np.ndarray], Optional[np.ndar
     return layer.arrays(*ranks), None
 
 
-def _conv2d(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _conv2d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     (kernel,), bias = _bias(layer, 4)
     weights = np.ascontiguousarray(kernel.transpose(3, 0, 1, 2))
     groups = layer.length("groups", 1)
@@ -55,15 +57,15 @@ def _depthwise_weights(kernel: np.ndarray) -> np.ndarray:
     return reordered
 
 
-def _depthwise(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _depthwise(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     (kernel,), bias = _bias(layer, 4)
     weights = _depthwise_weights(kernel)
     return _convolution(layer, build, inputs[0], weights, bias, kernel.shape[2])
 
 
-def _separable(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _separable(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     (depthwise, pointwise), bias = _bias(layer, 4, 4)
-    middle = _placed(
+    middle = _place_convolution(
         layer,
         build,
         f"{layer.name}/depthwise",
@@ -72,45 +74,49 @@ def _separable(layer: Layer, build: Builder, inputs: list[str]) -> str:
     )
     weights = np.ascontiguousarray(pointwise.transpose(3, 0, 1, 2))
     point = Conv(weights, bias, layout=layer.layout())
-    return finish(layer, build, build.add(inside(layer), point, middle))
+    return finish(layer, build, build.add(find_inner_tensor(layer), point, middle))
 
 
 def _convolution(
-    layer: Layer,
-    build: Builder,
+    layer: KerasLayer,
+    build: KerasBuilder,
     source: str,
     weights: np.ndarray,
     bias: Optional[np.ndarray],
     groups: int,
 ) -> str:
     conv = Conv(weights, bias, groups=groups)
-    return finish(layer, build, _placed(layer, build, inside(layer), source, conv))
+    return finish(
+        layer, build, _place_convolution(layer, build, find_inner_tensor(layer), source, conv)
+    )
 
 
-def _placed(layer: Layer, build: Builder, name: str, source: str, conv: Conv) -> str:
+def _place_convolution(
+    layer: KerasLayer, build: KerasBuilder, name: str, source: str, conv: Conv
+) -> str:
     """Return a convolution with the layer's strides, dilation, padding and layout."""
     layout = layer.layout()
     stride, dilation = layer.pair("strides", (1, 1)), layer.pair("dilation_rate", (1, 1))
-    pads = _pads(layer, _size(layer, build, source, layout), conv.kernel, stride, dilation)
+    pads = _compute_pads(layer, _size(layer, build, source, layout), conv.kernel, stride, dilation)
     made = Conv(conv.weights, conv.bias, stride, pads, dilation, conv.groups, layout)
     return build.add(name, made, source)
 
 
-def _conv1d(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _conv1d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """Convert a layer on an image one column wide."""
     (kernel,), bias = _bias(layer, 3)
     weights = np.ascontiguousarray(kernel.transpose(2, 0, 1)[:, :, None, :])
     layout = layer.layout()
-    source = _column(layer, build, inputs[0], layout)
+    source = _reshape_to_column(layer, build, inputs[0], layout)
     stride, dilation = (layer.length("strides", 1), 1), (layer.length("dilation_rate", 1), 1)
     size = _size(layer, build, source, layout)
-    pads = _pads(layer, size, (kernel.shape[0], 1), stride, dilation)
+    pads = _compute_pads(layer, size, (kernel.shape[0], 1), stride, dilation)
     conv = Conv(weights, bias, stride, pads, dilation, layer.length("groups", 1), layout)
     made = build.add(f"{layer.name}/column", conv, source)
-    return finish(layer, build, _row(build, inside(layer), made, layout))
+    return finish(layer, build, _reshape_to_row(build, find_inner_tensor(layer), made, layout))
 
 
-def _column(layer: Layer, build: Builder, source: str, layout: str) -> str:
+def _reshape_to_column(layer: KerasLayer, build: KerasBuilder, source: str, layout: str) -> str:
     """Reshape [steps, channels] to an image one column wide."""
     shape = build.shapes[source]
     if len(shape) != 2:
@@ -119,48 +125,50 @@ def _column(layer: Layer, build: Builder, source: str, layout: str) -> str:
     return build.add(f"{layer.name}/image", Reshape(in_layout(steps, 1, channels, layout)), source)
 
 
-def _row(build: Builder, name: str, source: str, layout: str) -> str:
-    """Return the inverse of _column()."""
+def _reshape_to_row(build: KerasBuilder, name: str, source: str, layout: str) -> str:
+    """Return the inverse of _reshape_to_column()."""
     steps, _, channels = image(build.shapes[source], layout)
     return build.add(
         name, Reshape((steps, channels) if layout == "NHWC" else (channels, steps)), source
     )
 
 
-def _dense(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _dense(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     (kernel,), bias = _bias(layer, 2)
     dense = Dense(np.ascontiguousarray(kernel.T), bias)
-    return finish(layer, build, build.add(inside(layer), dense, inputs[0]))
+    return finish(layer, build, build.add(find_inner_tensor(layer), dense, inputs[0]))
 
 
-def _pool2d(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
-    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _pool2d(kind: str) -> Callable[[KerasLayer, KerasBuilder, list[str]], str]:
+    def convert(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
         layout, kernel = layer.layout(), layer.pair("pool_size", (2, 2))
         stride = layer.pair("strides", kernel)
         size = _size(layer, build, inputs[0], layout)
-        pads = _pads(layer, size, kernel, stride, (1, 1))
+        pads = _compute_pads(layer, size, kernel, stride, (1, 1))
         return build.add(layer.name, Pool(kind, kernel, stride, pads, layout=layout), inputs[0])
 
     return convert
 
 
-def _pool1d(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
-    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _pool1d(kind: str) -> Callable[[KerasLayer, KerasBuilder, list[str]], str]:
+    def convert(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
         layout, kernel = layer.layout(), (layer.length("pool_size", 2), 1)
         stride = (layer.length("strides", kernel[0]), 1)
-        source = _column(layer, build, inputs[0], layout)
-        pads = _pads(layer, _size(layer, build, source, layout), kernel, stride, (1, 1))
+        source = _reshape_to_column(layer, build, inputs[0], layout)
+        pads = _compute_pads(layer, _size(layer, build, source, layout), kernel, stride, (1, 1))
         pool = Pool(kind, kernel, stride, pads, layout=layout)
-        return _row(build, layer.name, build.add(f"{layer.name}/column", pool, source), layout)
+        return _reshape_to_row(
+            build, layer.name, build.add(f"{layer.name}/column", pool, source), layout
+        )
 
     return convert
 
 
-def _global(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
-    def convert(layer: Layer, build: Builder, inputs: list[str]) -> str:
+def _global(kind: str) -> Callable[[KerasLayer, KerasBuilder, list[str]], str]:
+    def convert(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
         layout, source = layer.layout(), inputs[0]
         if layer.kind.endswith("1D"):
-            source = _column(layer, build, source, layout)
+            source = _reshape_to_column(layer, build, source, layout)
         kernel = _size(layer, build, source, layout)
         pool = Pool(kind, kernel, kernel, layout=layout)
         keeps = layer.flag("keepdims", False)
@@ -175,7 +183,7 @@ def _global(kind: str) -> Callable[[Layer, Builder, list[str]], str]:
 
 
 #: Class in Keras -> whether it has weights, and how it becomes operators.
-CONVERTERS: dict[str, tuple[bool, Callable[[Layer, Builder, list[str]], str]]] = {
+CONVERTERS: dict[str, tuple[bool, Callable[[KerasLayer, KerasBuilder, list[str]], str]]] = {
     "Conv2D": (True, _conv2d),
     "Convolution2D": (True, _conv2d),
     "DepthwiseConv2D": (True, _depthwise),

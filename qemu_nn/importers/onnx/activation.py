@@ -21,24 +21,24 @@ from ...operators import (
     Tanh,
 )
 from ..tensor import Tensor
-from .call import Call, Converter
+from .call import Converter, OnnxCall
 
 #: Values for "no limit" in files with explicit limits.
 _UNLIMITED = float(np.finfo(np.float32).max)
 
 
-def simple(call: Call, operator: Operator) -> None:
+def simple(call: OnnxCall, operator: Operator) -> None:
     """Convert a function without attributes."""
     call.put(operator, call.tensor())
 
 
-def clip(call: Call) -> None:
+def clip(call: OnnxCall) -> None:
     """Clip, whose limits are attributes or inputs."""
     low, high = call.limit("min", 1, -math.inf), call.limit("max", 2, math.inf)
-    clipped(call, call.tensor(), low, high)
+    convert_clip(call, call.tensor(), low, high)
 
 
-def clipped(call: Call, x: Tensor, low: float, high: float, part: str = "") -> Tensor:
+def convert_clip(call: OnnxCall, x: Tensor, low: float, high: float, part: str = "") -> Tensor:
     """min(max(x, low), high) as the operator that has this meaning."""
     if not low < high:
         raise ModelError(f"its limits {low} and {high} leave no values between them")
@@ -49,12 +49,12 @@ def clipped(call: Call, x: Tensor, low: float, high: float, part: str = "") -> T
     return call.put(Clip(low, high) if limited else Identity(), x, part=part)
 
 
-def leaky_relu(call: Call) -> None:
+def leaky_relu(call: OnnxCall) -> None:
     """LeakyRelu."""
     call.put(Relu(call.number("alpha", 0.01)), call.tensor())
 
 
-def prelu(call: Call) -> None:
+def prelu(call: OnnxCall) -> None:
     """PRelu: a constant slope that broadcasts to the input."""
     x, slope = call.tensor(), call.floats(1)
     if slope.size == 1:
@@ -65,21 +65,21 @@ def prelu(call: Call) -> None:
     call.put(PRelu(slope), x)
 
 
-def hard_sigmoid(call: Call) -> None:
+def hard_sigmoid(call: OnnxCall) -> None:
     """min(max(alpha * x + beta, 0), 1)."""
     alpha, beta = call.number("alpha", 0.2), call.number("beta", 0.5)
     line = call.put(Affine(np.array(alpha), np.array(beta)), call.tensor(), part="line")
     call.put(Relu(limit=1.0), line)
 
 
-def hard_swish(call: Call) -> None:
+def hard_swish(call: OnnxCall) -> None:
     """x * min(max(x / 6 + 0.5, 0), 1)."""
     line = call.put(Affine(np.array(1 / 6), np.array(0.5)), call.tensor(), part="line")
     gate = call.put(Relu(limit=1.0), line, part="gate")
     call.put(Elementwise("multiply"), call.tensor(), gate)
 
 
-def softmax(call: Call, log: bool) -> None:
+def softmax(call: OnnxCall, log: bool) -> None:
     """Softmax and LogSoftmax of one axis; before operator set 13, of all axes from `axis` on."""
     x = call.tensor()
     if call.builder.opset >= 13:

@@ -9,30 +9,30 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Affine, Dense, Elementwise, Shape
 from ..tensor import Tensor
-from .activation import clipped
-from .call import Call, Converter
+from .activation import convert_clip
+from .call import Converter, OnnxCall
 
 
-def gemm(call: Call) -> None:
+def gemm(call: OnnxCall) -> None:
     """alpha * A * B + beta * C, where B and C are constants."""
     x, weights = call.tensor(), call.floats(1)
     if len(x.shape) != 2 or weights.ndim != 2:
         raise ModelError(f"it cannot multiply {list(x.shape)} by {list(weights.shape)}")
     if call.integer("transA", 0):
         raise ModelError("its first input is transposed (transA), which mixes samples")
-    weights = _scaled(call, weights, call.number("alpha", 1.0))
+    weights = _scale(call, weights, call.number("alpha", 1.0))
     if not call.integer("transB", 0):
         weights = weights.T
     bias = None
     if call.has(2):
-        bias, count = _scaled(call, call.floats(2), call.number("beta", 1.0)), len(weights)
+        bias, count = _scale(call, call.floats(2), call.number("beta", 1.0)), len(weights)
         if bias.shape not in ((), (1,), (count,), (1, 1), (1, count)):
             raise ModelError(f"its bias {list(bias.shape)} must have one number for each output")
         bias = np.broadcast_to(bias.reshape(-1), count)
     call.put(Dense(weights, bias), x)
 
 
-def _scaled(call: Call, array: np.ndarray, factor: float) -> np.ndarray:
+def _scale(call: OnnxCall, array: np.ndarray, factor: float) -> np.ndarray:
     if factor == 1:
         return array
     call.builder.spend(array.size)
@@ -46,7 +46,7 @@ def _finite(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def matmul(call: Call) -> None:
+def matmul(call: OnnxCall) -> None:
     """Multiply the last axis by a constant matrix [in, out]."""
     x, weights = call.tensor(), call.floats(1)
     if weights.ndim != 2:
@@ -54,7 +54,7 @@ def matmul(call: Call) -> None:
     call.put(Dense(weights.T), x)
 
 
-def batch_normalization(call: Call) -> None:
+def batch_normalization(call: OnnxCall) -> None:
     """Convert (x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel."""
     x = call.tensor()
     if call.integer("training_mode", 0) or not call.integer("spatial", 1):
@@ -72,7 +72,7 @@ def batch_normalization(call: Call) -> None:
     _affine(call, x, scale, offset)
 
 
-def chain(call: Call, kind: str) -> None:
+def chain(call: OnnxCall, kind: str) -> None:
     """Add, Mul, Sum, Max, Min of any number of inputs: tensors first, then constants."""
     values = [call.value(i) for i in range(len(call.inputs))]
     total, *others = sorted(values, key=lambda value: isinstance(value, np.ndarray))
@@ -87,7 +87,7 @@ def chain(call: Call, kind: str) -> None:
             total = _with_constant(call, kind, total, other, part)
 
 
-def _with_constant(call: Call, kind: str, x: Tensor, constant: np.ndarray, part: str) -> Tensor:
+def _with_constant(call: OnnxCall, kind: str, x: Tensor, constant: np.ndarray, part: str) -> Tensor:
     if kind == "add":
         return _affine(call, x, np.ones(()), constant, part)
     if kind == "multiply":
@@ -96,10 +96,10 @@ def _with_constant(call: Call, kind: str, x: Tensor, constant: np.ndarray, part:
         raise ModelError("its limit must be a single number")
     limit = float(constant.reshape(()))
     bounds = (limit, np.inf) if kind == "maximum" else (-np.inf, limit)
-    return clipped(call, x, *bounds, part=part)
+    return convert_clip(call, x, *bounds, part=part)
 
 
-def subtract(call: Call) -> None:
+def subtract(call: OnnxCall) -> None:
     """Sub of tensors, or of a tensor and a constant."""
     first, second = call.value(0), call.value(1)
     if isinstance(first, np.ndarray):
@@ -110,18 +110,20 @@ def subtract(call: Call) -> None:
         _elementwise(call, "subtract", first, second)
 
 
-def divide(call: Call) -> None:
+def divide(call: OnnxCall) -> None:
     """Div of a tensor by a constant."""
     with np.errstate(all="ignore"):
         _affine(call, call.tensor(), 1 / call.floats(1).astype(np.float64), np.zeros(()))
 
 
-def negate(call: Call) -> None:
+def negate(call: OnnxCall) -> None:
     """Neg."""
     _affine(call, call.tensor(), -np.ones(()), np.zeros(()))
 
 
-def _affine(call: Call, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: str = "") -> Tensor:
+def _affine(
+    call: OnnxCall, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: str = ""
+) -> Tensor:
     """x * scale + offset, where both broadcast to x as they do in the file."""
     full = _broadcast(x.shape, scale.shape, offset.shape)
     x = _with_axes(call, x, full)
@@ -136,7 +138,7 @@ def _affine(call: Call, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: 
     return call.put(Affine(*arrays), x, part=part)
 
 
-def _elementwise(call: Call, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
+def _elementwise(call: OnnxCall, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
     """Return two tensors that broadcast as they do in the file."""
     full = _broadcast(a.shape, b.shape)
     a, b = _with_axes(call, a, full), _with_axes(call, b, full)
@@ -150,7 +152,7 @@ def _broadcast(*shapes: Shape) -> Shape:
         raise ModelError(f"the shapes {', '.join(map(str, shapes))} do not broadcast") from None
 
 
-def _with_axes(call: Call, x: Tensor, full: Shape) -> Tensor:
+def _with_axes(call: OnnxCall, x: Tensor, full: Shape) -> Tensor:
     """Return the tensor with as many axes as a shape that it broadcasts to, batched if that shape
     is.
     """

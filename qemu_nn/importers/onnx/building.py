@@ -10,16 +10,16 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.float_graph import TENSOR_LIMIT, FloatNode
-from ...ir.tensors import free_name
+from ...ir.tensors import make_free_name
 from ...operators import Operator, Shape
 from ..tensor import Tensor, Value
-from .reading import Model, Node
+from .reading import Model, OnnxNode
 
 #: Most elements of a constant that is computed, and of all of them together.
 FOLD_LIMIT = 2**24
 
 
-class Builder:
+class OnnxBuilder:
     """Tensors and constants by name, and the nodes that make the tensors."""
 
     def __init__(self, model: Model, starts: Mapping[str, Shape]) -> None:
@@ -30,7 +30,7 @@ class Builder:
         }
         self._model = model
         self._names = {name for node in model.nodes for name in node.outputs}.union(starts)
-        self._unmade: dict[str, Node] = {}
+        self._unmade: dict[str, OnnxNode] = {}
         self._left = FOLD_LIMIT
 
     def value(self, name: str) -> Value:
@@ -51,7 +51,7 @@ class Builder:
 
     def part(self, name: str, part: str) -> str:
         """Return a new name for an earlier part of what a node comes to."""
-        name = free_name(f"{name}/{part}", self._names)
+        name = make_free_name(f"{name}/{part}", self._names)
         self._names.add(name)
         return name
 
@@ -69,7 +69,7 @@ class Builder:
         self.values[name] = tensor
         return tensor
 
-    def fold(self, node: Node, array: np.ndarray) -> None:
+    def fold(self, node: OnnxNode, array: np.ndarray) -> None:
         """Result of a node of constants."""
         self.spend(array.size)
         self.values[node.outputs[0]] = array
@@ -82,6 +82,6 @@ class Builder:
                 f"the file asks for more than {FOLD_LIMIT} elements of computed constants"
             )
 
-    def close(self, node: Node) -> None:
+    def close(self, node: OnnxNode) -> None:
         """Remember the outputs that a node should have made and has not."""
         self._unmade.update((name, node) for name in node.outputs if name not in self.values)

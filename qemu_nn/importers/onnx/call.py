@@ -12,21 +12,21 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Identity, Operator, Reshape
 from ..tensor import Tensor, Value
-from .building import Builder
-from .reading import Node
+from .building import OnnxBuilder
+from .reading import OnnxNode
 
 
 @dataclass(frozen=True)
-class Call:
+class OnnxCall:
     """A node, the values of its inputs (None where left out), and the network under construction.
 
     asked: the attributes and the places of inputs that were read. Every method raises ModelError
     if the file holds something else.
     """
 
-    node: Node
+    node: OnnxNode
     inputs: tuple[Optional[Value], ...]
-    builder: Builder
+    builder: OnnxBuilder
     asked: set[Union[str, int]] = field(default_factory=set, compare=False, repr=False)
 
     # Attributes
@@ -81,7 +81,7 @@ class Call:
             raise ModelError(f"its input {self.node.inputs[at]!r} must be a short list of integers")
         return [int(value) for value in array.reshape(-1)]
 
-    def stored(self, key: str) -> np.ndarray:
+    def get_stored_array(self, key: str) -> np.ndarray:
         """Return the array of a tensor attribute."""
         self.asked.add(key)
         proto = self.node.attributes.get(key)
@@ -165,4 +165,4 @@ class Call:
 
 
 #: Adds the operators that one node comes to, the last under the name of the node's output.
-Converter = Callable[[Call], object]
+Converter = Callable[[OnnxCall], object]

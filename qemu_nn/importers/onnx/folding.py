@@ -12,11 +12,11 @@ from ...errors import ModelError
 from ...operators import Shape
 from . import indices
 from .building import FOLD_LIMIT
-from .call import Call
+from .call import OnnxCall
 from .tensors import dtype_of
 
 
-def fold(call: Call) -> np.ndarray:
+def fold(call: OnnxCall) -> np.ndarray:
     """Return the only output of a node of constants; ModelError where numpy cannot compute it."""
     try:
         with np.errstate(all="ignore"):
@@ -33,8 +33,8 @@ def _check_size(shape: Shape) -> None:
         raise ModelError(f"a constant of the shape {list(shape)} is too large")
 
 
-def _arithmetic(ufunc: Callable[..., Any]) -> Callable[[Call], np.ndarray]:
-    def compute(call: Call) -> np.ndarray:
+def _arithmetic(ufunc: Callable[..., Any]) -> Callable[[OnnxCall], np.ndarray]:
+    def compute(call: OnnxCall) -> np.ndarray:
         result = call.array(0)
         for i in range(1, len(call.inputs)):
             _check_size(np.broadcast_shapes(result.shape, call.array(i).shape))
@@ -44,7 +44,7 @@ def _arithmetic(ufunc: Callable[..., Any]) -> Callable[[Call], np.ndarray]:
     return compute
 
 
-def _unary(ufunc: Callable[..., Any]) -> Callable[[Call], np.ndarray]:
+def _unary(ufunc: Callable[..., Any]) -> Callable[[OnnxCall], np.ndarray]:
     return lambda call: ufunc(call.array(0))
 
 
@@ -61,12 +61,12 @@ def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return result
 
 
-def _constant(call: Call) -> np.ndarray:
+def _constant(call: OnnxCall) -> np.ndarray:
     """Constant: a tensor, a number or a list of numbers."""
     key, value = next(iter(call.node.attributes.items()), ("", None))
     call.ignore(key)
     if key == "value":
-        return call.stored(key)
+        return call.get_stored_array(key)
     if key in ("value_int", "value_ints"):
         return np.array(value, np.int64)
     if key in ("value_float", "value_floats"):
@@ -76,16 +76,16 @@ def _constant(call: Call) -> np.ndarray:
     )
 
 
-def _filled(call: Call) -> np.ndarray:
+def _fold_fill(call: OnnxCall) -> np.ndarray:
     """ConstantOfShape: one value everywhere, float 0 if none is given."""
     shape = tuple(call.integers("shape", at=0) or ())
     _check_size(shape)
     given = "value" in call.node.attributes
-    value = call.stored("value") if given else np.zeros(1, np.float32)
+    value = call.get_stored_array("value") if given else np.zeros(1, np.float32)
     return np.full(shape, value.reshape(()), value.dtype)
 
 
-def _clip(call: Call) -> np.ndarray:
+def _clip(call: OnnxCall) -> np.ndarray:
     """Clip, whose bounds became inputs in operator set 11."""
     result = call.array(0)
     for key, at, bound in (("min", 1, np.maximum), ("max", 2, np.minimum)):
@@ -96,32 +96,32 @@ def _clip(call: Call) -> np.ndarray:
     return result
 
 
-def _cast(call: Call) -> np.ndarray:
+def _cast(call: OnnxCall) -> np.ndarray:
     _check_size(call.array(0).shape)
     return call.array(0).astype(dtype_of(call.integer("to", 0)))
 
 
-def _gather(call: Call) -> np.ndarray:
+def _gather(call: OnnxCall) -> np.ndarray:
     array, index = call.array(0), call.array(1)
     axis = indices.axis(call, 0, array.ndim)
     _check_size((*array.shape[:axis], *index.shape, *array.shape[axis + 1 :]))
     return np.take(array, index, axis)
 
 
-def _concat(call: Call) -> np.ndarray:
+def _concat(call: OnnxCall) -> np.ndarray:
     arrays = [call.array(i) for i in range(len(call.inputs))]
     _check_size((sum(array.size for array in arrays),))
     return np.concatenate(arrays, indices.axis(call, None, arrays[0].ndim))
 
 
-def _slice(call: Call) -> np.ndarray:
+def _slice(call: OnnxCall) -> np.ndarray:
     array = call.array(0)
     for axis, kept in indices.cuts(call, array.shape).items():
         array = np.take(array, np.array(kept, np.int64), axis)
     return array
 
 
-def _reduced(call: Call) -> np.ndarray:
+def _fold_reduce(call: OnnxCall) -> np.ndarray:
     """ReduceProd: how many elements a shape has."""
     array = call.array(0)
     named = call.integers("axes", at=1)
@@ -132,7 +132,7 @@ def _reduced(call: Call) -> np.ndarray:
     return result
 
 
-def _range(call: Call) -> np.ndarray:
+def _range(call: OnnxCall) -> np.ndarray:
     start, stop, step = (call.array(i).reshape(()) for i in range(3))
     count = max(math.ceil((stop - start) / step), 0)
     _check_size((count,))
@@ -140,27 +140,27 @@ def _range(call: Call) -> np.ndarray:
     return result
 
 
-def _expand(call: Call) -> np.ndarray:
+def _expand(call: OnnxCall) -> np.ndarray:
     array, shape = call.array(0), tuple(call.integers("shape", at=1) or ())
     shape = np.broadcast_shapes(array.shape, shape)
     _check_size(shape)
     return np.broadcast_to(array, shape)
 
 
-def _where(call: Call) -> np.ndarray:
+def _where(call: OnnxCall) -> np.ndarray:
     condition, yes, no = (call.array(i) for i in range(3))
     _check_size(np.broadcast_shapes(condition.shape, yes.shape, no.shape))
     return np.where(condition, yes, no)
 
 
-def _moved(shape_of: Callable[[Call, Shape], Shape]) -> Callable[[Call], np.ndarray]:
+def _fold_move(shape_of: Callable[[OnnxCall, Shape], Shape]) -> Callable[[OnnxCall], np.ndarray]:
     return lambda call: call.array(0).reshape(shape_of(call, call.array(0).shape))
 
 
 #: Operator -> the array that it makes of constants.
-FOLDS: Mapping[str, Callable[[Call], np.ndarray]] = {
+FOLDS: Mapping[str, Callable[[OnnxCall], np.ndarray]] = {
     "Constant": _constant,
-    "ConstantOfShape": _filled,
+    "ConstantOfShape": _fold_fill,
     "Range": _range,
     "Expand": _expand,
     "Cast": _cast,
@@ -169,12 +169,12 @@ FOLDS: Mapping[str, Callable[[Call], np.ndarray]] = {
     "Concat": _concat,
     "Slice": _slice,
     "Where": _where,
-    "ReduceProd": _reduced,
+    "ReduceProd": _fold_reduce,
     "Transpose": lambda call: call.array(0).transpose(indices.order(call, call.array(0).ndim)),
-    "Reshape": _moved(indices.reshaped),
-    "Flatten": _moved(indices.flattened),
-    "Squeeze": _moved(indices.squeezed),
-    "Unsqueeze": _moved(indices.unsqueezed),
+    "Reshape": _fold_move(indices.get_reshape),
+    "Flatten": _fold_move(indices.get_flatten),
+    "Squeeze": _fold_move(indices.get_squeeze),
+    "Unsqueeze": _fold_move(indices.get_unsqueeze),
     "Add": _arithmetic(np.add),
     "Sub": _arithmetic(np.subtract),
     "Mul": _arithmetic(np.multiply),

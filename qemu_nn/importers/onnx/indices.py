@@ -7,7 +7,7 @@ from typing import Optional
 
 from ...errors import ModelError
 from ...operators import Shape
-from .call import Call
+from .call import OnnxCall
 
 
 def axes(values: list[int], rank: int) -> list[int]:
@@ -18,14 +18,14 @@ def axes(values: list[int], rank: int) -> list[int]:
     return found
 
 
-def axis(call: Call, default: Optional[int], rank: int) -> int:
+def axis(call: OnnxCall, default: Optional[int], rank: int) -> int:
     """Return the attribute "axis" as a number from 0; without a default it must be there."""
     if default is None and "axis" not in call.node.attributes:
         raise ModelError("its attribute 'axis' is missing")
     return axes([call.integer("axis", default or 0)], rank)[0]
 
 
-def order(call: Call, rank: int) -> list[int]:
+def order(call: OnnxCall, rank: int) -> list[int]:
     """Transpose: which axis each axis of the output was."""
     permutation = call.integers("perm")
     order = list(range(rank))[::-1] if permutation is None else axes(permutation, rank)
@@ -34,7 +34,7 @@ def order(call: Call, rank: int) -> list[int]:
     return order
 
 
-def reshaped(call: Call, shape: Shape) -> Shape:
+def get_reshape(call: OnnxCall, shape: Shape) -> Shape:
     """Reshape: the shape written out; 0 keeps an axis, -1 is what remains."""
     target = call.integers("shape", at=1)
     if target is None:
@@ -51,7 +51,7 @@ def reshaped(call: Call, shape: Shape) -> Shape:
     return tuple(target)
 
 
-def flattened(call: Call, shape: Shape) -> Shape:
+def get_flatten(call: OnnxCall, shape: Shape) -> Shape:
     """Flatten: two axes, what stands before `axis` and the rest."""
     axis = call.integer("axis", 1)
     if not -len(shape) <= axis <= len(shape):
@@ -59,7 +59,7 @@ def flattened(call: Call, shape: Shape) -> Shape:
     return (math.prod(shape[:axis]), math.prod(shape[axis:])) if axis else (1, math.prod(shape))
 
 
-def squeezed(call: Call, shape: Shape) -> Shape:
+def get_squeeze(call: OnnxCall, shape: Shape) -> Shape:
     """Squeeze: without the axes that are named, or without all of one element."""
     named = call.integers("axes", at=1)
     if named is None:
@@ -70,7 +70,7 @@ def squeezed(call: Call, shape: Shape) -> Shape:
     return tuple(n for axis, n in enumerate(shape) if axis not in gone)
 
 
-def unsqueezed(call: Call, shape: Shape) -> Shape:
+def get_unsqueeze(call: OnnxCall, shape: Shape) -> Shape:
     """Unsqueeze: with new axes of one element, numbered as in the output."""
     named = call.integers("axes", at=1)
     if named is None:
@@ -79,7 +79,7 @@ def unsqueezed(call: Call, shape: Shape) -> Shape:
     return tuple(1 if axis in new else next(old) for axis in range(len(shape) + len(named)))
 
 
-def cuts(call: Call, shape: Shape) -> dict[int, range]:
+def cuts(call: OnnxCall, shape: Shape) -> dict[int, range]:
     """Slice: axis -> the elements of it that remain."""
     starts, stops = call.integers("starts", at=1), call.integers("ends", at=2)
     if starts is None or stops is None:

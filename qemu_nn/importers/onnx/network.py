@@ -11,10 +11,10 @@ from ...operators import Reshape, Shape, Transpose
 from ..tensor import Tensor
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import Builder
-from .call import Call, Converter
+from .building import OnnxBuilder
+from .call import Converter, OnnxCall
 from .folding import FOLDS, fold
-from .reading import Model, Node
+from .reading import Model, OnnxNode
 from .shaping import SHAPING
 from .windows import WINDOWS
 
@@ -28,7 +28,7 @@ _RECURRENT = ("LSTM", "GRU", "RNN")
 def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatGraph:
     """Return the network between an input and an output, named or the file's own."""
     outputs = model.outputs if output is None else (output,)
-    nodes, start = _cut(model, input, outputs)
+    nodes, start = _cut_nodes(model, input, outputs)
     for node in nodes:
         if node.op in _RECURRENT:
             raise ModelError(
@@ -37,7 +37,7 @@ def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatG
                 "torch.nn.LSTM with its trained weights"
             )
     shape = _shape(model, start)
-    builder = _built(model, nodes, start, shape)
+    builder = _build_network(model, nodes, start, shape)
     for name in outputs:
         if not isinstance(builder.values.get(name), Tensor):
             raise ModelError(f"{model.name}: the output {name!r} is not computed from {start!r}")
@@ -53,9 +53,9 @@ def _shape(model: Model, start: str) -> Shape:
     """
     if model.declares(start) or start in model.inputs:
         return model.shape(start)
-    nodes, before = _cut(model, None, (start,))
+    nodes, before = _cut_nodes(model, None, (start,))
     try:
-        builder = _built(model, nodes, before, model.shape(before))
+        builder = _build_network(model, nodes, before, model.shape(before))
         tensor = builder.value(start)
     except ModelError as error:
         raise ModelError(
@@ -67,9 +67,9 @@ def _shape(model: Model, start: str) -> Shape:
     return tensor.sample
 
 
-def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder:
+def _build_network(model: Model, nodes: list[OnnxNode], start: str, shape: Shape) -> OnnxBuilder:
     """Return a network of nodes that starts from a tensor."""
-    builder = Builder(model, {start: shape})
+    builder = OnnxBuilder(model, {start: shape})
     for node in nodes:
         try:
             _convert(builder, node)
@@ -78,7 +78,7 @@ def _built(model: Model, nodes: list[Node], start: str, shape: Shape) -> Builder
     return builder
 
 
-def _convert(builder: Builder, node: Node) -> None:
+def _convert(builder: OnnxBuilder, node: OnnxNode) -> None:
     if node.op in ("QuantizeLinear", "DequantizeLinear"):
         raise ModelError("a quantized file is read whole: leave out input= and output=")
     if node.op not in CONVERTERS and node.op not in FOLDS:
@@ -87,7 +87,7 @@ def _convert(builder: Builder, node: Node) -> None:
             f"network without it; have: {', '.join(sorted(CONVERTERS))}"
         )
     inputs = tuple(builder.value(name) if name else None for name in node.inputs)
-    call = Call(node, inputs, builder)
+    call = OnnxCall(node, inputs, builder)
     computed = [value.name for value in inputs if isinstance(value, Tensor)]
     if not computed and node.op in FOLDS:
         builder.fold(node, fold(call))
@@ -98,7 +98,9 @@ def _convert(builder: Builder, node: Node) -> None:
     builder.close(node)
 
 
-def _cut(model: Model, input: Optional[str], outputs: tuple[str, ...]) -> tuple[list[Node], str]:
+def _cut_nodes(
+    model: Model, input: Optional[str], outputs: tuple[str, ...]
+) -> tuple[list[OnnxNode], str]:
     """Return the nodes that the outputs need, in order, and the name of the only input they come
     from.
     """
@@ -130,7 +132,7 @@ def _list(names: tuple[str, ...]) -> str:
     return ", ".join([*map(repr, names[:5]), *(["..."] if len(names) > 5 else [])]) or "none"
 
 
-def _layout(builder: Builder, start: str, shape: Shape) -> Optional[str]:
+def _layout(builder: OnnxBuilder, start: str, shape: Shape) -> Optional[str]:
     """NCHW for an image, as ONNX has it; NHWC if all that is done with it is to make it NCHW.
 
     Exports from TensorFlow begin like this, with a Reshape where there is one channel.

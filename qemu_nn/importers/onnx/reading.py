@@ -27,7 +27,7 @@ _FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """One operator of the file; inputs that are left out have the name ""."""
 
     op: str
@@ -50,7 +50,7 @@ class Model:
 
     name: str
     opset: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[OnnxNode, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     declared: dict[str, Any]
@@ -136,9 +136,9 @@ def _opset(path: Path, proto: Any) -> int:
     return version
 
 
-def _node(node: Any) -> Node:
+def _node(node: Any) -> OnnxNode:
     outputs = tuple(node.output)
-    return Node(
+    return OnnxNode(
         op=node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}",
         name=node.name or next(filter(None, outputs), ""),
         inputs=tuple(node.input),

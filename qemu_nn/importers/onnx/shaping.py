@@ -10,17 +10,17 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Concat, Identity, Pad, Shape, Slice, Transpose
 from . import indices
-from .call import Call, Converter
+from .call import Converter, OnnxCall
 from .tensors import FLOAT_TYPES, type_name
 
 
-def moved(call: Call, shape_of: Callable[[Call, Shape], Shape]) -> None:
+def convert_move(call: OnnxCall, shape_of: Callable[[OnnxCall, Shape], Shape]) -> None:
     """Reshape, Flatten, Squeeze, Unsqueeze: the same elements in another shape."""
     x = call.tensor()
     call.reshape(x, shape_of(call, x.shape))
 
 
-def transpose(call: Call) -> None:
+def transpose(call: OnnxCall) -> None:
     """Transpose, of all axes but the batch."""
     x = call.tensor()
     order = indices.order(call, len(x.shape))
@@ -31,7 +31,7 @@ def transpose(call: Call) -> None:
     call.put(Transpose(tuple(order)), x)
 
 
-def concat(call: Call) -> None:
+def concat(call: OnnxCall) -> None:
     """Concat of tensors."""
     tensors = [call.tensor(i) for i in range(len(call.inputs))]
     axis = indices.axis(call, None, len(tensors[0].shape))
@@ -40,7 +40,7 @@ def concat(call: Call) -> None:
     call.put(Concat(tensors[0].axis(axis)), *tensors)
 
 
-def slice_(call: Call) -> None:
+def slice_(call: OnnxCall) -> None:
     """Slice: one operator for each axis that is cut."""
     x = call.tensor()
     cuts = {a: kept for a, kept in indices.cuts(call, x.shape).items() if kept != range(x.shape[a])}
@@ -55,7 +55,7 @@ def slice_(call: Call) -> None:
         x = call.put(operator, x, part=str(i) if i < len(cuts) else "")
 
 
-def split(call: Call) -> None:
+def split(call: OnnxCall) -> None:
     """Split: one slice for each output."""
     x, outputs = call.tensor(), call.node.outputs
     axis = x.axis(call.integer("axis", 0))
@@ -75,7 +75,7 @@ def split(call: Call) -> None:
         start += size
 
 
-def gather(call: Call) -> None:
+def gather(call: OnnxCall) -> None:
     """Gather of one element of an axis."""
     x, index = call.tensor(), call.array(1)
     axis = indices.axis(call, 0, len(x.shape))
@@ -88,7 +88,7 @@ def gather(call: Call) -> None:
     call.reshape(one, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
 
 
-def pad(call: Call) -> None:
+def pad(call: OnnxCall) -> None:
     """Pad with a constant, around any axes but the batch."""
     x, pads = call.tensor(), call.integers("pads", at=1)
     mode = call.text("mode", "constant")
@@ -107,14 +107,14 @@ def pad(call: Call) -> None:
     call.put(Pad(tuple(around), call.limit("value", 2, 0.0)), x)
 
 
-def dropout(call: Call) -> None:
+def dropout(call: OnnxCall) -> None:
     """Dropout, which does nothing but in training."""
     if call.has(2) and call.array(2).any():
         raise ModelError("it drops elements at random (training_mode); export for inference")
     call.put(Identity(), call.tensor())
 
 
-def cast(call: Call) -> None:
+def cast(call: OnnxCall) -> None:
     """Convert a Cast between floats."""
     to = call.integer("to", 0)
     if to not in FLOAT_TYPES:
@@ -122,7 +122,7 @@ def cast(call: Call) -> None:
     call.put(Identity(), call.tensor())
 
 
-def shape(call: Call) -> None:
+def shape(call: OnnxCall) -> None:
     """Shape, of a batch of 1: a constant."""
     value = call.value(0)
     rank = len(value.shape)
@@ -130,23 +130,23 @@ def shape(call: Call) -> None:
     call.builder.fold(call.node, np.array(value.shape[start:end], np.int64))
 
 
-def size(call: Call) -> None:
+def size(call: OnnxCall) -> None:
     """Size, of a batch of 1: a constant."""
     call.builder.fold(call.node, np.array(np.prod(call.value(0).shape, dtype=np.int64)))
 
 
 SHAPING: dict[str, Converter] = {
-    "Reshape": partial(moved, shape_of=indices.reshaped),
-    "Flatten": partial(moved, shape_of=indices.flattened),
-    "Squeeze": partial(moved, shape_of=indices.squeezed),
-    "Unsqueeze": partial(moved, shape_of=indices.unsqueezed),
+    "Reshape": partial(convert_move, shape_of=indices.get_reshape),
+    "Flatten": partial(convert_move, shape_of=indices.get_flatten),
+    "Squeeze": partial(convert_move, shape_of=indices.get_squeeze),
+    "Unsqueeze": partial(convert_move, shape_of=indices.get_unsqueeze),
     "Transpose": transpose,
     "Concat": concat,
     "Slice": slice_,
     "Split": split,
     "Gather": gather,
     "Pad": pad,
-    "Identity": partial(moved, shape_of=lambda call, shape: shape),
+    "Identity": partial(convert_move, shape_of=lambda call, shape: shape),
     "Dropout": dropout,
     "Cast": cast,
     "Shape": shape,

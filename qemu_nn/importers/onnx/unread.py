@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...errors import ModelError
 from ...io import optional_deps
-from .call import Call
+from .call import OnnxCall
 from .reading import attribute_value
 
 
-def expect_read(call: Call) -> None:
+def expect_read(call: OnnxCall) -> None:
     """Refuse a node with an attribute or input that its converter has not read.
 
     An attribute that says what its operator set takes by default changes nothing.

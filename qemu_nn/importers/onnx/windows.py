@@ -10,10 +10,10 @@ from ...operators import Conv, Operator, Pool
 from ...operators.base import Pads, Pair, same_pads
 from ..tensor import Tensor
 from . import indices
-from .call import Call, Converter
+from .call import Converter, OnnxCall
 
 
-def _image(call: Call) -> Tensor:
+def _image(call: OnnxCall) -> Tensor:
     """Return the first input as an image [1, C, H, W]."""
     x = call.tensor()
     if not x.batched or len(x.shape) not in (3, 4):
@@ -25,7 +25,7 @@ def _image(call: Call) -> Tensor:
     return call.reshape(x, (*x.shape[:2], 1, x.shape[2]), part="image")
 
 
-def _put(call: Call, operator: Operator, image: Tensor) -> None:
+def _put(call: OnnxCall, operator: Operator, image: Tensor) -> None:
     """Add the operator, and take the only row out if the input was a signal."""
     if call.tensor() is image:
         call.put(operator, image)
@@ -34,7 +34,7 @@ def _put(call: Call, operator: Operator, image: Tensor) -> None:
         call.reshape(row, (*row.shape[:2], row.shape[3]))
 
 
-def _pair(call: Call, key: str, default: Pair = (1, 1)) -> Pair:
+def _pair(call: OnnxCall, key: str, default: Pair = (1, 1)) -> Pair:
     """Return an attribute with a number for each spatial axis."""
     values = call.integers(key)
     if values is None:
@@ -44,7 +44,7 @@ def _pair(call: Call, key: str, default: Pair = (1, 1)) -> Pair:
     return (values[0], values[1]) if len(values) == 2 else (1, values[0])
 
 
-def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
+def _pads(call: OnnxCall, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
     """Padding, written out or computed as `auto_pad` says."""
     (_, channels, height, width), shape = image.shape, call.tensor().shape
     kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
@@ -62,7 +62,7 @@ def _pads(call: Call, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair)
     return cells
 
 
-def conv(call: Call) -> None:
+def conv(call: OnnxCall) -> None:
     """Conv, grouped or not; its weights are [out, in / groups, y, x]."""
     image, weights = _image(call), call.floats(1)
     if weights.ndim != len(call.tensor().shape):
@@ -88,7 +88,7 @@ def conv(call: Call) -> None:
     _put(call, operator, image)
 
 
-def pool(call: Call, kind: str) -> None:
+def pool(call: OnnxCall, kind: str) -> None:
     """MaxPool and AveragePool."""
     image = _image(call)
     if "kernel_shape" not in call.node.attributes:
@@ -108,13 +108,13 @@ def pool(call: Call, kind: str) -> None:
     _put(call, operator, image)
 
 
-def global_pool(call: Call, kind: str) -> None:
+def global_pool(call: OnnxCall, kind: str) -> None:
     """GlobalAveragePool and GlobalMaxPool: one window as large as the image."""
     image = _image(call)
     _put(call, Pool(kind, (image.shape[2], image.shape[3]), layout="NCHW"), image)
 
 
-def reduce(call: Call, kind: str) -> None:
+def reduce(call: OnnxCall, kind: str) -> None:
     """ReduceMean and ReduceMax over rows, columns or both, wherever the channels stand."""
     x, named = call.tensor(), call.integers("axes", at=1)
     if not named and call.integer("noop_with_empty_axes", 0):

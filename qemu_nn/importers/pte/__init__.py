@@ -12,8 +12,8 @@ from ...errors import Error, ModelError
 from ...ir.graph import Graph, Tensor
 from ...ir.model_file import ModelFile
 from ..arguments import SUFFIXES
-from .building import Builder, Value, scratch
-from .call import Call, Converter
+from .building import PteBuilder, Value, scratch
+from .call import Converter, PteCall
 from .cortex_m import CORTEX_M
 from .float32 import REAL
 from .images import IMAGES
@@ -61,18 +61,18 @@ def load_with_results(path: Path) -> tuple[Graph, Results]:
 
 def _network(program: Program, results: Optional[Results] = None) -> Graph:
     _check_names(program)
-    builder, inputs = Builder(program), []
+    builder, inputs = PteBuilder(program), []
     for number, index in enumerate(program.inputs):
         inputs.append(_input(builder, program.value(index), f"input{number}"))
     for instruction in program.instructions:
         try:
             for tensor in scratch(program, instruction):
                 builder.forget(tensor)
-            CONVERTERS[instruction.name](Call(instruction, program, builder))
+            CONVERTERS[instruction.name](PteCall(instruction, program, builder))
         except Error as error:
             raise ModelError(f"{instruction}: {error}") from None
         if results is not None:
-            results[instruction.index] = _written(program, builder, instruction)
+            results[instruction.index] = _find_written(program, builder, instruction)
     outputs = []
     for index in program.outputs:
         tensor = program.value(index)
@@ -102,10 +102,12 @@ def _notes(program: Program) -> tuple[str, ...]:
     )
 
 
-def _tell_formats(program: Program, builder: Builder, outputs: list[str]) -> None:
+def _tell_formats(program: Program, builder: PteBuilder, outputs: list[str]) -> None:
     """Give outputs of integers the formats that methods without calls say."""
     for number, name in enumerate(outputs):
-        scale, zero = (program.said(f"output{number}_{what}") for what in ("scale", "zp"))
+        scale, zero = (
+            program.run_constant_method(f"output{number}_{what}") for what in ("scale", "zp")
+        )
         for at, node in enumerate(builder.nodes):
             tensor = node.output
             if node.name != name or tensor.scale is not None or scale is None or zero is None:
@@ -115,8 +117,8 @@ def _tell_formats(program: Program, builder: Builder, outputs: list[str]) -> Non
                 builder.nodes[at] = replace(node, output=told)
 
 
-def _written(
-    program: Program, builder: Builder, instruction: Instruction
+def _find_written(
+    program: Program, builder: PteBuilder, instruction: Instruction
 ) -> tuple[Optional[Value], ...]:
     """Return what holds the tensors that an instruction returns: the last of its arguments."""
     made = program.value(instruction.args[-1])
@@ -129,7 +131,7 @@ def _written(
     return tuple(found)
 
 
-def _input(builder: Builder, tensor: object, name: str) -> Tensor:
+def _input(builder: PteBuilder, tensor: object, name: str) -> Tensor:
     if not isinstance(tensor, FileTensor) or not tensor.nbytes or tensor.dtype not in SUFFIXES:
         raise ModelError(f"its {name} is no tensor of a supported type")
     builder.write(tensor, Value(name, tensor.dtype, tensor.shape, tensor.moved))

@@ -47,7 +47,7 @@ class _Written:
     value: Value
 
 
-class Builder:
+class PteBuilder:
     """The calls of a network, and which of them wrote what lies where in the program's memory.
 
     A view is another tensor at the same address, so what a tensor holds is asked by its address.
@@ -72,16 +72,16 @@ class Builder:
             return
         memory, start = tensor.place
         end = start + tensor.nbytes
-        self.overwritten(memory, start, end)
+        self.mark_overwritten(memory, start, end)
         self._memory.setdefault(memory, []).append(_Written(start, end, value))
 
     def forget(self, tensor: FileTensor) -> None:
         """Say that a tensor was written with what no call makes."""
         self._own.pop(tensor.index, None)
         if tensor.place is not None:
-            self.overwritten(tensor.place[0], tensor.place[1], tensor.place[1] + tensor.nbytes)
+            self.mark_overwritten(tensor.place[0], tensor.place[1], tensor.place[1] + tensor.nbytes)
 
-    def overwritten(self, memory: int, start: int, end: int) -> None:
+    def mark_overwritten(self, memory: int, start: int, end: int) -> None:
         """Say that bytes of a memory hold something else from now on."""
         held = self._memory.get(memory, [])
         self._memory[memory] = [each for each in held if each.end <= start or end <= each.start]

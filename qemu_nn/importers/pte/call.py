@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ..arguments import SUFFIXES, moves, same_bytes, sides
-from .building import Builder, Value
+from .building import PteBuilder, Value
 from .program import FileTensor, Instruction, Program
 
 #: The orders in memory of the axes of images and volumes whose channels go last.
@@ -19,7 +19,7 @@ LAST, _LAST_OF_5 = (0, 2, 3, 1), (0, 2, 3, 4, 1)
 
 
 @dataclass(frozen=True)
-class Call:
+class PteCall:
     """An instruction, the program, and the network under construction.
 
     Every method raises ModelError if the program holds something without a meaning.
@@ -27,7 +27,7 @@ class Call:
 
     instruction: Instruction
     program: Program
-    builder: Builder
+    builder: PteBuilder
 
     # Arguments
 
@@ -208,7 +208,7 @@ class Call:
         made = replace(like, name=f"{self.name}/{part}", order=())
         return self.builder.call(function, params, inputs, made, weights, bias)
 
-    def moved(self, part: str, tensor: FileTensor, order: Sequence[int]) -> Value:
+    def read_moved(self, part: str, tensor: FileTensor, order: Sequence[int]) -> Value:
         """Return what a tensor holds, with its axes in another order in memory."""
         x = self.builder.read(tensor)
         places = [tensor.order.index(axis) for axis in order]
@@ -224,7 +224,7 @@ class Call:
         one = Value(f"{self.name}/{part}", "float32", (1,))
         value = np.array([number], np.float32)
         self.builder.call("tflm_constant_f32", {"length": 1}, [], one, value)
-        return self.spread(f"{part}s", one, shape)
+        return self.broadcast(f"{part}s", one, shape)
 
     @staticmethod
     def slice_of(size: int, begin: int, count: int) -> dict[str, int]:
@@ -233,7 +233,7 @@ class Call:
         params.update({f"begin_{i}": 0 for i in range(4)})
         return {**params, "input_4": size, "begin_4": begin, "stride_4": 1, "output_4": count}
 
-    def spread(self, part: str, x: Value, shape: Sequence[int]) -> Value:
+    def broadcast(self, part: str, x: Value, shape: Sequence[int]) -> Value:
         """Return a value in a shape that it broadcasts to."""
         if x.shape == tuple(shape):
             return x
@@ -248,4 +248,4 @@ class Call:
 
 
 #: Adds the calls that one instruction comes to.
-Converter = Callable[[Call], None]
+Converter = Callable[[PteCall], None]

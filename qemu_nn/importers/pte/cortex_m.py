@@ -14,7 +14,7 @@ from ...functions.tflm_float import bits
 from ...ir.graph import Build
 from ..arguments import SUFFIXES, sides
 from .building import Value
-from .call import LAST, Call, Converter
+from .call import LAST, Converter, PteCall
 from .program import FileTensor
 from .transposed import TRANSPOSED
 from .windows import WINDOWS
@@ -31,7 +31,7 @@ _LEFT_SHIFT = 20
 _BAD_SCALE = "its scale {} must be a positive, finite float32"
 
 
-def _scale(call: Call, index: int) -> float:
+def _scale(call: PteCall, index: int) -> float:
     scale = call.real(index)
     single = float(np.float32(scale)) if abs(scale) < 3e38 else math.inf
     if not 0 < single < math.inf:
@@ -39,7 +39,7 @@ def _scale(call: Call, index: int) -> float:
     return single
 
 
-def quantize(call: Call) -> None:
+def quantize(call: PteCall) -> None:
     """quantize_per_tensor: of float32, to int8 or int16."""
     call.expect(8)
     x, output = call.value(0, "float32"), call.tensor(6, "int8", "int16")
@@ -58,7 +58,7 @@ def _format(tensor: FileTensor, scale: float, zero: int) -> Optional[tuple[float
     return (scale, zero) if limits.min <= zero <= limits.max else None
 
 
-def dequantize(call: Call) -> None:
+def dequantize(call: PteCall) -> None:
     """dequantize_per_tensor."""
     call.expect(8)
     x, output = call.value(0, "int8", "int16"), call.tensor(6, "float32")
@@ -68,7 +68,7 @@ def dequantize(call: Call) -> None:
     call.put(f"tflm_dequantize_{SUFFIXES[x.dtype]}_f32", params, [x], output)
 
 
-def _operands(call: Call, first: int, second: int, output: FileTensor) -> list[Value]:
+def _operands(call: PteCall, first: int, second: int, output: FileTensor) -> list[Value]:
     """Return both operands in the shape of the output: of two images one may be one number for each
     channel, which the kernel takes again and again.
     """
@@ -86,11 +86,11 @@ def _operands(call: Call, first: int, second: int, output: FileTensor) -> list[V
     count = output.nbytes // channels[0]
     shape = output.shape if output.shape[-1] == channels[0] else (count, channels[0])
     pixel = Value(values[small].name, "int8", (1,) * (len(shape) - 1) + (channels[0],))
-    values[small] = call.spread("spread", pixel, shape)
+    values[small] = call.broadcast("spread", pixel, shape)
     return values
 
 
-def add(call: Call) -> None:
+def add(call: PteCall) -> None:
     """quantized_add."""
     call.expect(15)
     output = call.tensor(13, "int8")
@@ -104,7 +104,7 @@ def add(call: Call) -> None:
     call.put("arm_elementwise_add_s8", params, _operands(call, 0, 4, output), output)
 
 
-def mul(call: Call) -> None:
+def mul(call: PteCall) -> None:
     """quantized_mul."""
     call.expect(9)
     output = call.tensor(7, "int8")
@@ -120,7 +120,7 @@ def mul(call: Call) -> None:
     call.put("arm_elementwise_mul_s8", params, _operands(call, 0, 2, output), output)
 
 
-def div(call: Call) -> None:
+def div(call: PteCall) -> None:
     """quantized_div."""
     call.expect(8)
     one, two = call.value(0, "int8", "int16"), call.value(2, "int8", "int16")
@@ -133,7 +133,7 @@ def div(call: Call) -> None:
     call.put(f"executorch_quantized_div_{SUFFIXES[one.dtype]}", params, [one, two], output)
 
 
-def activation(call: Call) -> None:
+def activation(call: PteCall) -> None:
     """quantized_activation: a table of 256 results."""
     call.expect(4)
     x, table = call.value(0, "int8"), call.constant(1, "int8")
@@ -143,7 +143,7 @@ def activation(call: Call) -> None:
     call.put(function, {"length": x.size}, [x], call.tensor(2, "int8"), table.reshape(-1))
 
 
-def choose(call: Call, function: str) -> None:
+def choose(call: PteCall, function: str) -> None:
     """minimum and maximum: by the logical sizes, whatever the order in memory is."""
     call.expect(4)
     one, two = (call.tensor(at, "int8") for at in (0, 1))
@@ -152,7 +152,7 @@ def choose(call: Call, function: str) -> None:
     call.put(function, params, inputs, call.tensor(2, "int8"))
 
 
-def linear(call: Call) -> None:
+def linear(call: PteCall) -> None:
     """quantized_linear: the only operator that is built for one core.
 
     For Helium it comes with sums that hold the bias, for other cores with the bias.
@@ -194,7 +194,7 @@ def linear(call: Call) -> None:
     call.put(function, params, [x], output, weights, bias)
 
 
-def softmax(call: Call) -> None:
+def softmax(call: PteCall) -> None:
     """softmax over the last logical axis."""
     call.expect(9)
     tensor, axis = call.tensor(0, "int8"), call.integer(1)
@@ -207,7 +207,7 @@ def softmax(call: Call) -> None:
     call.put("arm_softmax_s8", params, [call.value(0)], call.tensor(7, "int8"))
 
 
-def transpose(call: Call) -> None:
+def transpose(call: PteCall) -> None:
     """transpose, of the logical sizes, whatever the order in memory is."""
     call.expect(4)
     tensor, order = call.tensor(0, "int8"), call.integers(1)
@@ -230,7 +230,7 @@ def transpose(call: Call) -> None:
     call.put("arm_transpose_s8", params, [call.value(0)], call.tensor(2, "int8"))
 
 
-def pad(call: Call) -> None:
+def pad(call: PteCall) -> None:
     """pad: before and after four axes as they lie in memory."""
     call.expect(6)
     tensor = call.tensor(0, "int8")

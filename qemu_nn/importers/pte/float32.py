@@ -12,18 +12,18 @@ from ...errors import ModelError
 from ...functions.tflm_float import bits
 from ..arguments import same_bytes
 from .building import Value
-from .call import Call, Converter
-from .portable import axis_of, bound, turned
+from .call import Converter, PteCall
+from .portable import axis_of, clamp_bound, make_turned_arguments
 from .program import FileTensor
 
 
-def _plain(sizes: Sequence[int]) -> list[int]:
+def _drop_leading_axes(sizes: Sequence[int]) -> list[int]:
     """Return sizes without the ones in front."""
     first = next((at for at, side in enumerate(sizes) if side != 1), len(sizes))
     return list(sizes[first:])
 
 
-def _operands(call: Call, output: FileTensor) -> list[Value]:
+def _operands(call: PteCall, output: FileTensor) -> list[Value]:
     """Return both operands in the shape of the output.
 
     The kernel takes them as they lie in memory where they have its sizes. Where it broadcasts, it
@@ -31,16 +31,18 @@ def _operands(call: Call, output: FileTensor) -> list[Value]:
     """
     tensors = [call.tensor(at, "float32") for at in (0, 1)]
     call.same_order(*tensors, output)
-    if all(_plain(tensor.sizes) == _plain(output.sizes) for tensor in tensors):
+    if all(
+        _drop_leading_axes(tensor.sizes) == _drop_leading_axes(output.sizes) for tensor in tensors
+    ):
         return [call.builder.read(tensor) for tensor in tensors]
     moved = [
-        call.moved(f"in_order{at}", tensor, range(len(tensor.sizes)))
+        call.read_moved(f"in_order{at}", tensor, range(len(tensor.sizes)))
         for at, tensor in enumerate(tensors)
     ]
-    return [call.spread(f"operand{at}", x, output.sizes) for at, x in enumerate(moved)]
+    return [call.broadcast(f"operand{at}", x, output.sizes) for at, x in enumerate(moved)]
 
 
-def binary(call: Call, function: str, scaled: bool) -> None:
+def binary(call: PteCall, function: str, scaled: bool) -> None:
     """add, sub, mul, div of float32; scaled: the second operand by a number."""
     call.expect(5 if scaled else 4)
     output = call.tensor(3 if scaled else 2, "float32")
@@ -53,7 +55,7 @@ def binary(call: Call, function: str, scaled: bool) -> None:
     call.put(function, params, [one, two], output)
 
 
-def _single(call: Call, count: int) -> tuple[Value, FileTensor]:
+def _single(call: PteCall, count: int) -> tuple[Value, FileTensor]:
     """Return the input and the output of a function of each float32."""
     call.expect(count)
     x, output = call.value(0, "float32"), call.tensor(count - 2, "float32")
@@ -61,13 +63,13 @@ def _single(call: Call, count: int) -> tuple[Value, FileTensor]:
     return x, output
 
 
-def unary(call: Call, function: str) -> None:
+def unary(call: PteCall, function: str) -> None:
     """Convert a function of each float32."""
     x, output = _single(call, 3)
     call.put(function, {"length": x.size}, [x], output)
 
 
-def sigmoid(call: Call) -> None:
+def sigmoid(call: PteCall) -> None:
     """sigmoid: 1 / (1 + exp(-x)), each step rounded."""
     x, output = _single(call, 3)
     x, length = Value(x.name, x.dtype, (x.size,)), {"length": x.size}
@@ -79,14 +81,14 @@ def sigmoid(call: Call) -> None:
     call.put("tflm_div_f32", ends, [one, below], output)
 
 
-def leaky_relu(call: Call) -> None:
+def leaky_relu(call: PteCall) -> None:
     """leaky_relu, of float32."""
     x, output = _single(call, 4)
     params = {"length": x.size, "alpha_bits": bits(call.real(1))}
     call.put("tflm_leaky_relu_f32", params, [x], output)
 
 
-def elu(call: Call) -> None:
+def elu(call: PteCall) -> None:
     """elu: expm1(x) * (alpha * scale) of what is negative, x * scale of the rest."""
     x, output = _single(call, 6)
     alpha, scale = (np.float32(call.real(at)) for at in (1, 2))
@@ -108,19 +110,19 @@ def elu(call: Call) -> None:
     call.put("tflm_neg_f32", length, [x], output)
 
 
-def relu(call: Call) -> None:
+def relu(call: PteCall) -> None:
     """relu, of float32."""
     x, output = _single(call, 3)
-    bound(call, x, [0.0, None], output)
+    clamp_bound(call, x, [0.0, None], output)
 
 
-def hardtanh(call: Call) -> None:
+def hardtanh(call: PteCall) -> None:
     """hardtanh, of float32: both limits, one after the other."""
     x, output = _single(call, 5)
-    bound(call, x, [call.real(1), call.real(2)], output)
+    clamp_bound(call, x, [call.real(1), call.real(2)], output)
 
 
-def mean(call: Call) -> None:
+def mean(call: PteCall) -> None:
     """mean.out, of float32 along axes, of which all lie in one or two groups."""
     call.expect(6)
     source, output = call.tensor(0, "float32"), call.tensor(4, "float32")
@@ -141,7 +143,7 @@ def mean(call: Call) -> None:
     call.put("tflm_mean_f32", params, [call.value(0)], output)
 
 
-def softmax(call: Call, log: bool = False) -> None:
+def softmax(call: PteCall, log: bool = False) -> None:
     """Convert _softmax and _log_softmax, of float32 along the last axis."""
     call.expect(5)
     source, output = call.tensor(0, "float32"), call.tensor(3, "float32")
@@ -163,10 +165,10 @@ def softmax(call: Call, log: bool = False) -> None:
         call.put(function, params, [x], output)
         return
     rows = Value(x.name, x.dtype, (outer, inner, size))
-    swapped = turned((outer, size, inner))
+    swapped = make_turned_arguments((outer, size, inner))
     x = call.part("rows", "tflm_transpose_f32", swapped, [x], rows)
     x = call.part("softmax", function, params, [x], rows)
-    call.put("tflm_transpose_f32", turned((outer, inner, size)), [x], output)
+    call.put("tflm_transpose_f32", make_turned_arguments((outer, inner, size)), [x], output)
 
 
 REAL: dict[str, Converter] = {

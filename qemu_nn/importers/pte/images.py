@@ -11,13 +11,13 @@ from ...errors import ModelError
 from ...functions.tflm_float import bits
 from ..arguments import CELL_LIMIT, SIDE_LIMIT, SUFFIXES, sides
 from .building import Value
-from .call import LAST, Call, Converter
+from .call import LAST, Converter, PteCall
 from .program import FileTensor
 
 _ORDER = (0, 1, 2, 3)
 
 
-def _images(call: Call, count: int, *dtypes: str) -> tuple[FileTensor, FileTensor]:
+def _images(call: PteCall, count: int, *dtypes: str) -> tuple[FileTensor, FileTensor]:
     """Return the input, and an output of the same type, of four axes each."""
     source = call.tensor(0, *dtypes)
     output = call.tensor(count, source.dtype)
@@ -40,7 +40,7 @@ def _ends(source: FileTensor, output: FileTensor) -> dict[str, int]:
 # ---- pooling ----
 
 
-def max_pool(call: Call) -> None:
+def max_pool(call: PteCall) -> None:
     """max_pool2d_with_indices, whose indices nobody reads."""
     call.expect(9)
     source, output = _images(call, 6, "int8", "float32")
@@ -48,11 +48,11 @@ def max_pool(call: Call) -> None:
     gaps = call.pair(4, "dilation", 1)
     step = call.pair(2 if call.integers(2) else 1, "stride", 1)
     window = {**call.pair(1, "filter", 1), **step, **call.pair(3, "pad", 0)}
-    x = call.moved("channels_last", source, LAST)
+    x = call.read_moved("channels_last", source, LAST)
     call.builder.forget(call.tensor(7, "int64"))
     params = {**_ends(source, output), **window}
     if any(window[f"filter_{a}"] > 1 and gaps[f"dilation_{a}"] > 1 for a in "hw"):
-        _gapped(call, x, {**params, **gaps}, output)
+        _convert_gapped_pool(call, x, {**params, **gaps}, output)
     elif source.dtype == "int8":
         params.update(act_min=-128, act_max=127)
         call.put_moved("arm_max_pool_s8", params, [x], output, LAST)
@@ -60,7 +60,7 @@ def max_pool(call: Call) -> None:
         call.put_moved("tflm_max_pool_f32", {**params, "activation": 0}, [x], output, LAST)
 
 
-def _gapped(call: Call, x: Value, p: dict[str, int], output: FileTensor) -> None:
+def _convert_gapped_pool(call: PteCall, x: Value, p: dict[str, int], output: FileTensor) -> None:
     """Convert maximum pooling with gaps: of each of their cells all that it meets."""
     if x.dtype != "int8" or p["filter_h"] * p["filter_w"] > CELL_LIMIT:
         raise ModelError(
@@ -98,7 +98,7 @@ def _gapped(call: Call, x: Value, p: dict[str, int], output: FileTensor) -> None
             call.put_moved("arm_maximum_s8", pairs, [largest, cell], output, LAST)
 
 
-def adaptive_pool(call: Call) -> None:
+def adaptive_pool(call: PteCall) -> None:
     """Convert _adaptive_avg_pool2d, of float32."""
     call.expect(4)
     source, output = call.tensor(0, "float32"), call.tensor(2, "float32")
@@ -115,7 +115,7 @@ def adaptive_pool(call: Call) -> None:
 # ---- other sizes ----
 
 
-def _ratios(call: Call, source: FileTensor, output: FileTensor, at: int) -> list[float]:
+def _compute_ratios(call: PteCall, source: FileTensor, output: FileTensor, at: int) -> list[float]:
     """Return the size of each axis as a multiple of the input's."""
     factors, sizes = call.argument(at), call.argument(1)
     if isinstance(factors, list) and len(factors) == 2 and sizes is None:
@@ -130,13 +130,13 @@ def _ratios(call: Call, source: FileTensor, output: FileTensor, at: int) -> list
     return ratios
 
 
-def nearest(call: Call) -> None:
+def nearest(call: PteCall) -> None:
     """upsample_nearest2d: for each output the input at the whole part of its place."""
     call.expect(5)
     source, output = _images(call, 3, "int8", "float32")
     call.same_order(source, output)
     x, suffix = call.value(0), SUFFIXES[source.dtype]
-    ratios = _ratios(call, source, output, 2)
+    ratios = _compute_ratios(call, source, output, 2)
     for axis, ratio in zip((2, 3), ratios):
         count, side = output.sizes[axis], source.sizes[axis]
         found = np.floor(np.arange(count, dtype=np.float32) * np.float32(1.0 / ratio))
@@ -155,25 +155,25 @@ def nearest(call: Call) -> None:
             x = call.part("rows", f"tflm_gather_{suffix}", params, [x, index], like)
 
 
-def bilinear(call: Call) -> None:
+def bilinear(call: PteCall) -> None:
     """upsample_bilinear2d, of float32."""
     call.expect(6)
     source, output = _images(call, 4, "float32")
     call.same_order(source, output)
     align = call.flag(2)
     params = {**_ends(source, output), "align_corners": int(align)}
-    ratios = _ratios(call, source, output, 3)
+    ratios = _compute_ratios(call, source, output, 3)
     for axis, ratio, side, made in zip("hw", ratios, source.sizes[2:], output.sizes[2:]):
         corners = (side - 1) / (made - 1) if made > 1 else 0.0
         params[f"scale_{axis}_bits"] = bits(corners if align else 1.0 / ratio)
-    x = call.moved("channels_last", source, LAST)
+    x = call.read_moved("channels_last", source, LAST)
     call.put_moved("executorch_upsample_bilinear_f32", params, [x], output, LAST)
 
 
 # ---- layers ----
 
 
-def _pair(call: Call, index: int, name: str, rank: int, alone: int) -> dict[str, int]:
+def _pair(call: PteCall, index: int, name: str, rank: int, alone: int) -> dict[str, int]:
     """Return a number for each axis of a window; a signal is an image of one row."""
     numbers = call.integers(index)
     numbers = [alone, *numbers] if rank == 3 else numbers * (2 if len(numbers) == 1 else 1)
@@ -182,7 +182,7 @@ def _pair(call: Call, index: int, name: str, rank: int, alone: int) -> dict[str,
     return {f"{name}_h": numbers[0], f"{name}_w": numbers[1]}
 
 
-def _row(call: Call, index: int, count: int, otherwise: float) -> np.ndarray:
+def _row(call: PteCall, index: int, count: int, otherwise: float) -> np.ndarray:
     """Return a constant of so many float32; without it all are one number."""
     if call.argument(index) is None:
         return np.full(count, otherwise, np.float32)
@@ -196,7 +196,7 @@ def _as_image(sizes: Sequence[int]) -> tuple[int, ...]:
     return (*sizes[:2], 1, *sizes[2:]) if len(sizes) == 3 else tuple(sizes)
 
 
-def convolution(call: Call) -> None:
+def convolution(call: PteCall) -> None:
     """convolution, of float32: of signals and images, forwards and transposed."""
     call.expect(11)
     source, output = call.tensor(0, "float32"), call.tensor(9, "float32")
@@ -220,11 +220,11 @@ def convolution(call: Call) -> None:
         params.update(zip((f"{name}_h", f"{name}_w"), pair))
     kind = "transpose_convolution" if transposed else "convolution"
     in_order = _ORDER[:rank]
-    x, bias = call.moved("in_order", source, in_order), _row(call, 2, count, 0)
+    x, bias = call.read_moved("in_order", source, in_order), _row(call, 2, count, 0)
     call.put_moved(f"executorch_{kind}_f32", params, [x], output, in_order, weights, bias)
 
 
-def layer_norm(call: Call) -> None:
+def layer_norm(call: PteCall) -> None:
     """native_layer_norm, of float32, whose means and deviations nobody reads."""
     call.expect(9)
     source, output = call.tensor(0, "float32"), call.tensor(5, "float32")

@@ -10,7 +10,7 @@ from typing import Optional
 from ...errors import ModelError
 from ..arguments import MOVES, SUFFIXES, moves, same_bytes, sides
 from .building import Value
-from .call import Call, Converter
+from .call import Converter, PteCall
 from .program import FileTensor
 
 _MOVED = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
@@ -22,7 +22,7 @@ _SLICES = 5
 _ONE = {"multiplier": 2**30, "shift": 1}
 
 
-def view(call: Call, count: int) -> None:
+def view(call: PteCall, count: int) -> None:
     """Convert a view of the same bytes, without a call."""
     call.expect(count)
     x, output = call.value(0), call.tensor(count - 2)
@@ -31,7 +31,7 @@ def view(call: Call, count: int) -> None:
     call.builder.write(output, x)
 
 
-def same_place(call: Call) -> None:
+def same_place(call: PteCall) -> None:
     """et_view: another name for the same memory, of a shape that is known when the program runs.
 
     It may return its output once more, as kernels do.
@@ -45,8 +45,8 @@ def same_place(call: Call) -> None:
     call.builder.write(output, x)
 
 
-def _moved(
-    call: Call, x: Value, whole: Sequence[int], order: Sequence[int], to: FileTensor
+def _convert_permutation(
+    call: PteCall, x: Value, whole: Sequence[int], order: Sequence[int], to: FileTensor
 ) -> None:
     """Convert a permutation of axes in memory."""
     if len(whole) > MOVES:
@@ -57,17 +57,17 @@ def _moved(
     call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], to)
 
 
-def clone(call: Call, count: int) -> None:
+def clone(call: PteCall, count: int) -> None:
     """Convert _clone_dim_order, _to_dim_order_copy: the same numbers in another order in memory."""
     call.expect(count)
     source, output = call.tensor(0), call.tensor(count - 2)
     if (source.dtype, source.sizes) != (output.dtype, output.sizes):
         raise ModelError(f"it makes {output} of {source}")
     order = [source.order.index(axis) for axis in output.order]
-    _moved(call, call.value(0), source.shape, order, output)
+    _convert_permutation(call, call.value(0), source.shape, order, output)
 
 
-def permute(call: Call) -> None:
+def permute(call: PteCall) -> None:
     """permute_copy, of the logical axes."""
     call.expect(4)
     source, output, order = call.tensor(0), call.tensor(2), call.integers(1)
@@ -76,10 +76,10 @@ def permute(call: Call) -> None:
     if sorted(order) != list(range(rank)):
         raise ModelError(f"its order {order} is not an order of {rank} axes")
     call.same_order(source, output)
-    _moved(call, call.value(0), source.sizes, order, output)
+    _convert_permutation(call, call.value(0), source.sizes, order, output)
 
 
-def axis_of(call: Call, index: int, rank: int) -> int:
+def axis_of(call: PteCall, index: int, rank: int) -> int:
     """Return an axis, of which negative ones count from the last."""
     axis = call.integer(index)
     if not -rank <= axis < rank:
@@ -87,7 +87,7 @@ def axis_of(call: Call, index: int, rank: int) -> int:
     return axis % rank
 
 
-def cat(call: Call) -> None:
+def cat(call: PteCall) -> None:
     """cat: joins what lies in memory, whatever the order of the axes is."""
     call.expect(4)
     tensors, output = call.argument(0), call.tensor(2, *_MOVED)
@@ -114,8 +114,8 @@ def cat(call: Call) -> None:
     call.put(function, params, [x, values[-1]], output)
 
 
-def _sliced(
-    call: Call, begins: Sequence[int], steps: Sequence[int], to: FileTensor, name: str
+def _convert_slice(
+    call: PteCall, begins: Sequence[int], steps: Sequence[int], to: FileTensor, name: str
 ) -> None:
     """Take elements of each axis of the first argument, as `to` says."""
     source = call.tensor(0, *_MOVED)
@@ -135,14 +135,14 @@ def _sliced(
     call.put(function, params, [call.value(0)], to, name=name)
 
 
-def _counts(call: Call, to: FileTensor) -> list[int]:
+def _counts(call: PteCall, to: FileTensor) -> list[int]:
     """Return the sizes of a selection with the axis that it has not."""
     sizes = list(to.sizes)
     sizes.insert(axis_of(call, 1, len(to.sizes) + 1), 1)
     return sizes
 
 
-def slice_(call: Call) -> None:
+def slice_(call: PteCall) -> None:
     """slice_copy."""
     call.expect(7)
     source, output = call.tensor(0), call.tensor(5)
@@ -153,10 +153,10 @@ def slice_(call: Call) -> None:
     start = max(start + side, 0) if start < 0 else start
     begins, steps = [0] * rank, [1] * rank
     begins[axis], steps[axis] = start, step
-    _sliced(call, begins, steps, output, call.name)
+    _convert_slice(call, begins, steps, output, call.name)
 
 
-def select(call: Call) -> None:
+def select(call: PteCall) -> None:
     """select_copy: one place of an axis, which goes."""
     call.expect(5)
     source, output = call.tensor(0), call.tensor(3)
@@ -165,10 +165,10 @@ def select(call: Call) -> None:
     index = call.integer(2)
     begins = [0] * rank
     begins[axis] = index + source.sizes[axis] if index < 0 else index
-    _sliced(call, begins, [1] * rank, output, call.name)
+    _convert_slice(call, begins, [1] * rank, output, call.name)
 
 
-def split(call: Call) -> None:
+def split(call: PteCall) -> None:
     """split_with_sizes_copy: parts of an axis, of given sizes."""
     call.expect(5)
     source, sizes, parts = call.tensor(0), call.integers(1), call.argument(3)
@@ -182,11 +182,11 @@ def split(call: Call) -> None:
         begins[axis] = begin
         if not isinstance(part, FileTensor) or part.sizes[axis : axis + 1] != (size,):
             raise ModelError(f"its output {number} has not {size} elements along its axis")
-        _sliced(call, begins, [1] * rank, part, f"{call.name}_{number}")
+        _convert_slice(call, begins, [1] * rank, part, f"{call.name}_{number}")
         begin += size
 
 
-def expand(call: Call) -> None:
+def expand(call: PteCall) -> None:
     """expand_copy: one element of an axis again and again."""
     call.expect(5)
     source, output = call.tensor(0, *_MOVED), call.tensor(3)
@@ -196,7 +196,7 @@ def expand(call: Call) -> None:
     call.put(f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], output)
 
 
-def clamp(call: Call) -> None:
+def clamp(call: PteCall) -> None:
     """Convert clamp: of int8 by integers, of float32 by floats."""
     call.expect(5)
     x, output = call.value(0, "int8", "float32"), call.tensor(3, "int8", "float32")
@@ -205,7 +205,7 @@ def clamp(call: Call) -> None:
     if x.dtype != output.dtype or ends == [None, None]:
         raise ModelError(f"it makes {output} of {x.dtype}, between {ends}")
     if x.dtype == "float32":
-        bound(call, x, ends, output)
+        clamp_bound(call, x, ends, output)
         return
     low, high = (int(end) if end is not None else n for end, n in zip(ends, (-128, 127)))
     params = {"length": x.size, "input_zero_point": 0, "output_zero_point": 0, **_ONE}
@@ -213,7 +213,9 @@ def clamp(call: Call) -> None:
     call.put("tflm_relu_s8", params, [x], output)
 
 
-def bound(call: Call, x: Value, ends: Sequence[Optional[float]], output: FileTensor) -> None:
+def clamp_bound(
+    call: PteCall, x: Value, ends: Sequence[Optional[float]], output: FileTensor
+) -> None:
     """Keep float32 at or above the first end, then at or below the second; None is no end."""
     x, params = Value(x.name, x.dtype, (x.size,)), {"length": x.size}
     names = ("tflm_maximum_f32", "tflm_minimum_f32")
@@ -226,7 +228,7 @@ def bound(call: Call, x: Value, ends: Sequence[Optional[float]], output: FileTen
             x = call.part("raised", function, params, inputs, x)
 
 
-def turned(whole: Sequence[int]) -> dict[str, int]:
+def make_turned_arguments(whole: Sequence[int]) -> dict[str, int]:
     """Return the arguments of a call that swaps the last two of three axes."""
     return moves(whole, (0, 2, 1))
 

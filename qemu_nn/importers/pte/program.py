@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import ModelError
 from ...io.files import MEGABYTE, read_bytes
 from ...ir.tensors import MEMORY_LIMIT
-from .schema import KINDS, Table
+from .schema import KINDS, SchemaTable
 
 #: Kind of a value that is one number -> the field that holds it.
 _NUMBERS = {"Int": "int_val", "Bool": "bool_val", "Double": "double_val"}
@@ -101,7 +101,7 @@ class Program:
             raise ModelError("it is not an ExecuTorch program: it lacks the mark 'ET12'")
         program, self._base, self._segment_bytes = _extents(data)
         self._data, self._flat = data, data[:program]
-        self._root = Table("Program", self._flat, struct.unpack_from("<I", self._flat)[0])
+        self._root = SchemaTable("Program", self._flat, struct.unpack_from("<I", self._flat)[0])
         plan = self._method(method)
         self._values = plan.tables("values", "EValue", _VALUES)
         self._read: dict[int, Any] = {}
@@ -119,7 +119,7 @@ class Program:
             self._read[index] = self._value(index)
         return self._read[index]
 
-    def said(self, name: str) -> Optional[float]:
+    def run_constant_method(self, name: str) -> Optional[float]:
         """Return the number that a method without calls stands for; None if there is no such
         method.
         """
@@ -131,7 +131,7 @@ class Program:
                     return _number(values[found[0]])
         return None
 
-    def _method(self, name: str) -> Table:
+    def _method(self, name: str) -> SchemaTable:
         plans = self._root.tables("execution_plan", "ExecutionPlan", _METHODS)
         names = [plan.text("name") for plan in plans]
         if name not in names:
@@ -144,13 +144,13 @@ class Program:
             )
         return plan
 
-    def _indices(self, plan: Table, field: str) -> tuple[int, ...]:
+    def _indices(self, plan: SchemaTable, field: str) -> tuple[int, ...]:
         found = plan.numbers(field, "int32")[:1001].tolist()
         if not 1 <= len(found) <= 1000:
             raise ModelError(f"its method has {len(found)} {field}; 1 to 1000 are supported")
         return tuple(found)
 
-    def _instructions(self, plan: Table) -> tuple[Instruction, ...]:
+    def _instructions(self, plan: SchemaTable) -> tuple[Instruction, ...]:
         chains = plan.tables("chains", "Chain", _METHODS)
         if len(chains) != 1:
             raise ModelError(f"its method has {len(chains)} chains of calls; only 1 is supported")
@@ -176,7 +176,7 @@ class Program:
             raise ModelError("its method has no instructions: there is nothing to run")
         return tuple(found)
 
-    def _list(self, table: Table, field: str, dtype: str) -> list[Any]:
+    def _list(self, table: SchemaTable, field: str, dtype: str) -> list[Any]:
         found = table.numbers(field, dtype)
         self._spent += len(found)
         if len(found) > _LIST_LIMIT or self._spent > _ALL_LISTS:
@@ -221,7 +221,7 @@ class Program:
         tensor: FileTensor = self.value(index)
         return tensor
 
-    def _tensor(self, index: int, table: Table) -> FileTensor:
+    def _tensor(self, index: int, table: SchemaTable) -> FileTensor:
         number = table.number("scalar_type")
         if number not in _DTYPES:
             raise ModelError(f"value {index} is a tensor of type {number}, which is not supported")
@@ -281,7 +281,7 @@ class Program:
         return held[: tensor.nbytes]
 
 
-def _number(table: Table) -> Optional[float]:
+def _number(table: SchemaTable) -> Optional[float]:
     """Return the number of a value; None if it is something else."""
     kind = table.number("val_type")
     name = KINDS[kind] if 0 <= kind < len(KINDS) else ""

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ..flatbuffer import Bytes, damaged
+from ..flatbuffer import Bytes, make_damage_error
 
 #: Table -> its fields in the order of their slots; a union takes two, its kind and its table.
 _FIELDS = {
@@ -58,7 +58,7 @@ KINDS = (
 )
 
 
-class Table:
+class SchemaTable:
     """A table of the file, whose fields are asked for by name.
 
     Raises ModelError for whatever does not lie in the file. Fields that are missing are 0, empty or
@@ -89,15 +89,19 @@ class Table:
             return np.empty(0, dtype)
         length, start = self._reader.VectorLen(at), self._reader.Vector(at)
         if length * np.dtype(dtype).itemsize > len(self._data) - start:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         return np.frombuffer(self._data, np.dtype(dtype).newbyteorder("<"), length, start)
 
-    def table(self, field: str, kind: str) -> Optional[Table]:
+    def table(self, field: str, kind: str) -> Optional[SchemaTable]:
         """Return a table in a field, or in a union; None if there is none."""
         at = self._offset(field)
-        return Table(kind, self._data, self._reader.Indirect(self._reader.Pos + at)) if at else None
+        return (
+            SchemaTable(kind, self._data, self._reader.Indirect(self._reader.Pos + at))
+            if at
+            else None
+        )
 
-    def tables(self, field: str, kind: str, most: int) -> list[Table]:
+    def tables(self, field: str, kind: str, most: int) -> list[SchemaTable]:
         """Return a vector of tables."""
         at = self._offset(field)
         length = self._reader.VectorLen(at) if at else 0
@@ -105,7 +109,7 @@ class Table:
             raise ModelError(f"it has {length} {field}; at most {most} are supported")
         start = self._reader.Vector(at) if at else 0
         places = [self._reader.Indirect(start + 4 * i) for i in range(length)]
-        return [Table(kind, self._data, place) for place in places]
+        return [SchemaTable(kind, self._data, place) for place in places]
 
     def _offset(self, field: str) -> int:
         return self._reader.Offset(4 + 2 * _FIELDS[self._kind].index(field))

@@ -18,13 +18,13 @@ import numpy as np
 from ...errors import ModelError
 from ..arguments import SIDE_LIMIT
 from .building import Value
-from .call import Call, Converter
+from .call import Converter, PteCall
 from .windows import channels, ends, window
 
 _FUNCTION = "arm_transpose_conv_wrapper_s8"
 
 
-def transpose_conv(call: Call, last: bool = False) -> None:
+def transpose_conv(call: PteCall, last: bool = False) -> None:
     """quantized_transpose_conv2d."""
     call.expect(17)
     x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
@@ -45,7 +45,7 @@ def transpose_conv(call: Call, last: bool = False) -> None:
     turned = params["stride_h"] <= 2 and params["stride_w"] <= 2 and x[3] > 16
     made = out[1] if turned else _rows(params)
     if not turned and params["pad_h"] % params["stride_h"]:
-        value, params = _spread(call, params)
+        value, params = _spread_rows(call, params)
     else:
         value = call.value(0)
     params["output_h"] = made
@@ -75,7 +75,7 @@ def _rows(p: dict[str, int]) -> int:
     return made
 
 
-def _spread(call: Call, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
+def _spread_rows(call: PteCall, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
     """Return the rows of the input where the kernel takes them to be, and zeros between them.
 
     The rows that are skipped lie right; the others follow as if the first of them had no pad.
@@ -105,7 +105,7 @@ def _spread(call: Call, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
     return x, p
 
 
-def _fit(call: Call, stream: Value) -> None:
+def _fit(call: PteCall, stream: Value) -> None:
     """Yield the output of the written rows, one image after the other."""
     output = call.tensor(15)
     size, missing = output.nbytes, output.nbytes - stream.size
@@ -114,7 +114,7 @@ def _fit(call: Call, stream: Value) -> None:
         call.put("tflm_slice_s8", params, [stream], output)
         if output.place is not None:
             memory, start = output.place
-            call.builder.overwritten(memory, start + size, start + stream.size)
+            call.builder.mark_overwritten(memory, start + size, start + stream.size)
         return
     rest = call.builder.before(output, stream.size, call.instruction.index)
     params = {"outer": 1, "inner1": stream.size, "inner2": missing}

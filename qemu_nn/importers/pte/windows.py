@@ -8,12 +8,12 @@ import numpy as np
 
 from ...errors import ModelError
 from ..arguments import sides
-from .call import Call, Converter
+from .call import Converter, PteCall
 
 _RANGE = {"act_min": -128, "act_max": 127}
 
 
-def window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, int]:
+def window(call: PteCall, stride: int, padding: int, dilation: int) -> dict[str, int]:
     """Return strides, pads and dilations."""
     return {
         **call.pair(stride, "stride", 1),
@@ -22,7 +22,7 @@ def window(call: Call, stride: int, padding: int, dilation: int) -> dict[str, in
     }
 
 
-def channels(call: Call, count: int, at: tuple[int, int, int]) -> np.ndarray:
+def channels(call: PteCall, count: int, at: tuple[int, int, int]) -> np.ndarray:
     """Return bias, multipliers and shifts of the output channels, as rows."""
     bias, multiplier, shift = at
     none = call.argument(bias) is None
@@ -38,7 +38,7 @@ def ends(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[s
     }
 
 
-def convolve(call: Call, last: bool = False) -> None:
+def convolve(call: PteCall, last: bool = False) -> None:
     """quantized_conv2d; last: whose tensors have their channels last as logical axis."""
     call.expect(15)
     x, out, weights = call.image(0, last), call.image(13, last), call.constant(1, "int8")
@@ -57,7 +57,7 @@ def convolve(call: Call, last: bool = False) -> None:
     call.put("arm_convolve_wrapper_s8", params, [call.value(0)], call.tensor(13), weights, rows)
 
 
-def depthwise(call: Call, last: bool = False) -> None:
+def depthwise(call: PteCall, last: bool = False) -> None:
     """quantized_depthwise_conv2d."""
     call.expect(16)
     x, out, weights = call.image(0, last), call.image(14, last), call.constant(1, "int8")
@@ -81,7 +81,7 @@ def depthwise(call: Call, last: bool = False) -> None:
     call.put(function, params, [call.value(0)], call.tensor(14), weights, rows)
 
 
-def _pooled(call: Call, last: bool, output: int) -> dict[str, int]:
+def _convert_pool(call: PteCall, last: bool, output: int) -> dict[str, int]:
     x, out = call.image(0, last), call.image(output, last)
     return {
         **ends(x, out),
@@ -92,23 +92,27 @@ def _pooled(call: Call, last: bool, output: int) -> dict[str, int]:
     }
 
 
-def average_pool(call: Call, last: bool = False) -> None:
+def average_pool(call: PteCall, last: bool = False) -> None:
     """quantized_avg_pool2d, whose kernel reads no zero point, multiplier or shift."""
     call.expect(11)
-    params = {**_pooled(call, last, 9), **_RANGE}
+    params = {**_convert_pool(call, last, 9), **_RANGE}
     call.put("arm_avgpool_s8", params, [call.value(0)], call.tensor(9))
 
 
-def max_pool(call: Call, last: bool = False) -> None:
+def max_pool(call: PteCall, last: bool = False) -> None:
     """quantized_max_pool2d."""
     call.expect(12)
     if call.integers(4, 2) != [1, 1] or call.flag(5):
         raise ModelError("its windows have gaps, or reach over the end; the kernel has neither")
-    params = {**_pooled(call, last, 10), "act_min": call.integer(8), "act_max": call.integer(9)}
+    params = {
+        **_convert_pool(call, last, 10),
+        "act_min": call.integer(8),
+        "act_max": call.integer(9),
+    }
     call.put("arm_max_pool_s8", params, [call.value(0)], call.tensor(10))
 
 
-def batch_matmul(call: Call) -> None:
+def batch_matmul(call: PteCall) -> None:
     """quantized_batch_matmul, whose second operand is transposed."""
     call.expect(10)
     left, right = (call.tensor(at, "int8") for at in (0, 2))

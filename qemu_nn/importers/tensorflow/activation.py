@@ -10,18 +10,18 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Clip, Operator, Relu, Sigmoid, Softmax, Tanh
 from ..tensor import Tensor
-from .building import Call, Converter, scalar
+from .building import Converter, TensorflowCall, scalar
 
 #: The largest number of a float32, which stands for "no limit".
 _UNLIMITED = float(np.finfo(np.float32).max)
 
 
-def simple(call: Call, x: Tensor, operator: Operator) -> None:
+def simple(call: TensorflowCall, x: Tensor, operator: Operator) -> None:
     """Convert a function without attributes."""
     call.put(operator, x)
 
 
-def leaky_relu(call: Call, x: Tensor) -> None:
+def leaky_relu(call: TensorflowCall, x: Tensor) -> None:
     """LeakyRelu."""
     alpha = call.node.number("alpha", 0.2)
     if not math.isfinite(alpha):
@@ -29,12 +29,14 @@ def leaky_relu(call: Call, x: Tensor) -> None:
     call.put(Relu(alpha), x)
 
 
-def clip(call: Call, x: Tensor, low: np.ndarray, high: np.ndarray) -> None:
+def clip(call: TensorflowCall, x: Tensor, low: np.ndarray, high: np.ndarray) -> None:
     """ClipByValue."""
-    limited(call, x, scalar(low), scalar(high))
+    convert_limits(call, x, scalar(low), scalar(high))
 
 
-def limited(call: Call, x: Tensor, low: float = -_UNLIMITED, high: float = _UNLIMITED) -> None:
+def convert_limits(
+    call: TensorflowCall, x: Tensor, low: float = -_UNLIMITED, high: float = _UNLIMITED
+) -> None:
     """min(max(x, low), high) as the operator that has this meaning."""
     if low >= high:
         raise ModelError(f"its limits {low} and {high} leave no values between them")
@@ -42,7 +44,7 @@ def limited(call: Call, x: Tensor, low: float = -_UNLIMITED, high: float = _UNLI
     call.put(Relu(limit=None if unlimited else high) if low == 0 else Clip(low, high), x)
 
 
-def softmax(call: Call, x: Tensor, log: bool) -> None:
+def softmax(call: TensorflowCall, x: Tensor, log: bool) -> None:
     """Softmax and LogSoftmax, along the last axis."""
     call.put(Softmax(x.axis(-1), log), x)
 

@@ -9,14 +9,14 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Affine, Dense, Elementwise
 from ..tensor import Tensor, Value
-from .activation import limited
-from .building import Call, Converter, floats, scalar
+from .activation import convert_limits
+from .building import Converter, TensorflowCall, floats, scalar
 from .windows import layout_of
 
 _ZERO, _ONE = np.array(0.0), np.array(1.0)
 
 
-def matmul(call: Call, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
+def matmul(call: TensorflowCall, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
     """MatMul and its batch form, by a constant [in, out]; flags: say what is transposed first."""
     if call.node.flag(flags[0]):
         raise ModelError("it transposes its computed input; only weights may be transposed")
@@ -27,7 +27,7 @@ def matmul(call: Call, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -
     call.put(Dense(weights if call.node.flag(flags[1]) else weights.T), x)
 
 
-def add(call: Call, a: Value, b: Value) -> None:
+def add(call: TensorflowCall, a: Value, b: Value) -> None:
     """Add, AddV2."""
     x, other = _tensor_first(a, b)
     if isinstance(other, Tensor):
@@ -36,7 +36,7 @@ def add(call: Call, a: Value, b: Value) -> None:
         _affine(call, x, offset=floats(other))
 
 
-def add_n(call: Call, *terms: Value) -> None:
+def add_n(call: TensorflowCall, *terms: Value) -> None:
     """AddN: two at a time, from the first on."""
     tensors = [term for term in terms if isinstance(term, Tensor)]
     if len(tensors) < max(len(terms), 2):
@@ -46,7 +46,7 @@ def add_n(call: Call, *terms: Value) -> None:
         total = call.put(Elementwise("add"), total, term, part=f"add{i}" if i < len(others) else "")
 
 
-def subtract(call: Call, a: Value, b: Value) -> None:
+def subtract(call: TensorflowCall, a: Value, b: Value) -> None:
     """Sub, of a constant or from one."""
     if isinstance(b, np.ndarray):
         add(call, a, -floats(b))
@@ -56,12 +56,12 @@ def subtract(call: Call, a: Value, b: Value) -> None:
         call.put(Elementwise("subtract"), a, b)
 
 
-def negate(call: Call, x: Tensor) -> None:
+def negate(call: TensorflowCall, x: Tensor) -> None:
     """Neg."""
     _affine(call, x, scale=-_ONE)
 
 
-def multiply(call: Call, a: Value, b: Value) -> None:
+def multiply(call: TensorflowCall, a: Value, b: Value) -> None:
     """Mul."""
     x, other = _tensor_first(a, b)
     if isinstance(other, Tensor):
@@ -70,31 +70,31 @@ def multiply(call: Call, a: Value, b: Value) -> None:
         _affine(call, x, scale=floats(other))
 
 
-def divide(call: Call, x: Tensor, by: np.ndarray) -> None:
+def divide(call: TensorflowCall, x: Tensor, by: np.ndarray) -> None:
     """RealDiv by a constant."""
     if not floats(by).all():
         raise ModelError("it divides by zero")
     _affine(call, x, scale=1 / by.astype(np.float64))
 
 
-def extreme(call: Call, a: Value, b: Value, kind: str) -> None:
+def extreme(call: TensorflowCall, a: Value, b: Value, kind: str) -> None:
     """Maximum and Minimum, of two tensors or with one number."""
     x, other = _tensor_first(a, b)
     if isinstance(other, Tensor):
         call.put(Elementwise(kind), x, other)
     elif kind == "maximum":
-        limited(call, x, low=scalar(other))
+        convert_limits(call, x, low=scalar(other))
     else:
-        limited(call, x, high=scalar(other))
+        convert_limits(call, x, high=scalar(other))
 
 
-def bias_add(call: Call, x: Tensor, bias: np.ndarray) -> None:
+def bias_add(call: TensorflowCall, x: Tensor, bias: np.ndarray) -> None:
     """BiasAdd: a number for each channel."""
     _affine(call, x, offset=_channels(call, x, floats(bias)))
 
 
 def batch_norm(
-    call: Call,
+    call: TensorflowCall,
     x: Tensor,
     gamma: np.ndarray,
     beta: np.ndarray,
@@ -123,7 +123,7 @@ def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
     return b, a
 
 
-def _channels(call: Call, x: Tensor, array: np.ndarray) -> np.ndarray:
+def _channels(call: TensorflowCall, x: Tensor, array: np.ndarray) -> np.ndarray:
     """Return a number for each channel, as it broadcasts to a sample."""
     first = layout_of(call.node) == "NCHW"
     if array.ndim != 1 or not x.sample or len(array) != x.sample[0 if first else -1]:
@@ -133,7 +133,9 @@ def _channels(call: Call, x: Tensor, array: np.ndarray) -> np.ndarray:
     return array.reshape(-1, *[1] * (len(x.sample) - 1)) if first else array
 
 
-def _affine(call: Call, x: Tensor, scale: np.ndarray = _ONE, offset: np.ndarray = _ZERO) -> None:
+def _affine(
+    call: TensorflowCall, x: Tensor, scale: np.ndarray = _ONE, offset: np.ndarray = _ZERO
+) -> None:
     """Append an Affine; its arrays may have a batch axis of one element."""
     arrays = []
     for array in (scale, offset):

@@ -10,17 +10,17 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
-from ...ir.tensors import free_name
+from ...ir.tensors import make_free_name
 from ...operators import Identity, Operator, Reshape, Shape
 from ..tensor import Tensor, Value
-from .reading import Node
+from .reading import TensorflowNode
 
 #: Most elements of all constants together that a file does not hold as they are.
 _MOST_ELEMENTS = 2**24
 _MOST_NUMBERS = 64
 
 
-class Budget:
+class SizeBudget:
     """Counts the elements of constants that are made, so that they stay within a limit."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Budget:
             raise ModelError(f"its constants would have more than {_MOST_ELEMENTS} elements in all")
 
 
-class Builder:
+class TensorflowBuilder:
     """Tensors and constants by name, and the nodes that make the tensors."""
 
     def __init__(self, start: Tensor, constants: Mapping[str, np.ndarray], taken: Iterable[str]):
@@ -51,17 +51,17 @@ class Builder:
 
     def part(self, name: str) -> str:
         """Return a name that no node of the file has."""
-        name = free_name(name, self._taken)
+        name = make_free_name(name, self._taken)
         self._taken.add(name)
         return name
 
 
 @dataclass(frozen=True)
-class Call:
+class TensorflowCall:
     """A node of the file and the network that it adds its operators to."""
 
-    node: Node
-    builder: Builder
+    node: TensorflowNode
+    builder: TensorflowBuilder
 
     def put(
         self, operator: Operator, *tensors: Tensor, part: str = "", batched: Optional[bool] = None

@@ -10,9 +10,9 @@ from ...errors import ModelError
 from ..tensor import Tensor, Value
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
-from .building import Budget, Builder, Call, Converter
+from .building import Converter, SizeBudget, TensorflowBuilder, TensorflowCall
 from .folding import FOLDS, SHAPES, fold
-from .reading import Node, maker
+from .reading import TensorflowNode, get_producer
 from .shaping import SHAPING
 from .windows import WINDOWS
 
@@ -21,10 +21,13 @@ _KINDS = {"x": (Tensor,), "c": (np.ndarray,), "v": (Tensor, np.ndarray)}
 
 
 def build(
-    order: Iterable[Node], start: Tensor, constants: Mapping[str, np.ndarray], nodes: Iterable[str]
-) -> Builder:
+    order: Iterable[TensorflowNode],
+    start: Tensor,
+    constants: Mapping[str, np.ndarray],
+    nodes: Iterable[str],
+) -> TensorflowBuilder:
     """Return the operators of nodes in order, of which the first read the start and constants."""
-    builder, budget = Builder(start, constants, nodes), Budget()
+    builder, budget = TensorflowBuilder(start, constants, nodes), SizeBudget()
     for node in order:
         if node.name in builder.values:
             continue
@@ -32,7 +35,7 @@ def build(
         for name in node.inputs:
             if name not in builder.values:
                 raise ModelError(
-                    f"{node} reads {name!r}, which is not an output of {maker(name)!r}"
+                    f"{node} reads {name!r}, which is not an output of {get_producer(name)!r}"
                 )
             values.append(builder.values[name])
         known = all(isinstance(value, np.ndarray) for value in values)
@@ -40,13 +43,13 @@ def build(
             builder.values[node.name] = fold(node, budget, values)
             continue
         try:
-            _convert(Call(node, builder), values)
+            _convert(TensorflowCall(node, builder), values)
         except ModelError as error:
             raise ModelError(f"{node}: {error}") from None
     return builder
 
 
-def _convert(call: Call, values: list[Value]) -> None:
+def _convert(call: TensorflowCall, values: list[Value]) -> None:
     """Add what a node comes to; ModelError where it reads something else than it should."""
     reads, converter = CONVERTERS[call.node.op]
     wanted = "v" * max(len(values), 1) if reads == "+" else reads

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Optional
 
-from .reading import Node
+from .reading import TensorflowNode
 
 #: Operators that make a dropout mask from random numbers, and the most nodes of one.
 _MAKES_MASKS = ("Floor", "Cast", "GreaterEqual", "Add", "AddV2", "Sub", "Mul")
 _MOST_NODES = 16
 
 
-def without_dropout(nodes: Mapping[str, Node]) -> dict[str, Node]:
+def remove_dropout(nodes: Mapping[str, TensorflowNode]) -> dict[str, TensorflowNode]:
     """Return the graph for inference, in which nodes that drop elements at random do nothing."""
     kept = {}
     for node in nodes.values():
-        source = _undropped(nodes, node)
+        source = _find_undropped(nodes, node)
         kept[node.name] = node if source is None else replace(node, op="Identity", inputs=(source,))
     return kept
 
 
-def _undropped(nodes: Mapping[str, Node], node: Node) -> Optional[str]:
+def _find_undropped(nodes: Mapping[str, TensorflowNode], node: TensorflowNode) -> Optional[str]:
     """Return the tensor of which a node drops elements: Mul(scaled, mask) or SelectV2(mask, scaled,
     0).
 
@@ -43,7 +43,7 @@ def _undropped(nodes: Mapping[str, Node], node: Node) -> Optional[str]:
     return scaling.inputs[0] if scaling.inputs else None
 
 
-def _random(nodes: Mapping[str, Node], mask: Node) -> bool:
+def _random(nodes: Mapping[str, TensorflowNode], mask: TensorflowNode) -> bool:
     """True if a mask is computed from random numbers."""
     seen, stack = set[str](), [mask]
     while stack and len(seen) < _MOST_NODES:

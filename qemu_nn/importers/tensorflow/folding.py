@@ -11,15 +11,15 @@ import numpy as np
 from ...errors import ModelError
 from ..tensor import Value
 from . import indices
-from .building import Budget, integer, integers
-from .reading import Node
+from .building import SizeBudget, integer, integers
+from .reading import TensorflowNode
 from .tensors import array_of, dtype_of
 
 #: Makes the array of a node from those that it reads, after asking whether it may be that large.
 Fold = Callable[..., np.ndarray]
 
 
-def fold(node: Node, budget: Budget, values: Sequence[Value]) -> np.ndarray:
+def fold(node: TensorflowNode, budget: SizeBudget, values: Sequence[Value]) -> np.ndarray:
     """Return the only output of a node of constants; ModelError where it cannot be computed."""
     try:
         with np.errstate(all="ignore"):
@@ -29,7 +29,7 @@ def fold(node: Node, budget: Budget, values: Sequence[Value]) -> np.ndarray:
         raise ModelError(f"{node}: {reason}") from None
 
 
-def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
+def constants(order: Iterable[TensorflowNode], budget: SizeBudget) -> dict[str, np.ndarray]:
     """Return tensor -> array, of the nodes that do not depend on any input."""
     found: dict[str, np.ndarray] = {}
     for node in order:
@@ -41,7 +41,9 @@ def constants(order: Iterable[Node], budget: Budget) -> dict[str, np.ndarray]:
 def _arithmetic(ufunc: Callable[..., Any]) -> Fold:
     """Return the result in float64, for later folding."""
 
-    def compute(node: Node, budget: Budget, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def compute(
+        node: TensorflowNode, budget: SizeBudget, a: np.ndarray, b: np.ndarray
+    ) -> np.ndarray:
         budget.spend(math.prod(np.broadcast_shapes(a.shape, b.shape)))
         result: np.ndarray = ufunc(_wide(a), _wide(b))
         return result
@@ -50,7 +52,7 @@ def _arithmetic(ufunc: Callable[..., Any]) -> Fold:
 
 
 def _unary(ufunc: Callable[..., Any]) -> Fold:
-    def compute(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
+    def compute(node: TensorflowNode, budget: SizeBudget, array: np.ndarray) -> np.ndarray:
         budget.spend(array.size)
         result: np.ndarray = ufunc(_wide(array))
         return result
@@ -62,36 +64,40 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
-def _cast(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
+def _cast(node: TensorflowNode, budget: SizeBudget, array: np.ndarray) -> np.ndarray:
     budget.spend(array.size)
     return array.astype(dtype_of(node.type("DstT")))
 
 
-def _pack(node: Node, budget: Budget, *arrays: np.ndarray) -> np.ndarray:
+def _pack(node: TensorflowNode, budget: SizeBudget, *arrays: np.ndarray) -> np.ndarray:
     budget.spend(sum(array.size for array in arrays))
     return np.stack(arrays, node.integer("axis", 0))
 
 
-def _concat(node: Node, budget: Budget, *arrays: np.ndarray) -> np.ndarray:
+def _concat(node: TensorflowNode, budget: SizeBudget, *arrays: np.ndarray) -> np.ndarray:
     budget.spend(sum(array.size for array in arrays))
     return np.concatenate(arrays[:-1], integer(arrays[-1]))
 
 
-def _fill(node: Node, budget: Budget, shape: np.ndarray, value: np.ndarray) -> np.ndarray:
+def _fill(
+    node: TensorflowNode, budget: SizeBudget, shape: np.ndarray, value: np.ndarray
+) -> np.ndarray:
     to = tuple(integers(shape))
     budget.spend(math.prod(to))
     return np.full(to, value.reshape(()), value.dtype)
 
 
 def _gather(
-    node: Node, budget: Budget, array: np.ndarray, index: np.ndarray, axis: np.ndarray
+    node: TensorflowNode, budget: SizeBudget, array: np.ndarray, index: np.ndarray, axis: np.ndarray
 ) -> np.ndarray:
     (at,) = indices.axes([integer(axis)], array.ndim)
     budget.spend(index.size * (array.size // max(array.shape[at], 1)))
     return np.take(array, index, at)
 
 
-def _product(node: Node, budget: Budget, array: np.ndarray, axes: np.ndarray) -> np.ndarray:
+def _product(
+    node: TensorflowNode, budget: SizeBudget, array: np.ndarray, axes: np.ndarray
+) -> np.ndarray:
     over = tuple(indices.axes(integers(axes), array.ndim))
     product: np.ndarray = np.prod(array, over, array.dtype, keepdims=node.flag("keep_dims"))
     return product
@@ -101,7 +107,7 @@ def _cut(array: np.ndarray, index: tuple[indices.Index, ...]) -> np.ndarray:
     return np.asarray(array[index])
 
 
-def _same(node: Node, budget: Budget, array: np.ndarray) -> np.ndarray:
+def _same(node: TensorflowNode, budget: SizeBudget, array: np.ndarray) -> np.ndarray:
     return array
 
 
@@ -115,12 +121,14 @@ FOLDS: dict[str, Fold] = {
         ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"), _same
     ),
     "Cast": _cast,
-    "Reshape": lambda node, budget, a, to: a.reshape(indices.reshaped(a.shape, to)),
-    "Squeeze": lambda node, budget, a: a.reshape(indices.squeezed(node, a.shape)),
-    "ExpandDims": lambda node, budget, a, axis: a.reshape(indices.expanded(a.shape, axis)),
+    "Reshape": lambda node, budget, a, to: a.reshape(indices.get_reshape(a.shape, to)),
+    "Squeeze": lambda node, budget, a: a.reshape(indices.get_squeeze(node, a.shape)),
+    "ExpandDims": lambda node, budget, a, axis: a.reshape(indices.get_expand(a.shape, axis)),
     "Transpose": lambda node, budget, a, perm: a.transpose(indices.order(perm, a.ndim)),
-    "StridedSlice": lambda node, budget, a, *cut: _cut(a, indices.strided(node, a.ndim, *cut)),
-    "Slice": lambda node, budget, a, *cut: _cut(a, indices.sliced(*cut)),
+    "StridedSlice": lambda node, budget, a, *cut: _cut(
+        a, indices.get_strided_slice(node, a.ndim, *cut)
+    ),
+    "Slice": lambda node, budget, a, *cut: _cut(a, indices.get_slice(*cut)),
     "GatherV2": _gather,
     "Pack": _pack,
     "ConcatV2": _concat,

@@ -11,35 +11,36 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from .building import Budget
+from .building import SizeBudget
 from .converters import CONVERTERS
 from .folding import FOLDS, SHAPES, constants
-from .reading import Node, maker, tensor_name
+from .reading import TensorflowNode, get_producer, tensor_name
 
 _NEVER_OUTPUTS = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Assert")
 
 
-def tensor(nodes: Mapping[str, Node], name: str) -> str:
+def tensor(nodes: Mapping[str, TensorflowNode], name: str) -> str:
     """Return the tensor that a user names, with or without ":0"; ModelError if no node makes it."""
-    if maker(name) not in nodes:
-        near = difflib.get_close_matches(maker(name), nodes, 3)
+    if get_producer(name) not in nodes:
+        near = difflib.get_close_matches(get_producer(name), nodes, 3)
         others = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise ModelError(f"it has no tensor {name!r}{others}")
     return tensor_name(name)
 
 
-def only_output(nodes: Mapping[str, Node]) -> str:
+def only_output(nodes: Mapping[str, TensorflowNode]) -> str:
     """Return the one node that no other reads."""
-    read = {maker(tensor) for node in nodes.values() for tensor in node.inputs}
+    read = {get_producer(tensor) for node in nodes.values() for tensor in node.inputs}
     ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]
     if len(ends) != 1:
         raise ModelError(
-            f"no node reads {len(ends)} of the nodes ({shortened(ends)}); choose one with output="
+            f"no node reads {len(ends)} of the nodes ({shorten_names(ends)}); "
+            "choose one with output="
         )
     return ends[0]
 
 
-def shortened(names: Iterable[str]) -> str:
+def shorten_names(names: Iterable[str]) -> str:
     """Return names as a message shows them: not more than fit on a few lines."""
     shown, left = list[str](), 400
     for name in names:
@@ -50,15 +51,17 @@ def shortened(names: Iterable[str]) -> str:
     return ", ".join(shown) or "none"
 
 
-def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> tuple[Node, ...]:
+def find_ancestors(
+    nodes: Mapping[str, TensorflowNode], output: str, start: Optional[str]
+) -> tuple[TensorflowNode, ...]:
     """Return the nodes that an output needs, each after those that it reads, without those before
     `start`.
 
     Raises ModelError for a loop and for a missing node.
     """
-    done: dict[str, Node] = {}
+    done: dict[str, TensorflowNode] = {}
     entered: set[str] = set()
-    stack = [(maker(output), "the output", False)]
+    stack = [(get_producer(output), "the output", False)]
     while stack:
         name, reader, leave = stack.pop()
         if name in done:
@@ -74,7 +77,7 @@ def ancestors(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> t
         entered.add(name)
         stack.append((name, "", True))
         read = (each for each in reversed(node.inputs) if each != start)
-        stack.extend((maker(each), str(node), False) for each in read)
+        stack.extend((get_producer(each), str(node), False) for each in read)
     return tuple(done.values())
 
 
@@ -86,13 +89,13 @@ class Section:
     depend on any input.
     """
 
-    order: tuple[Node, ...]
+    order: tuple[TensorflowNode, ...]
     start: Optional[str]
     output: str
     constants: Mapping[str, np.ndarray]
 
     @cached_property
-    def unsupported(self) -> tuple[Node, ...]:
+    def unsupported(self) -> tuple[TensorflowNode, ...]:
         """Nodes that have no operator, and inputs that are not the start."""
         folded, found = set(self.constants), []
         for node in self.order:
@@ -103,17 +106,17 @@ class Section:
         return tuple(found)
 
     @cached_property
-    def cuts(self) -> tuple[Node, ...]:
+    def cuts(self) -> tuple[TensorflowNode, ...]:
         """The nodes whose output alone all that follows is made of, and all that is supported.
 
         In an order of computation that is where no tensor made earlier is read any more.
         """
-        last: dict[str, int] = {maker(self.output): len(self.order)}
-        ports = {maker(self.output)} if ":" in self.output else set()
+        last: dict[str, int] = {get_producer(self.output): len(self.order)}
+        ports = {get_producer(self.output)} if ":" in self.output else set()
         for i, node in enumerate(self.order):
             for name in node.inputs:
-                last[maker(name)] = max(last.get(maker(name), 0), i)
-                ports.update([maker(name)] if ":" in name else [])
+                last[get_producer(name)] = max(last.get(get_producer(name), 0), i)
+                ports.update([get_producer(name)] if ":" in name else [])
         names = [node.name for node in self.order]
         after = names.index(self.unsupported[-1].name) if self.unsupported else 0
         found, reach = [], 0
@@ -125,7 +128,7 @@ class Section:
         return tuple(found)
 
 
-def section(nodes: Mapping[str, Node], output: str, start: Optional[str]) -> Section:
+def cut_section(nodes: Mapping[str, TensorflowNode], output: str, start: Optional[str]) -> Section:
     """Return the part of a graph between two tensors, with its constants computed."""
-    order = ancestors(nodes, output, start)
-    return Section(order, start, output, constants(order, Budget()))
+    order = find_ancestors(nodes, output, start)
+    return Section(order, start, output, constants(order, SizeBudget()))

@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import ModelError
 from ...operators import Shape
 from .building import integer, integers
-from .reading import Node
+from .reading import TensorflowNode
 
 #: Index of one axis in numpy; None makes a new axis.
 Index = Union[int, slice, None]
@@ -25,7 +25,7 @@ def axes(values: Sequence[int], rank: int) -> list[int]:
     return found
 
 
-def reshaped(shape: Shape, target: np.ndarray) -> Shape:
+def get_reshape(shape: Shape, target: np.ndarray) -> Shape:
     """Reshape: the shape written out; -1 is what remains."""
     to = integers(target)
     known = math.prod(size for size in to if size != -1)
@@ -36,13 +36,13 @@ def reshaped(shape: Shape, target: np.ndarray) -> Shape:
     return tuple(to)
 
 
-def squeezed(node: Node, shape: Shape) -> Shape:
+def get_squeeze(node: TensorflowNode, shape: Shape) -> Shape:
     """Squeeze: without the axes that are named; without all of one element if none are."""
     gone = axes(node.integers("squeeze_dims"), len(shape))
     return tuple(n for axis, n in enumerate(shape) if (axis not in gone if gone else n != 1))
 
 
-def expanded(shape: Shape, axis: np.ndarray) -> Shape:
+def get_expand(shape: Shape, axis: np.ndarray) -> Shape:
     """ExpandDims: with a new axis of one element."""
     (at,) = axes([integer(axis)], len(shape) + 1)
     return (*shape[:at], 1, *shape[at:])
@@ -56,8 +56,8 @@ def order(perm: np.ndarray, rank: int) -> list[int]:
     return found
 
 
-def strided(
-    node: Node, rank: int, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
+def get_strided_slice(
+    node: TensorflowNode, rank: int, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> tuple[Index, ...]:
     """StridedSlice: one index for each axis; bits of its masks stand for the positions in begin."""
     starts, stops, steps = integers(begin), integers(end), integers(strides)
@@ -84,7 +84,7 @@ def strided(
     return tuple(found)
 
 
-def sliced(begin: np.ndarray, size: np.ndarray) -> tuple[Index, ...]:
+def get_slice(begin: np.ndarray, size: np.ndarray) -> tuple[Index, ...]:
     """Slice: one index for each axis; a size of -1 is what remains."""
     starts, sizes = integers(begin), integers(size)
     if len(starts) != len(sizes) or min([*starts, 0]) < 0:

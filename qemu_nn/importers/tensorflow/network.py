@@ -11,19 +11,19 @@ from ...ir.float_graph import FloatGraph, FloatNode
 from ...operators import Conv, Pool, Transpose
 from ..tensor import Tensor
 from .converters import build
-from .dropout import without_dropout
-from .graph import only_output, section, tensor
-from .reading import Node
+from .dropout import remove_dropout
+from .graph import cut_section, only_output, tensor
+from .reading import TensorflowNode
 from .start import only_input, refusal, start_tensor
 
 
 def network(
-    name: str, nodes: Mapping[str, Node], input: Optional[str], output: Optional[str]
+    name: str, nodes: Mapping[str, TensorflowNode], input: Optional[str], output: Optional[str]
 ) -> FloatGraph:
     """Return the float network between an input and an output, named or the graph's own."""
     end = only_output(nodes) if output is None else tensor(nodes, output)
-    nodes = without_dropout(nodes)
-    part = section(nodes, end, None if input is None else tensor(nodes, input))
+    nodes = remove_dropout(nodes)
+    part = cut_section(nodes, end, None if input is None else tensor(nodes, input))
     if part.start is None:
         part = replace(part, start=only_input(part))
     elif not any(part.start in node.inputs for node in part.order):

@@ -20,7 +20,7 @@ _NAME = re.compile(r"[\w.>][\w.>/\\-]{0,999}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Node:
+class TensorflowNode:
     """A node of the file; inputs: the tensors it reads, attributes: Value messages as bytes.
 
     A tensor has the name of the node that makes it, with ":1" and so on for further outputs.
@@ -87,7 +87,7 @@ class Node:
         return getattr(value, kind)
 
 
-def read_nodes(path: Path) -> dict[str, Node]:
+def read_nodes(path: Path) -> dict[str, TensorflowNode]:
     """Return the nodes of a GraphDef by name, in the file's order; ModelError for any other
     file.
     """
@@ -103,7 +103,7 @@ def read_nodes(path: Path) -> dict[str, Node]:
         raise ModelError("this is not a frozen graph of TensorFlow")
     if len(saved) > NODE_LIMIT:
         raise ModelError(f"it has {len(saved)} nodes; at most {NODE_LIMIT} are supported")
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, TensorflowNode] = {}
     for each in saved:
         node = _node(parse("Node", each))
         if not (_NAME.fullmatch(node.name) and _NAME.fullmatch(node.op)):
@@ -121,16 +121,16 @@ def tensor_name(text: str) -> str:
     return text[:-2] if text.endswith(":0") else text
 
 
-def maker(tensor: str) -> str:
+def get_producer(tensor: str) -> str:
     """Return the name of the node that makes a tensor."""
     return tensor.partition(":")[0]
 
 
-def _node(node: Any) -> Node:
+def _node(node: Any) -> TensorflowNode:
     if len(node.attr) > _MOST_ATTRIBUTES:
         raise ModelError(f"a node has more than {_MOST_ATTRIBUTES} attributes")
     attributes = [parse("Attribute", entry) for entry in node.attr]
-    return Node(
+    return TensorflowNode(
         name=_text(node.name),
         op=_text(node.op),
         inputs=tuple(tensor_name(_text(entry)) for entry in node.input if entry[:1] != b"^"),

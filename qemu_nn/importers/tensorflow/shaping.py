@@ -8,18 +8,18 @@ from ...errors import ModelError
 from ...operators import Concat, Identity, Pad, Slice, Transpose
 from ..tensor import Tensor, Value
 from . import indices
-from .building import Call, Converter, integer, integers, scalar
+from .building import Converter, TensorflowCall, integer, integers, scalar
 from .tensors import FLOAT_TYPES, type_name
 
 _ZERO = np.array(0.0)
 
 
-def identity(call: Call, x: Tensor) -> None:
+def identity(call: TensorflowCall, x: Tensor) -> None:
     """Identity, StopGradient and the like."""
     call.put(Identity(), x)
 
 
-def cast(call: Call, x: Tensor) -> None:
+def cast(call: TensorflowCall, x: Tensor) -> None:
     """Convert a Cast between floats."""
     to = call.node.type("DstT")
     if to not in FLOAT_TYPES:
@@ -27,25 +27,25 @@ def cast(call: Call, x: Tensor) -> None:
     call.put(Identity(), x)
 
 
-def reshape(call: Call, x: Tensor, target: np.ndarray) -> None:
+def reshape(call: TensorflowCall, x: Tensor, target: np.ndarray) -> None:
     """Reshape."""
-    call.reshape(x, indices.reshaped(x.shape, target))
+    call.reshape(x, indices.get_reshape(x.shape, target))
 
 
-def squeeze(call: Call, x: Tensor) -> None:
+def squeeze(call: TensorflowCall, x: Tensor) -> None:
     """Squeeze; the batch stays unless it is named."""
-    shape = indices.squeezed(call.node, x.shape)
+    shape = indices.get_squeeze(call.node, x.shape)
     if x.batched and not call.node.integers("squeeze_dims"):
         shape = (1, *shape)
     call.reshape(x, shape)
 
 
-def expand(call: Call, x: Tensor, axis: np.ndarray) -> None:
+def expand(call: TensorflowCall, x: Tensor, axis: np.ndarray) -> None:
     """ExpandDims."""
-    call.reshape(x, indices.expanded(x.shape, axis))
+    call.reshape(x, indices.get_expand(x.shape, axis))
 
 
-def transpose(call: Call, x: Tensor, perm: np.ndarray) -> None:
+def transpose(call: TensorflowCall, x: Tensor, perm: np.ndarray) -> None:
     """Transpose, of all axes but the batch."""
     order = indices.order(perm, len(x.shape))
     if x.batched:
@@ -55,7 +55,7 @@ def transpose(call: Call, x: Tensor, perm: np.ndarray) -> None:
     call.put(Transpose(tuple(order)), x)
 
 
-def concat(call: Call, *values: Value) -> None:
+def concat(call: TensorflowCall, *values: Value) -> None:
     """ConcatV2 of tensors; the axis comes last."""
     *parts, axis = values
     tensors = [part for part in parts if isinstance(part, Tensor)]
@@ -64,7 +64,7 @@ def concat(call: Call, *values: Value) -> None:
     call.put(Concat(tensors[0].axis(integer(axis))), *tensors)
 
 
-def split(call: Call, axis: np.ndarray, x: Tensor) -> None:
+def split(call: TensorflowCall, axis: np.ndarray, x: Tensor) -> None:
     """Split into equal parts."""
     count, total = call.node.integer("num_split", 1), x.sample[x.axis(integer(axis))]
     if not 1 <= count <= total or total % count:
@@ -72,7 +72,7 @@ def split(call: Call, axis: np.ndarray, x: Tensor) -> None:
     _split(call, x, axis, [total // count] * count)
 
 
-def split_v(call: Call, x: Tensor, sizes: np.ndarray, axis: np.ndarray) -> None:
+def split_v(call: TensorflowCall, x: Tensor, sizes: np.ndarray, axis: np.ndarray) -> None:
     """SplitV into parts of these sizes, one of which may be -1."""
     total, parts = x.sample[x.axis(integer(axis))], integers(sizes)
     if parts.count(-1) == 1:
@@ -82,7 +82,7 @@ def split_v(call: Call, x: Tensor, sizes: np.ndarray, axis: np.ndarray) -> None:
     _split(call, x, axis, parts)
 
 
-def _split(call: Call, x: Tensor, axis: np.ndarray, sizes: list[int]) -> None:
+def _split(call: TensorflowCall, x: Tensor, axis: np.ndarray, sizes: list[int]) -> None:
     """Append a slice for each output."""
     at, start = x.axis(integer(axis)), 0
     for port, size in enumerate(sizes):
@@ -91,17 +91,17 @@ def _split(call: Call, x: Tensor, axis: np.ndarray, sizes: list[int]) -> None:
         start += size
 
 
-def strided_slice(call: Call, x: Tensor, *cut: np.ndarray) -> None:
+def strided_slice(call: TensorflowCall, x: Tensor, *cut: np.ndarray) -> None:
     """StridedSlice."""
-    _cut(call, x, indices.strided(call.node, len(x.shape), *cut))
+    _cut_axes(call, x, indices.get_strided_slice(call.node, len(x.shape), *cut))
 
 
-def slice_(call: Call, x: Tensor, begin: np.ndarray, size: np.ndarray) -> None:
+def slice_(call: TensorflowCall, x: Tensor, begin: np.ndarray, size: np.ndarray) -> None:
     """Slice."""
-    _cut(call, x, indices.sliced(begin, size))
+    _cut_axes(call, x, indices.get_slice(begin, size))
 
 
-def _cut(call: Call, x: Tensor, index: tuple[indices.Index, ...]) -> None:
+def _cut_axes(call: TensorflowCall, x: Tensor, index: tuple[indices.Index, ...]) -> None:
     """Append a Slice for each cut axis, and a Reshape if axes are added or removed."""
     shape, axis = list[int](), 0
     full = x.shape
@@ -127,7 +127,7 @@ def _cut(call: Call, x: Tensor, index: tuple[indices.Index, ...]) -> None:
     call.reshape(x, (*shape, *full[axis:]))
 
 
-def pad(call: Call, x: Tensor, paddings: np.ndarray, value: np.ndarray = _ZERO) -> None:
+def pad(call: TensorflowCall, x: Tensor, paddings: np.ndarray, value: np.ndarray = _ZERO) -> None:
     """Pad and PadV2, around any axes but the batch."""
     numbers = integers(paddings)
     if len(numbers) != 2 * len(x.shape) or min(numbers) < 0:

@@ -13,8 +13,8 @@ from ...errors import ModelError
 from ..tensor import Tensor, Value
 from .building import integers
 from .converters import CONVERTERS, build
-from .graph import Section, section, shortened
-from .reading import Node, maker
+from .graph import Section, cut_section, shorten_names
+from .reading import TensorflowNode, get_producer
 from .tensors import FLOAT_TYPES, type_name
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp")
@@ -41,71 +41,74 @@ def refusal(part: Section) -> str:
             "it holds variables without their values; freeze it "
             "(convert_variables_to_constants_v2) and load the result"
         )
-    names = shortened(map(_described, bad))
+    names = shorten_names(map(_describe_tensor, bad))
     if all(node.op == "Placeholder" for node in bad):
         why = have = f"only one input of real numbers is supported, but it has {names}"
     else:
         why = f"these operators are not supported: {names}"
         have = f"{why}; have: {', '.join(sorted(CONVERTERS))}"
-    known = _known(part.cuts, part.order, part.constants)
+    known = _find_known(part.cuts, part.order, part.constants)
     cuts = part.cuts[part.cuts.index(known[0]) :] if known else ()
     starts = [node.name for node in cuts if node.name != part.output]
     if starts:
-        return (
-            f"{why}; choose a part that begins after them, with input= one of: {shortened(starts)}"
-        )
+        names = shorten_names(starts)
+        return f"{why}; choose a part that begins after them, with input= one of: {names}"
     made = {node.name for node in part.order} - {part.start, *(node.name for node in bad)}
     ends = [name for name in bad[0].inputs if name in made and name not in part.constants]
     return f"{have}; the part before is supported, with output={ends[0]!r}" if ends else have
 
 
-def start_tensor(nodes: Mapping[str, Node], part: Section, name: str) -> Tensor:
+def start_tensor(nodes: Mapping[str, TensorflowNode], part: Section, name: str) -> Tensor:
     """Return the input with its shape: what the graph says of it, or what follows from earlier
     tensors.
 
     Else what reads it may tell how many elements it has. Raises ModelError where nothing does.
     """
     try:
-        before = section(nodes, name, None)
+        before = cut_section(nodes, name, None)
     except ModelError:  # what is cut off may be damaged, or have loops
         before = replace(part, order=(), constants={})
     order, constants = (*before.order, *part.order), {**before.constants, **part.constants}
-    known = _known(before.cuts, order, constants)
+    known = _find_known(before.cuts, order, constants)
     if known is None:
-        found: Optional[Value] = _asked_for(order, constants).get(name)
+        found: Optional[Value] = _find_requested_sizes(order, constants).get(name)
     else:
         behind = before.order[before.order.index(known[0]) + 1 :]
         found = build(behind, known[1], before.constants, nodes).values.get(name)
     if not isinstance(found, Tensor):
-        raise ModelError(_unknown(nodes[maker(name)], name))
+        raise ModelError(_make_unknown_error(nodes[get_producer(name)], name))
     return found
 
 
-def _known(
-    cuts: Iterable[Node], order: Sequence[Node], constants: Mapping[str, np.ndarray]
-) -> Optional[tuple[Node, Tensor]]:
+def _find_known(
+    cuts: Iterable[TensorflowNode],
+    order: Sequence[TensorflowNode],
+    constants: Mapping[str, np.ndarray],
+) -> Optional[tuple[TensorflowNode, Tensor]]:
     """Return the first of some tensors whose shape the graph tells, directly or through its
     readers.
     """
     for node in cuts:
-        found = _declared(node, constants)
+        found = _read_declared(node, constants)
         if found is not None:
             return node, found
-    asked = _asked_for(order, constants)
+    asked = _find_requested_sizes(order, constants)
     return next(((node, asked[node.name]) for node in cuts if node.name in asked), None)
 
 
-def _declared(node: Node, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
+def _read_declared(node: TensorflowNode, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
     """Return what a Placeholder says, or the constant shape that a Reshape gives."""
     if node.op in _PLACEHOLDERS:
-        return _sized(node.name, node.dims("shape"))
+        return _match_size(node.name, node.dims("shape"))
     if node.op == "Reshape" and len(node.inputs) == 2 and node.inputs[1] in constants:
         to = integers(constants[node.inputs[1]])
-        return _sized(node.name, to) if len(to) > 1 else None
+        return _match_size(node.name, to) if len(to) > 1 else None
     return None
 
 
-def _asked_for(order: Iterable[Node], constants: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+def _find_requested_sizes(
+    order: Iterable[TensorflowNode], constants: Mapping[str, np.ndarray]
+) -> dict[str, Tensor]:
     """Return tensor -> as many elements as a MatMul's weights take, or a Reshape gives another
     shape.
     """
@@ -116,24 +119,24 @@ def _asked_for(order: Iterable[Node], constants: Mapping[str, np.ndarray]) -> di
         name, second = node.inputs[0], constants[node.inputs[1]]
         told = None
         if node.op == "MatMul" and second.ndim == 2:
-            told = _sized(name, (-1, second.shape[node.flag("transpose_b")]))
+            told = _match_size(name, (-1, second.shape[node.flag("transpose_b")]))
         elif node.op == "Reshape":
-            to = _sized(name, integers(second))
+            to = _match_size(name, integers(second))
             if to is not None and to.batched and to.sample:
-                told = _sized(name, (-1, math.prod(to.sample)))
+                told = _match_size(name, (-1, math.prod(to.sample)))
         if told is not None:
             found.setdefault(name, told)
     return found
 
 
-def _sized(name: str, dims: Sequence[int]) -> Optional[Tensor]:
+def _match_size(name: str, dims: Sequence[int]) -> Optional[Tensor]:
     """Return a tensor of this shape, if it is known; a first axis of 1 or -1 is the batch."""
     batched = tuple(dims[:1]) in ((1,), (-1,))
     shape = (1, *dims[1:]) if batched else tuple(dims)
     return Tensor(name, shape, batched) if min(shape, default=0) > 0 else None
 
 
-def _unknown(node: Node, name: str) -> str:
+def _make_unknown_error(node: TensorflowNode, name: str) -> str:
     dims = node.dims("shape") if node.op in _PLACEHOLDERS else ()
     open_ = ", ".join("?" if size < 0 else str(size) for size in dims)
     says = f"is [{open_}] in the graph" if dims else "is not in the graph"
@@ -143,5 +146,5 @@ def _unknown(node: Node, name: str) -> str:
     )
 
 
-def _described(node: Node) -> str:
+def _describe_tensor(node: TensorflowNode) -> str:
     return f"{node} of {type_name(node.type('dtype'))}" if node.op == "Placeholder" else str(node)

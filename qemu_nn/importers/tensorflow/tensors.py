@@ -76,14 +76,14 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
         numbers = np.fromiter(listed, wide, len(listed))
         if field == "half_val":
             numbers = numbers.astype("<u2").view(stored)
-        array = _repeated(numbers.astype(stored, copy=False), shape, spend)
+        array = _repeat_elements(numbers.astype(stored, copy=False), shape, spend)
     if tensor.dtype == _BFLOAT16:
         floats: np.ndarray = (array.astype("<u4") << np.uint32(16)).view("<f4")
         return floats
     return array.astype(dtype, copy=False)
 
 
-def _repeated(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) -> np.ndarray:
+def _repeat_elements(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) -> np.ndarray:
     """Return elements of which a file may leave out the last ones: these are the last one, or
     zero.
     """

@@ -11,13 +11,13 @@ from ...errors import ModelError
 from ...operators import Conv, Pool
 from ...operators.base import Pads, Pair, image, same_pads
 from ..tensor import Tensor
-from .building import Call, Converter, floats, integers
-from .reading import Node
+from .building import Converter, TensorflowCall, floats, integers
+from .reading import TensorflowNode
 
 _LARGEST = 4096  # of a kernel, stride, padding or dilation
 
 
-def layout_of(node: Node) -> str:
+def layout_of(node: TensorflowNode) -> str:
     """Return the order of the axes of images."""
     layout = node.text("data_format", "NHWC")
     if layout not in ("NHWC", "NCHW"):
@@ -25,17 +25,17 @@ def layout_of(node: Node) -> str:
     return layout
 
 
-def conv2d(call: Call, x: Tensor, weights: np.ndarray) -> None:
+def conv2d(call: TensorflowCall, x: Tensor, weights: np.ndarray) -> None:
     """Conv2D; weights [y, x, in / groups, out]."""
     _convolution(call, x, weights, depthwise=False)
 
 
-def depthwise(call: Call, x: Tensor, weights: np.ndarray) -> None:
+def depthwise(call: TensorflowCall, x: Tensor, weights: np.ndarray) -> None:
     """DepthwiseConv2dNative; weights [y, x, in, multiplier]."""
     _convolution(call, x, weights, depthwise=True)
 
 
-def _convolution(call: Call, x: Tensor, weights: np.ndarray, depthwise: bool) -> None:
+def _convolution(call: TensorflowCall, x: Tensor, weights: np.ndarray, depthwise: bool) -> None:
     layout = layout_of(call.node)
     height, width, channels = image(x.sample, layout)
     if floats(weights).ndim != 4:
@@ -52,7 +52,7 @@ def _convolution(call: Call, x: Tensor, weights: np.ndarray, depthwise: bool) ->
     call.put(Conv(ohwi, None, stride, pads, dilation, groups, layout), x)
 
 
-def pool(call: Call, x: Tensor, kind: str) -> None:
+def pool(call: TensorflowCall, x: Tensor, kind: str) -> None:
     """MaxPool and AvgPool; an average does not count padding."""
     layout = layout_of(call.node)
     size = image(x.sample, layout)[:2]
@@ -61,7 +61,7 @@ def pool(call: Call, x: Tensor, kind: str) -> None:
     call.put(Pool(kind, kernel, stride, pads, layout=layout), x)
 
 
-def reduce(call: Call, x: Tensor, axes: np.ndarray, kind: str) -> None:
+def reduce(call: TensorflowCall, x: Tensor, axes: np.ndarray, kind: str) -> None:
     """Mean and Max over height, width or both; or over the rows of [batch, rows, channels]."""
     over = {x.axis(axis) for axis in integers(axes)}
     rows = len(x.sample) == 2 and over == {0}
@@ -90,7 +90,7 @@ def reduce(call: Call, x: Tensor, axes: np.ndarray, kind: str) -> None:
         call.reshape(call.put(operator, x, part="pool"), to, batched=batched)
 
 
-def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
+def _pair(node: TensorflowNode, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
     """Return what an attribute of four axes says of height and width; it must be 1 for the
     others.
     """
@@ -103,7 +103,9 @@ def _pair(node: Node, key: str, layout: str, default: Sequence[int] = ()) -> Pai
     return height, width
 
 
-def _pads(node: Node, size: Pair, kernel: Pair, stride: Pair, dilation: Pair, layout: str) -> Pads:
+def _pads(
+    node: TensorflowNode, size: Pair, kernel: Pair, stride: Pair, dilation: Pair, layout: str
+) -> Pads:
     """Return cells of padding around images of this size."""
     mode = node.text("padding", "")
     if mode == "SAME":

@@ -12,13 +12,13 @@ import numpy as np
 from ...errors import ModelError
 from ...functions import FUNCTIONS
 from ...functions.scaling import (
-    leaky_relu_scaling,
-    logistic_scaling,
-    logistic_scaling_s16,
-    softmax_scaling,
-    softmax_scaling_s16,
+    scale_leaky_relu,
+    scale_logistic,
+    scale_logistic_s16,
+    scale_softmax,
+    scale_softmax_s16,
 )
-from ...functions.softmax_tables import exp_lut, one_by_one_lut
+from ...functions.softmax_tables import make_exp_lut, make_one_by_one_lut
 from .broadcast import check_broadcast, count_rows, read_unary
 from .building import TfliteValue
 from .call import SUFFIXES, Converter, TfliteCall, adopt_format, check_same_type
@@ -55,15 +55,15 @@ def softmax(call: TfliteCall) -> None:
         raise ModelError(f"its beta is {beta}; it must be positive")
     rows = count_rows(x)
     if kind == "s16":
-        mult, shift = softmax_scaling_s16(beta, x.scale)
-        tables = exp_lut(), one_by_one_lut()
+        mult, shift = scale_softmax_s16(beta, x.scale)
+        tables = make_exp_lut(), make_one_by_one_lut()
         if rows["row_size"] == 1:  # 1.0 is 32767 there; CMSIS-NN stores 32768 in 16 bits
             ones = np.full_like(tables[0], 32767), np.full_like(tables[1], 1 << 14)
             own = {**rows, "mult": mult, "shift": shift}
             call.record_build("softmax_16_alone", function, own, *ones)
         call.put(function, {**rows, "mult": mult, "shift": shift}, [x], output, *tables)
         return
-    mult, shift, least = softmax_scaling(beta, x.scale)
+    mult, shift, least = scale_softmax(beta, x.scale)
     params = {**rows, "mult": mult, "shift": shift, "diff_min": least}
     call.put(function, params, [x], output)
 
@@ -90,9 +90,9 @@ def lookup(call: TfliteCall, kind: str) -> None:
     _check_lookup_output(output, kind)
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
     if suffix == "s8":
-        params = {"input_zero_point": x.zero, **dict(zip(names, logistic_scaling(x.scale)))}
+        params = {"input_zero_point": x.zero, **dict(zip(names, scale_logistic(x.scale)))}
     else:
-        params = dict(zip(names, logistic_scaling_s16(x.scale, kind == "tanh")))
+        params = dict(zip(names, scale_logistic_s16(x.scale, kind == "tanh")))
     call.put(function, {"length": x.size, **params}, [x], output)
 
 
@@ -141,7 +141,7 @@ def _leaky_relu_params(
 ) -> dict[str, int]:
     params = {"length": x.size, "input_zero_point": x.zero, "output_zero_point": output.zero}
     with np.errstate(all="ignore"):
-        pairs = leaky_relu_scaling(x.scale, output.scale, alpha, real)
+        pairs = scale_leaky_relu(x.scale, output.scale, alpha, real)
     for name, (factor, shift) in zip(("identity", "alpha"), pairs):
         params.update({f"{name}_multiplier": factor, f"{name}_shift": shift})
     return params

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...io import optional_deps
-from ..flatbuffer import Bytes, damaged
+from ..flatbuffer import Bytes, make_damage_error
 
 _PURPOSE = "reading .tflite files"
 
@@ -39,7 +39,7 @@ class TfliteTable:
     def root(cls, kind: str, data: bytes) -> TfliteTable:
         """Return the root table of a file."""
         if len(data) < 8:
-            raise damaged(kind)
+            raise make_damage_error(kind)
         return cls(kind, data, struct.unpack_from("<I", data)[0])
 
     def number(self, field: str) -> Any:

@@ -6,13 +6,13 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.scaling import (
-    hard_swish_scaling,
+    compute_rsqrt_factor,
     log_softmax_scaling,
     quantize_multiplier,
-    rsqrt_factor,
-    squared_difference_scaling,
+    scale_hard_swish,
+    scale_squared_difference,
 )
-from ...functions.tflm_tables import elu_table
+from ...functions.tflm_tables import make_elu_table
 from .broadcast import count_rows, read_operands, read_unary
 from .building import TfliteValue
 from .call import Converter, TfliteCall, check_same_type
@@ -37,7 +37,7 @@ def hard_swish(call: TfliteCall) -> None:
     x, output = read_unary(call)
     check_same_type(x, output)
     _check_suffix(call, x, "s8")
-    scales = hard_swish_scaling(x.scale, output.scale)
+    scales = scale_hard_swish(x.scale, output.scale)
     if scales["reluish_shift"] > 30:
         raise ModelError(
             f"the scale of its input is {x.scale:g}; the kernel's shift would exceed 30: "
@@ -52,7 +52,7 @@ def elu(call: TfliteCall) -> None:
     x, output = read_unary(call)
     check_same_type(x, output)
     _check_suffix(call, x, "s8")
-    table, unsure = elu_table(x.scale, x.zero, output.scale, output.zero)
+    table, unsure = make_elu_table(x.scale, x.zero, output.scale, output.zero)
     if unsure:
         call.warn(f"{unsure} of the 256 results depend on the last bit of the C library's expf()")
     call.put("tflm_elu_s8", {"length": x.size}, [x], output, table)
@@ -102,7 +102,7 @@ def inverse_root(call: TfliteCall) -> None:
     x, output = read_unary(call)
     suffix = check_same_type(x, output)
     _check_suffix(call, x, "s8", "s16")
-    factor, shift = multiplier(rsqrt_factor(x.scale, output.scale))
+    factor, shift = multiplier(compute_rsqrt_factor(x.scale, output.scale))
     if shift < -11:
         raise ModelError(
             "its scales give a factor below 2^-12; the device stops at such a factor: give its "
@@ -117,7 +117,7 @@ def squared_difference(call: TfliteCall) -> None:
     first, second, output = read_operands(call)
     suffix = check_same_type(first, second, output)
     _check_suffix(call, output, "s8", "s16")
-    scales = squared_difference_scaling(
+    scales = scale_squared_difference(
         first.scale, second.scale, output.scale, {"s8": 7, "s16": 0}[suffix]
     )
     if scales["out_shift"] > 30:

@@ -18,7 +18,7 @@ from ...io.archive import open_archive
 from ...io.files import MEGABYTE
 from ...ir.graph import Graph
 from ...ir.preprocessing import Preprocessing
-from ..flatbuffer import Bytes, damaged
+from ..flatbuffer import Bytes, make_damage_error
 from .checked import TfliteTable
 
 _NAME, _MARK = "TFLITE_METADATA", b"M001"
@@ -80,7 +80,7 @@ class _Fields:
         """Return a vector of float32."""
         start, length = self._vector(field)
         if 4 * length > len(self._data) - start:
-            raise damaged(self._kind)
+            raise make_damage_error(self._kind)
         floats: list[float] = np.frombuffer(self._data, "<f4", length, start).tolist()
         return floats
 

@@ -7,7 +7,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...functions.tflm_signal_tables import twiddles
+from ...functions.tflm_signal_tables import make_twiddles
 from .building import TfliteValue
 from .call import SUFFIXES, Converter, Options, TfliteCall
 from .checked import library
@@ -140,7 +140,7 @@ def _fft(call: TfliteCall, what: str) -> None:
             "device otherwise writes through a null pointer"
         )
     suffix = SUFFIXES[x.dtype]
-    weights = twiddles(suffix, length, what == "irfft")
+    weights = make_twiddles(suffix, length, what == "irfft")
     call.put(f"tflm_signal_{what}_{suffix}", params, [x], output, weights)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Optional
 
 from .cases import DATA, Case, expect, load, text
-from .draws import missing
+from .draws import draw_missing
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -28,7 +28,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     if different and not options.replace:
         print(f"{len(different)} of {len(stored)} cases differ; --replace overwrites them")
         return 1
-    new = missing(stored) if options.write else []
+    new = draw_missing(stored) if options.write else []
     if options.write or options.replace:
         write([*computed, *new])
     print(f"{len(stored)} cases, {len(different)} overwritten, {len(new)} added")

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...functions import Array, Function
 from ...functions.layouts import unpack_nibbles
-from ...functions.random_params import limits
-from ...functions.shapes import Half, extent
+from ...functions.random_params import get_limits
+from ...functions.shapes import Half, get_extent
 from .cases import Values
 
 #: A rule, as Values has it.
@@ -36,16 +36,16 @@ _GROUPS = (2, 3, 4, 8)
 _SIGNAL, _WIDE_SIGNAL = 60.0, 9000.0
 
 
-def noise(dtype: str) -> Rule:
+def make_noise(dtype: str) -> Rule:
     """Return a rule for uniform elements; of 64 bits, which rules cannot span, for 2^62 values."""
-    low, high = limits(dtype)
+    low, high = get_limits(dtype)
     most = 2**61
     return {"low": max(low, -most), "high": min(high, most)}
 
 
 def data(rng: Random, dtype: str) -> Rule:
     """Return a rule for elements of a type: noise, ends, few values, sparse ones, groups."""
-    own = noise(dtype)
+    own = make_noise(dtype)
     low, high = own["low"], own["high"]
     return rng.choice(
         (
@@ -64,7 +64,7 @@ def data(rng: Random, dtype: str) -> Rule:
     )
 
 
-def layer_arrays(
+def make_layer_arrays(
     rng: Random,
     function: Function,
     scalars: dict[str, int],
@@ -87,14 +87,14 @@ def layer_arrays(
         elif kind == "ties" and array.dtype == "int8":
             rule = {"low": -2, "high": 2}
         elif kind == "uneven" and array == function.weights and function.stack:
-            rule = _uneven(rng, function, scalars)
+            rule = _make_uneven(rng, function, scalars)
         elif kind in ("uneven", "noise"):
-            rule = noise(array.dtype)
+            rule = make_noise(array.dtype)
         else:
             rule = data(rng, array.dtype)
         found[array.name] = Values(array.dtype_in(scalars), array.shape(scalars), rule)
     if function.weights is not None and function.macs and x is not None:
-        size = _size_of_sums(function, scalars, x, found)
+        size = _estimate_sums(function, scalars, x, found)
         if "out_shift" in function.params and "bias_shift" in function.params:
             _choose_shifts(rng, function, scalars, size, kind)
         else:
@@ -102,7 +102,7 @@ def layer_arrays(
     return found
 
 
-def _uneven(rng: Random, function: Function, scalars: Mapping[str, int]) -> Rule:
+def _make_uneven(rng: Random, function: Function, scalars: Mapping[str, int]) -> Rule:
     """Return a rule for weights that are alike within an output channel."""
     assert function.weights is not None
     channels = function.output.shape(scalars)[-1]
@@ -113,7 +113,7 @@ def _uneven(rng: Random, function: Function, scalars: Mapping[str, int]) -> Rule
     return weights if "ch_mult" in scalars else {**weights, "runs": size // channels}
 
 
-def _size_of_sums(
+def _estimate_sums(
     function: Function, scalars: Mapping[str, int], x: np.ndarray, arrays: Mapping[str, Values]
 ) -> float:
     """Return the order of magnitude of a layer's sums."""
@@ -122,10 +122,10 @@ def _size_of_sums(
     assert first is not None
     w = arrays[first.name].array(0)
     if isinstance(first.axes[0], Half):
-        w = unpack_nibbles(w, extent(first.axes[0].parts, scalars))
+        w = unpack_nibbles(w, get_extent(first.axes[0].parts, scalars))
     w = w.astype(np.float64) + scalars.get("filter_offset", 0)
     outputs = max(1, math.prod(function.output.shape(scalars)))
-    taps = max(1, extent(function.macs, scalars) // outputs)
+    taps = max(1, get_extent(function.macs, scalars) // outputs)
     noise = taps * np.mean(x**2) * np.mean(w**2)
     return max(1.0, math.sqrt(noise + (taps * np.mean(x) * np.mean(w)) ** 2))
 
@@ -162,17 +162,17 @@ def _choose_scales(
         scalars["multiplier"] = ONE if ties else rng.choice((ONE, MOST, rng.randint(ONE, MOST)))
     if "multiplier" in arrays:
         channels = arrays["multiplier"].shape
-        rules = _scales(rng, channels[0], shift, ties)
+        rules = _make_scales(rng, channels[0], shift, ties)
         if kind == "uneven":
             rules = {"cycle": [rng.randint(ONE, MOST)]}, {"cycle": [shift + rng.randint(-1, 1)]}
         for name, rule in zip(("multiplier", "shift"), rules):
             arrays[name] = Values("int32", channels, rule)
     if "bias" in arrays:
         old = arrays["bias"]
-        arrays["bias"] = Values(old.type, old.shape, _bias(rng, size, kind))
+        arrays["bias"] = Values(old.type, old.shape, _make_bias(rng, size, kind))
 
 
-def _bias(rng: Random, size: float, kind: str) -> Rule:
+def _make_bias(rng: Random, size: float, kind: str) -> Rule:
     """Return a rule for biases: none, as large as the sums, or at the ends of 32 bits."""
     most = 4 if kind == "ties" else min(MOST, max(1, round(size)))
     own = {"low": -most, "high": most}
@@ -182,7 +182,7 @@ def _bias(rng: Random, size: float, kind: str) -> Rule:
     return rng.choice(({"cycle": [0]}, own, own, {**own, "period": 2}, ends))
 
 
-def _scales(rng: Random, channels: int, shift: int, ties: bool) -> tuple[Rule, Rule]:
+def _make_scales(rng: Random, channels: int, shift: int, ties: bool) -> tuple[Rule, Rule]:
     """Return rules for the multiplier and the shift of each channel, in one of many structures."""
     less, least = max(-31, shift - 1), max(-31, shift - 2)
     if ties:

@@ -91,7 +91,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Call:
+class CaseCall:
     """One call of a case.
 
     Attributes
@@ -154,12 +154,12 @@ class Case:
     steps: int
     inputs: Mapping[str, Values]
     states: Mapping[str, Values]
-    calls: tuple[Call, ...]
+    calls: tuple[CaseCall, ...]
     outputs: tuple[str, ...]
     letters: str = ""
     digests: tuple[str, ...] = ()
 
-    def expected(self, profile: Profile) -> Optional[str]:
+    def get_expected(self, profile: Profile) -> Optional[str]:
         """Return the digest of a profile; None if it lacks a call, or the file lacks it."""
         letter = self.letters[PROFILES.index(profile)]
         return None if letter in ABSENT + UNKNOWN else self.digests[ord(letter) - ord("a")]
@@ -167,12 +167,12 @@ class Case:
     @property
     def profiles(self) -> list[Profile]:
         """The profiles that can run the case."""
-        return [profile for profile in PROFILES if self.expected(profile) is not None]
+        return [profile for profile in PROFILES if self.get_expected(profile) is not None]
 
     def contradicts(self, other: Case) -> bool:
         """True if a profile that both know has other bits, or is in one of them alone."""
         return any(
-            UNKNOWN not in letters and self.expected(profile) != other.expected(profile)
+            UNKNOWN not in letters and self.get_expected(profile) != other.get_expected(profile)
             for profile, *letters in zip(PROFILES, self.letters, other.letters)
         )
 
@@ -212,7 +212,7 @@ def inputs(case: Case) -> dict[str, np.ndarray]:
     return {name: arrays[name][np.newaxis] for name in case.inputs}
 
 
-def digest(outputs: Mapping[str, np.ndarray], case: Case) -> str:
+def compute_digest(outputs: Mapping[str, np.ndarray], case: Case) -> str:
     """Return the SHA-256 of the outputs [steps, ...]: step after step, output after output."""
     whole = hashlib.sha256()
     for step in range(case.steps):
@@ -222,7 +222,7 @@ def digest(outputs: Mapping[str, np.ndarray], case: Case) -> str:
     return whole.hexdigest()
 
 
-def plain_outputs(case: Case, profile: Profile) -> Optional[dict[str, np.ndarray]]:
+def compute_plain_outputs(case: Case, profile: Profile) -> Optional[dict[str, np.ndarray]]:
     """Compute a case on the plain rows, call by call: outputs [steps, ...] of all calls.
 
     None if the profile has not such a call: it lacks the function, the arguments are outside of
@@ -238,15 +238,15 @@ def plain_outputs(case: Case, profile: Profile) -> Optional[dict[str, np.ndarray
         for name in case.inputs:
             known[name] = arrays[name][step] if case.states else arrays[name]
         for call, struct in zip(case.calls, structs):
-            known[call.name] = _plain(call, struct, profile, known, arrays)
+            known[call.name] = _run_plain(call, struct, profile, known, arrays)
         steps.append({call.name: known[call.name] for call in case.calls})
     return {call.name: np.stack([one[call.name] for one in steps]) for call in case.calls}
 
 
-def _struct(call: Call, profile: Profile) -> Any:
+def _struct(call: CaseCall, profile: Profile) -> Any:
     """Return the C parameters of a call; None if the profile has not such a call."""
     function = call.declared
-    rows = kernels.rows_of(function.op, function.type)
+    rows = kernels.list_rows(function.op, function.type)
     missing = function.name in _HELIUM_ONLY and profile.path != "mve"
     if missing or not any(row.claims(profile) for row in rows):
         return None
@@ -257,8 +257,8 @@ def _struct(call: Call, profile: Profile) -> Any:
     return None
 
 
-def _plain(
-    call: Call,
+def _run_plain(
+    call: CaseCall,
     struct: Any,
     profile: Profile,
     known: Mapping[str, np.ndarray],
@@ -266,13 +266,13 @@ def _plain(
 ) -> np.ndarray:
     """Run a call on its plain row; states in `known` get their new values."""
     function, given = call.declared, []
-    for array, name in zip(function.read(call.scalars), call.reads):
+    for array, name in zip(function.list_read_inputs(call.scalars), call.reads):
         given.append(known[name] if array.state else np.array(known[name], order="C"))
     output = np.zeros(call.shape, function.output.dtype)
-    for array, value in zip(function.read(call.scalars), given):
+    for array, value in zip(function.list_read_inputs(call.scalars), given):
         output = value if array.name == function.output.name else output
     own = {name: arrays[f"{call.name}.{name}"] for name in call.arrays}
-    row = kernels.choose(kernels.rows_of(function.op, function.type), profile, struct, "plain")
+    row = kernels.choose(kernels.list_rows(function.op, function.type), profile, struct, "plain")
     kernels.call(row, struct, given, output, function.weights_of(own), function.bias_of(own))
     return output.reshape(call.shape)
 
@@ -281,11 +281,11 @@ def expect(case: Case) -> Case:
     """Return the case with the letters and digests that the plain rows give."""
     letters, digests = "", []
     for profile in PROFILES:
-        outputs = plain_outputs(case, profile)
+        outputs = compute_plain_outputs(case, profile)
         if outputs is None:
             letters += ABSENT
             continue
-        found = digest(outputs, case)
+        found = compute_digest(outputs, case)
         if found not in digests:
             digests.append(found)
         letters += chr(ord("a") + digests.index(found))
@@ -311,18 +311,18 @@ def read(content: Mapping[str, Any]) -> tuple[Case, ...]:
     for key, value in own.items():
         if content[key] != value:
             raise Error(f"{key} of the conformance set is {content[key]!r}; required: {value!r}")
-    names = list(map(profile_name, PROFILES))
+    names = list(map(name_profile, PROFILES))
     for name in content["profiles"]:
         one_of(names, name, "profile of the conformance set")
-    return tuple(_case_of(case, content["profiles"]) for case in content["cases"])
+    return tuple(_parse_case(case, content["profiles"]) for case in content["cases"])
 
 
-def profile_name(profile: Profile) -> str:
+def name_profile(profile: Profile) -> str:
     """Return release, path and rounding, as the file has them: "7.0.0 dsp double"."""
     return f"{profile.cmsis} {profile.path} {profile.rounding}"
 
 
-def described(case: Case) -> dict[str, Any]:
+def describe_case(case: Case) -> dict[str, Any]:
     """Return a case as the file has it."""
     calls = [
         {
@@ -331,7 +331,7 @@ def described(case: Case) -> dict[str, Any]:
             "scalars": dict(call.scalars),
             "reads": list(call.reads),
             "shape": list(call.shape),
-            "arrays": _written(call.arrays),
+            "arrays": _write_values(call.arrays),
         }
         for call in case.calls
     ]
@@ -339,8 +339,8 @@ def described(case: Case) -> dict[str, Any]:
         "name": case.name,
         "number": case.number,
         "steps": case.steps,
-        "inputs": _written(case.inputs),
-        "states": _written(case.states),
+        "inputs": _write_values(case.inputs),
+        "states": _write_values(case.states),
         "calls": calls,
         "outputs": list(case.outputs),
         "letters": case.letters,
@@ -348,24 +348,24 @@ def described(case: Case) -> dict[str, Any]:
     }
 
 
-def _written(arrays: Mapping[str, Values]) -> dict[str, Any]:
+def _write_values(arrays: Mapping[str, Values]) -> dict[str, Any]:
     return {name: [v.type, list(v.shape), dict(v.rule)] for name, v in arrays.items()}
 
 
-def _values_of(arrays: Mapping[str, Any]) -> dict[str, Values]:
+def _parse_values(arrays: Mapping[str, Any]) -> dict[str, Values]:
     return {name: Values(type, tuple(shape), rule) for name, (type, shape, rule) in arrays.items()}
 
 
-def _case_of(given: Mapping[str, Any], profiles: Sequence[str]) -> Case:
+def _parse_case(given: Mapping[str, Any], profiles: Sequence[str]) -> Case:
     letters = dict(zip(profiles, given["letters"]))
     calls = tuple(
-        Call(
+        CaseCall(
             call["name"],
             call["function"],
             call["scalars"],
             tuple(call["reads"]),
             tuple(call["shape"]),
-            _values_of(call["arrays"]),
+            _parse_values(call["arrays"]),
         )
         for call in given["calls"]
     )
@@ -373,17 +373,17 @@ def _case_of(given: Mapping[str, Any], profiles: Sequence[str]) -> Case:
         given["name"],
         given["number"],
         given["steps"],
-        _values_of(given["inputs"]),
-        _values_of(given["states"]),
+        _parse_values(given["inputs"]),
+        _parse_values(given["states"]),
         calls,
         tuple(given["outputs"]),
-        "".join(letters.get(profile_name(profile), UNKNOWN) for profile in PROFILES),
+        "".join(letters.get(name_profile(profile), UNKNOWN) for profile in PROFILES),
         tuple(given["sha256"]),
     )
 
 
 def text(cases: Iterable[Case]) -> str:
     """Return a set as JSON, a line for each case."""
-    head = {"format": FORMAT, "version": VERSION, "profiles": list(map(profile_name, PROFILES))}
-    lines = (json.dumps(described(case), separators=(",", ":")) for case in cases)
+    head = {"format": FORMAT, "version": VERSION, "profiles": list(map(name_profile, PROFILES))}
+    lines = (json.dumps(describe_case(case), separators=(",", ":")) for case in cases)
     return json.dumps(head)[:-1] + ', "cases": [\n' + ",\n".join(lines) + "\n]}\n"

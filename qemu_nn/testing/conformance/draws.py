@@ -15,10 +15,10 @@ import numpy as np
 
 from ...errors import Error
 from ...functions import FUNCTIONS, Array, Function
-from ...functions.shapes import extent
-from ...kernels.table import rows_of
-from .arrays import MOST, ONE, Rule, data, layer_arrays, noise
-from .cases import PROFILES, Call, Case, Values, expect, plain_outputs
+from ...functions.shapes import get_extent
+from ...kernels.table import list_rows
+from .arrays import MOST, ONE, Rule, data, make_layer_arrays, make_noise
+from .cases import PROFILES, Case, CaseCall, Values, compute_plain_outputs, expect
 from .networks import NETWORKS
 
 #: Time steps of a call that keeps a state.
@@ -36,7 +36,7 @@ _TRIES = 200
 _CANDIDATES = {1: 3, 2: 12, 3: 12}
 
 
-def missing(stored: Sequence[Case]) -> list[Case]:
+def draw_missing(stored: Sequence[Case]) -> list[Case]:
     """Draw the calls of functions and the networks that no stored case has."""
     number = max((case.number for case in stored), default=0)
     names = {case.name for case in stored}
@@ -46,7 +46,7 @@ def missing(stored: Sequence[Case]) -> list[Case]:
         if function.name not in called and _is_integer(function):
             for turn in range(1, _count(function) + 1):
                 name = f"{function.name}-{turn}"
-                found.append(_best(Random(name), function, name, number + len(found) + 1))
+                found.append(_choose_best(Random(name), function, name, number + len(found) + 1))
     for name, build in NETWORKS.items():
         if name not in names:
             found.append(build(Random(name), name, number + len(found) + 1))
@@ -73,14 +73,14 @@ def _count(function: Function) -> int:
     return 7 if arms else 2 if function.weights is None else 4
 
 
-def _best(rng: Random, function: Function, name: str, number: int) -> Case:
+def _choose_best(rng: Random, function: Function, name: str, number: int) -> Case:
     """Return the candidate with the most digests: it tells the most profiles apart."""
     found: list[Case] = []
     kinds = _LAYERS if _has_sums(function) else _OTHERS
-    rows = rows_of(function.op, function.type)
+    rows = list_rows(function.op, function.type)
     candidates = _CANDIDATES[sum(row.kind == "plain" for row in rows)]
     for _ in range(_TRIES):
-        case = _drawn(rng, function, name, number, rng.choice(kinds))
+        case = _draw_case(rng, function, name, number, rng.choice(kinds))
         with suppress(Error):  # a profile may refuse what another one takes
             found += [expect(case)] if case else []
         if len(found) == candidates:
@@ -90,7 +90,9 @@ def _best(rng: Random, function: Function, name: str, number: int) -> Case:
     return max(found, key=lambda case: len(case.digests))
 
 
-def _drawn(rng: Random, function: Function, name: str, number: int, kind: str) -> Optional[Case]:
+def _draw_case(
+    rng: Random, function: Function, name: str, number: int, kind: str
+) -> Optional[Case]:
     """Draw a case; None where it is illegal, too large, or its outputs are all alike."""
     assert function.draw is not None, f"{function.name} has no random arguments"
     scalars = function.draw(rng, function)
@@ -101,20 +103,20 @@ def _drawn(rng: Random, function: Function, name: str, number: int, kind: str) -
         _rectify(rng, function, scalars)
     if not _is_small(function, scalars):
         return None
-    read = function.read(scalars)
+    read = function.list_read_inputs(scalars)
     states = {a.name: Values(a.dtype, a.shape(scalars), {"cycle": [0]}) for a in read if a.state}
     steps = _STEPS if states else 1
     inputs = {}
     for array in read:
         if not array.state:
             shape = (*((steps,) if states else ()), *array.shape(scalars))
-            inputs[array.name] = Values(array.dtype, shape, _input(rng, array, scalars, kind))
+            inputs[array.name] = Values(array.dtype, shape, _make_input(rng, array, scalars, kind))
     if not inputs:
         return None
     first = next(iter(inputs.values()))
-    arrays = layer_arrays(rng, function, scalars, first.array(number), kind)
+    arrays = make_layer_arrays(rng, function, scalars, first.array(number), kind)
     shape, reads = function.output.shape(scalars), tuple(array.name for array in read)
-    call = Call("result", function.name, scalars, reads, shape, arrays)
+    call = CaseCall("result", function.name, scalars, reads, shape, arrays)
     case = Case(name, number, steps, inputs, states, (call,), (call.name,))
     return case if _is_of_use(rng, case) else None
 
@@ -126,7 +128,7 @@ def _is_small(function: Function, scalars: dict[str, int]) -> bool:
         return False
     sizes = [array.nbytes(scalars) for array in arrays]
     small = sizes[-1] > 0 and max(sizes) <= _MOST_BYTES
-    return small and extent(function.macs, scalars) <= _MOST_MACS
+    return small and get_extent(function.macs, scalars) <= _MOST_MACS
 
 
 def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
@@ -148,12 +150,12 @@ def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
             scalars[f"output_{axis}"] = reach // scalars[f"stride_{axis}"] + 1
 
 
-def _input(rng: Random, array: Array, scalars: dict[str, int], kind: str) -> Rule:
+def _make_input(rng: Random, array: Array, scalars: dict[str, int], kind: str) -> Rule:
     """Return the rule of an input; of ties near its zero point, so that sums are small."""
     if array.below:
         return {"low": 0, "high": array.below - 1}
     if kind == "uneven":
-        return noise(array.dtype)
+        return make_noise(array.dtype)
     if kind == "ties" and array.dtype == "int8":
         low = min(122, max(-128, -scalars.get("input_offset", 0) - 3))
         return {"low": low, "high": low + 5}
@@ -163,7 +165,7 @@ def _input(rng: Random, array: Array, scalars: dict[str, int], kind: str) -> Rul
 def _is_of_use(rng: Random, case: Case) -> bool:
     """True if a profile can run the case, and mostly if its outputs are not all alike."""
     try:
-        found = (plain_outputs(case, profile) for profile in PROFILES)
+        found = (compute_plain_outputs(case, profile) for profile in PROFILES)
         outputs = next((each for each in found if each is not None), None)
     except Error:  # for the values of its inputs
         return False

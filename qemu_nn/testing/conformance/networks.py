@@ -13,10 +13,10 @@ import numpy as np
 
 from ...errors import Error
 from ...functions import FUNCTIONS
-from ...functions.scaling import quantize_multiplier, softmax_scaling
+from ...functions.scaling import quantize_multiplier, scale_softmax
 from ...targets import Profile, profile
-from .arrays import layer_arrays
-from .cases import Call, Case, Values, expect, plain_outputs
+from .arrays import make_layer_arrays
+from .cases import Case, CaseCall, Values, compute_plain_outputs, expect
 
 #: Networks of each kind, and time steps of those with states.
 _OF_EACH, _STEPS = 5, 3
@@ -43,7 +43,7 @@ class _Sketch:
         self.profile = cmsis
         self._input = (dtype, shape, {"low": int(low), "high": int(high)})
         self._states: dict[str, Values] = {}
-        self._calls: list[Call] = []
+        self._calls: list[CaseCall] = []
         self.shapes = {"input": shape}
         self.zeros = {"input": rng.choice((-128, 0, -3)) if cmsis.is_affine else 0}
 
@@ -67,13 +67,13 @@ class _Sketch:
         """Append a call; states are made here, weights and scales fit what it reads."""
         declared, scalars = FUNCTIONS[function], dict(scalars)
         name = f"layer{len(self._calls) + 1}"
-        for array in declared.read(scalars):
+        for array in declared.list_read_inputs(scalars):
             if array.state:
                 state = Values(array.dtype, array.shape(scalars), {"cycle": [0]})
                 self._states[f"{name}_{array.name}"] = state
                 reads = (*reads, f"{name}_{array.name}")
-        arrays = layer_arrays(self.rng, declared, scalars, self._values(reads[0]), kind)
-        self._calls.append(Call(name, function, scalars, reads, shape, arrays))
+        arrays = make_layer_arrays(self.rng, declared, scalars, self._values(reads[0]), kind)
+        self._calls.append(CaseCall(name, function, scalars, reads, shape, arrays))
         self.shapes[name], self.zeros[name], self.last = shape, zero, name
         return name
 
@@ -82,7 +82,7 @@ class _Sketch:
         case = self.case("", 1)
         if name == "input":
             return case.arrays()["input"]
-        outputs = plain_outputs(case, self.profile)
+        outputs = compute_plain_outputs(case, self.profile)
         if outputs is None:
             raise Error(f"{name} has a call outside of its contract; draw another network")
         return outputs[name]
@@ -210,7 +210,7 @@ class _Sketch:
     def softmax(self) -> str:
         """Append a softmax of the last vector."""
         size = math.prod(self.shapes[self.last])
-        scalars = dict(zip(("mult", "shift", "diff_min"), softmax_scaling(1.0, 1 / 32)))
+        scalars = dict(zip(("mult", "shift", "diff_min"), scale_softmax(1.0, 1 / 32)))
         scalars.update(num_rows=1, row_size=size)
         return self.append("arm_softmax_s8", scalars, (self.last,), (size,), -128)
 
@@ -397,7 +397,7 @@ def _network(kind: Callable[[Random], _Sketch], rng: Random, name: str, number: 
         with suppress(Error):
             sketch = kind(rng)
             case = sketch.case(name, number)
-            if _is_lively(case, plain_outputs(case, sketch.profile)):
+            if _is_lively(case, compute_plain_outputs(case, sketch.profile)):
                 found.append(expect(case))
         if len(found) == _CANDIDATES:
             break

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ...training.nodes import instead
-from ..tables import fraction, of_codes, of_distances
+from ...training.nodes import pass_gradient
+from ..tables import get_input_fraction, make_code_table, make_distance_table
 
 
 class _Quantize(Function):  # type: ignore[misc]
@@ -45,7 +45,7 @@ def quantize(x: Tensor, step: Tensor, bits: int) -> Tensor:
 
 def _codes(x: Tensor, kind: str, bits: int) -> Tensor:
     half = 2 ** (bits - 1)
-    scaled = torch.floor(torch.nan_to_num(x) * 2 ** fraction(kind, bits))
+    scaled = torch.floor(torch.nan_to_num(x) * 2 ** get_input_fraction(kind, bits))
     return scaled.clamp(-half, half - 1).long()
 
 
@@ -53,9 +53,9 @@ def lookup(x: Tensor, kind: str, bits: int) -> Tensor:
     """Sigmoid or TanH from the chip's table; the gradient is the function's own."""
     half = 2 ** (bits - 1)
     smooth = torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
-    table = torch.from_numpy(of_codes(kind, bits)).to(x)
+    table = torch.from_numpy(make_code_table(kind, bits)).to(x)
     exact = table[_codes(x, kind, bits) + half] / half
-    return instead(smooth, exact)
+    return pass_gradient(smooth, exact)
 
 
 def log_softmax(x: Tensor, bits: int) -> Tensor:
@@ -63,12 +63,12 @@ def log_softmax(x: Tensor, bits: int) -> Tensor:
 
     The node after it saturates the result.
     """
-    half, table = 2 ** (bits - 1), torch.from_numpy(of_distances(bits)).long().to(x.device)
+    half, table = 2 ** (bits - 1), torch.from_numpy(make_distance_table(bits)).long().to(x.device)
     codes = _codes(x, "LogSoftmax", bits)
     total = codes[:, 0]
     for channel in codes.unbind(1)[1:]:
         distance = (total - channel).abs()
         more = torch.where(distance < len(table), table[distance.clamp(max=len(table) - 1)], 0)
         total = (torch.maximum(total, channel) + more).clamp(-half, half - 1)
-    exact = (codes - total.unsqueeze(1)).to(x) / 2 ** fraction("LogSoftmax", bits)
-    return instead(torch.log_softmax(x, 1), exact)
+    exact = (codes - total.unsqueeze(1)).to(x) / 2 ** get_input_fraction("LogSoftmax", bits)
+    return pass_gradient(torch.log_softmax(x, 1), exact)

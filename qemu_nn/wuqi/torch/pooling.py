@@ -10,37 +10,37 @@ from torch import Tensor
 from ..layers import Layer
 
 
-def padded(x: Tensor, layer: Layer, value: float = 0.0) -> Tensor:
+def pad_image(x: Tensor, layer: Layer, value: float = 0.0) -> Tensor:
     """Return rows and columns of one value around an image, or dropped where a pad is negative."""
     north, south, west, east = layer.attributes()["pad"]
     return F.pad(x, (west, east, north, south), value=value)
 
 
-def maximum(x: Tensor, layer: Layer, lowest: float) -> Tensor:
+def pool_maximum(x: Tensor, layer: Layer, lowest: float) -> Tensor:
     """Return the largest cell of each window; cells next to the image are the lowest value."""
     own = layer.attributes()
     return F.max_pool2d(
-        padded(x, layer, lowest), own["kernel_size"], own["stride"], 0, own["dilation"]
+        pad_image(x, layer, lowest), own["kernel_size"], own["stride"], 0, own["dilation"]
     )
 
 
-def sums(x: Tensor, layer: Layer) -> Tensor:
+def pool_sums(x: Tensor, layer: Layer) -> Tensor:
     """Return the sum of the cells of each window."""
     own = layer.attributes()
-    images = padded(x, layer)
+    images = pad_image(x, layer)
     single = images.reshape(-1, 1, *images.shape[2:])
     ones = torch.ones((1, 1, *own["kernel_size"]), dtype=x.dtype, device=x.device)
     total = F.conv2d(single, ones, None, own["stride"], 0, own["dilation"])
     return total.reshape(*x.shape[:2], *total.shape[2:])
 
 
-def divisors(layer: Layer, size: tuple[int, int], hw_aligned: bool) -> Tensor:
+def count_divisors(layer: Layer, size: tuple[int, int], hw_aligned: bool) -> Tensor:
     """Return the divisor of the sum of each window of an image, [1, 1, rows, columns].
 
     hw_aligned: by the position of the window, as §6.8 of the manual has it; else the number of its
     cells inside the image, and 1 where there are none (their sum is 0).
     """
-    counted = sums(torch.ones((1, 1, *size), dtype=torch.float64), layer)
+    counted = pool_sums(torch.ones((1, 1, *size), dtype=torch.float64), layer)
     if not hw_aligned:
         return counted.clamp(min=1)
     own = layer.attributes()

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from ...errors import Error, ModelError
 from ...training.nodes import free_name
-from ..as_fixed import fixed_graph
-from ..integers import checked_width
+from ..as_fixed import make_fixed_graph
+from ..integers import check_width
 from ..layers import BIASED, Layer, get_network_output, get_tensor_name_list
-from ..shapes import feature_shapes
+from ..shapes import infer_feature_shapes
 from . import nodes, pooling
 from .weighted import ROLES, Weighted
 
@@ -70,11 +70,11 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         for_training: bool = True,
     ) -> None:
         super().__init__()
-        bitwidth = checked_width("bitwidth", bitwidth)
+        bitwidth = check_width("bitwidth", bitwidth)
         self.layer_list, self.param_dict = list(layer_list), dict(param_dict)
         self.bitwidth, self.hw_aligned, self.quant_output = bitwidth, hw_aligned, quant_output
         self.quant = {"weight": quant_weight, "bias": quant_bias}
-        self.shapes = feature_shapes(layer_list)
+        self.shapes = infer_feature_shapes(layer_list)
         self.outputs = get_network_output(layer_list)
         self.quantized = {layer.name for layer in layer_list}
         self._modules_of: dict[str, str] = {}
@@ -89,7 +89,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
             else:
                 self._check(layer)
         if quant_output and quant_weight and quant_bias:
-            fixed_graph(self.layer_list, self.get_param_dict(), bitwidth, hw_aligned)
+            make_fixed_graph(self.layer_list, self.get_param_dict(), bitwidth, hw_aligned)
 
     def _output_steps(self) -> dict[str, float]:
         for name in get_tensor_name_list(self.layer_list, feature_only=True):
@@ -249,7 +249,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         """
         if layer.attributes()["pool"] == "MAX":
             lowest = -(2 ** (self.bitwidth - 1)) * self._steps[layer.tops[0]] if exact else -np.inf
-            return pooling.maximum(x, layer, lowest)
+            return pooling.pool_maximum(x, layer, lowest)
         size = self.shapes[layer.bottoms[0]][1:]
-        divisors = pooling.divisors(layer, (size[0], size[1]), self.hw_aligned)
-        return pooling.sums(x, layer) / divisors.to(x)
+        divisors = pooling.count_divisors(layer, (size[0], size[1]), self.hw_aligned)
+        return pooling.pool_sums(x, layer) / divisors.to(x)

@@ -14,10 +14,17 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ...errors import Error
-from ...training.loop import LOSS, event_writer, made_loss, made_optimizer, seeded, take_step
+from ...training.loop import (
+    LOSS,
+    compute_loss,
+    make_optimizer,
+    open_event_writer,
+    seed_random,
+    take_step,
+)
 from ..layers import Layer
 from ..modelpack import save_to_file
-from ..training_data import Grid, classes
+from ..training_data import FixedGrid, classes
 from .quant_layer import QuantizedNet
 from .weighted import ROLES
 
@@ -28,7 +35,7 @@ class Trainer:
 
     net: QuantizedNet
     source: Iterator[tuple[np.ndarray, np.ndarray]]
-    grid: Grid
+    grid: FixedGrid
     loss_fn: Optional[Callable[..., Any]]
     optimizer: Optional[Callable[..., Any]]
     steps: int
@@ -42,7 +49,7 @@ class Trainer:
         lift(self.net)
         self.net.quantized = set()
         self.net.train()
-        self.writer = event_writer(self.log_dir)
+        self.writer = open_event_writer(self.log_dir)
         try:
             for number, group in enumerate(groups, 1):
                 self.net.quantized |= {layer.name for layer in group}
@@ -64,7 +71,7 @@ class Trainer:
         parameters = [p for p in self.net.parameters() if p.requires_grad]
         if not parameters:
             return
-        optimizer = made_optimizer(self.optimizer, parameters)
+        optimizer = make_optimizer(self.optimizer, parameters)
         for step in tqdm(range(1, self.steps + 1), desc=title, disable=None, leave=False):
             where = f"step {step} of {title}"
             pair = next(self.source, None)
@@ -80,12 +87,12 @@ class Trainer:
     def _inputs(self, x: np.ndarray) -> np.ndarray:
         if x.shape[1:] != self.grid.shape:
             raise Error(f"an input batch must be [N, {self.grid.shape}], is {list(x.shape)}")
-        return self.grid.rounded(x)
+        return self.grid.round_down(x)
 
     def _loss(self, outputs: Any, labels: np.ndarray) -> Tensor:
         if self.loss_fn is None:
             return cross_entropy(outputs, labels)
-        return made_loss(self.loss_fn, outputs, labels)
+        return compute_loss(self.loss_fn, outputs, labels)
 
     def _log(self, where: str, loss: float, right: Optional[float]) -> None:
         more = "" if right is None else f", accuracy {right:.4f}"
@@ -137,5 +144,5 @@ def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
 
 def train(trainer: Trainer, groups: Sequence[Sequence[Layer]], seed: Optional[int]) -> None:
     """Run with a seed of its own; PyTorch's random numbers go on as if nothing had been drawn."""
-    with seeded(seed):
+    with seed_random(seed):
         trainer.run(groups)

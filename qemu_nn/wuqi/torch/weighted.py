@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ...errors import ModelError
 from .. import weights
 from ..layers import Layer
-from ..shapes import Shape, shaped
+from ..shapes import Shape, shape_parameter
 from .nodes import quantize
-from .pooling import padded
+from .pooling import pad_image
 
 ROLES = ("weight", "bias")
 
@@ -50,11 +50,11 @@ class Weighted(nn.Module):  # type: ignore[misc]
         for role in ROLES:
             fracs = _fractions(layer, role, channels, params) if quant[role] else None
             source = params if floats or not quant[role] else _on_grid(layer, role, params, bits)
-            values = weights.real(layer, role, channels, source)
+            values = weights.get_float_parameter(layer, role, channels, source)
             self.register_parameter(role, None)
             if values is None:
                 continue
-            shaped(layer, role, values, shapes[layer.bottoms[0]])
+            shape_parameter(layer, role, values, shapes[layer.bottoms[0]])
             self.register_parameter(role, nn.Parameter(torch.tensor(values, dtype=torch.float32)))
             step = None
             if fracs is not None:
@@ -64,7 +64,7 @@ class Weighted(nn.Module):  # type: ignore[misc]
             self.register_buffer(f"{role}_lift", torch.zeros([1] * values.ndim))
 
     def lift(self, role: str, amount: Any) -> None:
-        """Add a number, or one for each channel, which real() subtracts again."""
+        """Add a number, or one for each channel, which get_float_parameter() subtracts again."""
         parameter, lift = getattr(self, role), getattr(self, f"{role}_lift")
         with torch.no_grad():
             parameter += amount
@@ -101,7 +101,7 @@ class Weighted(nn.Module):  # type: ignore[misc]
     def _product(self, x: Tensor, weight: Tensor) -> Tensor:
         if self.layer.type == "Convolution":
             own = self.layer.attributes()
-            x = padded(x, self.layer)
+            x = pad_image(x, self.layer)
             return F.conv2d(x, weight, None, own["stride"], 0, own["dilation"], own["group"])
         if self.layer.type == "InnerProduct":
             return F.linear(x.flatten(1), weight.flatten(1))[:, :, None, None]

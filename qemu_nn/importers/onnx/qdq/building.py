@@ -15,7 +15,7 @@ from ....functions.scaling import quantize_multiplier
 from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
 from ....ir.graph import Node, Tensor
-from ....ir.tensors import free_name
+from ....ir.tensors import make_free_name
 from ....operators import Shape
 from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, sides
 from ..reading import Model
@@ -79,7 +79,7 @@ class Builder:
 
     def unique(self, name: str) -> str:
         """Return a name that no other tensor has."""
-        name = free_name(name, self._names)
+        name = make_free_name(name, self._names)
         self._names.add(name)
         return name
 

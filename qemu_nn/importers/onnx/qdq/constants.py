@@ -9,14 +9,14 @@ import numpy as np
 
 from ....errors import ModelError
 from .. import folding, indices
-from ..call import Call
+from ..call import OnnxCall
 from .symbols import Fixed
 
 #: Operators that move numbers of a constant and compute none.
 _MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Slice", "Gather")
 
 
-def fold(call: Call) -> Any:
+def fold(call: OnnxCall) -> Any:
     """Return the only output of a node of constants."""
     op = call.node.op
     if op not in folding.FOLDS:
@@ -29,7 +29,7 @@ def fold(call: Call) -> Any:
     return folding.fold(_of(call, _real(first)))
 
 
-def _of(call: Call, first: Any) -> Call:
+def _of(call: OnnxCall, first: Any) -> OnnxCall:
     """Return the node on arrays, the first of which is given."""
     if not call.inputs:
         return call
@@ -41,7 +41,7 @@ def _real(value: Any) -> Any:
     return value.real.astype(np.float32) if isinstance(value, Fixed) else value
 
 
-def _transposed(call: Call, held: Fixed) -> Fixed:
+def _transposed(call: OnnxCall, held: Fixed) -> Fixed:
     order = indices.order(call, held.data.ndim)
     axis = order.index(held.axis % held.data.ndim) if held.scale.size > 1 else 0
     return replace(held, data=held.data.transpose(order), axis=axis)

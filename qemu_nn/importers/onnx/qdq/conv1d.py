@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.formats import Format
-from ..call import Call
+from ..call import OnnxCall
 from .site import Converter, Site
 from .symbols import LAST, Fixed, Int, Pending, Real
 
@@ -34,7 +34,7 @@ def of_lines(convert: Converter) -> Converter:
     return converted
 
 
-def _lifted(call: Call) -> Call:
+def _lifted(call: OnnxCall) -> OnnxCall:
     """Return the node on an image of one row."""
     attributes = dict(call.node.attributes)
     for key, row in _ROW.items():

@@ -11,7 +11,7 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
-from ..call import Call
+from ..call import OnnxCall
 from .float32 import floated
 from .layers import Weights, bordered, centred, fitting, made_of, weights_of
 from .padding import geometry
@@ -60,7 +60,7 @@ def convolve(site: Site) -> Pending:
     return Pending(emit, shape, clamps=True)
 
 
-def _check_kernel(call: Call, kernel: list[int]) -> None:
+def _check_kernel(call: OnnxCall, kernel: list[int]) -> None:
     said = call.integers("kernel_shape")
     if said is not None and said != kernel:
         raise ModelError(f"its kernel_shape is {said}, but its weights have windows of {kernel}")
@@ -214,7 +214,7 @@ def _of_groups(site: Site, filters: np.ndarray) -> np.ndarray:
     return whole.reshape(groups * own, height, width, depth)
 
 
-def _spaced(call: Call, filters: np.ndarray) -> np.ndarray:
+def _spaced(call: OnnxCall, filters: np.ndarray) -> np.ndarray:
     """Return filters with the zeros between their taps that dilations are."""
     steps = call.integers("dilations") or [1, 1]
     if len(steps) != 2 or min(steps) < 1:
@@ -260,7 +260,7 @@ def _places(site: Site, shape: Shape, kernel: Sequence[int]) -> dict[str, int]:
     return places
 
 
-def _wanted(call: Call, size: Sequence[int], strides: Sequence[int]) -> Optional[list[int]]:
+def _wanted(call: OnnxCall, size: Sequence[int], strides: Sequence[int]) -> Optional[list[int]]:
     """Return height and width of the output, where the file says these and not the pads."""
     wanted = call.integers("output_shape")
     if wanted is None and call.text("auto_pad", "NOTSET").startswith("SAME"):
@@ -271,7 +271,7 @@ def _wanted(call: Call, size: Sequence[int], strides: Sequence[int]) -> Optional
 
 
 def _crops(
-    call: Call,
+    call: OnnxCall,
     wanted: Optional[Sequence[int]],
     size: Sequence[int],
     kernel: Sequence[int],

@@ -13,10 +13,10 @@ from ....errors import ModelError
 from ....functions.scaling import (
     add_scaling,
     quantize_multiplier,
-    softmax_scaling,
-    softmax_scaling_s16,
+    scale_softmax,
+    scale_softmax_s16,
 )
-from ....functions.softmax_tables import exp_lut, one_by_one_lut
+from ....functions.softmax_tables import make_exp_lut, make_one_by_one_lut
 from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
 from ....operators import Shape
@@ -286,13 +286,13 @@ def softmax(site: Site) -> Pending:
         function, own = _softmax_of(x, form)
         made = _made(name if form == own else f"{name}/softmax", x, own)
         if x.kind == "s16":
-            mult, shift = softmax_scaling_s16(1.0, x.format.scale)
+            mult, shift = scale_softmax_s16(1.0, x.format.scale)
             params = {**rows, "mult": mult, "shift": shift}
-            tables = exp_lut(), one_by_one_lut()
+            tables = make_exp_lut(), make_one_by_one_lut()
             site.builder.note(_TABLES, name)
             made = site.builder.call(function, params, [x], made, *tables)
         else:
-            mult, shift, least = softmax_scaling(1.0, x.format.scale)
+            mult, shift, least = scale_softmax(1.0, x.format.scale)
             params = {**rows, "mult": mult, "shift": shift, "diff_min": least}
             made = site.builder.call(function, params, [x], made)
         return site.builder.rescaled(made, form, name)

@@ -13,7 +13,7 @@ from ....ir.float_graph import FloatGraph, FloatNode
 from ....operators import Identity, Shape
 from ...tensor import Tensor
 from .. import building
-from ..call import Call
+from ..call import OnnxCall
 from ..network import CONVERTERS
 from ..reading import Model
 from ..unread import expect_read
@@ -30,7 +30,7 @@ class _Part:
 
     def __init__(self, model: Model) -> None:
         self._name = Path(model.name).stem
-        self._builder = building.Builder(model, {})
+        self._builder = building.OnnxBuilder(model, {})
         self.starts: dict[str, Shape] = {}
 
     def start(self, name: str, shape: Shape) -> Tensor:
@@ -40,7 +40,7 @@ class _Part:
         self._builder.values[name] = tensor
         return tensor
 
-    def _put(self, call: Call, inputs: Sequence[Any], before: bool) -> dict[str, Value]:
+    def _put(self, call: OnnxCall, inputs: Sequence[Any], before: bool) -> dict[str, Value]:
         """Convert a node; return its outputs."""
         node = call.node
         if node.op not in CONVERTERS:
@@ -51,7 +51,7 @@ class _Part:
                 f"the host cannot compute it in floats, {where}; "
                 f"have: {', '.join(sorted(CONVERTERS))}"
             )
-        made = Call(node, tuple(inputs), self._builder)
+        made = OnnxCall(node, tuple(inputs), self._builder)
         CONVERTERS[node.op](made)
         expect_read(made)
         self._builder.close(node)
@@ -80,7 +80,7 @@ class _Part:
 class Before(_Part):
     """Steps from the inputs of the file to those of the device."""
 
-    def convert(self, call: Call) -> dict[str, Value]:
+    def convert(self, call: OnnxCall) -> dict[str, Value]:
         """Add a node of such tensors and constants."""
         return self._put(call, [_taken(value) for value in call.inputs], True)
 
@@ -102,7 +102,7 @@ class After(_Part):
         super().__init__(model)
         self._tensors: dict[str, Tensor] = {}
 
-    def convert(self, call: Call, builder: Builder) -> dict[str, Value]:
+    def convert(self, call: OnnxCall, builder: Builder) -> dict[str, Value]:
         """Add a node of such tensors, of the device's outputs and of constants."""
         names = zip(call.node.inputs, call.inputs)
         inputs = [self._input(builder, name, value) for name, value in names]

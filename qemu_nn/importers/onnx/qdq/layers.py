@@ -12,7 +12,7 @@ from ....errors import ModelError
 from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format, activation_limits
 from ...arguments import sides
-from ..call import Call
+from ..call import OnnxCall
 from .building import Builder
 from .site import Site
 from .symbols import Fixed, Int
@@ -73,7 +73,7 @@ def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:
     return np.rint(zero / np.array(factors)).astype(np.int64)
 
 
-def weights_of(call: Call, index: int, axis: int) -> Fixed:
+def weights_of(call: OnnxCall, index: int, axis: int) -> Fixed:
     """Return the weights less their zero points, whose scales are along an axis or one for all."""
     given: Any = call.optional(index)
     if not isinstance(given, Fixed):

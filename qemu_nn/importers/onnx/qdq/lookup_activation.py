@@ -11,10 +11,10 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ....errors import ModelError
-from ....functions.scaling import leaky_relu_scaling, logistic_scaling_s16
+from ....functions.scaling import scale_leaky_relu, scale_logistic_s16
 from ....functions.tflm_float import bits
 from ....ir.formats import Format, activation_limits
-from ..call import Call
+from ..call import OnnxCall
 from .building import rescaling
 from .float32 import constant, floated, step
 from .pairs import shift_of
@@ -60,7 +60,7 @@ def _stepped(site: Site, steps: Steps, x: Int) -> Int:
     return x
 
 
-def clamp(site: Site, limits: Callable[[Call], tuple[float, float]]) -> Pending:
+def clamp(site: Site, limits: Callable[[OnnxCall], tuple[float, float]]) -> Pending:
     """Convert Relu and Clip: fused into the call before them, or a table."""
     low, high = limits(site.call)
     if not low <= high:
@@ -108,7 +108,7 @@ def _kept(site: Site, low: float, high: float) -> Pending:
     return Pending(emit, x.shape)
 
 
-def _bound(call: Call, index: int, default: float) -> float:
+def _bound(call: OnnxCall, index: int, default: float) -> float:
     """Return a bound of integers."""
     if not call.has(index):
         return default
@@ -118,7 +118,7 @@ def _bound(call: Call, index: int, default: float) -> float:
     return float(given.reshape(()))
 
 
-def _clip_limits(call: Call) -> tuple[float, float]:
+def _clip_limits(call: OnnxCall) -> tuple[float, float]:
     if isinstance(call.value(0), Int):
         return _bound(call, 1, -math.inf), _bound(call, 2, math.inf)
     return call.limit("min", 1, -math.inf), call.limit("max", 2, math.inf)
@@ -133,7 +133,7 @@ def _leaky(site: Site) -> Pending:
     x = site.integers(0)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        params, pairs = rescaling(x, form), leaky_relu_scaling(x.format.scale, form.scale, alpha)
+        params, pairs = rescaling(x, form), scale_leaky_relu(x.format.scale, form.scale, alpha)
         for kind, pair in zip(("identity", "alpha"), pairs):
             params.update(zip((f"{kind}_multiplier", f"{kind}_shift"), pair))
         made = replace(x, name=name, format=form)
@@ -168,7 +168,7 @@ def _s_curve(site: Site, what: str, function: Function) -> Pending:
         if not (whole and form.scale == 1 / 32768 and x.format.zero_point == 0):
             return real.emit(form, name, ends)
         names = ("input_multiplier", "input_left_shift")
-        params = dict(zip(names, logistic_scaling_s16(x.format.scale, what == "tanh")))
+        params = dict(zip(names, scale_logistic_s16(x.format.scale, what == "tanh")))
         made = replace(x, name=name, format=form)
         return site.builder.call(f"tflm_{what}_s16", {"length": x.size, **params}, [x], made)
 

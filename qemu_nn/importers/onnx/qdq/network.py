@@ -17,10 +17,10 @@ from ....ir.float_graph import TENSOR_LIMIT
 from ....ir.graph import Graph
 from ....ir.model_file import ModelFile
 from ....operators import Shape
-from ..call import Call
+from ..call import OnnxCall
 from ..folding import FOLDS
 from ..network import CONVERTERS as FLOATS
-from ..reading import Model, Node
+from ..reading import Model, OnnxNode
 from ..unread import expect_read
 from .building import ANY, Builder
 from .constants import fold
@@ -143,14 +143,14 @@ class _Network:
         notes = (_NOTE, *hosted(before, after), *said)
         return ModelFile(graph, notes=notes, before=before, after=after)
 
-    def _refuse(self, reason: str, node: Node) -> None:
+    def _refuse(self, reason: str, node: OnnxNode) -> None:
         named = self.refused.setdefault(reason, [])
         if str(node) not in named:
             named.append(str(node))
         outputs = filter(None, node.outputs)
         self.builder.values.update(dict.fromkeys(outputs, Refused()))
 
-    def _convert(self, node: Node) -> None:
+    def _convert(self, node: OnnxNode) -> None:
         if not node.outputs:
             raise ModelError("it has no outputs")
         builder = self.builder
@@ -158,7 +158,7 @@ class _Network:
         if any(isinstance(value, Refused) for value in inputs):
             builder.values.update(dict.fromkeys(filter(None, node.outputs), Refused()))
             return
-        call = Call(node, inputs, builder)  # type: ignore[arg-type]
+        call = OnnxCall(node, inputs, builder)  # type: ignore[arg-type]
         if node.op in (QUANTIZE, QUANTIZE_CLIP):
             builder.values[node.outputs[0]] = quantize(builder, call)
         elif node.op == DEQUANTIZE:
@@ -170,7 +170,7 @@ class _Network:
             return
         expect_read(call)
 
-    def _computed(self, call: Call) -> dict[str, Value]:
+    def _computed(self, call: OnnxCall) -> dict[str, Value]:
         """Return the outputs of a node that reads what is computed."""
         values: list[Any] = [value for value in call.inputs if not isinstance(value, _CONSTANTS)]
         outside = [value.before for value in values if isinstance(value, Outside)]
@@ -194,14 +194,14 @@ class _Network:
                     raise
         return self.after.convert(call, self.builder)
 
-    def _shape_of(self, call: Call) -> np.ndarray:
+    def _shape_of(self, call: OnnxCall) -> np.ndarray:
         """Return the shape of a tensor of the device."""
         whole = [self.builder.batch, *Site(call, self.builder).shape()]
         piece = slice(call.integer("start", 0), call.integer("end", len(whole)))
         expect_read(call)
         return np.array(whole[piece], np.int64)
 
-    def _on_device(self, call: Call) -> dict[str, Value]:
+    def _on_device(self, call: OnnxCall) -> dict[str, Value]:
         node = call.node
         if node.op not in CONVERTERS:
             raise ModelError(_UNKNOWN)
@@ -249,7 +249,7 @@ def _pending(value: Value) -> bool:
     return isinstance(value, Pending)
 
 
-def _quantized_later(nodes: Iterable[Node]) -> set[str]:
+def _quantized_later(nodes: Iterable[OnnxNode]) -> set[str]:
     """Return the tensors from which a QuantizeLinear can be reached."""
     found: set[str] = set()
     for node in reversed(list(nodes)):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Optional
 
 from ....errors import ModelError
-from ..reading import Model, Node
+from ..reading import Model, OnnxNode
 from .pairs import DEQUANTIZE, QUANTIZE, QUANTIZE_CLIP
 
 #: Operator on integers -> the one on floats, and where its inputs are: pairs of a tensor, its
@@ -56,11 +56,11 @@ def plain(model: Model) -> Model:
     return replace(model, constants=constants, nodes=tuple(_bounded(nodes, model.outputs)))
 
 
-def _bounded(nodes: list[Node], outputs: tuple[str, ...]) -> list[Node]:
+def _bounded(nodes: list[OnnxNode], outputs: tuple[str, ...]) -> list[OnnxNode]:
     """Return the nodes with each Clip that alone reads a QuantizeLinear as part of that."""
     readers = Counter(name for node in nodes for name in {*node.inputs}) + Counter(outputs)
     makers = {node.outputs[0]: at for at, node in enumerate(nodes) if node.op == QUANTIZE}
-    kept: list[Optional[Node]] = list(nodes)
+    kept: list[Optional[OnnxNode]] = list(nodes)
     for at, node in enumerate(nodes):
         source = node.inputs[0] if node.op == "Clip" and node.inputs else ""
         if source in makers and readers[source] == 1 and len(node.inputs) <= _CLIPPED:
@@ -73,15 +73,15 @@ def _bounded(nodes: list[Node], outputs: tuple[str, ...]) -> list[Node]:
     return [node for node in kept if node is not None]
 
 
-def _at(node: Node, index: int) -> str:
+def _at(node: OnnxNode, index: int) -> str:
     return node.inputs[index] if 0 <= index < len(node.inputs) else ""
 
 
-def _pair(op: str, name: str, inputs: tuple[str, ...], output: str, axis: int = 0) -> Node:
-    return Node(op, name, inputs, (output,), {"axis": axis})
+def _pair(op: str, name: str, inputs: tuple[str, ...], output: str, axis: int = 0) -> OnnxNode:
+    return OnnxNode(op, name, inputs, (output,), {"axis": axis})
 
 
-def _expanded(node: Node, stem: str) -> list[Node]:
+def _expanded(node: OnnxNode, stem: str) -> list[OnnxNode]:
     op, tensors, ends, bias = _FORMS[node.op]
     attributes = {key: value for key, value in node.attributes.items() if key != "channels_last"}
     if node.attributes.get("channels_last", 0):
@@ -103,7 +103,7 @@ def _expanded(node: Node, stem: str) -> list[Node]:
     return [*nodes, real, _pair("QuantizeLinear", node.name, names, node.outputs[0])]
 
 
-def _concat(node: Node, stem: str) -> list[Node]:
+def _concat(node: OnnxNode, stem: str) -> list[OnnxNode]:
     """Return scale and zero point of the output, then three inputs for each tensor."""
     nodes, inputs = [], []
     for first in range(2, len(node.inputs) - 2, 3):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import ModelError
-from ..call import Call
+from ..call import OnnxCall
 
 
 def geometry(
-    call: Call, size: Sequence[int], kernel: Sequence[int], ceil: bool = False
+    call: OnnxCall, size: Sequence[int], kernel: Sequence[int], ceil: bool = False
 ) -> dict[str, int]:
     """Return strides, dilations, pads in front, and the sides of the output."""
     strides = call.integers("strides") or [1, 1]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
-from ..call import Call
+from ..call import OnnxCall
 from ..tensors import type_name
 from .building import ANY, Builder
 from .symbols import Fixed, Int, Outside, Pending, Real, Value
@@ -46,7 +46,7 @@ _ELEMENTS = {
 }
 
 
-def quantize(builder: Builder, call: Call) -> Value:
+def quantize(builder: Builder, call: OnnxCall) -> Value:
     """Return the integers of a QuantizeLinear: of a layer, an input of the file or a constant."""
     name = call.node.outputs[0]
     value: Any = call.value(0)
@@ -81,7 +81,7 @@ def _kept(form: Format, shift: int, bounds: tuple[int, int]) -> tuple[float, flo
     return ends[0], ends[1]
 
 
-def dequantize(builder: Builder, call: Call) -> Value:
+def dequantize(builder: Builder, call: OnnxCall) -> Value:
     """Return the floats of a DequantizeLinear: of integers of a layer, an input or a constant."""
     source = call.node.inputs[0]
     axis = _axis(call)
@@ -115,7 +115,7 @@ def shift_of(element: str) -> int:
     return _known(element).shift
 
 
-def _axis(call: Call) -> int:
+def _axis(call: OnnxCall) -> int:
     """Return the axis of scales; refuse scales of blocks."""
     if call.integer("block_size", 0):
         raise ModelError(
@@ -125,13 +125,13 @@ def _axis(call: Call) -> int:
     return call.integer("axis", 1)
 
 
-def _expect(call: Call, key: str, accepted: tuple[int, ...]) -> None:
+def _expect(call: OnnxCall, key: str, accepted: tuple[int, ...]) -> None:
     value = call.integer(key, accepted[0])
     if value not in accepted:
         raise ModelError(f"its {key} is {value}; only {accepted[-1]} and none are supported")
 
 
-def _scales(builder: Builder, call: Call) -> tuple[np.ndarray, np.ndarray]:
+def _scales(builder: Builder, call: OnnxCall) -> tuple[np.ndarray, np.ndarray]:
     """Return scales and zero points, float32 and int64, as many of both."""
     if len(call.inputs) not in (2, 3, 5):
         raise ModelError(f"it has {len(call.inputs)} inputs")
@@ -147,7 +147,7 @@ def _scales(builder: Builder, call: Call) -> tuple[np.ndarray, np.ndarray]:
     return scale, np.broadcast_to(zero.astype(np.int64).reshape(-1), scale.shape)
 
 
-def _quantized_type(builder: Builder, call: Call) -> str:
+def _quantized_type(builder: Builder, call: OnnxCall) -> str:
     """Return the type of what a QuantizeLinear makes: of its zero point, or as it says."""
     said = call.integer("output_dtype", 0)
     own = builder.element(call.node.inputs[2]) if call.has(2) else ""
@@ -172,7 +172,7 @@ def _activation(element: str, scale: np.ndarray, zero: np.ndarray) -> Format:
     return Format(known.dtype, float(scale[0]), int(zero[0]) + known.shift)
 
 
-def _bounds(call: Call, element: str) -> tuple[int, int]:
+def _bounds(call: OnnxCall, element: str) -> tuple[int, int]:
     """Return the least and the largest integer: of the type, within those of a Clip."""
     known = _known(element)
     ends = [known.low, known.high]

@@ -11,7 +11,7 @@ from ....errors import ModelError
 from ....ir.formats import Format
 from ...arguments import SUFFIXES, groups
 from .. import indices
-from ..call import Call
+from ..call import OnnxCall
 from .building import REAL, rescaling, scaled
 from .float32 import floated, step
 from .shaping import same
@@ -102,7 +102,7 @@ def _groups(x: Int, axes: set[int]) -> dict[str, int]:
     return groups(x.memory, {x.order.index(axis) for axis in axes})
 
 
-def _axes(call: Call, rank: int) -> Optional[set[int]]:
+def _axes(call: OnnxCall, rank: int) -> Optional[set[int]]:
     """Return the axes of a sample that are reduced; None for none at all."""
     named = call.integers("axes", at=1)
     idle = call.integer("noop_with_empty_axes", 0)

@@ -14,7 +14,7 @@ from ....ir.formats import Format
 from ....operators import Shape
 from ...arguments import sides
 from .. import indices
-from ..call import Call
+from ..call import OnnxCall
 from .layers import pad_function
 from .pairs import shift_of
 from .site import Converter, Site, moved
@@ -364,7 +364,7 @@ def tile(site: Site) -> Pending:
 _RUNS = 64
 
 
-def _sides(call: Call, rank: int) -> tuple[list[int], list[int]]:
+def _sides(call: OnnxCall, rank: int) -> tuple[list[int], list[int]]:
     """Return the elements before and after each axis but the batch."""
     pads, named = call.integers("pads", at=1), call.integers("axes", at=3)
     axes = indices.axes(list(range(rank)) if named is None else named, rank)
@@ -377,7 +377,7 @@ def _sides(call: Call, rank: int) -> tuple[list[int], list[int]]:
     return [before for before, _ in pairs], [after for _, after in pairs]
 
 
-def _padding(call: Call, on_integers: bool) -> float:
+def _padding(call: OnnxCall, on_integers: bool) -> float:
     """Return the number to pad with: of the file's integers, or a float."""
     if not call.has(2):
         return call.number("value", 0.0)

@@ -10,7 +10,7 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ....operators import Shape
-from ..call import Call
+from ..call import OnnxCall
 from .building import Builder
 from .symbols import LAST, Curve, Fixed, Int, Pending, Real
 
@@ -25,7 +25,7 @@ class Site:
     Every method raises ModelError if the file holds something without a meaning.
     """
 
-    call: Call
+    call: OnnxCall
     builder: Builder
 
     def shape(self, index: int = 0) -> Shape:

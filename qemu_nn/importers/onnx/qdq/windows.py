@@ -10,7 +10,7 @@ import numpy as np
 
 from ....errors import ModelError
 from ....ir.formats import Format
-from ..call import Call
+from ..call import OnnxCall
 from .float32 import floated, step
 from .layers import Weights, padded
 from .operators import COUNTS_OUTSIDE
@@ -45,7 +45,7 @@ def _whole(size: Sequence[int]) -> dict[str, int]:
     return {f"{n}_{axis}": pair[i] for n, pair in names.items() for i, axis in enumerate("hw")}
 
 
-def _windows(call: Call, size: Sequence[int]) -> dict[str, int]:
+def _windows(call: OnnxCall, size: Sequence[int]) -> dict[str, int]:
     kernel = call.integers("kernel_shape") or []
     if len(kernel) != 2:
         raise ModelError("its windows must have two axes")
@@ -157,7 +157,7 @@ def resize(site: Site) -> Pending:
 _WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 
 
-def _sizes(call: Call, whole: list[int]) -> tuple[list[int], list[float]]:
+def _sizes(call: OnnxCall, whole: list[int]) -> tuple[list[int], list[float]]:
     """Return height and width of the result, and the scales that lead to them."""
     axes = call.integers("axes") or list(range(4))
     named = {}
@@ -184,7 +184,7 @@ def _sizes(call: Call, whole: list[int]) -> tuple[list[int], list[float]]:
 _WIDEST = 65535
 
 
-def _nearest(call: Call, way: str, side: int, to: int, scale: float) -> list[int]:
+def _nearest(call: OnnxCall, way: str, side: int, to: int, scale: float) -> list[int]:
     """Return the element of an axis that each one of the resized axis is."""
     rounding = call.text("nearest_mode", "round_prefer_floor")
     if way not in _WAYS or rounding not in _ROUNDINGS:
