@@ -11,7 +11,7 @@ from typing import Optional
 
 import numpy as np
 
-from .page import page
+from .page import fill_page
 from .table import Cell, Table
 
 #: Sides of a map in cells, pixels of a cell, layers with a map.
@@ -160,7 +160,7 @@ class RuntimeComparison:
         """
         differing = [layer for layer in self.layers if layer.differing][:_MAPS]
         maps = [(layer, heat_map(layer.where)) for layer in differing]
-        return page("runtimes.html", result=self, maps=maps)
+        return fill_page("runtimes.html", result=self, maps=maps)
 
 
 def _row(layer: LayerDifference) -> tuple[Cell, ...]:
