@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Optional
 
+from .junit import Case, junit
 from .table import Cell, Table
 
 if TYPE_CHECKING:
@@ -94,6 +95,26 @@ class Checks:
             for model in self.models
         )
         return Table(_COLUMNS, rows)
+
+    def junit(self) -> str:
+        """Return the checks as JUnit's XML, which CI servers read.
+
+        Returns
+        -------
+        str
+            A test case for each file.
+        """
+        return junit([("check", self.cases())])
+
+    def cases(self) -> list[Case]:
+        """Return a test case for each file.
+
+        Returns
+        -------
+        list of junit.Case
+            A file that does not run fails, with the reasons.
+        """
+        return [Case(model.file, "\n".join(model.reasons)) for model in self.models]
 
     def text(self) -> str:
         """Return all for a terminal.

@@ -15,6 +15,7 @@ from ..errors import Error
 from ..ir.formats import find_differing
 from . import dumps
 from .golden_set import Entry, Goldens, load
+from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
 
 #: Files named in a message before it says how many more there are.
@@ -154,6 +155,35 @@ class Comparison:
             return [*lines, f"all {total} {what} are equal to {own}"]
         different = sum(not finding.same for finding in self.findings)
         return [*lines, f"{different} of {total} {what} differ, first {self.first.name}"]
+
+    def junit(self, suite: str = "compare") -> str:
+        """Return the comparison as JUnit's XML, which CI servers read.
+
+        Parameters
+        ----------
+        suite : str, default "compare"
+            The name of the suite.
+
+        Returns
+        -------
+        str
+            A test case for each golden; one without a dump is skipped.
+        """
+        return junit([(suite, self.cases())])
+
+    def cases(self) -> list[Case]:
+        """Return a test case for each golden.
+
+        Returns
+        -------
+        list of junit.Case
+            Compared goldens, then those without a dump.
+        """
+        found = [
+            Case(finding.name, "" if finding.same else "\n".join(finding.lines()))
+            for finding in self.findings
+        ]
+        return found + [Case(name, missing=True) for name in self.missing]
 
     def __repr__(self) -> str:
         return f"<Comparison: {self.lines()[-1]}>"

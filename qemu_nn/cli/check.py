@@ -7,15 +7,21 @@ from typing import Optional
 
 import click
 
+from ..analysis import junit as xml
+from ..analysis.compare import Comparison
 from ..api import check as checking
 from ..api import recompute as recomputing
 from ..api.network import load_quantized
 from ..errors import Error, printable
+from ..io import files
 from ..targets import Target
-from .options import PATH, device, form, progress, say
+from .options import PATH, device, form, junit, progress, say
 
 #: The exit code where a network does not run.
 DOES_NOT_RUN = 1
+
+#: What is said of a golden without a layer.
+_GONE = "the network has no such layer, or does not compute it"
 
 
 @click.command()
@@ -28,6 +34,7 @@ DOES_NOT_RUN = 1
     "own device; the exit code is 1, too, where bytes differ.",
 )
 @form("json", "csv")
+@junit
 @device
 @click.pass_context
 def check(
@@ -36,6 +43,7 @@ def check(
     models: tuple[Path, ...],
     golden: Optional[Path],
     form: Optional[str],
+    junit: Optional[Path],
     target: Target,
 ) -> None:
     """Say of each MODEL whether the device runs it, and why not.
@@ -48,24 +56,31 @@ def check(
         raise Error("--golden is of one MODEL, not of a folder of them, and is printed as text")
     checks = checking.check(models, target, progress)
     say(getattr(checks, form or "text")())
-    good = checks.run
+    good, suites = checks.run, [("check", checks.cases())]
     if golden is not None and good:
-        good = _goldens_are_the_same(models[0], golden)
+        found = _recomputed(models[0], golden)
+        good = all(each.same and not each.missing for each in found.values())
+        suites += [(str(path), _cases(comparison)) for path, comparison in found.items()]
+    if junit is not None:
+        files.write_bytes(junit, xml.junit(suites).encode())
     ctx.exit(0 if good else DOES_NOT_RUN)
 
 
-def _goldens_are_the_same(model: Path, folder: Path) -> bool:
+def _recomputed(model: Path, folder: Path) -> dict[Path, Comparison]:
     """Say of each golden set what the model computes in another way today, if anything."""
-    network, good = load_quantized(model), True
+    network, found = load_quantized(model), {}
     for path in recomputing.golden_sets(folder):
-        comparison = recomputing.recompute(network, path)
+        comparison = found[path] = recomputing.recompute(network, path)
         for finding in comparison.findings:
             if not finding.same:
                 say("\n".join(finding.lines()))
         for name in comparison.missing:
-            say(
-                f"GONE     {printable(name)}: the network has no such layer, or does not compute it"
-            )
-        good &= comparison.same and not comparison.missing
+            say(f"GONE     {printable(name)}: {_GONE}")
         say(f"{path}: {comparison.lines()[-1]}")
-    return good
+    return found
+
+
+def _cases(comparison: Comparison) -> list[xml.Case]:
+    """Return the cases of a golden set; a layer that is gone fails."""
+    gone = [xml.Case(name, _GONE) for name in comparison.missing]
+    return [case for case in comparison.cases() if not case.missing] + gone

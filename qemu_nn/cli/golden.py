@@ -8,10 +8,11 @@ from typing import Any, Optional
 import click
 
 from ..api import golden as pipeline
+from ..io import files
 from ..io.arrays import read_state
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, device, force, progress, say, state, threads
+from .options import PATH, device, force, junit, progress, say, state, threads
 
 DIFFERS = 1
 
@@ -69,13 +70,18 @@ def golden(
     help="Base of numbers in texts; by default 16 of .hex files, 10 of .csv files, and of other "
     "texts the one that fits the whole text.",
 )
+@junit
 @click.pass_context
-def compare(ctx: click.Context, golden: Path, dump: Path, base: Optional[str]) -> None:
+def compare(
+    ctx: click.Context, golden: Path, dump: Path, base: Optional[str], junit: Optional[Path]
+) -> None:
     """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
     GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens. Exits
     with 1 if any differs.
     """
     comparison = pipeline.compare(golden, dump, None if base is None else int(base))
+    if junit is not None:
+        files.write_bytes(junit, comparison.junit(str(golden)).encode())
     say(str(comparison))
     ctx.exit(0 if comparison.same else DIFFERS)

@@ -195,6 +195,8 @@ def source(weights: str) -> Callable[[Callable[..., None]], Callable[..., None]]
     return add
 
 
+junit = click.option("--junit", type=PATH, help="JUnit's XML to write, for CI servers.")
+
 method = click.option("--method", help="Of a .pte file: the method; by default forward.")
 
 

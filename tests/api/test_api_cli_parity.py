@@ -43,6 +43,7 @@ OWN = {
     "verbose": "the logger qemu_nn.inputs",
     "json": ".json()",
     "csv": ".csv()",
+    "junit": ".junit()",
     "html": ".html()",
     "full": ".text(full=True)",
     "output": "what the call returns",
