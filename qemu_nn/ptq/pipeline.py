@@ -8,7 +8,8 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional
+from itertools import product
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -29,16 +30,21 @@ from .candidate import Judge, StepPlan, Trial, compute_ratio, find_holder, judge
 from .checkpoint import Checkpoint, State, copy_in_c_order, name_search_record, record_of
 from .format_search import Job
 
+Method = Union[str, float]
+
 LOGGER = logging.getLogger("qemu_nn.quantize")
 
 #: Samples that the network is observed on at a time, and values of a traced run at most.
 _BATCH, _TRACED = 64, 1 << 25
 
-#: With so many samples two folds judge steps, and four with fewer. A search needs as many: it finds
-#: ranges that hold few samples, and no others.
+#: With so many samples two folds judge steps, and four with fewer.
 _MANY = 64
 
-#: Methods for activations and for weights that the step "formats" compares.
+#: Fewer samples do not show what ranges cost that cut off the largest values. Neither a search nor
+#: the methods that do so are tried with fewer.
+_ENOUGH = 256
+
+#: Methods for activations, those that cut off nothing first, and for weights.
 METHODS = ("extrapolate", "minmax", "mse", "kl", 99.99, 99.9)
 WEIGHT_METHODS = ("minmax", "mse")
 #: Pairs of them that are tried with every network of another step before formats.
@@ -91,8 +97,8 @@ def improve_network(
             if plan.late:
                 notes.append(f"{name}: there was no time for it")
                 continue
-            if name == "search" and len(x) < _MANY:
-                notes.append(f"{name}: it needs {_MANY} samples, and is left out")
+            if name == "search" and len(x) < _ENOUGH:
+                notes.append(f"{name}: it needs {_ENOUGH} samples, and is left out")
                 continue
             began, outcome = time.monotonic(), "it does not help, and is left out"
             chosen = _choose_way(name, courses, noise, plan, compute)
@@ -257,7 +263,7 @@ def _rank_ways(
         after = np.concatenate([noises[number * len(made) + fold] for fold in folds])
         if _helps(noise, after, STEPS[name].least):
             ranked.append((label, after))
-    return sorted(ranked, key=lambda way: float(way[1].mean()))
+    return sorted(ranked, key=lambda way: -compute_ratio(way[1]))
 
 
 def _helps(noise: np.ndarray, after: np.ndarray, least: float) -> bool:
@@ -305,18 +311,22 @@ class _Ways:
         for label, graph in self.plan.iterate_in_time(step.candidates(job.graph, seen)):
             observed = self._observed(graph)
             yield from _assign(label, observed)
-            for method, weights in RESCALED if step.rescales else ():
+            for method, weights in self._allow(RESCALED if step.rescales else ()):
                 scheme = job.scheme.with_methods(method, weights)
                 more = f"{label}, with {method} and {weights}"
                 yield from _assign(more, replace(observed, scheme=scheme))
 
     def _methods(self) -> Iterator[tuple[str, Trial]]:
         observed = self._observed(self.now.job.graph)
-        for method in METHODS:
-            for weights in WEIGHT_METHODS:
-                scheme = observed.scheme.with_methods(method, weights)
-                label = f"{method} for activations, {weights} for weights"
-                yield from _assign(label, replace(observed, scheme=scheme))
+        for method, weights in self._allow(product(METHODS, WEIGHT_METHODS)):
+            scheme = observed.scheme.with_methods(method, weights)
+            label = f"{method} for activations, {weights} for weights"
+            yield from _assign(label, replace(observed, scheme=scheme))
+
+    def _allow(self, pairs: Iterable[tuple[Method, Method]]) -> list[tuple[Method, Method]]:
+        """Return the methods that so many samples can judge; a fold fits on half of them."""
+        cuts = 2 * len(self.course.fit.x) >= _ENOUGH
+        return [pair for pair in pairs if cuts or pair[0] in METHODS[:2]]
 
     def _observed(self, graph: FloatGraph) -> Job:
         return replace(

@@ -181,7 +181,7 @@ def test_steps_without_time_and_those_cut_short_are_taken_again(tmp_path, monkey
 def test_a_search_within_steps_keeps_its_decisions_beside(tmp_path, monkeypatch):
     file, how = (
         tmp_path / "steps.zip",
-        {"steps": ["search", "correct"], "search_range": 1, "x": inputs(64)},
+        {"steps": ["search", "correct"], "search_range": 1, "x": inputs(256)},
     )
     whole = quantized(**how)
     real = pipeline.search
