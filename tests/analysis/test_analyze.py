@@ -26,7 +26,7 @@ PLAIN = RNG.uniform(-1, 1, size=(3, 4))
 
 
 def dense(weights, bias=None, *, data, formats=None, activation=None, bits=8, **how):
-    """A quantized network of one fully connected layer, perhaps with an activation."""
+    """Return a quantized network of one fully connected layer, with an optional activation."""
     weights = np.array(weights, float)
     nodes = [
         FloatNode("fc", Dense(weights, None if bias is None else np.array(bias, float)), ("x",))
@@ -40,7 +40,7 @@ def dense(weights, bias=None, *, data, formats=None, activation=None, bits=8, **
 
 
 def images(bits=8):
-    """A quantized network with every kind of call."""
+    """Return a quantized network with every kind of call."""
     nodes = (
         FloatNode(
             "conv",
@@ -416,7 +416,7 @@ def test_the_verb_refuses_in_one_sentence(tmp_path, arguments, reason):
 def test_a_report_is_the_same_wherever_it_was_computed(how, monkeypatch, tmp_path):
     network, _ = images()
     x = np.random.default_rng(6).normal(size=(200, 6, 6, 3))
-    x[150] *= 9  # histograms grow behind the first blocks
+    x[150] *= 9  # histograms grow after the first blocks
     y = np.arange(200) % 8
     monkeypatch.setattr(block_reader, "_LEAST", 16)  # thirteen blocks
     wanted = qemu_nn.analyze(network, qemu_nn.Dataset(x, y))

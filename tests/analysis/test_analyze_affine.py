@@ -185,7 +185,7 @@ def test_the_verb_takes_it(quantized, tmp_path):
 
 
 def alone(quantized):
-    """The network as a file of integers holds it."""
+    """Return the network in the form of a file of integers."""
     return replace(quantized, reference=None)
 
 

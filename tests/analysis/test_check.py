@@ -35,7 +35,9 @@ def call(*arguments):
 
 
 def broken():
-    """A convolution that runs, two operators that nobody has, and readers of what they make."""
+    """Return a file: a convolution that runs, two unsupported operators, and readers of their
+    outputs.
+    """
     net = CASES["convolve_same"]()
     first, second = (net.middle(9, 10, 6) for _ in range(2))
     text = net.tensor((1, 4), "STRING")

@@ -31,7 +31,7 @@ def test_nodes_of_a_program_are_not_called_dumps():
 
 
 def uart(content):
-    """As a monitor prints memory."""
+    """Format bytes as a monitor prints memory."""
     rows = [content[i : i + 16] for i in range(0, len(content), 16)]
     return "".join(f"{16 * i:08X}: {row.hex(' ')}\r\n" for i, row in enumerate(rows))
 
@@ -67,7 +67,7 @@ def trace(target="cortex-m4"):
 
 
 def dump(folder, ending=".bin", change=lambda name, values: values, target="cortex-m4"):
-    """The dump of a device that computes like the session, but for `change`."""
+    """Return the dump of a device that computes like the session, changed by `change`."""
     for layer, values in {"data": networks.images(2), **trace(target)}.items():
         for i in range(2):
             name = f"x{i}/{layer.replace('.', '_')}"
@@ -419,7 +419,9 @@ WRONG = (None, True, 1.5, -1, 10**30, "", "../x", "x0/../../x", "x0/con\n", [], 
 
 
 def places(value, path=()):
-    """Every path into the document; of a list the first item only, as all are alike."""
+    """Yield every path into the document; of a list only the first item, because all items are
+    alike.
+    """
     yield path
     if isinstance(value, list):
         value = dict(enumerate(value[:1]))

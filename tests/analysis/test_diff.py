@@ -27,7 +27,7 @@ KINDS = {
 
 
 def changed(graph, index, **fields):
-    """The same network with another node."""
+    """Return the same network with another node."""
     nodes = list(graph.nodes)
     nodes[index] = replace(nodes[index], **fields)
     return replace(graph, nodes=tuple(nodes))

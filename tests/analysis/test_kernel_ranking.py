@@ -147,7 +147,7 @@ def test_without_counts_or_bits_of_its_own_nothing_changes():
 
 
 def test_a_function_that_ends_in_a_fault_is_no_choice():
-    """With CMSIS 5.6.0 _basic of 5 input channels ends in a fault on a Cortex-M4."""
+    """Show that with CMSIS 5.6.0, _basic of 5 input channels faults on a Cortex-M4."""
     params = {"dim_im_in": 4, "dim_kernel": 3, "padding": 1, "stride": 1, "dim_im_out": 4}
     params.update(ch_im_in=5, ch_im_out=2, bias_shift=0, out_shift=7)
     arrays = {"wt": np.ones((2, 3, 3, 5), np.int8), "bias": np.zeros(2, np.int8)}
@@ -162,7 +162,7 @@ def test_a_function_that_ends_in_a_fault_is_no_choice():
 
 
 def test_a_note_says_where_functions_part():
-    """With DSP instructions _fast does not take windows that reach beyond the image."""
+    """Show that with DSP instructions, _fast refuses windows that reach beyond the image."""
     plain = {"conv": "arm_convolve_HWC_q7_basic"}
     network = float_network((3, 3), pads=(1, 1, 2, 2))
     graph = qemu_nn.quantize(network, DATA, functions=plain).graph

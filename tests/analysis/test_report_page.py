@@ -21,8 +21,8 @@ pytest.importorskip("jinja2", reason="the page needs jinja2")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LONG = "model/block_1/expand/BatchNorm/FusedBatchNormV3;model/block_1/expand/Conv2D"
 
-#: What a page is asked in a frame: elements whose content is wider than they are, and what filter
-#: and sorting do.
+#: Script that a page runs in a frame: elements whose content is wider than they are, and what
+#: filter
 PROBE = """
 window.addEventListener("load", () => {
   const told = [];
@@ -145,7 +145,7 @@ def test_nothing_is_cut_in_any_width_and_theme(tmp_path):
 
 
 def browse(page, *options, size):
-    """What chromium prints of a page."""
+    """Return the text that Chromium prints for a page."""
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     command += [f"--window-size={size}", "--virtual-time-budget=5000", *options, page.as_uri()]
     told = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)

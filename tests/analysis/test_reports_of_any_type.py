@@ -32,7 +32,7 @@ def network(suffix):
 
 @pytest.fixture
 def added(tmp_path):
-    """A sum of two inputs in different formats, of which one is broadcast."""
+    """Return a sum of two inputs in different formats; one input is broadcast."""
     pytest.importorskip("tflite")
     from tflite_cases import Net
 

@@ -13,7 +13,7 @@ from qemu_nn.api.network import load
 from qemu_nn.cli.main import main
 from qemu_nn.cli.spelling import spelled
 
-#: Verb -> the functions whose arguments it has as options.
+#: Command -> the functions whose arguments are its options.
 CALLS = {
     "info": (load, pipeline.describe, qemu_nn.Network.fit, qemu_nn.estimate),
     "run": (qemu_nn.run,),
@@ -29,7 +29,7 @@ CALLS = {
     "export": (qemu_nn.export, qemu_nn.Network.fit),
 }
 
-#: What Python calls otherwise than the command line, which has its files as arguments or -o.
+#: Arguments with different names in Python; the command line takes files as arguments or -o.
 RENAMED = {
     **{"input": "input_tensor"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
@@ -49,15 +49,14 @@ OWN = {
     "output": "what the call returns",
 }
 
-#: Verb -> options of its own, and why.
+#: Command -> options without an argument in Python, and the reason.
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
     "info": {"cycles": "what estimate() does"},
     "fine-tune": {"validation_labels": "labels of the Dataset of validation"},
 }
 
-#: How data are chosen, prepared and spread over machines: the command line has an option for each
-#: part, Python also Preprocessing and a client; tests of these hold the parts together.
+#: Arguments that choose, prepare and distribute data; the command line has an option for each
 SHARED = {
     *("preprocessing", "size", "crop", "layout", "scale", "mean", "std", "dtype"),
     *("limit", "index", "shuffle", "seed", "labels", "real", "top", "classes"),

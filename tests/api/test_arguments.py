@@ -21,7 +21,7 @@ REAL = np.random.default_rng(0).normal(size=(4, 8, 8, 1))
 
 
 class Odd:
-    """What no argument is."""
+    """A value that no argument accepts."""
 
 
 WRONG = (

@@ -23,7 +23,7 @@ MODELS = SHARED / "models_tflite2"
 
 
 def network(size, outputs=1, dtype="int16"):
-    """A network without a state: features in 8 bits of `size` in 16."""
+    """Return a network without a state: features in 8 bits of `size` in 16."""
     names = [f"out{index}" for index in range(outputs)]
     declared = FUNCTIONS[
         "tflm_frontend_features_s8" if dtype == "int16" else "tflm_read_variable_s8"

@@ -17,7 +17,7 @@ Y = np.array([0, 1, 2, 0, 1, 2, 0])
 
 
 def gathered(source, shape=HWC, own="NHWC", size=64, **how):
-    """All batches of a source as one x and one y."""
+    """Return all batches of a source as one x and one y."""
     found = list(batches(Dataset(source, **how), shape, own, size))
     labels = [batch.y for batch in found if batch.y is not None]
     x = np.concatenate([batch.x for batch in found])

@@ -189,7 +189,7 @@ def test_blocks_of_images_are_read_alone_also_after_a_pickle(pictures):
 
 
 class Zarr:
-    """What Zarr's arrays have; it counts what is read."""
+    """The interface of Zarr's arrays; counts the elements that are read."""
 
     def __init__(self, array, chunk):
         self._array, self.shape, self.dtype = array, array.shape, array.dtype
@@ -241,7 +241,7 @@ def test_arrays_of_dask_are_computed_block_by_block():
 
 
 class Tensorlike:
-    """What a tensor of torch has, on a device and with a gradient."""
+    """The interface of a torch tensor, on a device and with a gradient."""
 
     def __init__(self, array):
         self._array, self.shape, self.ndim, self.dtype = array, array.shape, array.ndim, array.dtype
@@ -259,7 +259,7 @@ class Tensorlike:
 
 
 class Loader:
-    """What a DataLoader has: a length, and a list for each batch, again and again."""
+    """The interface of a DataLoader: a length, and a list for each batch, at every iteration."""
 
     def __init__(self, x, y=None):
         self.x, self.y = x, y

@@ -23,7 +23,7 @@ Y = np.arange(50) % 4
 
 
 def read(source, **how):
-    """All samples and labels of a source."""
+    """Return all samples and labels of a source."""
     found = list(batches(Dataset(source, **how), (8,), None, size=7))
     y = [batch.y for batch in found if batch.y is not None]
     return np.concatenate([batch.x for batch in found]), np.concatenate(y) if y else None

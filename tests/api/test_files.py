@@ -134,7 +134,7 @@ def test_a_folder_of_models_is_told_from_a_folder_of_firmware(tmp_path):
 
 @pytest.fixture(params=["golden", "export"])
 def written(request, tmp_path):
-    """A function that writes a folder of generated files, and one of its C files."""
+    """Return a function that writes a folder of generated files, and one of its C files."""
     network = pipeline.Network(networks.classifier())
 
     def golden(**how):

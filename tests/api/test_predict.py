@@ -132,7 +132,9 @@ def test_threads_share_a_session(kind):
     ],
 )
 def test_a_quantized_network_predicts_what_the_float_one_does(options, net, far):
-    """Its own normalization, left to the host, its reshaped output and its softmax as well."""
+    """Check a network that leaves its normalization, its reshaped output and its softmax to the
+    host.
+    """
     x = data(50)
     network, want = qemu_nn.quantize(net, x, **options), net.predict(x)
     assert network.graph.input.name == "centred"
@@ -289,7 +291,9 @@ def test_tensors_with_gradients_on_other_devices_are_read_as_torch_has_them():
     network, x = Network(q7_classifier()), np.ones((2, 8, 8, 2), np.float32) / 3
 
     class Tensor:
-        """What torch's does: only on the CPU, detached, and of a known type it becomes an array."""
+        """The conversion of torch: only on the CPU and detached, a tensor of a known type becomes
+        an array.
+        """
 
         def __init__(self, left=("detach", "cpu", "float"), dtype="torch.bfloat16"):
             self.left, self.dtype = left, dtype

@@ -75,7 +75,7 @@ def graphs(draw):
 
 @st.composite
 def placed(draw, graph, size, state):
-    """The graph in one buffer, with a state or without."""
+    """Return the graph in one buffer, with a state or without."""
     spot = st.builds(Address, st.just("buffer"), st.integers(0, 99))
     places, nodes = {}, []
     for node in graph.nodes:
@@ -120,7 +120,7 @@ def entries(path):
 
 
 def rewrite(path, change, compression=zipfile.ZIP_STORED):
-    """The same package after change(entries)."""
+    """Return the same package after change(entries)."""
     content = entries(path)
     content = change(content) or content
     with zipfile.ZipFile(path, "w", compression) as stored:
@@ -129,7 +129,7 @@ def rewrite(path, change, compression=zipfile.ZIP_STORED):
 
 
 def edit(change):
-    """A change of the JSON inside."""
+    """Return a function that changes the JSON in the package."""
 
     def edited(content):
         document = json.loads(content["graph.json"])

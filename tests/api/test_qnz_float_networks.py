@@ -58,7 +58,7 @@ EVERY = (
 
 
 def everything():
-    """A network with one of each operator."""
+    """Return a network with one of each operator."""
     names = ["x", *(f"layer {i} é\n" for i in range(len(EVERY)))]
     nodes = [FloatNode(n, o, (s,)) for n, o, s in zip(names[1:], EVERY, names)]
     last = names[-1]
@@ -130,7 +130,7 @@ def saved(tmp_path):
 
 
 def edited(path, change):
-    """The file with its float.json changed."""
+    """Write the file with its float.json changed."""
     with zipfile.ZipFile(path) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(entries["float.json"])

@@ -183,7 +183,7 @@ def test_memory_grows_neither_with_the_data_nor_with_the_outputs(tmp_path, monke
     assert peak < min(path.stat().st_size, written) / 4
 
 
-# ---- the verbs ----
+# ---- the commands ----
 
 
 def test_every_verb_and_function_on_data_has_the_same_words():

@@ -48,7 +48,7 @@ def test_functions_first_appear_where_headers_declare_them():
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A tree of three files, and fingerprints in which they are those of some states."""
+    """Return a tree of three files, and fingerprints in which they are those of some releases."""
     places = {"arm_a.c": (20, 25), "arm_b.c": (22, 30), "arm_nnfunctions.h": (10, 23)}
     files = {}
     for name, span in places.items():

@@ -24,7 +24,7 @@ HOST = {"processor": "one", "instruction sets": "avx2"}
 
 
 def line(network, runtime, best, spread=0.0, batch=1):
-    """A line of the table of networks, its quartiles `spread` of the median apart."""
+    """Return a line of the table of networks; its quartiles are `spread` of the median apart."""
     times = {"best_us": best, "median_us": best, "low_us": best, "high_us": best * (1 + spread)}
     return {"network": network, "batch": batch, "threads": 1, "runtime": runtime, **times}
 
@@ -178,12 +178,12 @@ def test_what_asv_times_runs():
     loading.time_plan()
 
 
-# ---- the verb ----
+# ---- the command ----
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    """What the next run measures; and what it was asked for."""
+    """Make the next run measure `rows`; return the arguments that it gets."""
     asked = {}
 
     def contest(graphs, device, variant, batches, threads, turns, plain):
@@ -265,7 +265,7 @@ def test_what_a_file_lacks_is_told_before_any_work(measured, monkeypatch, tmp_pa
 
 
 def test_a_model_file_is_held_against_figures_of_its_network(measured, tmp_path):
-    """Its name is that of the network in it, and it is measured once more, too."""
+    """Check a model file: its name is the network's, and it is measured a second time."""
     model, file = tmp_path / "any.qnz", tmp_path / "before.json"
     Network(NETWORKS["empty"]()).save(model)
     assert call("bench", model, "--save", file).exit_code == 0

@@ -46,7 +46,7 @@ SMALL = ("arm_fully_connected_q7", {"dim_vec": 20, "num_of_rows": 6})
 
 
 def installed(name):
-    """The peer, or a skipped test."""
+    """Return the peer, or skip the test."""
     needs = {"LiteRT": ("ai_edge_litert", "flatbuffers"), "ONNX Runtime": ("onnxruntime", "onnx")}
     for module in needs[name]:
         pytest.importorskip(module, reason=f"{module} is not installed: pip install '.[peers]'")
@@ -266,7 +266,7 @@ def test_a_peer_that_fails_leaves_a_note(monkeypatch):
     assert "qemu_nn" in {record["runtime"] for record in table.records()}
 
 
-# ---- the verb ----
+# ---- the command ----
 
 
 def call(*arguments):

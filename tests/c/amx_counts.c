@@ -1,10 +1,10 @@
-/* What a q7 convolution of stride 1 that keeps its size takes on AMX, counted by the model of its
- * instructions.
+/* Counts the AMX instructions of a q7 convolution of stride 1 that keeps its size, by the model of
+ * these instructions.
  *
  *   amx_counts HEIGHT WIDTH IN_CHANNELS OUT_CHANNELS KERNEL
  *
- * Prints products, loads and stores of tiles, the stores that lay out blocks, and the estimates for tiles
- * and for vectors. */
+ * Prints products, loads and stores of tiles, the stores that lay out blocks, and the estimates for
+ * tiles and for vectors. */
 #include "q/dense_q7_amx.c"
 
 #include <stdio.h>

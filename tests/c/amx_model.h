@@ -1,6 +1,6 @@
-/* The instructions of AMX that gemm/amx.inc and common/tiles.h use, as Intel defines them, in plain C: palette 1, eight
- * tiles of up to 16 rows of up to 64 bytes. Where a processor would raise an exception this aborts;
- * what lies beside an array is AddressSanitizer's to see. */
+/* The instructions of AMX that gemm/amx.inc and common/tiles.h use, as Intel defines them, in plain
+ * C: palette 1, eight tiles of up to 16 rows of up to 64 bytes. The model aborts if a processor
+ * raises an exception. AddressSanitizer detects accesses outside an array. */
 #ifndef QN_AMX_MODEL_H
 #define QN_AMX_MODEL_H
 
@@ -44,8 +44,7 @@ static inline void model_release(void) {
     memset(&model_config, 0, sizeof model_config);
 }
 
-/* Every tile becomes zero. What is configured already need not be again: that is ours to demand, not the
- * processor's. */
+/* Clears every tile. Demands a new configuration: our rule, not the processor's. */
 static inline void model_configure(const tile_config *config) {
     MODEL_DEMAND(memcmp(&model_config, config, sizeof *config) != 0);
     MODEL_DEMAND(sizeof *config == 64 && config->palette == 1 && config->start_row == 0);
@@ -70,7 +69,7 @@ static inline void model_demand_lines(const void *rows, int64_t stride) {
     MODEL_DEMAND((uintptr_t)rows % 64 == 0 && stride % 64 == 0);
 }
 
-/* What lies beside the configured part becomes zero. */
+/* Bytes outside the configured part become zero. */
 static inline void model_load(int number, const void *from, int64_t stride) {
     if (number != 4 && number != 5) {
         model_demand_lines(from, stride);

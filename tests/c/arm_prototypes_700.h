@@ -1,5 +1,5 @@
-/* The functions that networks call, typed from the reference of CMSIS-NN 7.0.0, for a test to compare
- * with our own declarations; i32, u16 and u32 are int32_t, uint16_t and uint32_t. */
+/* Functions that networks call, typed from the reference of CMSIS-NN 7.0.0, for a test that
+ * compares them with our own declarations; i32, u16 and u32 are int32_t, uint16_t and uint32_t. */
 
 #define POOL(type, name)                                                                           \
     arm_cmsis_nn_status name(const cmsis_nn_context *ctx, const cmsis_nn_pool_params *pool_params, \

@@ -90,7 +90,7 @@ static int64_t draw_pool(const qn_op *op, params *all) {
     return (int64_t)x.out * y.out * channels * x.kernel * y.kernel;
 }
 
-/* Of all that have lengths alone. */
+/* Draws arguments of all functions that have lengths alone. */
 static int32_t random_length(void) { return one_in(3) ? between(0, 2500) : between(0, 70); }
 
 static int64_t draw_vector(const qn_op *op, params *all) {

@@ -1,5 +1,5 @@
-/* More of calls.h, which includes this: pooling and pairs of vectors of the s8 and s16 API, the NPU; and
- * which op is drawn by what. */
+/* Second part of calls.h, which includes it: pooling and pairs of vectors of the s8 and s16 API,
+ * the NPU, and the table of drawing functions by op. */
 #ifndef CALLS_MORE_H
 #define CALLS_MORE_H
 
@@ -129,7 +129,7 @@ static int64_t draw_npu_add(const qn_op *op, params *all) {
     return all->npu_add.length = random_length();
 }
 
-/* Of the s8 and s16 API other ops have vectors, too, with values of their own in them. */
+/* Draws vectors for further ops of the s8 and s16 API, with special values in them. */
 static const struct {
     const char *arithmetic, *params;
     drawn *draw;
@@ -164,7 +164,7 @@ static drawn *draw_of(const qn_op *op) {
     return NULL;
 }
 
-/* Which ops can rectify. */
+/* True for ops that can rectify. */
 static int takes_relu(const qn_op *op) {
     return !strcmp(op->params, "qn_conv") || !strcmp(op->params, "qn_fc");
 }
@@ -192,7 +192,7 @@ static int random_call(const qn_kernel *row, int32_t profile, int relu, params *
     return 0;
 }
 
-/* Of the NPU: pairs of starts below 2^62 and shifts. */
+/* Draws arguments of the NPU: pairs of starts below 2^62 and shifts. */
 static void random_pairs(int64_t *pairs, int64_t count) {
     const int wild = one_in(4);
     for (int64_t i = 0; i < count; i++) {

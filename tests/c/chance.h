@@ -46,8 +46,8 @@ typedef struct axis {
     int32_t in, kernel, pad, stride, dilation, out;
 } axis;
 
-/* Windows of one pixel, which rows may read from the image itself, unless these leave it or skip some
- * of it. */
+/* Windows of one pixel. Rows may read them from the image itself, unless windows leave the image
+ * or skip parts of it. */
 static axis random_points(void) {
     axis a = {.kernel = 1, .dilation = one_in(4) ? 2 : 1, .out = one_in(5) ? 1 : between(1, 20)};
     a.stride = one_in(2) ? 1 : between(1, 3);
@@ -55,8 +55,8 @@ static axis random_points(void) {
     return a;
 }
 
-/* Windows that reach about as far as the image; one time in four they do not: they skip much of it,
- * begin far beside it, or are larger than it. */
+/* Windows about as large as the image; one time in four they skip much of it, begin far outside
+ * it, or are larger than the image. */
 static axis random_windows(int dilates) {
     const int odd = one_in(4) ? between(1, 3) : 0;
     axis a = {.kernel = one_in(4) ? 1 : between(1, 5), .out = one_in(5) ? 1 : between(1, 20)};
@@ -69,8 +69,8 @@ static axis random_windows(int dilates) {
     return a;
 }
 
-/* Both axes: alike, points, or for themselves. Returns channels for them: of points often whole blocks
- * of what rows read at a time. */
+/* Draws both axes: equal, points, or independent. Returns a count of channels: for points often a
+ * multiple of the block that rows read at a time. */
 static int32_t random_axes(int dilates, axis *y, axis *x) {
     const int points = one_in(6);
     *y = points ? random_points() : random_windows(dilates);
@@ -78,8 +78,8 @@ static int32_t random_axes(int dilates, axis *y, axis *x) {
     return points && between(0, 3) ? 64 * between(1, 2) : random_channels();
 }
 
-/* Random, all lowest, all highest, or one value among zeros, of elements `width` bytes wide, `beside`
- * bytes behind a border of 64. */
+/* Random, all lowest, all highest, or one value among zeros, of elements `width` bytes wide,
+ * `beside` bytes after a border of 64. */
 static uint8_t *random_values(int64_t bytes, int width, int32_t beside) {
     uint8_t *const values = (uint8_t *)allocate(bytes + beside) + beside;
     const int kind = between(0, 5);

@@ -1,7 +1,7 @@
-/* Runs whole networks on the best rows of this host, and compares with what plain rows make of them:
- * on emulated processors, where there is no Python. tests/support/planned.py writes the header PLANNED.
+/* Runs whole networks on the best rows of this host and compares their bytes with those of plain
+ * rows, on emulated processors without Python. tests/support/planned.py writes the header PLANNED.
  *
- * Exit code 1: a network has other bytes. */
+ * Exit code 1: the bytes of a network differ. */
 #include "memory.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* A pool under a sanitizer: batches, tasks that depend on each other, several callers at a time, a
- * step that fails, calls that are stopped, ends and beginnings, a fork. Prints what went wrong; exit status 0: nothing. */
+ * step that fails, calls that are stopped, ends and beginnings, a fork. Prints failures; exit
+ * status 0: none. */
 #include "../../csrc/runtime/threads.h"
 
 #include <stdatomic.h>
@@ -37,7 +38,7 @@ static void expect(int good, const char *what) {
     }
 }
 
-/* out[i] = in[i] * 3 + 1, of WIDTH values or of a part of them; -2 fails, at the start of either. */
+/* out[i] = in[i] * 3 + 1, for WIDTH values or a part of them; a -2 at the start of either fails. */
 static int run(const void *params, const qn_buffers *b) {
     const qn_vector *p = params;
     const int32_t *in = b->in[0];

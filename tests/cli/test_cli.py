@@ -49,7 +49,7 @@ VERBS += ["ndk", "sdk"]
 
 
 def call(*arguments):
-    """Exit code and all output of a verb; whatever is raised but not caught fails the test."""
+    """Return exit code and all output of a command; an uncaught exception fails the test."""
     result = CliRunner().invoke(main, [str(a) for a in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -75,7 +75,7 @@ def start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE):
 
 
 def shell(*arguments):
-    """Exit code, stdout and stderr of a verb in a process of its own."""
+    """Return exit code, stdout and stderr of a command in a process of its own."""
     with start("-m", "qemu_nn", *arguments) as running:
         out, err = running.communicate()
     return running.returncode, out, err
@@ -83,7 +83,7 @@ def shell(*arguments):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Every test works in a folder of its own, with a few inputs in it."""
+    """Run every test in a folder of its own, with a few inputs in it."""
     monkeypatch.chdir(tmp_path)
     with np.load(IMAGES) as arrays:
         np.save("x.npy", arrays["x"][:5])
@@ -348,7 +348,7 @@ def test_the_demo_never_replaces_what_is_not_a_golden_set():
 
 
 def write_inputs():
-    """Files that are at fault, each in its own way."""
+    """Write files with one fault each."""
     x = np.load("x.npy")
     np.save("float.npy", np.where(x == x.max(), np.nan, x / 128))
     np.save("flat.npy", x.reshape(5, -1))

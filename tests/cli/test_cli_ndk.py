@@ -15,7 +15,7 @@ from qemu_nn.cli.main import main
 from qemu_nn.ndk.layers import Layer
 from qemu_nn.ndk.quant_tools.numpy_net import run_layers
 
-#: What `ndk check` says of a network without faults.
+#: The output of `ndk check` for a network without faults.
 FINE = "it breaks no limit of the hardware\n"
 
 

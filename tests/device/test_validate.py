@@ -47,7 +47,7 @@ def digits(export):
 
 @pytest.fixture
 def line(monkeypatch):
-    """A function that puts a transport of the test's between the client and every device."""
+    """Return a function that puts a transport of the test's between the client and every device."""
 
     def put(make):
         monkeypatch.setattr(validation, "connect", make)
@@ -107,7 +107,7 @@ def test_a_wrong_weight_is_found_in_its_layer_and_in_no_other(export, tmp_path):
 
 
 def test_another_release_is_recognized_as_the_cause(tmp_path):
-    """The firmware truncates, and says that it rounds to nearest."""
+    """Check firmware that truncates but reports rounding to nearest."""
     program = links.built(tmp_path / "net", NETWORK, target=qemu_nn.Target(rounding="truncate"))
     source = tmp_path / "net" / "link" / "link_network.c"
     text = source.read_text().replace('"', "").replace("truncate", "nearest")
@@ -283,7 +283,7 @@ def test_the_verb_says_same_and_writes_what_it_found(digits, tmp_path):
     assert (same.exit_code, same.output.split()[-1]) == (0, "bit")
     assert "same: 6,992 elements of 8 layers, to the bit" in page.read_text(encoding="utf-8")
     told = call("validate", model, "--on", on(digits), "--json").output
-    found = json.loads(told[told.index("{") :])  # behind a line on the inputs
+    found = json.loads(told[told.index("{") :])  # after a line on the inputs
     assert (found["same"], len(found["layers"])) == (True, 8)
 
 

@@ -56,7 +56,7 @@ def test_a_damaged_line_and_a_wrong_weight(monkeypatch, export):
 
 
 def test_a_reset_of_the_board_in_the_middle(monkeypatch, export):
-    """The emulator's monitor resets the board while a run stands at a layer."""
+    """Reset the board by the emulator's monitor while a run is stopped at a layer."""
     asked = []
 
     class WithMonitor(Emulator):
@@ -102,7 +102,9 @@ def test_a_board_of_another_core_in_one_call():
 
 
 def test_the_example_of_semihosting(tmp_path):
-    """By the console, without SysTick, whose interrupt would end a character's wait."""
+    """Validate over the console, without SysTick, whose interrupt would end the wait for a
+    character.
+    """
     folder = exported.write(tmp_path / "net", NETWORK)
     shutil.copy(folder / "link" / "examples" / "semihosting.c", folder / "link" / "board.c")
     rules = folder / "link" / "link.mk"

@@ -30,7 +30,7 @@ def dense(*shape, bias=None):
 
 
 def chained(*operators, shape=(6,)):
-    """A float network of operators one behind the other."""
+    """Return a float network of operators in sequence."""
     names = [f"op{number}" for number in range(len(operators))]
     nodes = [
         FloatNode(name, operator, (source,))
@@ -41,7 +41,7 @@ def chained(*operators, shape=(6,)):
 
 @pytest.fixture(scope="module", params=["power2", "affine", "float", "16 bits"])
 def case(request):
-    """A classifier in some form, samples of its source file, and labels."""
+    """Return a classifier in some form, samples of its source file, and labels."""
     network, x = classifier(), data(300)
     y = RNG.integers(0, 5, 300)
     if request.param != "float":

@@ -19,7 +19,7 @@ def total(parts):
 
 
 def split(count, *arrays):
-    """The arrays in parts, and these in another order."""
+    """Return the arrays in parts, and these parts in another order."""
     edges = np.sort(RNG.integers(0, count, 6))
     parts = list(zip(*(np.split(array, edges) for array in arrays)))
     return [parts, parts[::-1], [[a[i : i + 1] for a in arrays] for i in range(count)]]

@@ -42,7 +42,7 @@ def demo(tmp_path_factory):
 
 @pytest.fixture
 def planned(monkeypatch):
-    """The profiles that networks are planned for, in order."""
+    """Return the profiles that networks are planned for, in order."""
     profiles, initialize = [], Plan.__init__
 
     def counted(self, graph, profile, *rest):
@@ -89,7 +89,7 @@ def test_a_wrong_weight_is_found_in_its_layer_and_in_no_other(demo, tmp_path):
     assert wrong[-1] == f"FAIL: {len(wrong) - 1} failures"
 
 
-#: Of every release and kind of core; a Cortex-M4 is emulated besides (test_export_m4.py).
+#: Networks for every release and kind of core; test_export_m4.py also emulates a Cortex-M4.
 SOME_DEVICES = (
     ("cortex-m4", "5.6.0", "truncate"),
     ("cortex-m55", "5.9.0", "truncate"),
@@ -177,7 +177,7 @@ def test_our_declarations_are_arms(header, release):
 
 
 def has(function, release):
-    """Has any core the function, with that release?"""
+    """True if any core has the function in that release."""
     rows = list_rows(function.op, function.type)
     return any(row.claims(p) for row in rows for p in all_profiles() if p.cmsis == release)
 

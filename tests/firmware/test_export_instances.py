@@ -50,7 +50,7 @@ int main(void) {
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """A network exported twice, under two names."""
+    """Export a network twice, under two names."""
     folder = tmp_path_factory.mktemp("pair")
     network, x, _ = pipeline.example()
     for name in ("network", "second"):

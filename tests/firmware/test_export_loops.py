@@ -47,7 +47,7 @@ def test_a_loop_passes_on_an_emulated_device(name, tmp_path):
 
 @needs("pc")
 def test_a_loop_that_turns_too_often_fails(tmp_path):
-    """The self-test sees what a loop has computed, though not its calls one by one."""
+    """Show that the self-test compares the results of a loop, not its single calls."""
     _, folder, _ = exported("sums", tmp_path)
     path = folder / "weights.h"
     text = path.read_text()

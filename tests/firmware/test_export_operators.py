@@ -17,7 +17,7 @@ pytest.importorskip("tflite")
 #: Those that are emulated every day.
 EMULATED = ("convolve_s4", "transpose_conv_wide", "lstm_s16", "softmax_s16", "svdf_s8")
 
-#: Of every kind of argument and memory one.
+#: One call for every kind of argument and memory.
 SOME = (
     *("convolve_s16_short_bias", "convolve_s4", "depthwise_s16", "transpose_conv_wide"),
     *("fully_connected_per_channel", "svdf_rank", "svdf_s8", "lstm_s8", "lstm_s16"),

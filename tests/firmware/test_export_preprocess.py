@@ -39,7 +39,7 @@ def network():
     return quantized()
 
 
-#: Name -> the network; its input is the tensor behind a normalization that the host computes.
+#: Name -> the network; its input is the tensor after a normalization that the host computes.
 NETWORKS = {
     "power2": quantized,
     "16 bits": lambda: quantized(bits=16),

@@ -25,7 +25,7 @@ GUARDS = {
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """An export for 5.9.0, and headers without the marks of stand-ins."""
+    """Return an export for 5.9.0, and headers without the marks of stand-ins."""
     network, x, _ = pipeline.example()
     folder = write(tmp_path_factory.mktemp("release") / "demo", network, data=x[:1])
     (folder / "arm" / "Include").mkdir(parents=True)

@@ -42,7 +42,7 @@ def network(type, folder):
 
 
 def sequence(graph):
-    """Two samples of three steps; of real numbers, some that are hard to spell."""
+    """Return two samples of three steps; among the floats are some with long spellings."""
     tensor = graph.input
     numbers = np.resize(NUMBERS.get(tensor.dtype, [1, 2, 3, 4]), (2, 3, *tensor.shape))
     if tensor.dtype == "float32":

@@ -20,7 +20,7 @@ def demo():
 
 
 def dumps(folder, session, x):
-    """What a device that computes right would dump of its last layer."""
+    """Return the dump of the last layer from a correct device."""
     for i, values in enumerate(session.run(x)["softmax"]):
         (folder / f"x{i}").mkdir(parents=True, exist_ok=True)
         (folder / f"x{i}" / "softmax.bin").write_bytes(values.tobytes())
@@ -84,7 +84,7 @@ def test_recurrent_networks_have_archives(tmp_path):
 
 
 def changed(path, name, content):
-    """The archive with another entry."""
+    """Return the archive with another entry."""
     with zipfile.ZipFile(path) as archive:
         entries = {n: archive.read(n) for n in archive.namelist()}
     entries[name] = content

@@ -23,7 +23,9 @@ def made(name, folder, target):
 
 
 def recordings(arrays, variant):
-    """(name of the golden, values) of every recorded layer, at every time step if there are any."""
+    """Yield (name of the golden, values) for every recorded layer, at every time step if there are
+    any.
+    """
     for key in (key for key in arrays if key.startswith("layer.") and "@" not in key):
         for i, values in enumerate(published.recorded(arrays, key, variant)):
             layer = key[len("layer.") :]

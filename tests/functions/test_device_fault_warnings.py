@@ -26,7 +26,7 @@ SHIFTS = {"bias_shift": 0, "out_shift": 7}
 
 
 def convolution(channels, **device):
-    """A square call and one that is not."""
+    """Return a square call and one that is not square."""
     image, wt = np.zeros((4, 4, channels), np.int8), np.zeros((2, 3, 3, channels), np.int8)
     call = {"Im_in": image, "wt": wt, "bias": np.zeros(2, np.int8), **SHIFTS, **device}
     cmsis.arm_convolve_HWC_q7_basic(**call, **SQUARE)
@@ -62,7 +62,7 @@ def test_different_calls_do_not_warn(channels, device):
 
 
 def network():
-    """One convolution of 5 channels."""
+    """Return one convolution of 5 channels."""
     params = {**SQUARE, **SHIFTS, "ch_im_in": 5, "ch_im_out": 2}
     conv = networks.node("conv", "arm_convolve_HWC_q7_basic", ["x"], 5, ("wt", "bias"), **params)
     arrays = {"wt": np.ones((2, 3, 3, 5), np.int8), "bias": np.zeros(2, np.int8)}

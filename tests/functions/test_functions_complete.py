@@ -18,7 +18,7 @@ from qemu_nn import cmsis
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.prototypes import is_own
 
-#: Ops that have no operator in real numbers, and why.
+#: Ops without a float operator, and the reason.
 MEANINGLESS = {
     "elementwise_mul_acc": "it adds to what its output holds",
     "concatenation": "it writes a part of its output; networks join tensors by tflm_concatenation",
@@ -63,7 +63,7 @@ BUILDS = {
 
 
 def manifests(folder):
-    """Every recorded case of a folder."""
+    """Yield every recorded case of a folder."""
     for path in sorted((GOLDEN / folder).glob("*.npz")):
         with np.load(path) as arrays:
             yield from json.loads(str(arrays["manifest"]))["cases"]

@@ -22,12 +22,12 @@ OWN = GOLDEN / "calls"
 CYCLES = SHARED / "spec" / "cycles"
 needed = pytest.mark.skipif(not CYCLES.is_dir(), reason=f"{CYCLES} is missing")
 
-#: What a recording does not say, beside a case of the function: no status depends on it.
+#: Arguments that the recordings omit, next to a case of the function; no status depends on them.
 USUAL = {"multiplier": 2**30, "shift": -5, "adj_x": 0, "adj_y": 0, "bias_shift": 1, "out_shift": 7}
 
 
 def read(path):
-    """The recorded calls, each once."""
+    """Return the recorded calls, each once."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["function"] in FUNCTIONS]
@@ -35,7 +35,7 @@ def read(path):
 
 
 def arguments_of(row):
-    """All scalar arguments of a recorded call."""
+    """Return all scalar arguments of a recorded call."""
     function, recorded = FUNCTIONS[row["function"]], json.loads(row["params"])
     given = {**dict(*function.cases[:1]), **USUAL, **recorded}
     given.update(has_bias=recorded.get("bias", 1))
@@ -43,7 +43,7 @@ def arguments_of(row):
 
 
 def checked(row):
-    """The contract's answer: None, or the exception."""
+    """Return the contract's answer: None, or the exception."""
     function, device = FUNCTIONS[row["function"]], profile(row["core"], row["release"])
     first = kernels.list_rows(function.op, function.type)[0]
     values = function.struct_values(function.parse_params(arguments_of(row)))
@@ -55,7 +55,7 @@ def checked(row):
 
 
 def called(row):
-    """The call on zeros."""
+    """Run the call on zeros."""
     function, params = FUNCTIONS[row["function"]], arguments_of(row)
     arrays = {a.name: np.zeros(a.shape(params), a.dtype_in(params)) for a in function.arrays}
     names = [name for name in params if not name.startswith("has_")]
@@ -65,7 +65,7 @@ def called(row):
 
 
 def answer(row):
-    """What stands for the recorded result: an exception, a warning, or neither."""
+    """Return the expected counterpart of the recorded result: an exception, a warning, or None."""
     if "q7_to_q15" in row["function"]:
         # Illegal: it was given memory of halfwords at an address that is no multiple of 4. Arrays
         # have no address here, and in firmware Arm's library declares and aligns them.

@@ -104,7 +104,9 @@ def test_a_sum_beyond_30_bits_clamps_to_the_other_end_in_7_0_0(variant):
 
 
 def spread(release, **more):
-    """One input pixel of 1, weights 1, 2, 3 in rows, stride 2, pad_h 1: rows 2 and 3 are left."""
+    """Check one input pixel of 1 with weights 1, 2, 3 in rows, stride 2, pad_h 1: rows 2 and 3
+    remain.
+    """
     sides = {"stride_h": 2, "stride_w": 1, "pad_h": 1, "pad_w": 0, "dilation_h": 1, "dilation_w": 1}
     return cmsis.arm_transpose_conv_s8(
         input=np.ones((1, 1, 1, 1), np.int8),
@@ -143,7 +145,7 @@ def test_the_recorded_transposed_convolution_of_main_has_its_bits():
 
 # ---- LSTM ----
 
-#: What each release's header declares, and our stand-in for it.
+#: The declaration in each release's header, and our stand-in for it.
 CONTEXT = {"7.0.0": "{ void *temp1, *temp2, *cell_state; }"}
 CONTEXT[MAIN] = CONTEXT["7.0.0"].replace("; }", "; void *hidden_state; }")
 

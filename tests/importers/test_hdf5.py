@@ -28,14 +28,16 @@ def small(path):
 
 
 def endless():
-    """A file with a text whose heap has a free space of no bytes: the library never leaves it."""
+    """Return a file with a text whose heap has a free space of no bytes; the library loops there
+    forever.
+    """
     stream = io.BytesIO()
     with h5py.File(stream, "w") as file:
         file.attrs["model_config"] = "{}"
     data = bytearray(stream.getvalue())
     heap = data.index(b"GCOL")
     text = heap + 16 + 16 + 8
-    assert struct.unpack_from("<H", data, text) == (0,)  # the free space behind the only text
+    assert struct.unpack_from("<H", data, text) == (0,)  # the free space after the only text
     struct.pack_into("<Q", data, text + 8, 0)
     return bytes(data)
 
@@ -101,7 +103,7 @@ def test_without_a_python_to_start_there_is_a_sentence(tmp_path, monkeypatch):
 
 
 def test_a_script_without_a_guard_reads_them(tmp_path):
-    """From another folder, and with a path of modules that only this process knows."""
+    """Read from another folder, with a module path that only this process knows."""
     path = small(tmp_path / "m.h5")
     script = tmp_path / "script.py"
     script.write_text(

@@ -18,7 +18,7 @@ published = pytest.mark.skipif(
 
 
 def held_to(network, golden, only=("layer.", "final."), skipped=()):
-    """Every recorded array is what the network computes."""
+    """Check that the network computes every recorded array."""
     computed = network.evaluate(golden["x"], trace=True)
     for key in [key for key in golden if key.startswith(only) and key not in skipped]:
         kind, _, name = key.partition(".")

@@ -65,7 +65,7 @@ LEARNED = {"y": [[2, 3], [5, 7]]}
 
 
 def outcome(folder, text, weights):
-    """What comes of two files, soon: a result, or a sentence."""
+    """Return a network or an error sentence of loading two files, within a time limit."""
     with soon(300):
         try:
             return load(folder, text, weights).evaluate(np.ones((1, 2)))["y"].tolist()

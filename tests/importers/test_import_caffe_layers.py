@@ -9,7 +9,7 @@ from qemu_nn.errors import ModelError
 
 @pytest.fixture
 def run(tmp_path):
-    """What a network of one layer "y" on "data" makes of one sample."""
+    """Return the output of a network of one layer "y" on "data" for one sample."""
 
     def run_layer(x, kind, parameters="", *blobs):
         x = np.asarray(x, np.float64)

@@ -53,7 +53,7 @@ def normal(*shape):
 
 
 def evaluated(tmp_path, shape, *layers, x=None, **how):
-    """The output of a sequential model of these layers, the same from every kind of file."""
+    """Return the output of a sequential model of these layers, the same from every kind of file."""
     start = kf.layer("InputLayer", "in", batch_input_shape=[None, *shape])
     model = kf.sequential(start, *layers)
     x = normal(3, *shape) if x is None else x
@@ -72,7 +72,7 @@ def test_a_convolution_pads_as_tensorflow_pads(tmp_path):
     kernel = normal(3, 2, 1, 1)
     config = {"strides": [2, 2], "padding": "same", "use_bias": False}
     x, got = evaluated(tmp_path, (6, 5, 1), kf.layer("Conv2D", "c", [kernel], **config))
-    padded = np.pad(x[..., 0], ((0, 0), (0, 1), (0, 1)))  # the odd cell goes behind
+    padded = np.pad(x[..., 0], ((0, 0), (0, 1), (0, 1)))  # the odd cell is after the image
     expected = [
         [
             (padded[:, 2 * i : 2 * i + 3, 2 * j : 2 * j + 2] * kernel[..., 0, 0]).sum((1, 2))

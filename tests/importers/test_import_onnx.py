@@ -30,7 +30,7 @@ SIGNAL = {"w": floats(5, 3, 4), "b": floats(5)}
 CHANNELS = {name: np.abs(floats(4)) + 0.1 for name in ("g", "be", "m", "v")}
 MATRIX = {"w": floats(5, 6), "b": floats(5)}
 
-#: What it is -> nodes from x to y, the shape of a sample, constants, operator set.
+#: Description -> nodes from x to y, the shape of a sample, constants, operator set.
 SINGLE = {
     "conv": (node("Conv", "x w b"), IMAGE, W),
     "conv with stride and uneven pads": (
@@ -210,7 +210,7 @@ def softmax(x, axes):
     return e / e.sum(axes, keepdims=True)
 
 
-#: What the reference evaluator does not know or gets wrong -> the same, and its meaning.
+#: Operators that the reference evaluator lacks or computes wrong -> the same, and their meaning.
 BY_HAND = {
     "global maximum of a signal": (
         node("GlobalMaxPool", "x"),
@@ -267,7 +267,7 @@ def test_an_operator_means_what_its_definition_says(what, tmp_path):
     np.testing.assert_allclose(found, meaning(x), rtol=1e-5, atol=1e-6)
 
 
-#: What it is -> nodes, shape, constants, operator set, names of the outputs.
+#: Description -> nodes, shape, constants, operator set, names of the outputs.
 SEVERAL = {
     "two tensors": (
         [

@@ -24,13 +24,13 @@ SOFTMAX = 8
 
 
 def recorded(name):
-    """What was recorded with a file."""
+    """Return the recordings of a file."""
     return WHERE[name].arrays(name)
 
 
 @pytest.fixture
 def file(tmp_path):
-    """A file by its name."""
+    """Return the path of a file by its name."""
     return lambda name: WHERE[name].file(name, tmp_path)
 
 
@@ -41,7 +41,7 @@ def inputs(network, arrays):
 
 
 def integers(arrays, tensor):
-    """What ONNX Runtime has for a tensor, as it lies in memory; None if it is not recorded."""
+    """Return ONNX Runtime's values of a tensor in memory order; None if they are not recorded."""
     found = arrays.get(f"t0/{tensor.name}")
     if found is None or found.dtype.kind not in "iu":
         return None
@@ -109,7 +109,7 @@ def test_the_network_is_one_like_any_other(file, tmp_path):
 
 
 def model(nodes, inputs, outputs, constants):
-    """A file of these nodes."""
+    """Write a file of these nodes."""
     graph = helper.make_graph(
         nodes,
         "net",

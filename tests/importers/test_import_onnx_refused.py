@@ -27,7 +27,7 @@ def ones(*shape):
     return np.ones(shape, np.float32)
 
 
-#: What it is -> node, shape, constants, words of the message.
+#: Description -> node, shape, constants, words of the message.
 REFUSED = {
     "an operator that is not known": (node("CumSum", "x"), (4,), {}, "not supported"),
     "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
@@ -191,7 +191,7 @@ def test_what_is_not_known_is_refused_with_what_is(tmp_path):
 
 
 RELU = node("Relu", "x")
-#: What it is -> a model, words of the message.
+#: Description -> a model, words of the message.
 MODELS = {
     "a fixed batch": (model([RELU], (4,), batch=3), "fixed batch of 3"),
     "free axes": (model([RELU], (3, "height", None)), r"axis 2 \('height'\), 3 \('\?'\)"),
@@ -262,7 +262,7 @@ def test_constants_are_not_computed_beyond_bounds(tmp_path):
 
 
 def weights(folder, tensor):
-    """What comes of a model whose constant "w" [4] is a tensor, soon."""
+    """Return the result of loading a model with a tensor as constant "w" [4], in limited time."""
     proto = model([node("Mul", "x w")], (4,))
     tensor.name = "w"
     proto.graph.initializer.append(tensor)

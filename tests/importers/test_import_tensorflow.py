@@ -29,7 +29,7 @@ published = pytest.mark.skipif(not DNN.is_dir(), reason=f"the published models a
 
 
 def held_to(network, golden, names=None):
-    """Every recorded array is what the network computes; names: of recordings -> of tensors."""
+    """Check that the network computes every recorded array; names: of recordings -> of tensors."""
     computed = network.evaluate(golden["x"], trace=True)
     for key in [key for key in golden if key.startswith(("layer.", "final."))]:
         kind, _, name = key.partition(".")

@@ -17,7 +17,7 @@ X = np.ones((1, 4))
 
 
 def claimed(dims, numbers=()):
-    """A Const that says it is larger than what it holds."""
+    """Return a Const that declares more elements than it contains."""
     message = tensor(np.float32(0), float_val=numbers)
     message.tensor_content = b""
     for size in dims:
@@ -123,7 +123,7 @@ SMALL = (
 
 
 def outcome(folder, data):
-    """What comes of a file, soon: a result, or a sentence."""
+    """Return the result of loading a file, within a time limit: a network or an error sentence."""
     path = folder / "net.pb"
     path.write_bytes(data)
     with soon(300):
@@ -137,7 +137,9 @@ def outcome(folder, data):
 
 
 def test_no_beginning_of_a_file_gives_another_network(tmp_path):
-    """Of whole nodes one by one a network may remain, which is shorter; it has other outputs."""
+    """Remove whole nodes one by one: the remaining network may be valid but shorter, with other
+    outputs.
+    """
     whole = graph(*SMALL)
     for n in range(len(whole)):
         result = outcome(tmp_path, whole[:n])

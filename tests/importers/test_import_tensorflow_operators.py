@@ -27,7 +27,7 @@ def close(found, expected):
 
 
 def windows(x, kernel, stride, pads, dilation=(1, 1), fill=0.0):
-    """[N, windows down, windows across, y, x, channels] of NHWC images."""
+    """Return [N, windows down, windows across, y, x, channels] of NHWC images."""
     top, left, bottom, right = pads
     x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
     span = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
@@ -37,7 +37,7 @@ def windows(x, kernel, stride, pads, dilation=(1, 1), fill=0.0):
 
 
 WEIGHTS = RANDOM.normal(size=(3, 2, 4, 6)).astype(np.float32)
-# 7 rows, stride 2: 4 windows need 9 rows; 5 columns, 3 windows: 6 columns. The odd one is behind.
+# 7 rows, stride 2: 4 windows need 9 rows; 5 columns, 3 windows: 6 columns. The odd one comes after.
 CONVOLUTIONS = [
     ({"strides": [1, 2, 2, 1], "padding": "SAME"}, (2, 2), (1, 0, 1, 1), (1, 1)),
     ({"strides": [1, 1, 1, 1], "padding": "SAME"}, (1, 1), (1, 0, 1, 1), (1, 1)),
@@ -58,7 +58,7 @@ CONVOLUTIONS = [
 
 
 def channels_first(values):
-    """An attribute of four axes, or of two numbers for each, in the order NCHW."""
+    """Return an attribute of four axes, or of two numbers for each, in the order NCHW."""
     size = len(values) // 4
     n, h, w, c = (values[i * size : (i + 1) * size] for i in range(4))
     return n + c + h + w

@@ -24,7 +24,7 @@ def loaded(folder, description, arrays):
 
 
 def changed(change):
-    """The small network after change(description, arrays)."""
+    """Write the small network after change(description, arrays)."""
     description, arrays = copy.deepcopy(firmware.small())
     change(description, arrays)
     return description, arrays

@@ -45,7 +45,7 @@ def kinds(graph):
 
 
 def optimized(graph):
-    """The optimized network, whose values are held against those of the given one."""
+    """Return the optimized network, after comparing its values with the given network's."""
     result, notes = optimize(graph)
     x = RNG.normal(size=(3, *graph.shape))
     before = evaluate(graph, x, trace=True)

@@ -69,7 +69,7 @@ class Tree:
         return {path: path.stat().st_mtime_ns for path in found}
 
     def first(self) -> int:
-        """What the extension computes, in a process of its own."""
+        """Return the results of the extension in a process of its own."""
         code = "from qemu_nn._native import lib; print(lib.first({'a': 10, 'b': 0}))"
         run = [sys.executable, "-c", code]
         return int(subprocess.run(run, cwd=self.root, check=True, capture_output=True).stdout)

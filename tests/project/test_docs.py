@@ -100,7 +100,7 @@ def test_the_reference_names_nothing_that_is_not_there():
 
 
 def found(name):
-    """What a dotted name of the package leads to, by imports and attributes."""
+    """Return the object of a dotted name of the package, by imports and attributes."""
     *path, last = name.split(".")
     for cut in range(len(path), -1, -1):
         try:
@@ -147,7 +147,7 @@ def test_commands_on_a_page_have_the_options_that_stand_there(page):
 
 
 def anchors(page):
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub makes them."""
     found = []
     for heading in re.findall(r"^#+ +(.+?) *#*$", prose(read(page)), re.M):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()

@@ -46,7 +46,7 @@ def parameters(function):
 
 
 def raised(function):
-    """The names of the errors that the function's own body raises."""
+    """Return the names of the errors that the function's own body raises."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError):
@@ -59,7 +59,7 @@ def raised(function):
 
 
 def problems(name, thing, takes, returns):
-    """What the docstring of a class or function lacks, in sentences."""
+    """Yield a sentence for each part that the docstring of a class or function lacks."""
     text = inspect.cleandoc(thing.__doc__ or "")
     if not text:
         yield f"{name}: it has no docstring"
@@ -94,7 +94,7 @@ def members(thing):
 
 
 def lacking(name, thing):
-    """The problems of a name of the public surface, and of its members."""
+    """Yield the problems of a name of the public surface, and of its members."""
     if not isclass(thing):
         annotation = inspect.signature(thing).return_annotation
         returns = annotation not in (None, "None", "NoReturn", inspect.Signature.empty)

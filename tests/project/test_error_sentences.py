@@ -137,7 +137,7 @@ def test_no_verb_prints_a_name_that_commands_the_terminal(tmp_path):
 
 @pytest.mark.parametrize("part", ["_native", "_runner"])
 def test_sources_without_their_core_say_what_python_has_found(part):
-    """As in a checkout that an installed package was made of, or that was built before."""
+    """Hide the C core, as in a checkout without a built extension."""
     code = f"import qemu_nn, sys; sys.modules['qemu_nn.{part}'] = None; qemu_nn.load('net.tflite')"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = ran.stderr.splitlines()[-1]

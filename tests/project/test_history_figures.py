@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "differences.md"
 
 
 def linear(core, folder):
-    """A recorded program of one linear layer, and its samples."""
+    """Return a recorded program of one linear layer, and its samples."""
     with np.load(GOLDEN / "executorch.npz") as programs:
         path = folder / "net.pte"
         path.write_bytes(programs[f"linear_{core}/file"].tobytes())

@@ -33,7 +33,7 @@ def call(*arguments):
 
 
 def changed(network):
-    """The same network with other weights in its last layer."""
+    """Write the same network with other weights in its last layer."""
     graph = network.graph
     weights = graph.nodes[-2].weights
     arrays = {**graph.arrays, weights: ~graph.arrays[weights]}
@@ -42,7 +42,9 @@ def changed(network):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """The layout of docs/ci.md, with what its first command writes, and dumps as a board's."""
+    """Make the layout of docs/ci.md, with the output of its first command, and dumps as from a
+    board.
+    """
     monkeypatch.chdir(tmp_path)
     files = dict(FILE.findall((ROOT / "docs" / "ci.md").read_text(encoding="utf-8")))
     (tmp_path / "model").mkdir()

@@ -24,7 +24,7 @@ def core(name):
 
 
 def inputs(name):
-    """Two samples in the program's logical shapes, by name where there are several."""
+    """Return two samples in the program's logical shapes, by name if there are several inputs."""
     arrays = PTE.arrays(name)
     count = sum(key.startswith("in0_") for key in arrays)
     x = [np.stack([arrays[f"in{s}_{j}"] for s in range(2)]) for j in range(count)]

@@ -23,7 +23,7 @@ def core(name):
 
 
 def loaded(name, tmp_path):
-    """A recorded program as ExecuTorch's would be, its nodes called after their instructions."""
+    """Return a recorded program in ExecuTorch's form, its nodes named after their instructions."""
     path = tmp_path / f"{name}.pte"
     path.write_bytes(PTE.own()[name]["file"].tobytes())
     graph, results = load_with_results(path)

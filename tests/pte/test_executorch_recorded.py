@@ -29,7 +29,7 @@ own, recorded = PTE.own, PTE.arrays
 
 @pytest.fixture
 def file(tmp_path):
-    """A program by its name, as a file."""
+    """Write a program to a file, by its name."""
     return lambda name: PTE.file(name, tmp_path)
 
 
@@ -38,14 +38,14 @@ def core(name):
 
 
 def memory(array, tensor):
-    """A recorded array [N, *logical sizes] as it lies in memory."""
+    """Return a recorded array [N, *logical sizes] in memory order."""
     order = tensor.order or range(array.ndim - 1)
     moved = array.transpose(0, *(axis + 1 for axis in order)) if array.ndim > 1 else array
     return np.ascontiguousarray(moved).reshape(len(array), *tensor.shape)
 
 
 def given(network, arrays):
-    """The recorded inputs of all samples, as one batch."""
+    """Return the recorded inputs of all samples, as one batch."""
     numbers = {int(key[2 : key.index("_")]) for key in arrays if key.startswith("in")}
     samples = sorted(numbers)
     return {
@@ -59,7 +59,7 @@ LIBM = ("elu",)
 
 
 def wrong(network, results, arrays):
-    """How many bytes of the outputs, and of the calls where they are recorded, are others."""
+    """Count the differing bytes of the outputs, and of the calls if they are recorded."""
     tensors, count = network.graph.tensors, 0
     for key, array in arrays.items():
         match = re.fullmatch(r"(out|trace)(\d+)_(\d+)(_\d+)?", key)
@@ -204,7 +204,7 @@ single = np.float32
 
 
 def nearest(fraction):
-    """The nearest integer, halves to even: Python's own rule."""
+    """Round to the nearest integer, halves to even: Python's own rule."""
     return round(fraction)
 
 

@@ -11,7 +11,7 @@ from qemu_nn.errors import ModelError
 
 
 def rolled(x, weights, bias, stride, pad, sides):
-    """The rows [row, x, c] that are written, of images [n, y, x, c]; steps are 1 / 256."""
+    """Return the rows [row, x, c] that are written, for images [n, y, x, c]; steps are 1 / 256."""
     _, height, width, _ = weights.shape
     rows = []
     for image in x.astype(int):
@@ -62,7 +62,7 @@ def test_the_rows_of_a_transposed_convolution_lie_where_the_kernel_puts_them(
 
 
 def over(tmp_path, dtype):
-    """A transposed convolution whose output lies where an input was."""
+    """Return a transposed convolution whose output overwrites an earlier input."""
     program = Program()
     before = program.tensor(dtype, (200,), at=0)
     x = program.tensor("int8", (1, 3, 4, 4), LAST)

@@ -456,7 +456,7 @@ def test_networks_of_two_widths_are_written_as_tflite(tmp_path):
 
 
 def test_what_nothing_is_known_of_is_not_taken_for_cheap():
-    """The maximum of 8 bits has counts, that of 16 has none."""
+    """Check a network whose 8-bit maximum has counts and whose 16-bit one has none."""
     rng, x = np.random.default_rng(1), inputs(8)
     nodes = [
         FloatNode("a", Conv(rng.normal(size=(4, 1, 1, 2)), None), ("x",)),
@@ -487,7 +487,7 @@ def test_budgets_that_pull_apart_are_met_if_some_widths_meet_both():
 
 
 def test_without_time_the_way_to_a_budget_is_short(monkeypatch):
-    """What each change saves is computed once, and not again behind every other one."""
+    """Check that the saving of each change is computed once, not again after later changes."""
     net, x, tried = FloatNetwork(network(slope=0.0)), inputs(8), []
     made = widths_of._trial
     monkeypatch.setattr(

@@ -19,14 +19,14 @@ from qemu_nn.runtime.session import Session
 
 
 def goal(name, x, graph):
-    """A network in operators that have functions, its formats, and its real scores."""
+    """Return a network of operators with functions, its formats, and its float scores."""
     own, formats, graph = lowered(name, graph, x)
     scores = {"dense": evaluate(graph, x)["dense"]}
     return graph, formats, Goal(x, scores, lambda each: own.lower(each, formats), own.profile)
 
 
 def scores_of(graph, to):
-    """What a session makes of the whole network, in real numbers."""
+    """Return the output of a session for the whole network, as floats."""
     device = to.lower(graph)
     got = Session(device, to.profile).run(device.input.format.quantize(to.x))["dense"]
     return device.node("dense").output.format.dequantize(got)

@@ -39,7 +39,7 @@ def test_formats_and_integers_of_every_scheme_are_found_again(name, tmp_path):
 
 @pytest.mark.parametrize("how", [{}, {"ram": 800, "minutes": 0}], ids=["s8", "s8 and s16"])
 def test_changes_of_formats_are_found_again_behind_training(how):
-    """The float network of a trained network has them as operators that do nothing."""
+    """Check a trained network, whose float network has the operators as identities."""
     rng = np.random.default_rng(0)
     nodes = (
         FloatNode("a", Conv(rng.normal(size=(4, 3, 3, 2)), None), ("x",)),

@@ -44,7 +44,7 @@ RNG = np.random.default_rng(4)
 
 
 def device_inputs(network, count, seed=9):
-    """What the device takes of images, in real numbers."""
+    """Return the device's input for images, as floats."""
     x = network.host.reals(images(count, seed))
     return torch.from_numpy((x * 2 - 0.5).astype(np.float32))
 
@@ -156,7 +156,7 @@ def test_weights_that_are_zero_stay_zero():
 
 
 def loss_of(network, x):
-    """The squared error of scores, relative to the float network's."""
+    """Return the squared error of scores, relative to the float network's."""
     reference = qemu_nn.FloatNetwork(float_network().graph).evaluate(x, trace=True)["scores"]
     codes = network.session().run(network.host.codes(x), trace=True)["scores"]
     got = network.graph.node("scores").output.format.dequantize(codes)

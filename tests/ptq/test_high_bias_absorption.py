@@ -33,7 +33,7 @@ def conv(seed, out=CHANNELS, size=1, depth=CHANNELS, bias=0.0, **how):
 
 
 def network(*between, reader=None, outputs=("scores",), bias=12.0, nodes=()):
-    """A layer whose even channels are high, operators, and a layer that reads them."""
+    """Return a layer with high even channels, operators, and a layer that reads them."""
     high = np.where(np.arange(CHANNELS) % 2, 0.0, bias)
     chain = [
         ("first", conv(1, depth=3, bias=high)),

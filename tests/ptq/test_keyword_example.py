@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def dec_bit(values):
-    """The formula of the example: 7 - ceil(log2(max |x|))."""
+    """Compute the formula of the example: 7 - ceil(log2(max |x|))."""
     return int(7 - np.ceil(np.log2(np.abs(values).max())))
 
 

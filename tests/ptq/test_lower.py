@@ -30,7 +30,7 @@ CORES = ("cortex-m4", "cortex-m3")
 
 
 def network(shape, *operators):
-    """A chain of operators on an input."""
+    """Return a chain of operators on an input."""
     names = ["x", *(f"{type(o).__name__.lower()}{i}" for i, o in enumerate(operators))]
     nodes = [FloatNode(n, o, (s,)) for n, o, s in zip(names[1:], operators, names)]
     layout = "NHWC" if len(shape) == 3 else None
@@ -51,12 +51,12 @@ def lowered(graph, bits=8, core="cortex-m4", functions=None, cmsis="5.9.0"):
 
 
 def called(graph, **how):
-    """The C functions that a network calls."""
+    """Return the C functions that a network calls."""
     return [node.function.name for node in lowered(graph, **how).nodes]
 
 
 def assert_equal_to_float(graph, bits=8, functions=None, spread=3, seed=0):
-    """On every core, what the device computes is the float result, saturated."""
+    """Check on every core that the device computes the float result, saturated."""
     x = np.random.default_rng(seed).integers(-spread, spread, (3, *graph.shape), endpoint=True)
     most = 2 ** (bits - 1)
     for core in CORES:

@@ -24,7 +24,7 @@ from qemu_nn.operators import (
 RNG = np.random.default_rng(41)
 
 
-#: Where half a step of an input may be more than one of the output.
+#: Operators for which half a step of an input may exceed one step of the output.
 STEEP = {"sigmoid": 3.6, "tanh": 3.6, "softmax": 2.6, "difference": 2.6, "gate": 9}
 
 

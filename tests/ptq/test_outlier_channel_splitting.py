@@ -16,13 +16,14 @@ from qemu_nn.runtime.evaluate import evaluate
 CHANNELS = 16
 VALUES = WAYS[1]
 SLOPES = PRelu(np.linspace(0, 0.5, CHANNELS))
-#: What makes it large: the values of a channel, the weights that read it, or both.
+#: Cause of the size: the values of a channel, the weights that read it, or both.
 LOUD = {"weights": (1.0, 40.0), "values": (40.0, 1.0), "weights and values": (6.0, 6.0)}
 
 
 def network(activation, loud="weights", channel=3, behind=SLOPES, seed=2):
-    """Two branches that are added, one behind a depthwise layer; a layer that reads their sum, and
-    one of all its pixels. One channel is much larger than the others."""
+    """Return two branches that are added, one after a depthwise layer; a layer that reads their
+    sum, and one of all its pixels. One channel is much larger than the rest.
+    """
     rng = np.random.default_rng(seed)
     values, weights, one = np.ones((3, CHANNELS))
     values[channel], weights[channel] = LOUD[loud]
@@ -56,7 +57,7 @@ def inputs(count=12, seed=4):
 
 
 def changed(graph, *nodes):
-    """The network with other nodes of these names."""
+    """Return the network with other nodes of these names."""
     own = {node.name: node for node in (*graph.nodes, *nodes)}
     return graph.with_nodes(own.values())
 
@@ -144,7 +145,7 @@ def test_one_channel_for_all_is_not_copied():
 
 
 def loud():
-    """One channel has values that are much larger than those of the others."""
+    """Return values with one channel much larger than the rest."""
     graph = network(Relu(), "values", behind=Relu())
     return FloatGraph("net", "x", graph.shape, "NHWC", graph.nodes, ("dense",))
 

@@ -53,7 +53,7 @@ def test_a_single_outlier_does_not_widen_the_range(method):
 
 
 def square_error_by_definition(statistics, grid):
-    """Of every bin's centre, empty or not."""
+    """Compute the loss from every bin's centre, empty or not."""
     total = []
     for centre, count in zip(statistics.centres.tolist(), statistics.counts.tolist()):
         held = min(max(round(centre / grid.step) * grid.step, grid.low), grid.high)

@@ -19,7 +19,7 @@ SHAPE = (2, 8, 8)
 
 
 def network(softmax=False, mean=0.0):
-    """A small classifier as an ONNX file would describe it: channels first."""
+    """Return a small classifier as an ONNX file describes it: channels first."""
     nodes = [
         FloatNode("norm", Affine(np.array(2.0), np.array(mean)), ("x",)),
         FloatNode("conv", Conv(RNG.normal(size=(6, 3, 3, 2)) / 4, layout="NCHW"), ("norm",)),
@@ -41,7 +41,7 @@ def data():
 
 
 def scores(quantized, x):
-    """What the device computes, as real numbers."""
+    """Return the device's result, as floats."""
     start, name = quantized.graph.input, quantized.graph.outputs[0]
     integers = to_integers(np.moveaxis(x, 1, -1), start.frac, start.dtype)
     result = quantized.session().run(integers)[name]
@@ -206,7 +206,7 @@ def test_an_input_of_one_number_is_run_and_exported(tmp_path):
     made = pipeline.FloatNetwork(FloatGraph("net", "x", (), None, nodes, ("y",)))
     x = RNG.normal(size=9)
     quantized = qemu_nn.quantize(made, x, scheme="affine")
-    # Real numbers: half a step of the input, doubled, and half a step of each tensor behind it.
+    # Float bound: half a step of the input, doubled, and half a step of each tensor after it.
     np.testing.assert_allclose(quantized.predict(x), np.maximum(2 * x + 0.5, 0), atol=0.05)
     qemu_nn.export(quantized, tmp_path / "firmware")
 

@@ -26,7 +26,7 @@ OTHERS = {
 }
 
 
-#: Where the device's tables are coarser than a step, or half a step of an input is several.
+#: Operators whose device tables are coarser than a step, or whose input has half steps of several.
 STEEP = {"sigmoid": 9, "tanh": 16, "softmax": 40, "gate": 200, "difference": 3, "spread sum": 3}
 
 
@@ -168,7 +168,7 @@ def test_a_published_model_runs_with_little_noise_in_16_bits(name):
 
 @pytest.mark.parametrize("size", [1e-9, 1e-20])
 def test_a_channel_of_tiny_weights_keeps_its_bias(size):
-    """Its scale times that of the inputs would make a factor that functions take as 0."""
+    """Check a scale whose product with the inputs' would be a factor that functions read as 0."""
     x = RNG.normal(size=(9, 3, 3, 2))
     weights = np.array([1.0, size])[:, None, None, None] * RNG.normal(size=(2, 1, 1, 2))
     made = affine([("conv", Conv(weights, np.array([0.1, 0.5])), ("x",))], x, bits=16)
@@ -178,7 +178,7 @@ def test_a_channel_of_tiny_weights_keeps_its_bias(size):
 
 
 def test_weights_of_hundred_thousands_are_not_refused():
-    """As those of the last layer of a regression are; ranges of data say how far sums reach."""
+    """Check scales as in the last layer of a regression; ranges of data bound the sums."""
     x = RNG.normal(size=(9, 8))
     dense = Dense(2e5 * RNG.normal(size=(1, 8)), np.array([3e5]))
     assert noise(affine([("fc", dense, ("x",))], x, bits=16), x) > 30

@@ -61,7 +61,7 @@ def test_an_interrupted_run_goes_on_to_the_same_network(how, tmp_path, monkeypat
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The file of steps that were interrupted in the last one, and what they were taken with."""
+    """Return the file of steps interrupted in the last one, and the arguments of the run."""
     how, file = FEWER, tmp_path_factory.mktemp("steps") / "steps.zip"
     interrupted(pytest.MonkeyPatch(), (steps, "correct_bias"), **how, resume=file)
     return file.read_bytes(), how

@@ -98,7 +98,7 @@ int palette(void) {
 
 
 def has_tiles():
-    """Does the processor have AMX itself, not a model of it?"""
+    """True if the processor has AMX itself, not a model of it."""
     told = Path("/proc/cpuinfo")
     mine = kernels.cpu_features() & kernels.FEATURES["amx"]
     return bool(mine) and told.exists() and "amx_tile" in told.read_text(encoding="utf-8")

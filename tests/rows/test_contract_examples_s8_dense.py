@@ -23,7 +23,7 @@ def values(count, value, dtype=np.int8):
 
 
 def corner(core, count):
-    """So many products of 2^22."""
+    """Return the sum of that many products of 2^22."""
     return cmsis.arm_fully_connected_s16(
         input=values((1, count), -32768, np.int16),
         filter=values((1, count), -128),
@@ -141,7 +141,7 @@ def test_filters_that_are_no_whole_vector_are_not_doubled(function, lanes, core)
 
 
 def lstm(type, hidden_size=20, **more):
-    """A call on zeros, biases 0 but for those given."""
+    """Return a call on zeros with biases 0 except the given ones."""
     function = FUNCTIONS[f"arm_lstm_unidirectional_{type}"]
     params = {**CASES[function.name], "hidden_size": hidden_size}
     scalars = {n: v for n, v in params.items() if n not in ("has_cell_state", "has_hidden_state")}

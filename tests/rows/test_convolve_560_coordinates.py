@@ -24,7 +24,9 @@ WIDE = {"arm_convolve_HWC_q7_fast_nonsquare", "arm_depthwise_separable_conv_HWC_
 
 
 def geometry(function, channels):
-    """An image of 300 x 260 (square: 300 x 300) pixels, sampled at a few, kernel 2, padding 1."""
+    """Return the outputs of an image of 300 x 260 (square: 300 x 300) pixels, sampled at a few,
+    kernel 2, padding 1.
+    """
     nonsquare = function.endswith("nonsquare")
     size = {"dim_im_in": (300, 260 if nonsquare else 300), "dim_kernel": (2, 2)}
     size |= {"padding": (1, 1), "stride": (63, 63), "dim_im_out": (5, 5)}
@@ -35,7 +37,7 @@ def geometry(function, channels):
 
 
 def oracle(arrays, params, size, bits, narrow, depthwise):
-    """The definition, tap by tap."""
+    """Compute the definition, tap by tap."""
     image, weights, bias = (arrays[name].astype(object) for name in ("Im_in", "wt", "bias"))
     out = np.empty((*size["dim_im_out"][::-1], params["ch_im_out"]), object)
     shift = params["out_shift"]

@@ -17,7 +17,7 @@ DEVICES = [p for p in all_profiles() if p.cmsis == "7.0.0"]  # releases do not p
 
 
 def hold(name, params, *inputs, devices=DEVICES):
-    """Every row of this host equals the plain one; where there is AVX2, one of them is fast."""
+    """Check that every row of this host equals the plain one; with AVX2, one row is fast."""
     names = (array.name for array in FUNCTIONS[name].inputs)
     for device, found in calls(name, {**params, **dict(zip(names, inputs))}, devices):
         assert len(found) > 1 or not kernels.cpu_features() & kernels.FEATURES["avx2"]
@@ -34,7 +34,7 @@ def image(type, shape, fill=None, seed=1):
 
 
 def elements(type, shape, seed=1):
-    """Any bytes, as elements of a type."""
+    """Draw bytes as elements of a type."""
     size = np.dtype(DTYPES[type]).itemsize
     data = np.random.default_rng(seed).bytes(int(np.prod(shape)) * size)
     return np.frombuffer(data, DTYPES[type]).reshape(shape)
@@ -161,11 +161,11 @@ def test_resizing_has_the_bits_of_the_plain_row(type, channels):
 @pytest.mark.parametrize("most", ["minimum", "maximum"])
 @pytest.mark.parametrize("ones", [*itertools.product((False, True), repeat=4)])
 def test_smaller_and_larger_of_images_that_repeat(most, ones):
-    """Axes of one element, in either input, beside whole ones; all in place where that is legal."""
+    """Check axes of one element in either input, next to whole ones; all in place where legal."""
     whole = (2, 3, 5, 37)
     part = tuple(1 if one else n for one, n in zip(ones, whole))
     if ones[2:] == (True, True) and not ones[1]:
-        return  # refused: Arm's function reads beside such an input
+        return  # refused: Arm's function reads outside such an input
     x, y = image("s8", whole), image("s8", part, seed=2)
     for first, second in ((x, y), (y, x)):
         params = {f"input1_{a}": n for a, n in zip("nhwc", first.shape)}

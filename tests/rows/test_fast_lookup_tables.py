@@ -62,7 +62,7 @@ def test_rows_of_every_length(name, size):
 @pytest.mark.parametrize("name", SOFTMAX)
 @pytest.mark.parametrize("size", [511, 512, 513, 1023, 2050, 4095])
 def test_classes_as_likely_as_the_best(name, size):
-    """From 512 of them on, the division of 8 bits is by 2^32 and more."""
+    """Check from 512 elements on, where the 8-bit division is by 2^32 and more."""
     dtype = np.dtype(FUNCTIONS[name].inputs[0].dtype)
     x = np.zeros((3, size), dtype)
     x[1, ::2] = 1

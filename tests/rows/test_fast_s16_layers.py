@@ -26,7 +26,7 @@ def hold(name, arguments, paths=("scalar", "dsp", "mve"), roundings=("double", "
 
 
 def called(name, rng, windows, **changes):
-    """A call whose outputs mostly lie inside of their range."""
+    """Return a call whose outputs are mostly inside their range."""
     params = {**windows, "batches": 2, **NONE, **WHOLE, **changes}
     function = FUNCTIONS[name]
     if "bias_is_int32" in function.params:
@@ -97,7 +97,7 @@ def test_dense_layers_of_every_tail(rows):
 @pytest.mark.parametrize("columns", [509, 510, 511, 512, 513, 1020, 1023, 5000])
 @pytest.mark.parametrize("rows", [1, 17, 33, 70])
 def test_sums_of_64_bits(columns, rows):
-    """All products as large as can be, of either sign, and random ones."""
+    """Yield products of the largest magnitude, of either sign, and random ones."""
     rng = np.random.default_rng(columns)
     for x, weight in itertools.product((-32768, 32767), (-128, 127)):
         arguments = dense(rng, columns, rows, 5, shift=-22)
@@ -149,7 +149,7 @@ MULTIPLIERS = (0, 1, 2**15 - 1, 2**15, 2**30, 1518500250, 0x7FFEFFFF, 0x7FFF0000
 
 @pytest.mark.parametrize("shift", range(-33, 10))
 def test_every_shift_and_multiplier(shift):
-    """Of a convolution of one pixel, whose sums the bias alone makes."""
+    """Return a convolution of one pixel whose sums consist of the bias alone."""
     sums = [s * (2**n + d) for n in (0, 14, 20, 30) for d in (-1, 0, 1) for s in (1, -1)]
     triples = itertools.product(sums, (*MULTIPLIERS, -1, -(2**31), -(2**30)))
     bias, multiplier = np.array([*triples], np.int64).T

@@ -25,12 +25,12 @@ pytestmark = pytest.mark.caps
 RANGES = (WHOLE, {"act_min": -5, "act_max": 90}, {"act_min": -7, "act_max": -7})
 
 
-#: How far the sums of pairs() could be from their bias, were the input another one.
+#: Largest distance of the sums of pairs() from their bias, for any input.
 SPREAD = 133
 
 
 def pairs(sums, multipliers, shifts, offset=0, limits=WHOLE):
-    """One output for each triple: a sum, which the bias alone makes, a multiplier, a shift."""
+    """Return one output for each triple: a sum, made by the bias alone, a multiplier, a shift."""
     bias, multiplier, shift = np.array([*itertools.product(sums, multipliers, shifts)]).T
     count = len(bias)
     arguments = {

@@ -19,7 +19,7 @@ HIGH = 2**31 - 1
 
 
 def hold(name, params, paths=("scalar",), count=65536):
-    """Every fast row of this host that takes the call equals the plain one."""
+    """Check that every fast row of this host that accepts the call equals the plain one."""
     function = FUNCTIONS[name]
     arguments = {**params, **{k: v[:count] for k, v in PAIRS.items() if k != "block_size"}}
     arguments["block_size"] = count
@@ -37,7 +37,7 @@ def hold(name, params, paths=("scalar",), count=65536):
 
 
 def sum_of(scales, zeros, limits=RANGES[0], left_shift=20):
-    """A sum as TFLite sets it up: scales and zero points of both inputs and of the output."""
+    """Return a sum with TFLite's parameters: scales and zero points of inputs and output."""
     twice = 2 * max(scales[:2])
     factors = (scales[0] / twice, scales[1] / twice, twice / (2**left_shift * scales[2]))
     names = ("input_1", "input_2", "out")
@@ -52,7 +52,7 @@ def sum_of(scales, zeros, limits=RANGES[0], left_shift=20):
 @pytest.mark.parametrize("limits", RANGES)
 @pytest.mark.parametrize("zeros", [(0, 0, 0), (-128, 127, -128), (127, -128, 127), (-5, 9, 1)])
 def test_sums_of_all_pairs(zeros, limits):
-    """The first scales make ties of every second sum, or of none; the others are as they come."""
+    """Check scales that make every second sum a tie, scales that make none, and random ones."""
     for scales in ((1, 1, 2), (1, 1, 1), (1, 1, 1.001), (0.5, 1, 3), (0.023, 0.0171, 0.0319)):
         hold("arm_elementwise_add_s8", sum_of(scales, zeros, limits))
 
@@ -87,7 +87,7 @@ def test_sums_as_networks_have_them(inputs):
 
 @pytest.mark.parametrize("left_shift", [0, 3, 15, 16, 20, 21])
 def test_sums_with_any_left_shift_and_any_factor(left_shift):
-    """The DSP extension has bits of its own where the shift is short."""
+    """Check short shifts, for which the DSP extension computes different bits."""
     ends = itertools.product((0, 1, 2**30, HIGH), (0, -1, -31), (-1, -20, -31))
     for mult, shift, out_shift in ends:
         params = sum_of((1, 1, 1), (3, -7, 5), left_shift=left_shift)

@@ -53,7 +53,7 @@ def test_roots_beside_every_middle():
         hold("tflm_signal_square_root_u64", square_root(found[-1 - length :], bits))
 
 
-#: The lowest number behind others and before them: what comes next is found anew.
+#: Check the lowest number after and before other values: the search restarts after it.
 LOWEST = (
     *((-32768, -5, -3), (-32768, -5, -10), (-32768, -5, 40), (40, -32768, -3), (-3, -32768, 0)),
     *((-32768, -32768, -32768), (3, 40, -32768), (40, -5, -3), (-40, 5, 3), (0, 0, 0)),
@@ -103,7 +103,7 @@ def test_filters_of_every_width_and_those_that_leave_the_input():
 
 
 def words(count, seed):
-    """Of every number of bits."""
+    """Return values of every number of bits."""
     rng = np.random.default_rng(seed)
     drawn = rng.integers(0, 2**32, count, np.uint64) >> rng.integers(0, 32, count).astype(np.uint64)
     return np.concatenate([WORDS, drawn.astype(np.uint32)])

@@ -99,12 +99,12 @@ HALVES = [join(pair, 16) for pair in itertools.product(INT16, repeat=2)]
 #: Words of which each lane takes every byte, each lane in another order.
 BYTES = [join((x, x ^ 0x55, -x, x + 77), 8) for x in range(256)]
 
-#: What an average sums: at most 65535 cells of 16 bits.
+#: Range of an average's sums: at most 65535 cells of 16 bits.
 SUMS = [x for x in INT32 if abs(x) <= 2**31 - 2**15]
 
 
 def mean(total, count):
-    """The quotient rounded to nearest, halves away from zero."""
+    """Return the quotient rounded to nearest, halves away from zero."""
     return (abs(total) + count // 2) // count * (1 if total > 0 else -1)
 
 
@@ -158,7 +158,7 @@ def tanh(x):
 
 
 def float32(bits):
-    """The float32 that has these bits."""
+    """Return the float32 with these bits."""
     return np.array(bits, np.int32).view(np.float32)
 
 
@@ -168,7 +168,7 @@ def rescaled(x, factor, start):
 
 
 def nearest(x, lengths, flags):
-    """As TensorFlow Lite Micro writes it down."""
+    """Compute as TensorFlow Lite Micro documents it."""
     source, target = divmod(lengths, 2**16)
     align, half = flags & 1, flags >> 1
     scale = np.float32(source) / np.float32(target)
@@ -179,12 +179,12 @@ def nearest(x, lengths, flags):
 
 
 def grid(*axes):
-    """Every combination of the values of a, b, c; absent ones are 0."""
+    """Return every combination of the values of a, b, c; absent ones are 0."""
     return itertools.product(*axes, *([[0]] * (3 - len(axes))))
 
 
 def every_pair_of_bytes():
-    """Two words: in each of the four lanes all 65536 pairs come up."""
+    """Return two words: each of the four lanes has all 65536 pairs."""
     for x, y in itertools.product(range(256), repeat=2):
         yield join((x, y, x ^ 0x55, ~x), 8), join((y, x, y + 1, ~y), 8), 0
 
@@ -310,7 +310,7 @@ TABLE = [
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The expressions of the table, compiled: function f<i> runs line i over arrays."""
+    """Compile the expressions of the table: function f<i> runs line i over arrays."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler named cc")

@@ -55,7 +55,7 @@ def built():
 
 
 def variants():
-    """Without a name the best rows of this host run."""
+    """Run the network; without a name, on the best rows of this host."""
     avx2 = kernels.cpu_features() & kernels.FEATURES["avx2"]
     return [None, "avx2"] if avx2 else [None]
 
@@ -100,7 +100,7 @@ def test_tables_keep_their_bits_when_the_host_rounds_up(name):
 
 
 def upper_halves_in_use():
-    """What XGETBV says of AVX's state: MOV ECX, 1; XGETBV; RET, called as a function."""
+    """Return the AVX state of XGETBV: MOV ECX, 1; XGETBV; RET, called as a function."""
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     code.write(bytes.fromhex("b901000000 0f01d0 c3"))
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))

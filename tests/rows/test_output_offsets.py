@@ -26,7 +26,7 @@ DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 
 
 def plain(function, device):
-    """The row that defines the bits on a device."""
+    """Return the row that defines the bits on a device."""
     rows = kernels.list_rows(function.op, function.type)
     return next(row.variant for row in rows if row.kind == "plain" and row.claims(device))
 
@@ -70,7 +70,7 @@ def test_offsets_that_could_leave_32_bits_are_refused(name):
 
 
 def test_the_offset_of_arms_own_test_of_packed_weights():
-    """Of sums 0, 1 and -1, as arm_fully_connected_s4 has them in Arm's unit test int4_6."""
+    """Check sums 0, 1 and -1, as arm_fully_connected_s4 has them in Arm's unit test int4_6."""
     one = {"input": np.ones((1, 2), np.int8), "input_offset": 0, "filter_offset": 0}
     packed = np.array([0x01, 0xF1 - 256], np.int8)  # rows 1 0, and 1 -1
     got = cmsis.arm_fully_connected_s4(

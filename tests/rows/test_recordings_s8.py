@@ -19,7 +19,7 @@ FAMILIES = (
 )
 
 
-#: Recorded where the device reads beside its arrays: case -> path of its core.
+#: Recordings in which the device reads outside its arrays: case -> path of its core.
 UNDEFINED = {"x_conv_s16_bigK_0": "dsp"}
 
 
@@ -32,14 +32,16 @@ def rows():
 
 
 def takes(row, function, arguments, profile):
-    """Does the row compute this call? One that the contract refuses goes on, and fails there."""
+    """True if the row computes this call. A call that the contract refuses continues, and fails
+    later.
+    """
     told = {**cmsis._told_by_shapes(function, arguments), **arguments}
     values = function.struct_values({name: told[name] for name in function.params})
     return row.takes(kernels.make_params(row.op, profile, values))
 
 
 def error_of(recording, profile, arguments):
-    """The exception that stands for what the device does there, if it gives no bits."""
+    """Return the exception that replaces the device's behaviour if it gives no bits."""
     if profile.cmsis == "5.9.0" and len(arguments["input"]) > 1:
         return Refused  # recorded of 7.0.0; 5.9.0 computes the first image of a batch alone
     if UNDEFINED.get(recording.case) == profile.path:

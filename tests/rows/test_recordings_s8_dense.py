@@ -23,7 +23,7 @@ FAMILIES = (
 
 
 def states_of(recording):
-    """What a call keeps, as it is before the call; anything where that is not read."""
+    """Return a call's state before the call; arbitrary values if the call does not read it."""
     kept = [name[: -len("_out")] for name in recording.outputs if name.endswith("_state_out")]
     kept += ["state"] if "state_out" in recording.outputs else []
     anything = {name: np.full_like(recording.outputs[f"{name}_out"], 77) for name in kept}
@@ -31,7 +31,7 @@ def states_of(recording):
 
 
 def arguments_of(recording, function):
-    """The function's own arguments; arrays in fresh memory where the call writes to them."""
+    """Return the function's own arguments; arrays in fresh memory if the call writes to them."""
     given = recording.arguments(function)
     if "weights_feature" in given:
         given["units"] = len(given["weights_feature"]) // given["rank"]
@@ -90,13 +90,13 @@ def test_states_are_left_alone_unless_wanted(family):
 
 
 def layers():
-    """Every layer's case and the arrays of all."""
+    """Yield every layer's case and the arrays of all."""
     with np.load(recordings.FOLDER / "network_ds_cnn_s.npz") as arrays:
         return json.loads(str(arrays["manifest"]))["cases"], dict(arrays)
 
 
 def layer_arguments(case, arrays, x):
-    """A call of the keyword network on the output of the layer before."""
+    """Run a call of the keyword network on the output of the layer before."""
     given = {name: arrays[key] for name, key in case["inputs"].items()}
     given["input"] = x.reshape(case["shapes"]["input"])
     out = case["shapes"]["output"]

@@ -26,7 +26,7 @@ OWN = {"dsp": "executed_m4", "mve": "executed_m55_vector_softmax"}
 
 
 def arguments_of(name, given, shape):
-    """The function's own arguments, from recorded ones and the output's shape."""
+    """Return the function's own arguments, from recorded ones and the output's shape."""
     if name.startswith("arm_relu"):
         return {"data": given["input"]}
     if "output_before" in given:
@@ -42,7 +42,7 @@ def arguments_of(name, given, shape):
 
 
 def recordings(family):
-    """Every case: its id, its functions, its arguments, its outputs by their names."""
+    """Yield every case: its id, its functions, its arguments, its outputs by their names."""
     with np.load(FOLDER / f"{family}.npz") as arrays:
         stored = dict(arrays)
     for case in json.loads(str(stored["manifest"]))["cases"]:
@@ -57,7 +57,7 @@ ONLY_31_BITS = ("arm_nn_requantize", "7.0.0", "single")
 
 
 def expected(outputs, profile):
-    """What the device of a profile has given."""
+    """Return the recorded output of the device of a profile."""
     own = OWN.get(profile.path, "")
     single = "expected_single_rounding" if profile.rounding == "single" else ""
     return outputs.get(own, outputs.get(single, outputs["expected"]))

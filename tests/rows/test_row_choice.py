@@ -32,7 +32,7 @@ AMX_SERVER = AMX_CALLS["host"]["instruction sets"].split()
 
 
 def only(monkeypatch, host):
-    """A host with these instruction sets, whatever this one has."""
+    """Emulate a host with these instruction sets."""
     monkeypatch.setattr(kernels, "HOST", sum(kernels.FEATURES[each] for each in host))
     monkeypatch.delenv(kernels.CAP, raising=False)
 
@@ -51,7 +51,7 @@ def call_of(node):
 
 
 def timed_calls():
-    """Each call that was timed, as a node of a network, with the network's profile."""
+    """Yield each timed call as a node of a network, with the network's profile."""
     for build in {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}.values():
         graph = build()
         device = choose_profile(graph, Target())
@@ -95,8 +95,9 @@ EXCEPTIONS = {}
 
 
 def timed(content):
-    """Each case that a file has, and the microseconds of its variants; of calls that differ in
-    other arguments than shapes, none, as a file does not tell them apart."""
+    """Yield each case of a file, and the microseconds of its variants. Calls that differ in
+    arguments other than shapes are left out, because a file does not distinguish them.
+    """
     names = Counter((f"{c.declared.op}_{c.declared.type}", str(c)) for c in CASES)
     found = {}
     for line in content["kernels"]:
@@ -131,7 +132,7 @@ def test_the_chosen_row_is_the_fastest_of_every_case_that_was_timed(monkeypatch,
 
 
 def struct_of(case):
-    """The fields of a case's struct, shifts among them."""
+    """Return the fields of a case's struct, including shifts."""
     function = case.declared
     first = (*function.inputs, function.output)[0]
     builder = Builder("case", first.shape(case.params), first.dtype)

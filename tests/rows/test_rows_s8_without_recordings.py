@@ -12,7 +12,7 @@ from qemu_nn.functions.shapes import DTYPES
 
 
 def numbers(type, shape):
-    """Any bytes, as elements of a type."""
+    """Draw bytes as elements of a type."""
     size = int(np.prod(shape)) * np.dtype(DTYPES[type]).itemsize
     return np.frombuffer(np.random.default_rng(1).bytes(size), DTYPES[type]).reshape(shape)
 

@@ -24,7 +24,7 @@ SHIFT = st.integers(0, 31)
 
 
 def answers(function, **arguments):
-    """(profile, result) of every row that runs here, under every profile that it claims."""
+    """Yield (profile, result) of every row that runs here, under every profile that it claims."""
     declared = FUNCTIONS[function]
     seen = 0
     for profile in all_profiles():
@@ -47,7 +47,7 @@ def pairs(values):
 
 
 def columns(rows, bits):
-    """Both sides of a list of pairs, as arrays."""
+    """Return both sides of a list of pairs, as arrays."""
     a, b = np.array(rows, DTYPES[bits]).reshape(-1, 2).T
     return {"pSrcA": a.copy(), "pSrcB": b.copy(), "blockSize": len(rows)}
 

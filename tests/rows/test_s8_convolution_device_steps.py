@@ -41,12 +41,12 @@ GEOMETRY = [
     if (columns - 1) * stride - pad < side
 ]
 
-#: A pixel of padding, and one that nothing has written or that lies beside the row.
+#: A pixel of padding, and a pixel that was never written or is outside the row.
 PADDING, NOWHERE = 0, None
 
 
 def split(side, taps, stride, pad, columns):
-    """The three stretches of columns as the device counts them, or why it computes none."""
+    """Return the three stretches of columns as the device counts them, or why it computes none."""
     total = (columns - 1) * stride + taps - side
     odd = int(math.fmod(total, 2))
     if 2 * pad + odd != total:
@@ -59,7 +59,9 @@ def split(side, taps, stride, pad, columns):
 
 
 def met_on_helium(pixels, taps, stride, pad, columns):
-    """What the taps of each column meet, from the device's buffer; None where the formula holds."""
+    """Return the inputs of each column's taps from the device's buffer; None if the
+    formula holds.
+    """
     found = split(len(pixels), taps, stride, pad, columns)
     if found.short:
         return None
@@ -80,7 +82,7 @@ def met_by_the_formula(pixels, taps, stride, pad, columns):
 
 
 def met(type, pixels, taps, stride, pad, columns):
-    """The same of our rows: an output channel for each tap, which has a weight of 1."""
+    """Return the same for our rows: an output channel for each tap with a weight of 1."""
     x = np.zeros((1, 1, len(pixels), 4), np.int8)
     x[0, 0, :, 0] = pixels
     filter = np.zeros((taps, 1, taps, 4), np.int8)
@@ -128,7 +130,7 @@ def test_a_row_of_packed_weights_on_helium_has_edges_of_its_own():
 
 
 def nibbles_from(packed, byte):
-    """Values of 4 bits from a byte on, and zeros behind the end."""
+    """Return values of 4 bits from a byte on, and zeros after the end."""
     values = affine_windows.unpacked(packed[byte:], 2 * len(packed[byte:]))
     return np.concatenate([values, np.zeros(1000, np.int64)])
 
@@ -285,7 +287,7 @@ def test_the_last_odd_channel_of_16_bits_is_refused_where_dsp_code_reads_beside_
 
 
 def rows_of_the_device(height, taps, stride, pad, out):
-    """Which rows of the input, by which rows of the filter, end up in each row that is put out."""
+    """Return pairs of input row and filter row that add to each output row."""
     ring = [[] for _ in range(max(taps, stride))]
     at, found = 0, []
     for y in range(height):

@@ -21,7 +21,8 @@ PROFILES = [profile for profile in all_profiles() if is_affine(profile.cmsis)]
 
 
 def has_quirk(function, p, profile):
-    """Does this call not follow the formula on that core?
+    """True if this call does not follow the formula on that core; see
+    test_s8_convolution_device_steps.py.
 
     See test_s8_convolution_device_steps.py.
     """
@@ -54,7 +55,7 @@ def test_a_call_computes_its_formula(function, rng, profile):
 
 
 def call(name, core="cortex-m4", **changes):
-    """A call of 4x4 pixels with 2 channels and windows of 1x1, but for the changes."""
+    """Return a call of 4x4 pixels with 2 channels and windows of 1x1, with the given changes."""
     function = FUNCTIONS[name]
     p = dict.fromkeys(function.params, 1)
     p.update({n: 0 for n in function.params if n.startswith(("pad", "input_off", "output_off"))})

@@ -24,19 +24,19 @@ DEVICES = [p for p in all_profiles() if is_affine(p.cmsis)]
 
 
 def scaled(x, multiplier, shift, device, lane=False):
-    """A requantized sum; lane: Helium has it in a vector."""
+    """Requantize a sum; lane: Helium has it in a vector."""
     change = requantize_lane if lane and device.path == "mve" else requantize
     number = Call("", False, device.path, device.rounding, device.cmsis).number
     return wrap(change(wrap(int(x), 32), int(multiplier), number, int(shift)), 32)
 
 
 def placed(value, p):
-    """With the output's offset, which every core adds in 32 bits."""
+    """Add the output's offset, in 32 bits on every core."""
     return wrap(value + p["output_offset"], 32)
 
 
 def wide(x, weights, bias, device, bias_in_head=False):
-    """A sum of 64 bits whose first 512 products some cores have in 32."""
+    """Return a sum of 64 bits whose first 512 products some cores add in 32."""
     products = x.astype(np.int64) * weights
     head, tail = int(products[:512].sum()), int(products[512:].sum())
     early = bias_in_head and device.path == "mve"
@@ -107,7 +107,7 @@ def products(p, device, type):
 
 
 def svdf(p, device, type):
-    """The output, and the state after the call."""
+    """Return the output, and the state after the call."""
     filters, group = len(p["weights_feature"]), 4 if type == "s8" else 3
     lanes = filters // group * group
     sums = (p["input"].astype(np.int64) - p["input_offset"]) @ p["weights_feature"].T
@@ -153,7 +153,7 @@ def curve(v, tanh):
 
 
 def gate(p, name, x, hidden, j, device, type):
-    """One gate of one unit."""
+    """Compute one gate of one unit."""
 
     def half(side, values):
         weights, bias = p[f"{name}_{side}_weights"][j], p[f"{name}_{side}_effective_bias"][j]
@@ -170,7 +170,7 @@ def gate(p, name, x, hidden, j, device, type):
 
 
 def next_unit(p, cell, gates, device, bits):
-    """The cell and the output of one unit."""
+    """Compute the cell and the output of one unit."""
     forget, remember, new, show = gates
     kept = scaled(forget * cell, p["forget_to_cell_multiplier"], p["forget_to_cell_shift"], device)
     more = scaled(remember * new, p["input_to_cell_multiplier"], p["input_to_cell_shift"], device)
@@ -184,7 +184,7 @@ def next_unit(p, cell, gates, device, bits):
 
 
 def lstm(p, device, type):
-    """The output, and the states after the call that have arrays."""
+    """Return the output, and the states after the call that have arrays."""
     steps, batches, size = p["time_steps"], p["batch_size"], p["hidden_size"]
     x = p["input"] if p["time_major"] else p["input"].swapaxes(0, 1)
     out = np.zeros((steps, batches, size), p["input"].dtype)

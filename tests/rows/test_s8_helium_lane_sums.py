@@ -14,7 +14,7 @@ from qemu_nn.testing.calls import draw_all_arguments
 
 
 def lowest(name, core="mve", rounding="single", **params):
-    """Which outputs of a call are the lowest, [pixel, channel]; weights are 0."""
+    """Return the mask of outputs [pixel, channel] that are the lowest; weights are 0."""
     function = FUNCTIONS[name]
     p = dict.fromkeys(function.params, 1)
     p.update({n: 0 for n in p if n.startswith(("pad", "input_off", "output_off"))})

@@ -9,7 +9,7 @@ from qemu_nn.functions.tflm_float import TYPES, bits
 
 F = np.float32
 
-#: Of all sizes and signs, with zeros, infinities and NaN, and what lies between integers.
+#: Floats of all sizes and signs, with zeros, infinities, NaN and values between integers.
 SPECIAL = [
     0.0,
     -0.0,
@@ -36,7 +36,7 @@ def reals(count, seed=1):
 
 
 def pairs(count=200):
-    """Every two special numbers, and others."""
+    """Return every pair of special numbers, and random pairs."""
     first, second = (a.ravel() for a in np.meshgrid(SPECIAL, SPECIAL))
     a, b = reals(count, 2)[:count], reals(count, 3)[:count]
     return np.concatenate([first, a]).astype(F), np.concatenate([second, b]).astype(F)
@@ -49,7 +49,7 @@ def same(got, want):
 
 
 def kept(x, low=-MOST, high=MOST):
-    """The limits of an activation, which leave a NaN alone."""
+    """Apply the limits of an activation, which keep a NaN."""
     above = np.where(x < F(low), F(low), x)
     return np.where(F(high) < above, F(high), above)
 
@@ -188,7 +188,7 @@ def test_comparisons_equal_numpy(name, type):
 @pytest.mark.parametrize("target", TYPES[:5])
 @pytest.mark.parametrize("source", TYPES)
 def test_casts_equal_numpy(source, target):
-    """Of float32 beyond 32 bits the nearest integer there is, and of that the low bits."""
+    """Check float32 beyond 32 bits: the result is the low bits of the nearest integer."""
     if source == "f32":
         x = np.concatenate(
             [reals(100), [4294967040, 2147483648, -2147483648, 300.7, -300.7]]

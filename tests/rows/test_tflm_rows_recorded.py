@@ -25,7 +25,9 @@ def stored(path):
 
 
 def recordings(family):
-    """Every case of a family: itself, its function, its arguments, its outputs by their names."""
+    """Yield every case of a family: itself, its function, its arguments, its outputs by their
+    names.
+    """
     arrays, cases = stored(f"tflm/{family}")
     for case in cases:
         function = FUNCTIONS[case["function"]]
@@ -72,7 +74,7 @@ def test_litert_differs_by_one_and_in_8_bit_activations_alone():
 
 
 def of_the_scales(case, name):
-    """The arguments of an activation, from the scales of its file."""
+    """Return the arguments of an activation, from the scales of its file."""
     scale = case["scales"][0]
     if name.endswith("_s16"):
         return scaling.scale_logistic_s16(scale, tanh="tanh" in name)

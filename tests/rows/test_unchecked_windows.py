@@ -12,7 +12,7 @@ COMMON = {"ch_im_in": 4, "ch_im_out": 2, "bias_shift": 0, "out_shift": 0}
 
 
 def numbered(height, width):
-    """An image whose channel 0 holds the number of the pixel, from 1, and nothing else."""
+    """Return an image with the number of the pixel, from 1, in channel 0, and zeros elsewhere."""
     image = np.zeros((height, width, 4), np.int8)
     image[:, :, 0] = np.arange(1, height * width + 1).reshape(height, width)
     return image
@@ -55,7 +55,9 @@ def test_a_1x1_convolution_wider_than_its_image_takes_the_next_row_on_dsp(core, 
 
 
 def last_pixel_read(height, width, kernel, padding, stride, output):
-    """The highest pixel number, from 0, that any tap of the DSP path reads, region by region."""
+    """Return the highest pixel number, from 0, that any tap of the DSP path reads, region by
+    region.
+    """
     highest = -1
     for y, x in np.ndindex(*output):
         middle = padding[0] <= y < output[0] - padding[0]

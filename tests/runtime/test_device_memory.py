@@ -21,7 +21,7 @@ VECTOR = np.array([[1, -2, 3, -4]], np.int8)
 
 @pytest.fixture
 def session(tmp_path):
-    """A session of a description, and the warnings it gave."""
+    """Return a session of a description, and the warnings that it gave."""
 
     def make(description, core="cortex-m4", **arrays):
         graph = network_json.load(firmware.write(tmp_path, description, **arrays))
@@ -112,7 +112,7 @@ def test_cores_differ_where_a_branch_reads_a_destroyed_input(session):
 
 
 def scratch_reader():
-    """A fully connected layer whose scratch memory is read by the next call."""
+    """Return a fully connected layer whose scratch memory is read by the next call."""
     buffers = {"in": {"bytes": 4}, "mid": {"bytes": 4}, "vec": {"bytes": 8}, "out": {"bytes": 4}}
     layers = [
         dense("fc", "in", "mid", 4, 4, scratch=at("vec")),

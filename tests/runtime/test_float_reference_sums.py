@@ -16,7 +16,7 @@ from qemu_nn.runtime.ordered import order_sums
 
 
 def by_definition(conv, x):
-    """A convolution of images NHWC, sum by sum."""
+    """Compute a convolution of images NHWC, sum by sum."""
     top, left, bottom, right = conv.pads
     x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
     (down, along), (dy, dx) = conv.stride, conv.dilation
@@ -61,7 +61,7 @@ def test_a_convolution_is_what_its_definition_says(name, cells, monkeypatch):
 
 
 def added_in_turn(x, weights):
-    """The sums of x [rows, taps] times weights [taps, columns], one number after the other."""
+    """Return the sums of x [rows, taps] times weights [taps, columns], added one by one."""
     (depth, columns), lanes = weights.shape, 16 // x.itemsize
     turns = [range(depth)]
     if columns < depth:

@@ -25,7 +25,7 @@ _WHOLE = {"act_min": -128, "act_max": 127}
 
 
 def unfolded(monkeypatch, *session):
-    """A session that runs every call."""
+    """Return a session that runs every call."""
     with monkeypatch.context() as patch:
         patch.setattr(planning, "fold", lambda graph, steps, profile: Folded(graph, steps))
         return Session(*session)
@@ -225,7 +225,7 @@ def test_a_constant_that_a_run_returns_is_a_call():
 
 
 def copying(most=127):
-    """A layer whose output goes through a minimum and is reshaped."""
+    """Return a layer whose output is limited by a minimum and reshaped."""
     drawn = simple()
     drawn.call("most", "tflm_constant_s8", {"length": 1}, [], np.full(1, most, np.int8))
     sides = dict(zip("nhwc", (1, 8, 9, 5)))
@@ -290,7 +290,7 @@ def test_loops_around_folded_calls_stay_around_the_others(monkeypatch):
 
 
 def test_padding_of_what_a_loop_writes_is_a_call():
-    """The layer reads when the image has been written: what was padded is an older one."""
+    """Check a layer that reads after the image was overwritten: the padded image is older."""
     drawn = Drawing((8, 9, 6))
     length = {"length": 8 * 9 * 6}
     drawn.pad("pad", "x", (1, 1), (1, 1), -7)

@@ -96,7 +96,7 @@ __main__.start()
 
 @pytest.fixture
 def folder(tmp_path):
-    """A network that takes plain rows minutes for its inputs, which are a file of zeros."""
+    """Return a network that takes plain rows minutes, and its inputs, a file of zeros."""
     graph = NETWORKS["cifar10"]()
     package.save_package(graph, tmp_path / "net.qnz")
     shape = (50_000, *graph.input.shape)
@@ -121,7 +121,7 @@ def test_an_interrupt_on_the_command_line_is_a_sentence_and_leaves_no_file(verb,
 
 @pytest.fixture
 def endless(monkeypatch):
-    """A session on plain rows, and a batch that takes them minutes."""
+    """Return a session on plain rows, and a batch that takes minutes."""
     monkeypatch.setenv("QEMU_NN_CPU", "none")
     graph = NETWORKS["cifar10"]()
     return Session(graph, profile()), np.zeros((100_000, *graph.input.shape), np.int8)

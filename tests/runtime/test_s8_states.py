@@ -47,7 +47,7 @@ LAYERS = [(svdf_params(*sizes), arrays_of(svdf_params(*sizes))) for sizes in SIZ
 
 
 def network(memory=None):
-    """Both layers; without a memory, the runtime finds places for all tensors."""
+    """Return a network of both layers; without a memory, the runtime places all tensors."""
     nodes, states, arrays = [], [], {}
     source = "x"
     for index, (params, own) in enumerate(LAYERS):
@@ -64,7 +64,7 @@ def network(memory=None):
 
 
 def memory(**places):
-    """A firmware's: data in one buffer, the states in another."""
+    """Return a firmware's memory: data in one buffer, the states in another."""
     first, second = (network().states[i].nbytes for i in range(2))
     states = {"state0": Address("kept", 0), "state1": Address("kept", first)}
     usual = {
@@ -76,7 +76,7 @@ def memory(**places):
 
 
 def one_by_one(x, start):
-    """Every output and every state after each step, of one sample."""
+    """Return every output and every state after each step, for one sample."""
     states, steps = [part.copy() for part in start], []
     for row in x:
         values = {}

@@ -34,7 +34,7 @@ def inputs(network, count=5):
 
 
 def wanted(network, x):
-    """What numpy makes of a list of inputs: outputs by name."""
+    """Return numpy's outputs by name, for a list of inputs."""
     lead, name = 1 + bool(network.graph.states), network.graph.name
     samples = [states.steps(name, *parts) for parts in zip(*x)] if lead == 2 else None
     made = [np.stack(part) for part in zip(*samples)] if samples else states.steps(name, *x)

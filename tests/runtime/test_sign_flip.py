@@ -19,7 +19,7 @@ pytestmark = [
 
 
 def built(channels=32, side=9):
-    """A depthwise layer before a 1x1 layer, twice: the second time a sum reads the image, too."""
+    """Return a depthwise layer before a 1x1 layer, twice; a sum also reads the second image."""
     net = AffineBuilder("flipped", (side, side, channels))
     net.depthwise("once", (3, 3))
     net.convolve("point", channels, (1, 1))

@@ -35,7 +35,9 @@ def rows_that_are_cut():
 
 
 def step_of(function, grain):
-    """What bounds of parts are multiples of: elements, or pixels that a device has in pairs."""
+    """Return the number that bounds of parts are multiples of: elements, or pixels that a device
+    pairs.
+    """
     in_pairs = function.type == "s16" and function.op.startswith("convolve")
     return grain if grain == 64 else 2 if in_pairs else 1
 
@@ -211,7 +213,7 @@ def units_of(row, device, changes=()):
 
 @needs_x86
 def test_where_a_pixel_lies_counts_calls_stay_whole():
-    """On Helium built for single rounding, and where blocks are laid out for tiles of AMX."""
+    """Check Helium built for single rounding, and blocks laid out for tiles of AMX."""
     rows = [
         r for r in kernels.ROWS if r.kind == "fast" and str(r).startswith("convolve_wrapper_s8")
     ]

@@ -42,7 +42,7 @@ def parts(network, count=3, steps=STEPS):
 
 
 def given(values):
-    """As a run or a step takes them: alone, if there is but one."""
+    """Return arrays as a run or a step takes them: alone if there is only one."""
     return values if len(values) > 1 else values[0]
 
 
@@ -51,7 +51,7 @@ def frame(x, sample, step):
 
 
 def assert_step(got, want, sample, step):
-    """The outputs of a step are those of that step of a run, and nothing else."""
+    """Return the outputs of a step, compared with those of the same step of a run."""
     assert got
     for name, values in got.items():
         np.testing.assert_array_equal(values, want[name][sample, step], f"{name}, step {step}")
@@ -236,7 +236,7 @@ def test_a_step_of_a_network_without_states_is_a_run_on_one_sample():
 
 
 def test_a_step_takes_a_while(network, record_property):
-    """How long a step takes is recorded, as a claim of speed needs a quiet machine."""
+    """Record the time of a step; a claim of speed needs a quiet machine."""
     x, stream = parts(network), network.session().stream()
     values = frame(x, 0, 0)
     start = time.perf_counter()

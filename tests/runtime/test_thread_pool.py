@@ -37,7 +37,7 @@ needs_posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX th
 
 
 def session(name, **how):
-    """A session of a network that comes with the package, on a device that has its functions."""
+    """Return a session of a shipped network, on a device with its functions."""
     device = NPU if name in NPU_NETWORKS else profile(cmsis="7.0.0")
     device = profile() if name in NETWORKS else device
     return Session(ALL[name](), device, **how)
@@ -123,7 +123,7 @@ def test_a_trace_is_not_cut():
 
 
 def test_results_that_leave_between_cut_steps(cut_all, monkeypatch):
-    """Every output of a network with branches, each stored while the steps behind it are cut."""
+    """Check every output of a network with branches, each stored while later steps are split."""
     cap_at(monkeypatch, "avx2")
     graph = ALL["resnet8_s8"]()
     names = tuple(node.name for node in graph.nodes)

@@ -66,7 +66,7 @@ class FakeDevice:
             self.waiting += self.sent(sent)
 
     def close(self):
-        """Do nothing."""
+        """Ignore the request."""
 
     def answered(self, kind, content):
         """Return the content of an answer."""

@@ -107,7 +107,7 @@ def test_a_residual_network_keeps_three_tensors_at_its_sum():
 def test_scratch_lives_while_its_layer_runs():
     plan = plan_tensor_arena(residual(), {**NONE, "a": {"ctx": 1500}, "b": {"ctx": 40}})
     assert plan.live == {"a": 2048 + 1504, "b": 2048 + 48, "sum": 3072, "end": 2048}
-    assert plan.arena.nbytes == 4096  # a lies behind sum, and the input fits nowhere below
+    assert plan.arena.nbytes == 4096  # a is after sum, and the input fits nowhere below
     assert plan.scratch["a"] == {"ctx": 0}
     assert plan.scratch["sum"] == {}
 
@@ -160,7 +160,7 @@ def test_a_report_says_where_everything_lies_and_how_long():
 @pytest.mark.parametrize(
     ("core", "scratch", "total"),
     [
-        # convolution: 2 columns of 28 taps in 16 bits, behind all else; pooling: 8 sums
+        # convolution: 2 columns of 28 taps in 16 bits, after all else; pooling: 8 sums
         ("cortex-m4", [112, 0, 0, 0, 32, 0, 0], 592),
         ("cortex-m0", [112, 0, 0, 0, 0, 0, 0], 592),
         # 4 columns of 32 taps; depthwise: 4 * 124 channels * 9 taps; dense: 5 sums

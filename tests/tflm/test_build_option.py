@@ -35,7 +35,7 @@ def copy(offset=0):
 
 @pytest.fixture
 def network(tmp_path, monkeypatch):
-    """Two copies, of which other builds compute or refuse one; net.tflite stands for it."""
+    """Write two copies, one of which other builds compute or refuse; net.tflite is the original."""
     for module in (variants, graph, builds):
         monkeypatch.setattr(module, "DIFFERENCES", KNOWN)
     x, first, last = (Tensor(name, (LENGTH,), "int8", scale=0.5) for name in ("x", "1st", "2nd"))
@@ -102,7 +102,7 @@ def test_analysis_takes_the_build(network):
 
 
 def test_a_call_of_two_inputs_is_analyzed_alone_as_its_build_makes_it(monkeypatch):
-    """What a network gives as a whole, the call gives alone."""
+    """Check that a call run alone gives its output in the whole network."""
     for module in (variants, graph, builds):
         monkeypatch.setattr(module, "DIFFERENCES", KNOWN)
     a, b, out = (Tensor(name, (LENGTH,), "int8", scale=0.5) for name in ("a", "b", "out"))

@@ -17,7 +17,7 @@ from qemu_nn.runtime.unbounded import Unlimited
 STEPS = {"softmax_s16": 20, "curve_tanh_s16": 3, "elementwise_mul": 3, "with_average_mul": 3}
 STEPS.update({f"{name}_s16": 2 for name in ("fully_connected", "convolve", "depthwise")})
 
-#: What no float operator does.
+#: Functions without a float operator.
 UNKNOWN = {
     "convolve_batched": "output: it computes 3 images of one sample",
     "lstm": "output: arm_lstm_unidirectional_s(8|16) is not known in real numbers",
@@ -26,7 +26,7 @@ UNKNOWN = {
 
 
 def entry(table, name):
-    """What a table says of a case, by the beginning of its name."""
+    """Return the table's entry for a case, by the beginning of its name."""
     return next((value for start, value in table.items() if name.startswith(start)), None)
 
 

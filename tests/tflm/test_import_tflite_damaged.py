@@ -17,7 +17,7 @@ from qemu_nn.importers.tflite.checked import TfliteTable
 
 
 def outcome(data, path):
-    """The network that the bytes of a file are, or the sentence that it is none."""
+    """Return the network of a file's bytes, or the sentence that refuses them."""
     path.write_bytes(data)
     with soon(300):
         try:

@@ -21,7 +21,9 @@ def refused(net, folder, message):
 
 
 def tensor(index, **changes):
-    """A change of one tensor of the convolution's file: 0 input, 1 weights, 2 output, 3 bias."""
+    """Return a change of one tensor of the convolution's file: 0 input, 1 weights, 2 output, 3
+    bias.
+    """
     return lambda net: net.tensors[index].update(changes)
 
 

@@ -27,7 +27,7 @@ def vector(builder, offsets):
 
 
 def table(builder, **slots):
-    """A table: `o3` is an offset in slot 3, `b0` a byte in slot 0."""
+    """Return a table: `o3` is an offset in slot 3, `b0` a byte in slot 0."""
     builder.StartObject(8)
     for name, value in slots.items():
         put = builder.PrependUOffsetTRelativeSlot if name[0] == "o" else builder.PrependUint8Slot
@@ -59,7 +59,7 @@ def zipped(content=LABELS, name="labels.txt"):
 
 
 def save(path, said=None, behind=None, scale=1 / 127.5, shape=(1, 4, 5, 3), buffer=None):
-    """A file of an average over all pixels: an image in, three scores out."""
+    """Write a file of an average over all pixels: an image in, three scores out."""
     net = File()
     start = net.input(shape, scale, -1)
     axes = net.tensor((2,), "INT32", data=[1, 2])
@@ -171,7 +171,7 @@ def test_damaged_metadata_never_stop_a_network(tmp_path):
 
 
 def labelled(network, path, preprocessing, classes=("a", "b", "c")):
-    """What is read from the file of a network with these."""
+    """Return the preprocessing read from the file of a network with these metadata."""
     said = replace(network, preprocessing=preprocessing)
     replace(said, graph=replace(network.graph, classes=classes)).save(path)
     return qemu_nn.load(path)

@@ -43,7 +43,7 @@ ACTIVATIONS = {"none": "NONE", "relu": "RELU", "relu6": "RELU6"}
     "case", json.loads(str(ELEMENTWISE["manifest"]))["cases"], ids=lambda case: case["id"]
 )
 def test_sums_and_concatenations_of_tflite_as_recorded(case, tmp_path):
-    """The first operand is the network's input, the others are constants."""
+    """Return the operands: the network's input first, then constants."""
     params, net = case["params"], File()
     arrays = [ELEMENTWISE[key] for key in case["inputs"].values()]
     formats = list(zip(params["input_scales"], params["input_zero_points"]))

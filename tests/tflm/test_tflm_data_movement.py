@@ -29,7 +29,7 @@ def load(data, folder):
 
 
 def run(network, inputs):
-    """The outputs in the order of the file."""
+    """Return the outputs in the order of the file."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
         session = network.session()
@@ -79,7 +79,7 @@ def tensor(net, kind, shape, type="INT8", **more):
 
 
 def computed(folder, x, type, shape, name, more=(), options=None, at=0, **fields):
-    """One operator on an input and constants, in front of it and behind it."""
+    """Return one operator on an input and constants, before and after it."""
     net = File()
     source = tensor(net, "input", x.shape, type)
     others = [net.tensor(np.shape(a), "INT32", data=a) for a in more]
@@ -270,7 +270,7 @@ def test_an_update_is_put_as_near_as_it_fits(type, tmp_path):
 
 
 def test_the_shape_of_an_input_is_a_tensor_as_others(tmp_path):
-    """Where a network gives it out, and not only where a RESHAPE takes it."""
+    """Check a tensor that the network outputs, besides the one that a RESHAPE reads."""
     from tflite_cases import CASES
 
     net = CASES["reshape_of_an_open_batch"]()
@@ -395,7 +395,7 @@ def streamed(net, folder, x):
 
 
 def buffered(cycles):
-    """Two buffers in a row, the second behind the first, and a sum behind both."""
+    """Return two buffers in a row, the second after the first, and a sum after both."""
     net = File()
     shapes = [(1, 1, 1, 2), (1, 3, 1, 2), (1, 1, 1, 6), (1, 2, 1, 6), (1, 2, 1, 6)]
     x = net.input(shapes[0], 0.5, 0)
@@ -447,7 +447,7 @@ def test_a_buffer_in_memory_that_others_use_is_told(tmp_path):
         network.session()
 
 
-# ---- many axes, rows as real numbers ----
+# ---- many axes, rows as floats ----
 
 
 def added(shapes, out):

@@ -71,7 +71,7 @@ def detector(custom, inputs=None, rows=5, outputs=None, type="FLOAT32"):
 
 
 def ran(net, folder):
-    """The outputs of a network that a file holds, in their order."""
+    """Return the outputs of a file's network, in their order."""
     network = qemu_nn.load(net.save(folder))
     x = {t.name: np.full((1, *t.shape), 0.5, t.dtype) for t in network.graph.inputs}
     results = network.session().run(x)

@@ -18,7 +18,7 @@ from qemu_nn.functions.tflm_tables import make_elu_table
 RECORDED = ARCHIVES["tflm_elementwise"]
 OPERATORS = np.load(GOLDEN / "tflite_operators.npz")
 
-#: Whose bytes hang on what lies behind an operand that is computed.
+#: Operators whose bytes depend on memory after a computed operand.
 ASTRAY = [name for name in RECORDED.names() if name in UNDEFINED]
 KINDS = qemu_nn.Target(kernels="reference")
 
@@ -29,7 +29,7 @@ def given(name):
 
 
 def run(network, arrays, target="cortex-m4"):
-    """The output for arrays of samples, one for each of the network's inputs."""
+    """Return the output for arrays of samples, one for each of the network's inputs."""
     shapes = [(-1, *tensor.shape) for tensor in network.graph.inputs]
     arrays = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
     results = network.session(target).run(arrays if len(arrays) > 1 else arrays[0])
@@ -55,7 +55,7 @@ def test_rows_that_the_device_reads_behind_an_operand_are_refused(name, tmp_path
 
 @pytest.mark.parametrize("name", ASTRAY)
 def test_every_second_row_is_what_was_recorded_with_an_arena_of_zeros(name):
-    """What the refusal says: half of the rows, then bytes of the arena."""
+    """Return the numbers of the refusal: half of the rows, then bytes of the arena."""
     numpy = np.maximum if name.startswith("max") else np.minimum
     first, second = given(name)
     rows, other = (first, second) if first.size < second.size else (second, first)
@@ -216,7 +216,7 @@ def test_16_bit_extremes_are_those_of_numpy(kind):
 
 @pytest.mark.oracle("tflm_prelu_s16")
 def test_a_16_bit_slope_rounds_twice():
-    """Of 0.37: a product rounded to halves of a step, and then to steps, halves away from zero."""
+    """Check 0.37: a product rounded to halves of a step, then to steps, halves away from zero."""
     x = np.arange(-32768, 32768, 7).astype(np.int16)
     factor, shift = scaling.quantize_multiplier(0.37)
     assert shift == -1

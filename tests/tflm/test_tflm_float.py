@@ -32,7 +32,7 @@ LENET = SHARED / "models_tflite2" / "tinyengine_ptq_mnist_lenet-300-100.tflite"
 
 @pytest.mark.parametrize("name", WITH_A_CONSTANT)
 def test_a_recorded_operator_with_a_constant_has_the_bits_of_the_device(name, tmp_path):
-    """The row by itself."""
+    """Run the row by itself."""
     ends = ("div", "s32") if name == "div_int32" else ("_".join(name.split("_")[:2]), "f32")
     more = {"activation": 0} if ends[0] == "div" else {}
     model = read(RECORDED.write(name, tmp_path))
@@ -54,7 +54,9 @@ def test_a_published_network_that_ends_with_real_numbers_has_the_bits_of_the_dev
 @pytest.mark.skipif(not LENET.is_file(), reason=f"{LENET} is not here")
 @pytest.mark.parametrize("name", recorded_tflite.SECOND_NEAREST)
 def test_a_corrected_recording_is_the_real_logarithm_rounded_once(name):
-    """The corrected elements are the largest of their rows: log_softmax is -log(sum) there."""
+    """Check that the corrected elements are the largest of their rows: log_softmax is -log(sum)
+    there.
+    """
     path = LENET.with_name(f"{name}.tflite")
     _, (sample, *_, column), recorded, nearest = recorded_tflite.SECOND_NEAREST[name]
     network, (arrays, _) = qemu_nn.load(path), recorded_tflite.read(path)
@@ -80,7 +82,7 @@ def test_what_is_computed_is_counted_as_c_counts_it():
     assert [getattr(lib, name) for name in kept] == [0, 1, 2, 3]
 
 
-# ---- networks: integers, real numbers between them, integers ----
+# ---- networks: integers, floats between them, integers ----
 
 
 class Net(File):
@@ -91,13 +93,13 @@ class Net(File):
         self.shape, self.x = (1, *shape), self.input((1, *shape), 0.05, -3)
 
     def real(self, x=None):
-        """A tensor as real numbers."""
+        """Dequantize a tensor."""
         made = self.tensor(self.shape, "FLOAT32")
         self.operator("DEQUANTIZE", [self.x if x is None else x], [made])
         return made
 
     def end(self, real, **form):
-        """The output: quantized real numbers."""
+        """Quantize the floats of the output."""
         self.operator("QUANTIZE", [real], [self.output(self.shape, **form)])
 
 

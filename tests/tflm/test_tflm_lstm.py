@@ -16,7 +16,7 @@ import qemu_nn
 from qemu_nn.bench.variants import compare_network_variants
 from qemu_nn.errors import ModelError, Refused
 
-#: Of 23 October 2026: outputs [T, ...] of a sequence.
+#: Recorded on 23 October 2026: outputs [T, ...] of a sequence.
 RECORDINGS = GOLDEN / "tflm_lstm.npz"
 
 

@@ -41,13 +41,13 @@ def recorded(name):
 
 
 def given(name, prefix):
-    """A recorded sequence as inputs of [T, ...]."""
+    """Return a recorded sequence as inputs of [T, ...]."""
     (x,) = recordings.given(network(name).graph, recorded(name), prefix).values()
     return x
 
 
 def right(name, results, prefix, steps=slice(None)):
-    """Are these outputs of [T, ...] the recorded ones?"""
+    """True if these outputs of [T, ...] are the recorded ones."""
     arrays = {key: value for key, value in recorded(name).items() if key.startswith(prefix)}
     arrays = {key: value[steps] for key, value in arrays.items() if "output" in key}
     return not recordings.wrong(network(name).graph, results, arrays, prefix)
@@ -129,12 +129,12 @@ def test_every_tensor_has_the_recorded_numbers_at_every_step(name):
 
 
 def _made(model):
-    """The tensors that an operator makes."""
+    """Return the tensors that an operator writes."""
     return [tensor for operator in model.operators for tensor in operator.outputs]
 
 
 def _traced(session, x, prefix):
-    """Every call of a sequence, or of samples from reset, [T, ...]."""
+    """Return every call of a sequence, or of samples from reset, [T, ...]."""
     if not session.graph.states:
         return session.run(x, trace=True)
     x = x[None] if prefix else x[:, None]

@@ -24,7 +24,7 @@ pytestmark = [
 
 @cache
 def recorded():
-    """Each file that a device computes: its name, the network, and what was recorded."""
+    """Yield each file that a device computes: its name, the network, and the recordings."""
     defined = (path for path in FILES if path.stem not in recordings.UNDEFINED)
     return [(path.stem, qemu_nn.load(path), recordings.read(path)[0]) for path in defined]
 
@@ -35,7 +35,7 @@ def saved(network, folder):
 
 
 def one_by_one(network, arrays):
-    """What differs where each sample is a run of its own."""
+    """Return the files whose bytes differ if each sample is a run of its own."""
     graph, session = network.graph, network.session()
     x = recordings.given(graph, arrays)
     count = len(next(iter(x.values())))

@@ -37,7 +37,9 @@ def arrays(name, prefix):
 
 
 def outputs(network, given, lead, target="cortex-m4"):
-    """The first output; lead: how many axes each input begins with: samples, or also steps."""
+    """Return the first output; lead: the number of leading axes of each input: samples, or also
+    steps.
+    """
     tensors = network.graph.inputs
     shaped = [x.reshape(*x.shape[:1], *lead, *t.shape) for x, t in zip(given, tensors)]
     results = network.session(target).run(shaped if len(shaped) > 1 else shaped[0])
@@ -93,7 +95,7 @@ def test_a_bias_of_32_bits_of_a_layer_of_16_is_refused(tmp_path):
 
 
 def transposed(bias):
-    """Of 16 bits; bias: its type, if there is one."""
+    """Return a network of 16 bits; bias: its type, if there is one."""
     net = Net("INT16")
     x, w = net.begin(4, 5, 3), net.weights((2, 3, 3, 3))
     y = net.end(8, 10, 2)
@@ -192,7 +194,7 @@ def test_matrices_that_do_not_fit_are_refused(left, right, out, message, tmp_pat
 )
 @pytest.mark.parametrize("flags", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_products_of_matrices_broadcast(left, right, flags, tmp_path):
-    """One multiplier is for all of them, so that each is a product of its own."""
+    """Check one multiplier for all channels, so that each is a product of its own."""
     swapped = [(*s[:-2], s[-1], s[-2]) if flag else s for s, flag in zip((left, right), flags)]
     out = np.matmul(np.zeros(left), np.zeros(right)).shape
     net = multiplied(*swapped, out, AdjX=bool(flags[0]), AdjY=bool(flags[1]))
@@ -257,7 +259,7 @@ def test_all_is_true_where_nothing_is_false():
 
 
 def test_a_blend_is_rounded_as_the_build_rounds():
-    """The middle of 0 and 1, of 0 and -1: halves away from zero, or up."""
+    """Check the middle of 0 and 1, and of 0 and -1: halves away from zero, or up."""
     pair = {"output_h": 1, "output_w": 4, "align_corners": 0, "half_pixel_centers": 0}
     x = np.array([0, 1, 0, -1], np.int8).reshape(2, 1, 2, 1)
     for rounding, want in (("double", [0, 1, 1, 1, 0, -1, -1, -1]), ("single", [0, 1, 1, 1, 0, 0])):
@@ -337,7 +339,7 @@ def test_the_reference_kernel_has_sums_of_32_bits_where_the_bias_has():
 
 
 def test_the_reference_kernel_has_more_than_512_products_in_64_bits():
-    """Of one pixel, whose sum other kernels have modulo 2^32."""
+    """Return a reduction of one pixel, whose sum other kernels compute modulo 2^32."""
     x, weights = np.full((1, 1, 1, 1024), 32767, np.int16), np.full((1, 1, 1, 1024), 127, np.int8)
     rows = {"bias": np.zeros(1, np.int64), "multiplier": np.int32([2**30])}
     sides = {"output_h": 1, "output_w": 1, "input_offset": 0, "output_offset": 0}

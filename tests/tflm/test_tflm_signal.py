@@ -58,7 +58,7 @@ def test_the_recordings_are_the_shared_ones():
 
 
 def of_one_operator(model, operator):
-    """The network that one operator of a file is."""
+    """Return the network of one operator of a file."""
     builder = TfliteBuilder(model)
     constant = {index for index in operator.inputs if model.tensor(index).data is not None}
     inputs = [index for index in operator.inputs if index not in constant]
@@ -103,7 +103,7 @@ def test_every_signal_tensor_of_the_microphone_frontend():
 
 
 def run(name, arrays):
-    """What our functions make of a recorded call."""
+    """Return our functions' results for a recorded call."""
     what = name.split("_")
     call = getattr(cmsis, f"tflm_signal_{'_'.join(what[1 : 1 + len(what) - 1])}", None)
     x = arrays["input"]
@@ -128,7 +128,7 @@ def run(name, arrays):
 
 
 def function_of(name):
-    """The function that a recorded call is of."""
+    """Return the function of a recorded call."""
     return f"tflm_signal_{re.match('function_(.*?_[fsu][0-9]+)', name)[1]}"
 
 
@@ -223,7 +223,7 @@ class Queue:
         self.size, self.step, self.waiting = size, step, list(start)
 
     def push(self, x, old):
-        """The next frame, `old` if there is none yet; whether it is one."""
+        """Return the next frame, `old` if there is none yet, and whether it is one."""
         self.waiting += list(x)
         if len(self.waiting) < self.size:
             return old, False
@@ -302,7 +302,7 @@ def test_damaged_files_are_errors_or_run(name, tmp_path):
 
 
 def options(**numbers):
-    """A FlexBuffers map of 32-bit numbers."""
+    """Return a FlexBuffers map of 32-bit numbers."""
     names = sorted(numbers)
     data = b"".join(name.encode() + b"\0" for name in names)
     starts = np.cumsum([0, *(len(name) + 1 for name in names)])
@@ -338,7 +338,7 @@ def test_damaged_options_are_errors(seed):
 
 
 def rewritten(name, folder, **changed):
-    """A recorded file with other options, by name."""
+    """Return a recorded file with other options, by name."""
     data = RECORDED.arrays(name)["file"].tobytes()
     operator = read(RECORDED.write(name, folder)).operators[0]
     old = operator.table.numbers("CustomOptions").tobytes()

@@ -70,7 +70,7 @@ def test_a_slice_of_another_size_stops(name, changed, tmp_path):
 
 
 def test_a_rest_may_be_computed(tmp_path):
-    """-1 is the rest of an axis, where it is as large as the output."""
+    """Check that -1 selects the rest of an axis, if it is as large as the output."""
     name = "slice_sizes_int8"
     made = sliced(tmp_path, name, in1=[3, 1], in2=[-1, 2])["out0"]
     np.testing.assert_array_equal(made, RECORDED.arrays(name)["input_0"][:1, 3:, 1:3])
@@ -100,7 +100,7 @@ def head(kind, first=0, second=0):
 
 
 def decoded(folder, encoded, how, shape=(4,), type="INT8", **form):
-    """The numbers that DECODE makes of bytes."""
+    """Return the numbers that DECODE computes from bytes."""
     net = File()
     parts = [
         net.tensor((len(each),), "UINT8", data=np.frombuffer(each, np.uint8))
@@ -125,7 +125,7 @@ def test_what_is_pruned_is_the_zero_point(tmp_path):
 
 
 def test_huffman_codes_go_from_table_to_table(tmp_path):
-    """Of one bit a table: 0 is 5, 10 is 6, 11 is 7."""
+    """Check a prefix code, one bit a table: 0 is 5, 10 is 6, 11 is 7."""
     found, one = 0x8000, 1 << 11
     table = np.array([found | one | 5, 1, found | one | 6, found | one | 7], "<u2")
     codes = bytes([0b0_10_11_0_00, 0, 0, 0])
@@ -197,7 +197,7 @@ def test_computed_weights_with_a_zero_point_are_refused_where_they_would_not_cou
 
 
 def computed(folder, length=3, type="INT32", value=0):
-    """The functions of a layer with computed weights and a constant bias."""
+    """Return the functions of a layer with computed weights and a constant bias."""
     net = File()
     bias = net.tensor((length,), type, data=[value] * length)
     ends = [net.input((1, 4)), net.input((3, 4)), bias], [net.output((1, 3))]
@@ -266,7 +266,7 @@ def test_where_no_kernel_of_cmsis_nn_differs_the_default_build_has_the_same_bits
 
 
 def test_the_low_half_of_a_place_counts(tmp_path):
-    """Of SLICE; DYNAMIC_UPDATE_SLICE clamps all of it before."""
+    """Check the starts of SLICE; DYNAMIC_UPDATE_SLICE clamps all of them first."""
     begins = np.int64([1, 2, 0]) + 2**32
     made = sliced(tmp_path, "places64_slice", input_2=begins)["output"]
     whole = RECORDED.arrays("places64_slice")["input_0"][:1]

@@ -94,7 +94,7 @@ def test_a_truth_value_is_true_where_any_bit_is(tmp_path):
 
 
 def branched():
-    """A file with IF, its two branches."""
+    """Return a file with IF and its two branches."""
     net = STATES["branches"]()
     return net, net.graphs[1], net.graphs[2]
 

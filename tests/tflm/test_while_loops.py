@@ -51,7 +51,7 @@ def test_files_are_those_that_were_recorded():
 
 
 def test_turns_of_samples_differ():
-    """The recordings have loops that do not run at all, and some that run to the end."""
+    """Check that recordings have loops without iterations, and loops that run to the end."""
     turns = recorded("sums")[1][1]
     assert {0, 1, MOST} <= set(turns.ravel().tolist())
     assert len(set(recorded("halves")[1][1].ravel().tolist())) > 4
@@ -61,7 +61,7 @@ def test_turns_of_samples_differ():
 
 
 def alone(net, graph, folder):
-    """A graph of a file as a network, and the outputs that it does not only pass along."""
+    """Return a graph of a file as a network, and the outputs that it computes."""
     whole, computed = Net(), [at for at in graph.outputs if at not in graph.inputs]
     for name in ("tensors", "operators", "buffers", "inputs"):
         setattr(whole, name, getattr(graph, name))
@@ -80,7 +80,7 @@ def alone(net, graph, folder):
 
 
 def turn_by_turn(net, folder, sample):
-    """What the WHILE of a file of one computes, its graphs run as networks of their own."""
+    """Return the result of the only WHILE of a file, its graphs run as networks of their own."""
     dtypes = {"INT8": np.int8, "INT32": np.int32, "FLOAT32": np.float32}
     values = dict(zip(net.inputs, sample))
     for index, tensor in enumerate(net.tensors):
@@ -150,7 +150,7 @@ def test_a_variable_of_a_loop_lives_on(tmp_path):
 
 
 class Enough(Exception):
-    """What a signal handler raises."""
+    """The exception of a signal handler."""
 
 
 def stopped(call):
@@ -170,7 +170,7 @@ def stopped(call):
 
 
 def unbounded(name, at):
-    """A file whose loop turns as often as an input says; at: the graph of its condition."""
+    """Write a file whose loop iterates as often as an input says; at: its condition's graph."""
     net = LOOPS[name]()
     condition = net.graphs[at]
     minimum = condition.operators[0]
@@ -251,7 +251,7 @@ def refused(net, folder, message):
 
 
 def looped(net):
-    """The fields of the WHILE of the first graph."""
+    """Return the fields of the WHILE of the first graph."""
     return next(each[4] for each in net.operators if each[0] == "WHILE")
 
 
@@ -376,7 +376,7 @@ def test_what_a_loop_makes_is_read_inside_of_it_alone(tmp_path):
 
 
 def test_a_plan_keeps_what_a_loop_reads_in_each_turn(tmp_path):
-    """Tensors made in front of a loop share no byte with what the loop makes."""
+    """Check that tensors made before a loop share no byte with the loop's tensors."""
     for name in LOOPS:
         network = load(name, tmp_path)
         graph, plan = network.graph, network.session().plan

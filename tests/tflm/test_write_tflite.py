@@ -25,7 +25,7 @@ from tflite_cases import CASES as FILES
 
 
 def calls(network):
-    """What a network computes, without the names of its calls."""
+    """Return a network's calls without their names."""
     graph = network.graph
     place = {tensor.name: i for i, tensor in enumerate((*graph.inputs, *graph.states))}
     found = []
@@ -41,7 +41,7 @@ def calls(network):
 
 
 def assert_same(network, again, plan=True):
-    """The same plan, and the same bytes under the same names and shapes."""
+    """Check for the same plan, and the same bytes under the same names and shapes."""
     x = drawn(network)
     want, got = (each.session().run(x) for each in (network, again))
     assert [(n, v.shape) for n, v in want.items()] == [(n, v.shape) for n, v in got.items()]
@@ -206,7 +206,7 @@ def test_several_outputs_keep_their_names_and_shapes(tmp_path):
     assert_same(made, saved(made, tmp_path))
 
 
-#: What of TensorFlow Lite Micro's files no such file holds: bytes behind a constant, in its memory.
+#: Features of TensorFlow Lite Micro's files that no written file has: bytes after a constant.
 REFUSED = {"choice_maximum_rows": "would have other numbers"}
 
 
@@ -227,7 +227,7 @@ def test_a_file_read_and_written_is_the_same_plan_or_refused_by_name(name, tmp_p
 
 
 def test_scales_that_no_file_holds_are_refused_by_the_name_of_the_layer(tmp_path):
-    """A multiplier that no product of two float32 rounds to."""
+    """Return a network with a multiplier that no product of two float32 rounds to."""
     x = np.random.default_rng(4).normal(size=(8, 4, 4, 2))
     made = affine([("conv", Conv(np.ones((1, 1, 1, 2))), ("x",))], x)
     graph = made.graph
@@ -278,7 +278,7 @@ def test_the_command_line_writes_such_files(tmp_path):
     assert "quantize it" in result.output
 
 
-#: Of each published network one file; the others differ in their formats.
+#: One file of each published network; the remaining ones differ only in their formats.
 ONCE = {name.partition("/")[0]: name for name in MODELS}.values()
 
 

@@ -52,7 +52,7 @@ def bits(request):
 
 @pytest.fixture(params=NETWORKS, ids=[f"{make.__name__}-{name}" for make, name in NETWORKS])
 def written(request, bits, tmp_path):
-    """A file, the network that it was made of, inputs, and the outputs of the wheel's build."""
+    """Yield a file, the network it was made of, inputs, and the outputs of the wheel's build."""
     make, name = request.param
     try:
         network = make(name, bits)
@@ -92,7 +92,7 @@ def test_litert_runs_it_and_is_near(written):
 
 
 def _interpreters(path):
-    """The runtimes that are installed, each as a function from inputs to outputs of a new run."""
+    """Return the installed runtimes, each as a function from inputs to outputs of a new run."""
     if find_spec("tflite_micro"):
         from tflite_micro.python.tflite_micro import runtime
 
@@ -122,7 +122,7 @@ def _interpreters(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_published_file_written_again_runs_as_before(path, tmp_path):
-    """Over several runs, as states live on; what began or ended with real numbers is left out."""
+    """Compare over several runs, because states persist; ends that were floats are left out."""
     network = qemu_nn.load(path)
     try:
         network.save(tmp_path / "net.tflite")

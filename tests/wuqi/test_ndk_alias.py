@@ -7,7 +7,7 @@ import pytest
 
 
 def run(script, cwd):
-    """What a script in a process of its own prints."""
+    """Return the output of a script in a process of its own."""
     start = "import sys; sys.path[:0] = " + repr([path for path in sys.path if path])
     command = [sys.executable, "-c", f"{start}\n{script}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)

@@ -19,7 +19,7 @@ X = np.random.default_rng(6).normal(size=(2, 3, 8, 8))
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The files of a network with a layer of every type, float and fixed-point parameters."""
+    """Write the files of a network with a layer of every type, float and fixed-point parameters."""
     folder, params = tmp_path_factory.mktemp("kit"), parameters(8)
     for key in [key for key in params if "_quant_" in key]:
         params[key.replace("_quant", "")] = params[key] / 16

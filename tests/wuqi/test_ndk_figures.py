@@ -39,7 +39,7 @@ def batches(data=DATA):
 
 
 def values(name, quant, data=DATA):
-    """All values of a tensor."""
+    """Return all values of a tensor."""
     if name.startswith("conv_"):
         role = name[5:]
         if quant:
@@ -158,7 +158,7 @@ def bits(p, q):
 
 
 def test_the_manual_s_ratios_of_a_tensor_without_error_and_of_one_bias_in_another_bin():
-    """9.5.2: 89.37 dB of a mean square of 0.0866; 8.2358 and 1/6 bits of six values."""
+    """Check 9.5.2: 89.37 dB of a mean square of 0.0866; 8.2358 and 1/6 bits of six values."""
     x = np.full((1, 2, 4, 4), 0.3125)
     params = {"x_frac": 5, "bias_bias": np.arange(6) / 8, "bias_frac_bias": 5}
     params["bias_quant_bias"] = np.array([0, 4, 8, 12, 16, 24])  # the last is one bin off

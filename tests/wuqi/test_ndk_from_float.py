@@ -42,7 +42,7 @@ def chain(shape, layout, *operators):
 
 
 def converted(graph):
-    """The layers of a network, after they were held against it."""
+    """Return the layers of a network, after a comparison with it."""
     layers, params = from_float(graph)
     x = normal(3, *graph.shape)
     first = x[:, :, None, None] if x.ndim == 2 else x

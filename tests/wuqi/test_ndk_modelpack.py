@@ -21,7 +21,7 @@ def packed(bits=8, name="plain"):
 
 
 def repaired(data):
-    """Bytes with the size and the checksum that belong to them."""
+    """Return bytes with the size and the checksum that belong to them."""
     data = bytearray(data)
     data[16:20] = struct.pack("<I", len(data))
     return bytes(data[:-4]) + struct.pack("<I", zlib.crc32(data[:-4]))

@@ -45,7 +45,7 @@ def parameters(layers, channels=4):
 
 
 def merged(layers, tmp_path=None):
-    """What is left, after it was held against what there was; and the log."""
+    """Return the optimized layers, after a comparison with the given ones, and the log."""
     params = parameters(layers)
     before = copy.deepcopy((layers, params))
     log = tmp_path / "merge.log" if tmp_path else None

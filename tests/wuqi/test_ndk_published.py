@@ -50,7 +50,7 @@ pytestmark = [
 
 
 def inputs(path, dim):
-    """The recorded inputs of a model, [N, C, H, W]."""
+    """Return the recorded inputs of a model, [N, C, H, W]."""
     with np.load(path.parent / "golden.npz") as stored:
         arrays = [stored[name] for name in stored]
     x = next(a for a in arrays if a.ndim > 1 and a[0].size == np.prod(dim)).astype(float)

@@ -42,7 +42,7 @@ def quantize(layers=CONV, params=REAL, bits=8, data=DATA, **how):
 
 
 def line(weight, bias, values, **how):
-    """The parameters of a network y = weight x + bias."""
+    """Return the parameters of a network y = weight x + bias."""
     params = {"fc_weight": np.full((1, 1, 1, 1), weight), "fc_bias": np.array([bias])}
     return quantize(LINE, params, data=np.reshape(values, (1, -1, 1, 1, 1)), **how)
 

@@ -58,7 +58,7 @@ def test_a_batch_gives_what_its_samples_give_one_by_one(bits, how, monkeypatch):
                 assert values.dtype == np.float64
                 if how.get("quant") and "quant_weight_only" not in how:
                     np.testing.assert_array_equal(values, expected[name], name)
-                else:  # products of matrices of real numbers depend on their sides
+                else:  # float matrix products depend on their sides
                     np.testing.assert_allclose(values, expected[name], 1e-9, 1e-12, err_msg=name)
 
 

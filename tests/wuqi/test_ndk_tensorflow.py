@@ -30,7 +30,7 @@ def block(scope, source, shape):
 
 
 def dense(scope, source, shape, end):
-    """A product, a sum, and an identity that names it."""
+    """Return a product, a sum, and an identity that names it."""
     return [
         const(f"{scope}/weight", weights(*shape)),
         const(f"{scope}/bias", weights(shape[-1])),

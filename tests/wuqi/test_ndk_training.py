@@ -26,7 +26,7 @@ from qemu_nn.wuqi.training import groups  # noqa: E402
 BITS = pytest.mark.parametrize("bits", [8, 16])
 CONV = {"kernel_size": (3, 2), "stride": (2, 1), "dilation": (1, 2)}
 
-#: What stands alone between the input [4, 6, 6] and the output: layers by name.
+#: Layers that run alone between the input [4, 6, 6] and the output, by name.
 SINGLE = {
     "conv": ("Convolution", {"num_output": 6, **CONV, "pad": (2, 1, 0, 3), "group": 2}),
     "cut": ("Convolution", {"num_output": 3, **CONV, "pad": (1, -2, 0, -1), "bias_term": False}),
@@ -83,7 +83,9 @@ def inputs(bits, frac, rng, signed=True, shape=(4, 6, 6)):
 
 
 def assert_equal(layers, params, x, bits, hw_aligned=True):
-    """The module in double precision gives the kernels' values, and keeps the parameters."""
+    """Check that the module in double precision gives the kernels' values, and keeps the
+    parameters.
+    """
     net = QuantizedNet(layers, params, bitwidth=bits, hw_aligned=hw_aligned, for_training=False)
     got = net.double()(torch.from_numpy(x))
     got = got if isinstance(got, dict) else {net.outputs[0]: got}
@@ -200,7 +202,7 @@ def test_tables_have_the_gradients_of_their_functions():
 
 
 def small():
-    """One convolution with float numbers beside other integers."""
+    """Return one convolution with floats besides different integers."""
     conv = Layer("Convolution", name="a.b", bottom="x", top="y", num_output=1, kernel_size=1)
     params = {"a.b_weight": np.full((1, 1, 1, 1), 0.8), "a.b_bias": np.array([0.3])}
     params |= {"a.b_quant_weight": np.ones((1, 1, 1, 1), np.int8), "a.b_frac_weight": 1}
@@ -301,7 +303,7 @@ def test_what_the_module_can_not_be_made_of_is_an_error():
 
 
 def task(seed=0, count=32):
-    """Which of four corners of the image is brightest; batches without end."""
+    """Yield batches without end; the label is the brightest of four corners of the image."""
     rng = np.random.default_rng(seed)
     while True:
         labels = rng.integers(0, 4, count)
@@ -553,7 +555,7 @@ def test_without_torch_the_error_names_the_command(monkeypatch, tmp_path):
 
 
 def foreign(package):
-    """An object of a class of another package."""
+    """Return an object of a class of another package."""
     return type("Adam", (), {"__module__": f"{package}.optimizers", "__call__": lambda self: 0})()
 
 

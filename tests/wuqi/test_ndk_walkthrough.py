@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """The folder that the example filled, and what it printed, by line."""
+    """Return the folder that the example filled, and its output by line."""
     from qemu_nn.examples.lenet5_npu import main
 
     folder = tmp_path_factory.mktemp("lenet5") / "out"

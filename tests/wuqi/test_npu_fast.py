@@ -61,7 +61,7 @@ def test_no_layer_but_the_last_runs_on_a_plain_row(name):
     assert [s.row.op.name for s in steps if s.row.kind == "plain"] == ["npu_log_softmax"]
 
 
-#: Of a window: as many as have two or four lanes each, one, and as need two vectors.
+#: Channel counts of a window: with two or four lanes each, one, and counts that need two vectors.
 CHANNELS = (1, 8, 16, 17)
 
 
@@ -77,7 +77,7 @@ def row_of_outputs(type, image, weights, pairs, variant):
 
 
 def convolve(type, image, weights, start, shift, variant, channels=1):
-    """One output of a window as wide as the image, [x][c], which all of so many channels have."""
+    """Return one output of a window as wide as the image, [x][c], for that many channels."""
     weights = np.repeat(weights[np.newaxis], channels, axis=0)
     pairs = np.tile(np.array([start, shift], np.int64), (channels, 1))
     found = row_of_outputs(type, image, weights, pairs, variant)

@@ -34,7 +34,9 @@ def filled(rng, kind, shape, how):
 
 @st.composite
 def windows(draw):
-    """The geometry of a convolution or pooling whose windows all hold a cell of the image."""
+    """Return the geometry of a convolution or pooling whose windows all contain a cell of the
+    image.
+    """
     few = st.integers(1, 3)
     p = {}
     for axis, before, after in (("h", "pad_n", "pad_s"), ("w", "pad_w", "pad_e")):
@@ -165,7 +167,7 @@ def test_an_image_is_scaled_by_a_vector(kind, shift):
 @pytest.mark.parametrize(("kind", "frac"), [("s8", 4), ("s16", 12)])
 def test_log_softmax_folds_channels_in_order(kind, frac):
     table = oracle.log_table(LOG_ENTRIES[kind], frac)
-    assert table[-1] == 0  # so that nothing is missing behind it
+    assert table[-1] == 0  # so that nothing is missing after it
     rng = np.random.default_rng(3)
     for how in KINDS:
         image = filled(rng, kind, (7, 12), how)

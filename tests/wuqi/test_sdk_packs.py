@@ -48,7 +48,7 @@ def run(program, *words, cwd=None):
 
 
 def aligned(values):
-    """[C, H, W] with rows of 32 bytes."""
+    """Return [C, H, W] with rows of 32 bytes."""
     short = -values.shape[2] % (32 // values.itemsize)
     return np.pad(values, ((0, 0), (0, 0), (0, short)))
 
