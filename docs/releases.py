@@ -35,6 +35,18 @@ the number of files that fit, the differences from the nearest tag, and the laye
 they touch. For a library or a program it compares the names of functions. In Python:
 `qemu_nn.cmsis_of("firmware/CMSIS/NN").cmsis`.
 
+Two commands compare all states on one core. The first lists for each run of states the layers whose
+bits differ from the target's, and the commits that changed them; the second says which states run a
+network at all:
+
+```sh
+qemu-nn variants net.tflite --releases --target m4
+qemu-nn check models --releases --target m55
+```
+
+Networks from files of frameworks also run as states without the wrapper functions
+(`arm_convolve_wrapper_s8`): frameworks then chose the functions themselves.
+
 57 states from January 2018 to July 2026 are known. They were built without changes and run on
 emulated Cortex-M0, M3, M4 and M55. A state without a difference for a function has the bits of
 7.0.0, or of 5.6.0 or 5.9.0 for q7 and q15, and is computed by the same code.

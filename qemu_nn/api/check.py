@@ -14,7 +14,10 @@ from ..errors import DeviceWarning, Error
 from ..importers.tflite import SupportReport, examine
 from ..io import files
 from ..io.arguments import as_callable, as_path
-from ..targets import DEFAULT_CORE, Target
+from ..kernels.devices import profile_for
+from ..runtime.plan import plan
+from ..runtime.release_runs import find_runs, without_name
+from ..targets import DEFAULT_CORE, Profile, Target
 from .golden import describe
 from .network import Network, load_quantized
 
@@ -41,6 +44,7 @@ def check(
     paths: Union[PathLike, Iterable[PathLike]],
     target: Union[str, Target] = DEFAULT_CORE,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
+    releases: bool = False,
 ) -> Checks:
     """Say of each network whether a device runs it, and why not.
 
@@ -53,6 +57,9 @@ def check(
         The device, as Network.session() takes it.
     progress : callable, optional
         Wraps the iteration over files, as tqdm does.
+    releases : bool, default False
+        Check each file for all known states of CMSIS-NN: neighboring states with the same result
+        share a line, which names them after the file.
 
     Returns
     -------
@@ -77,9 +84,10 @@ def check(
     found = [file for path in given for file in _files(as_path(path, "a model"))]
     if not found:
         raise Error("there is nothing to check: give files or folders")
-    return Checks(
-        tuple(_checked(file, wanted) for file in (progress(found) if progress else found))
-    )
+    each = progress(found) if progress else found
+    if releases:
+        return Checks(tuple(one for file in each for one in _checked_releases(file, wanted)))
+    return Checks(tuple(_checked(file, wanted) for file in each))
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -114,6 +122,29 @@ def _checked(file: Path, target: Target) -> ModelCheck:
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DeviceWarning))
     arena = _size(facts, "tflm_arena_bytes", "tflm_head_bytes", "activation_bytes")
     return ModelCheck(str(file), count, reasons, tuple(said), arena, _size(facts, "weight_bytes"))
+
+
+def _checked_releases(file: Path, target: Target) -> Iterator[ModelCheck]:
+    """Yield a file for each run of states with the same result."""
+    try:
+        network, count, reasons = _loaded(file)
+    except (OSError, Error):
+        network = None
+    if network is None:
+        yield _checked(file, target)
+        return
+    graph = network.graph
+
+    def planned(profile: Profile) -> tuple[str, tuple[str, ...]]:
+        try:
+            found = plan(graph, profile)
+        except Error as error:
+            return without_name(str(error), profile), ()
+        return "", tuple(without_name(each, profile) for each in found.warnings)
+
+    for run, (reason, said) in find_runs(graph, profile_for(graph.ops, target), planned):
+        reasons = (reason,) if reason else ()
+        yield ModelCheck(f"{file} [{run}]", count, reasons, said)
 
 
 def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:

@@ -15,7 +15,7 @@ from ..errors import Error, Refused, SizeMismatch
 from ..io import files
 from ..ir.graph import Graph, Node
 from ..kernels import table as kernels
-from ..releases import ALL, BY_NAME, RULES, Release, Rule, place_of
+from ..releases import ALL, BY_NAME, RULES, Release, Rule
 from ..releases.fingerprints import fingerprints
 from ..targets import DEFAULT_CORE, Profile, Target
 from .network import FloatNetwork, load
@@ -275,15 +275,11 @@ def _with_tag(
 
 def _between(one: Release, other: Release) -> list[Rule]:
     """Return the rules that hold for one of two states."""
-    return [rule for rule in RULES if _holds(rule, one) != _holds(rule, other)]
-
-
-def _holds(rule: Rule, state: Release) -> bool:
-    return place_of(rule.first) <= state.place <= place_of(rule.last)
+    return [rule for rule in RULES if rule.holds_for(one) != rule.holds_for(other)]
 
 
 def _sentence(rule: Rule, state: Release) -> str:
-    which = "in this state" if _holds(rule, state) else "in the tag alone"
+    which = "in this state" if rule.holds_for(state) else "in the tag alone"
     return f"{', '.join(rule.ops) or 'all functions'}, {which}: {rule.words()}"
 
 

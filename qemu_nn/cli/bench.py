@@ -28,6 +28,7 @@ from ..bench.against import (
 )
 from ..bench.contest import run_contest
 from ..bench.networks import NETWORKS
+from ..bench.release_variants import compare_release_variants
 from ..bench.report import BenchReport, check_picture, describe_host, draw
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
@@ -222,6 +223,11 @@ def _compared(
 @click.option(
     "--cycles", is_flag=True, help="Rank the functions that give the same bits by their cycles."
 )
+@click.option(
+    "--releases",
+    is_flag=True,
+    help="Compare all known states of CMSIS-NN on the target's core instead, by layer of MODEL.",
+)
 @cluster
 @form("json", "csv")
 @device
@@ -230,6 +236,7 @@ def variants(
     data: tuple[str, ...],
     state: Optional[Path],
     cycles: bool,
+    releases: bool,
     client: Optional[str],
     workers: Optional[int],
     form: Optional[str],
@@ -259,8 +266,14 @@ def variants(
         if data:
             x = coded(network.host, dataset(network, data, how))
         wanted = profile_for(graph.ops, target)
+        if releases:
+            table = compare_release_variants(graph, wanted, x, read_state(state))
+            say(getattr(table, form or "text")())
+            return
         table = compare_network_variants(graph, wanted, x, read_state(state), client, workers)
     else:
+        if releases:
+            raise Error(f"{what} is a function: --releases compares a MODEL")
         if data or state:
             raise Error(f"{what} is compared on random calls: --data and --state are for a MODEL")
         table = compare_function_variants(what, target, client=client, workers=workers)

@@ -33,6 +33,9 @@ _GONE = "the network has no such layer, or does not compute it"
     help="Run the one MODEL again on the inputs of the golden sets in this folder, each on its "
     "own device; the exit code is 1, too, where bytes differ.",
 )
+@click.option(
+    "--releases", is_flag=True, help="Check all known states of CMSIS-NN, neighbors in one line."
+)
 @form("json", "csv")
 @junit
 @device
@@ -42,6 +45,7 @@ def check(
     /,
     models: tuple[Path, ...],
     golden: Optional[Path],
+    releases: bool,
     form: Optional[str],
     junit: Optional[Path],
     target: Target,
@@ -54,7 +58,7 @@ def check(
     one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
     if golden is not None and (form or not one):
         raise Error("--golden is of one MODEL, not of a folder of them, and is printed as text")
-    checks = checking.check(models, target, progress)
+    checks = checking.check(models, target, progress, releases)
     say(getattr(checks, form or "text")())
     good, suites = checks.run, [("check", checks.cases())]
     if golden is not None and good:

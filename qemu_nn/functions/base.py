@@ -196,9 +196,11 @@ class Function:
         return values
 
 
-def check_release(function: Function, profile: Profile) -> None:
-    """Raise Refused if the profile's release does not have a function."""
-    if profile.path == "npu" or releases.has_function(function.name, profile.cmsis):
+def check_release(function: Function, profile: Profile, in_network: bool = False) -> None:
+    """Raise Refused if the profile's release does not have a function; see has_function()."""
+    if profile.path == "npu":
+        return
+    if releases.has_function(function.name, profile.cmsis, in_network):
         return
     first = releases.BY_NAME[releases.FIRST[function.name]]
     raise Refused(

@@ -48,6 +48,26 @@ FIRST = {name: state for state, names in _FIRST.items() for name in names.split(
 RENAMED = {"arm_svdf_state_s16_s8": ("184ccfd0", "arm_svdf_s8")}
 
 
-def has_function(name: str, state: str) -> bool:
-    """True if a state has a function that is not older than its API."""
+#: Wrappers -> the function for any shape, which frameworks called before there was a wrapper.
+_UNWRAPPED = {
+    f"arm_{kind}_wrapper_{type}": f"arm_{kind}_{type}"
+    for kind, types in (("convolve", ["s8"]), ("depthwise_conv", ["s8", "s16"]))
+    for type in types
+}
+_UNWRAPPED["arm_transpose_conv_wrapper_s8"] = "arm_transpose_conv_s8"
+
+#: Functions that move or select elements: kernels of frameworks have the same bits without them.
+_EXACT = ("arm_pad_s8", "arm_transpose_s8", "arm_minimum_s8", "arm_maximum_s8")
+
+
+def has_function(name: str, state: str, in_network: bool = False) -> bool:
+    """True if a state has a function.
+
+    in_network: the call is that of a network, whose framework chose among the functions itself
+    before there was a wrapper, and has kernels of its own that move or select elements.
+    """
+    if in_network:
+        name = _UNWRAPPED.get(name, name)
+    if in_network and name in _EXACT:
+        return True
     return name not in FIRST or place_of(FIRST[name]) <= place_of(state)

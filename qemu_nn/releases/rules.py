@@ -8,7 +8,7 @@ from functools import cache
 from typing import Callable, Optional
 
 from ..errors import Refused, SizeMismatch
-from .table import NUMBERS, place_of
+from .table import BY_NAME, NUMBERS, Release, place_of
 
 #: Fields of an op's parameters.
 Fields = Mapping[str, int]
@@ -79,6 +79,10 @@ class Rule:
     refused: str = ""
     is_status: bool = False
     warning: str = ""
+
+    def holds_for(self, state: Release) -> bool:
+        """True if the rule holds for a state."""
+        return place_of(self.first) <= state.place <= place_of(self.last)
 
     def words(self) -> str:
         """Return the effect of the rule: "refused: ...", "warns: ...", or whose bits it has."""
@@ -465,6 +469,7 @@ _AFFINE_RULES = (
         ("transpose_conv_wrapper_s8",),
         "ca476254", "f2cb41ca", "628c103e", "pad_h 1, stride_h 2",
         release="6.0.0",
+        change={"kernel": lambda p: p["kernel"] or _GENERAL},
     ),
     Rule(
         ("transpose_conv_wrapper_s8",),
@@ -508,11 +513,10 @@ def base(state: str, is_legacy: bool) -> str:
 @cache
 def _rules_of(state: str, is_legacy: bool) -> tuple[Rule, ...]:
     """Return the rules that hold for a state."""
-    place = place_of(state)
     return tuple(
         rule
         for rule in (_LEGACY_RULES if is_legacy else _AFFINE_RULES)
-        if place_of(rule.first) <= place <= place_of(rule.last)
+        if rule.holds_for(BY_NAME[state])
     )
 
 

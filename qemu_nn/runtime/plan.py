@@ -172,7 +172,7 @@ def _list_rows(node: Node) -> Sequence[Row]:
 def _make_step(graph: Graph, node: Node, profile: Profile, variant: Optional[str]) -> Step:
     rows = _list_rows(node)
     try:
-        check_release(node.function, profile)
+        check_release(node.function, profile, in_network=True)
         values = node.function.struct_values(node.params)
         params = kernels.make_params(rows[0].op, profile, values)
         sizes = kernels.check(rows[0], params)
