@@ -122,13 +122,19 @@ class Judge:
 
 
 def compute_ratio(noise: np.ndarray) -> float:
+    """Return the signal-to-noise ratio in decibels; noise: of each sample, relative to the mean
+    signal.
+    """
+    return -10 * math.log10(max(float(noise.mean()), _TINY))
+
+
+def estimate_ratio(noise: np.ndarray) -> float:
     """Return the signal-to-noise ratio in decibels that unseen samples are likely to reach.
 
-    noise: of each sample, relative to the mean signal. The mean has a standard error, and counts
-    with so much more: noise that a few samples have, such as saturation, is rarely seen whole.
+    The mean noise has a standard error, and counts with so much more: noise that a few samples
+    have, such as saturation, is rarely seen whole.
     """
-    error = float(noise.std()) / math.sqrt(len(noise))
-    return -10 * math.log10(max(float(noise.mean()) + error, _TINY))
+    return compute_ratio(noise.mean(keepdims=True) + noise.std() / math.sqrt(len(noise)))
 
 
 def _measure_noise(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> np.ndarray:

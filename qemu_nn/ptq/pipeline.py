@@ -26,7 +26,7 @@ from ..quantizer.statistics import observe
 from ..quantizer.steps import STEPS, After, Before, Held, observe_inputs
 from ..runtime.cluster import Compute, open_compute
 from ..runtime.evaluate import evaluate
-from .candidate import Judge, StepPlan, Trial, compute_ratio, find_holder, judge_of
+from .candidate import Judge, StepPlan, Trial, estimate_ratio, find_holder, judge_of
 from .checkpoint import Checkpoint, State, copy_in_c_order, name_search_record, record_of
 from .format_search import Job
 
@@ -89,7 +89,7 @@ def improve_network(
     noise = judges.judge_all(course.trial for course in courses[:-1])
     notes = [*checkpoint.notes]
     if not notes:
-        ratio, folds = compute_ratio(noise), len(courses) - 1
+        ratio, folds = estimate_ratio(noise), len(courses) - 1
         how = f"by cross-validation: {len(x)} samples in {folds} folds"
         notes.append(f"{job.graph.name}: {ratio:.1f} dB before any step, {how}")
     with open_compute(judges, plan.search.client, plan.search.threads) as compute:
@@ -103,7 +103,7 @@ def improve_network(
             began, outcome = time.monotonic(), "it does not help, and is left out"
             chosen = _choose_way(name, courses, noise, plan, compute)
             if chosen is not None:
-                before, after = compute_ratio(noise), compute_ratio(chosen.noise)
+                before, after = estimate_ratio(noise), estimate_ratio(chosen.noise)
                 outcome = f"{chosen.label}{before:.1f} -> {after:.1f} dB"
                 courses, noise = chosen.courses, chosen.noise
             LOGGER.info("%s: %s; %.1f s", name, outcome, time.monotonic() - began)
@@ -201,7 +201,7 @@ class _Closeness:
         for course in self.courses:
             assert course.judge is not None
             noises.append(course.judge.noise(_assign_tried(course, tried)))
-        return Score(0.0, compute_ratio(np.concatenate(noises)))
+        return Score(0.0, estimate_ratio(np.concatenate(noises)))
 
 
 def _assign_tried(course: _Course, tried: Given) -> Trial:
@@ -263,7 +263,7 @@ def _rank_ways(
         after = np.concatenate([noises[number * len(made) + fold] for fold in folds])
         if _helps(noise, after, STEPS[name].least):
             ranked.append((label, after))
-    return sorted(ranked, key=lambda way: -compute_ratio(way[1]))
+    return sorted(ranked, key=lambda way: -estimate_ratio(way[1]))
 
 
 def _helps(noise: np.ndarray, after: np.ndarray, least: float) -> bool:
@@ -276,7 +276,7 @@ def _helps(noise: np.ndarray, after: np.ndarray, least: float) -> bool:
         return True
     gain = noise - after
     certain = gain.mean() > gain.std() / math.sqrt(len(gain))
-    return bool(certain) and compute_ratio(after) >= compute_ratio(noise) + least
+    return bool(certain) and estimate_ratio(after) >= estimate_ratio(noise) + least
 
 
 @dataclass(frozen=True)
