@@ -24,19 +24,22 @@ from .network import Network, load_quantized
 PathLike = Union[str, Path]
 
 #: Suffixes of model files in folders.
-_ENDINGS = (".tflite", ".pte", ".qnz")
+_TFLITE = (".tflite", ".lite")
+_ENDINGS = (*_TFLITE, ".pte", ".qnz")
 _DESCRIBED = "network.json"
 
 
-def operators(path: PathLike) -> Optional[OperatorTable]:
+def operators(path: PathLike, signature: Optional[str] = None) -> Optional[OperatorTable]:
     """Return the operators of a .tflite file that cannot be loaded; None of every other file.
+
+    signature: as load() takes it.
 
     Raises ModelError where a .tflite file is damaged.
     """
     path = as_path(path, "a model")
-    if path.suffix.lower() != ".tflite" or not path.is_file():
+    if path.suffix.lower() not in _TFLITE or not path.is_file():
         return None
-    found = examine(path)
+    found = examine(path, signature)
     return None if found.graph is not None else OperatorTable(found)
 
 
@@ -51,7 +54,7 @@ def check(
     Parameters
     ----------
     paths : str or Path, or several
-        Files as load() reads them, and folders, in which .tflite, .pte and .qnz files and
+        Files as load() reads them, and folders, in which .tflite, .lite, .pte and .qnz files and
         network.json are looked for.
     target : str or Target, default "cortex-m4"
         The device, as Network.session() takes it.
@@ -155,7 +158,7 @@ def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:
 
 def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ...]]:
     """Return a network, how many operators it has, and why it cannot be loaded."""
-    if file.suffix.lower() == ".tflite":
+    if file.suffix.lower() in _TFLITE:
         found: SupportReport = examine(file)
         network = None
         if found.graph is not None:

@@ -408,6 +408,7 @@ def load(
     output: Optional[str] = None,
     weights: Union[str, Path, None] = None,
     method: Optional[str] = None,
+    signature: Optional[str] = None,
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
@@ -425,6 +426,8 @@ def load(
         The .caffemodel of a .prototxt.
     method : str, optional
         The method of a .pte file; default: "forward".
+    signature : str, optional
+        The signature of a .tflite file; default: its first graph, which TensorFlow Lite Micro runs.
 
     Returns
     -------
@@ -448,6 +451,7 @@ def load(
     as_text(input, "input")
     as_text(output, "output")
     as_text(method, "method")
+    as_text(signature, "signature")
     beside = None if weights is None else as_path(weights, "weights")
     if path.is_dir():
         folder, path = path, path / "network.json"
@@ -456,6 +460,7 @@ def load(
     if not path.exists():
         raise ModelError(f"there is no file {path}")
     options = {"input": input, "output": output, "weights": beside, "method": method}
+    options["signature"] = signature
     found = read_model(path, _READERS, **options)
     if found.graph is None:
         assert found.reference is not None  # a file holds one of them

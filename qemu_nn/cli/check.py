@@ -52,8 +52,8 @@ def check(
 ) -> None:
     """Say of each MODEL whether the device runs it, and why not.
 
-    In a folder, .tflite, .pte and .qnz files and network.json are looked for. The exit code is 0 if
-    all run, 1 if one does not.
+    In a folder, .tflite, .lite, .pte and .qnz files and network.json are looked for. The exit code
+    is 0 if all run, 1 if one does not.
     """
     one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
     if golden is not None and (form or not one):

@@ -18,7 +18,7 @@ from ..api.fit_table import fit_table, split_chips
 from ..errors import Error, ModelError, sentence
 from ..targets import Target
 from .estimate import asked, cycles, estimated
-from .options import PATH, device, fit, fitted, form, method, say, source, variant
+from .options import PATH, device, fit, fitted, form, method, say, signature, source, variant
 
 TOO_SMALL, FAULT = 1, 2
 
@@ -28,6 +28,7 @@ TOO_SMALL, FAULT = 1, 2
 @click.option("--full", is_flag=True, help="Every column and fact, in lines of any length.")
 @source(".caffemodel, .caffemodel.h5")
 @method
+@signature
 @form("json", "csv")
 @variant
 @fit
@@ -43,6 +44,7 @@ def info(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
     method: Optional[str],
+    signature: Optional[str],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
@@ -60,9 +62,9 @@ def info(
     timing = asked(ctx, names)
     try:
         part = {"input": input_tensor, "output": output_tensor, "method": method}
-        network = pipeline.load(model, weights=weights, **part)
+        network = pipeline.load(model, weights=weights, signature=signature, **part)
     except ModelError:
-        operators = checking.operators(model)
+        operators = checking.operators(model, signature)
         if operators is None:
             raise
         say(getattr(operators, form or "text")())

@@ -199,6 +199,10 @@ junit = click.option("--junit", type=PATH, help="JUnit's XML to write, for CI se
 
 method = click.option("--method", help="Of a .pte file: the method; by default forward.")
 
+signature = click.option(
+    "--signature", help="Of a .tflite file: the signature; by default its first graph."
+)
+
 
 def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the options --json and --csv, for output that programs read."""

@@ -21,7 +21,7 @@ from ..quantizer.steps import EFFORTS, STEPS
 from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, cluster, device, is_given, method, progress, say, source
+from .options import PATH, cluster, device, is_given, method, progress, say, signature, source
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -33,6 +33,7 @@ _OUTPUT = ".qnz file to write, or .tflite file of an affine network."
 @click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
 @source(".caffemodel, .caffemodel.h5")
 @method
+@signature
 def import_(
     model: Path,
     output: Path,
@@ -40,6 +41,7 @@ def import_(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
     method: Optional[str],
+    signature: Optional[str],
 ) -> None:
     """Write a MODEL of any format as .qnz, or as .tflite.
 
@@ -48,6 +50,7 @@ def import_(
     """
     _check_output(output)
     part = {"input": input_tensor, "output": output_tensor, "method": method}
+    part["signature"] = signature
     network = pipeline.load(model, weights=weights, **part)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):

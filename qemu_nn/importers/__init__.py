@@ -59,7 +59,7 @@ READERS = (
     Reader((".pb",), f"{__name__}.tensorflow", _CUT),
     Reader((".prototxt",), f"{__name__}.caffe", (*_CUT, "weights")),
     Reader((".pt2",), f"{__name__}.pt2", _CUT),
-    Reader((".tflite", ".lite"), f"{__name__}.tflite", (), _signature(4, b"TFL3")),
+    Reader((".tflite", ".lite"), f"{__name__}.tflite", ("signature",), _signature(4, b"TFL3")),
     Reader((".pte",), f"{__name__}.pte", ("method",), _signature(4, b"ET12")),
     Reader((".json",), f"{__name__}.network_json"),
 )

@@ -80,12 +80,12 @@ def _session(path):
         warnings.simplefilter("ignore")
         try:
             network = qemu_nn.load(path)
-            run = network.session(TARGET).run
+            session = network.session(TARGET)
         except Error as error:
             return None, str(error)
     model = parse(path, path.read_bytes())
     ends = (tuple(map(model.tensor, each)) for each in (model.inputs, model.outputs))
-    return _Session(run, network.graph, *ends), ""
+    return _Session(session.run, session.graph, *ends), ""
 
 
 def _stops(session, samples):

@@ -24,6 +24,7 @@ class File:
         self.inputs, self.outputs = [], []
         self.graphs = []
         self.metadata = []
+        self.signatures = []  # (key, number of a graph)
         self.changes = {"version": 3, "subgraphs": 1}
 
     def graph(self):
@@ -120,6 +121,7 @@ class _Writer:
         root = self.table(
             "Model",
             Metadata=self.tables(entries) if entries else None,
+            SignatureDefs=self.signatures(),
             Version=file.changes["version"],
             OperatorCodes=parts[0],
             Subgraphs=parts[1],
@@ -127,6 +129,19 @@ class _Writer:
         )
         self.builder.Finish(root, b"TFL3")
         return bytes(self.builder.Output())
+
+    def signatures(self):
+        """Return the vector of signatures, None without one."""
+        keys = [(self.builder.CreateString(key), graph) for key, graph in self.file.signatures]
+        tables = [self.table("SignatureDef", SignatureKey=k, SubgraphIndex=g) for k, g in keys]
+        return self.tables(tables) if tables else None
+
+    def details(self, kind, scales, block):
+        """Return a table of quantization details: scales in a tensor, for blocks of elements."""
+        self.builder.StartObject(3)
+        self.builder.PrependInt32Slot(0, scales, 0)
+        self.builder.PrependInt32Slot(2, block, 0)
+        return self.builder.EndObject()
 
     def code(self, name):
         if name.startswith("CUSTOM:"):
@@ -160,6 +175,10 @@ class _Writer:
                 ZeroPoint=zeros,
                 QuantizedDimension=entry.get("axis"),
             )
+        if "details" in entry:
+            kind = entry["details"][0]
+            details = self.details(*entry["details"])
+            quantization = self.table("QuantizationParameters", DetailsType=kind, Details=details)
         if "signature" in entry:
             signature = self.numbers(entry["signature"], np.int32)
         name = self.builder.CreateString(entry["name"])
@@ -167,7 +186,9 @@ class _Writer:
         return self.table(
             "Tensor",
             Shape=shape,
-            Type=enumerator("TensorType", entry["type"]),
+            Type=entry["type"]
+            if isinstance(entry["type"], int)
+            else enumerator("TensorType", entry["type"]),
             Buffer=entry["buffer"],
             Name=name,
             Quantization=quantization,

@@ -14,7 +14,7 @@ import qemu_nn
 TARGET = qemu_nn.Target(cmsis="7.0.0", rounding="double", kernels="reference", tflm="2026-10")
 
 #: Seconds that a file may take; bytes of memory for its tensors.
-SECONDS, ARENA = 30, 1 << 20
+SECONDS, ARENA = 60, 1 << 24
 
 
 @dataclass(frozen=True)

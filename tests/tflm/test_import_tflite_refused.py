@@ -139,10 +139,10 @@ def test_a_file_that_does_not_hold_together(message, tmp_path):
     refused(net, tmp_path, message)
 
 
-def test_an_operator_that_is_not_read_is_named_with_those_that_are(tmp_path):
+def test_an_operator_that_is_not_read_is_named(tmp_path):
     net = CASES["convolve_same"]()
     net.operator("LSH_PROJECTION", [2], [net.middle(9, 10, 6)])
-    refused(net, tmp_path, r"LSH_PROJECTION \(operator 1\) is not supported; have: ABS, .* SQUEEZE")
+    refused(net, tmp_path, r"LSH_PROJECTION \(operator 1\): the operator is not supported\. Tensor")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_outputs_of_other_shapes_and_formats_are_refused(case, change, message, 
 def test_an_operator_of_somebody_is_named(tmp_path):
     net = CASES["convolve_same"]()
     net.operator("CUSTOM:Ethos", [2], [net.middle(9, 10, 6)])
-    refused(net, tmp_path, r"Ethos \(operator 1\) is not supported")
+    refused(net, tmp_path, r"Ethos \(operator 1\): the operator is not supported")
 
 
 @pytest.mark.parametrize("form", [{"scale": 0.06, "zero": 3}, {"scale": 0.05, "zero": 4}])
@@ -220,7 +220,7 @@ def test_the_operator_that_needs_a_shape_is_named_not_the_one_that_makes_it(tmp_
     tiled = net.output((1, 4, 4, 4))
     net.operator("SHAPE", [0], [shape], "ShapeOptions")
     net.operator("TILE", [2, shape], [tiled])
-    refused(net, tmp_path, r"TILE \(operator 2\) is not supported")
+    refused(net, tmp_path, r"TILE \(operator 2\): the operator is not supported")
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0, math.nan, math.inf, 1e-30])

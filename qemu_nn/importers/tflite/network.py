@@ -31,7 +31,7 @@ from .signal import SIGNAL
 from .signal_streams import STREAMS
 from .slicing import SLICING
 from .streaming import STREAMING, keep_outputs
-from .tflm_answers import check_operators, quote_answer
+from .tflm_answers import check_operators, explain_missing, quote_answer
 from .values import GraphContext
 from .windows import WINDOWS
 
@@ -172,8 +172,8 @@ def _check(model: TfliteModel, operators: list[TfliteOperator]) -> None:
 def _check_names(model: TfliteModel, operators: Iterable[TfliteOperator]) -> None:
     for operator in operators:
         if operator.name not in CONVERTERS:
-            have = f"is not supported; have: {', '.join(sorted(CONVERTERS))}"
-            raise ModelError(f"{operator} {quote_answer(model, operator, have)}")
+            said = quote_answer(model, operator, explain_missing(operator))
+            raise ModelError(f"{operator}: {said}")
 
 
 def strip_dequantize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Optional
 
@@ -142,6 +143,27 @@ class TfliteModel:
     def tensors(self) -> int:
         """The number of tensors in this graph."""
         return self._graph.count("Tensors")
+
+    @cached_property
+    def signatures(self) -> dict[str, int]:
+        """The file's signatures: key -> number of the graph."""
+        tables = [
+            self._root.member("SignatureDefs", "SignatureDef", at)
+            for at in range(min(self._root.count("SignatureDefs"), _ENDS_LIMIT))
+        ]
+        return {
+            _check_name(each.text("SignatureKey")): each.number("SubgraphIndex") for each in tables
+        }
+
+    def select(self, signature: Optional[str]) -> TfliteModel:
+        """Return the graph of a signature; without one, this graph."""
+        if signature is None:
+            return self
+        if signature not in self.signatures:
+            have = ", ".join(map(repr, self.signatures)) or "none"
+            raise ModelError(f"{self.name}: it has no signature {signature!r}; have: {have}")
+        number = self.signatures[signature]
+        return self.subgraph(number) if number else self
 
     def subgraph(self, number: int) -> TfliteModel:
         """Return another graph of the file."""

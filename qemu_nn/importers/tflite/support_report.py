@@ -16,7 +16,7 @@ from .call import TfliteCall
 from .interpreter_memory import interpreter
 from .network import CONVERTERS, convert, drop_shape_operators, strip_dequantize, strip_quantize
 from .parser import TfliteModel, TfliteOperator, read
-from .tflm_answers import explain_refusal, find_answer, quote_answer
+from .tflm_answers import explain_missing, explain_refusal, find_answer, quote_answer
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,15 @@ def _generalize(reason: str) -> str:
     return re.sub(r"\('.*?'\)|'[^']*/[^']*'|\d+", "#", reason)
 
 
-def examine(path: Path) -> SupportReport:
+def examine(path: Path, signature: Optional[str] = None) -> SupportReport:
     """Return the report on each operator of a file, in the file's order.
+
+    signature: the key of one of several signatures; default: the first graph.
 
     After an operator that does not run, the report continues with the file's description of its
     outputs. Raises ModelError if the file is damaged or no .tflite file.
     """
-    model = read(path)
+    model = read(path).select(signature)
     try:
         return _Examination(model).result()
     except ModelError as error:
@@ -164,7 +166,7 @@ class _Examination:
 
     def _reason(self, operator: TfliteOperator) -> str:
         if operator.name not in CONVERTERS:
-            return "the operator is not supported"
+            return explain_missing(operator)
         try:
             CONVERTERS[operator.name](TfliteCall(operator, self.builder))
         except Error as error:

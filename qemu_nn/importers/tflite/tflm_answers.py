@@ -15,13 +15,22 @@ from types import MappingProxyType
 from typing import Optional
 
 from ...errors import ModelError
+from .checked import library
 from .parser import TfliteModel, TfliteOperator
 
 #: Operator of the line that lists all operators of the framework, by their names.
 OPERATORS = "*"
 
-#: Error text for an operator that the framework lacks.
+#: Error texts for a builtin and for a custom operator that the framework lacks.
 _UNKNOWN = "Didn't find op for builtin opcode '{}'"
+_CUSTOM = "Failed to get registration from op code CUSTOM"
+
+#: Custom operators of accelerators, which builds with their drivers have -> the reason.
+ACCELERATORS = {
+    "ethos-u": "it holds commands for Arm's Ethos-U NPU; give the file that vela read",
+    "edgetpu-custom-op": "it holds commands for Google's Edge TPU; give the file that "
+    "edgetpu_compiler read",
+}
 
 #: Start of the sentence that quotes the framework.
 _REFUSES = "TensorFlow Lite Micro refuses it"
@@ -76,8 +85,11 @@ def find_answer(model: TfliteModel, operator: TfliteOperator) -> Optional[str]:
 
     If operands lack scales, a text for one of these holds, or a text for all with scales.
     """
+    if operator.name in ACCELERATORS:
+        return None
     if operator.name not in supported():
-        return _UNKNOWN.format(operator.name)
+        known_name = operator.name in vars(library("BuiltinOperator"))
+        return _UNKNOWN.format(operator.name) if known_name else _CUSTOM
     known = list_answers(operator.name)
     try:
         ends = _list_operands(model, operator)
@@ -113,10 +125,15 @@ def explain_refusal(model: TfliteModel, operator: TfliteOperator) -> str:
     if not words:
         return ""
     if operator.name not in supported():
-        return refuse("the operator is not supported", words)
+        return refuse(explain_missing(operator), words)
     given = describe(model, operator).replace("=", " (constant)").replace("~", " without scales")
     inputs, _, outputs = given.replace(",", ", ").partition(">")
     return refuse(f"it computes {outputs or 'nothing'} from {inputs or 'nothing'}", words)
+
+
+def explain_missing(operator: TfliteOperator) -> str:
+    """Return the reason why an operator is not supported."""
+    return ACCELERATORS.get(operator.name, "the operator is not supported")
 
 
 def quote_answer(model: TfliteModel, operator: TfliteOperator, reason: str) -> str:
