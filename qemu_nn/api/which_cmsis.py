@@ -296,7 +296,7 @@ def _touched(
 
 def _computed(node: Node, state: Release, wanted: Target) -> object:
     """Return what decides the bits of a call: the plain row, the fields, or the refusal."""
-    rows = kernels.rows_of(node.function.op, node.function.type)
+    rows = kernels.list_rows(node.function.op, node.function.type)
     for rounding in (wanted.rounding, "double"):
         try:
             device = Target(wanted.device, state.name, rounding).profile()

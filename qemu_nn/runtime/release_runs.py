@@ -10,9 +10,9 @@ from typing import Callable, Optional, TypeVar
 
 from ..errors import DeviceWarning, Error
 from ..functions.base import check_release
-from ..ir.builds import built
+from ..ir.builds import build_calls
 from ..ir.graph import Graph
-from ..kernels.table import as_computed, rows_of
+from ..kernels.table import as_computed, list_rows
 from ..releases import ALL, Release
 from ..targets import Profile, roundings
 
@@ -81,12 +81,12 @@ def _in_runs(
 def _calls(graph: Graph, profile: Profile) -> Iterator[Hashable]:
     """Yield what decides the bits of each call: release, path and fields, or why there are none."""
     try:
-        graph = built(graph, profile)
+        graph = build_calls(graph, profile)
     except Error as error:
         yield str(error)
         return
     for node in graph.nodes:
-        op = rows_of(node.function.op, node.function.type)[0].op
+        op = list_rows(node.function.op, node.function.type)[0].op
         try:
             check_release(node.function, profile, in_network=True)
             call = as_computed(op, profile, node.function.struct_values(node.params))
