@@ -1,4 +1,4 @@
-"""Batches of samples and their labels: one after the other, or any block alone."""
+"""Batches of samples and their labels: in order, or single blocks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from .sample_transforms import Take, iterate_arrays
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples x, [n, *shape], of several inputs by name; their labels y, [n], if there are any;
-    first: how many samples came before them."""
+    """Samples x [n, *shape], a dict if there are several inputs, and their labels y [n], if any.
+
+    first: number of samples before them.
+    """
 
     x: Any
     y: Optional[np.ndarray] = None
@@ -49,7 +51,7 @@ class Labels:
             )
 
     def take(self, which: Indices) -> np.ndarray:
-        """Return the labels of these samples; Error where one is below 0."""
+        """Return the labels of these samples; raise Error for a label below 0."""
         y = self.source.take(which)
         if not self.any_labels and len(y) and y.min() < 0:
             row = int(y.argmin())
@@ -59,9 +61,9 @@ class Labels:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples that are read by number, what they become, and their labels.
+    """Samples read by number, their conversion, and their labels.
 
-    sources: of each input its data; one input alone has no name.
+    sources: data of each input; a single input has no name.
     """
 
     sources: Mapping[Optional[str], Source]
@@ -69,7 +71,7 @@ class Samples:
     labels: Optional[Labels] = None
 
     def name(self, number: int) -> str:
-        """Return what errors call a sample."""
+        """Return the name of a sample in error messages."""
         return next(iter(self.sources.values())).name(number)
 
     def batch(self, which: Indices, first: int) -> Batch:
@@ -81,9 +83,9 @@ class Samples:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Samples in blocks of one size, each of which is read alone.
+    """Samples in blocks of one size, each readable alone.
 
-    A pickle of what lies in files holds their paths: each process reads what it uses.
+    A pickle of data in files contains their paths: each process reads its own part.
     """
 
     samples: Samples
@@ -97,24 +99,24 @@ class Blocks:
         return map(self.block, range(len(self)))
 
     def name(self, row: int) -> str:
-        """Return what errors call the sample of a row, counted through all blocks."""
+        """Return the name of a row's sample in error messages, counted through all blocks."""
         return self.samples.name(int(self.which[row]))
 
     @property
     def in_memory(self) -> bool:
-        """True if a pickle holds samples or labels themselves."""
+        """True if a pickle contains the samples or labels themselves."""
         labels = self.samples.labels
         held = [*self.samples.sources.values(), *([labels.source] if labels else [])]
         return any(isinstance(source, Held) for source in held)
 
     def block(self, number: int) -> Batch:
-        """Return one of the blocks, counted from 0; the last may be smaller."""
+        """Return a block by its number from 0; the last block may be smaller."""
         first = number * self.size
         return self.samples.batch(self.which[first : first + self.size], first)
 
 
 class Batches:
-    """An iterable of Batch, with a len() where it is known, for progress bars.
+    """Iterable of Batch, with a len() for progress bars if it is known.
 
     Attributes
     ----------
@@ -140,19 +142,20 @@ class Batches:
         return self._blocks.which[batch.first : batch.first + len(batch)]
 
     def labels(self) -> Optional[np.ndarray]:
-        """Return the labels of all samples, in order; None where there are none."""
+        """Return the labels of all samples in order; None if there are none."""
         blocks = self._blocks
         return None if blocks.samples.labels is None else blocks.samples.labels.take(blocks.which)
 
     def blocks(self, size: int) -> Blocks:
-        """Return the same samples in blocks of another size, any of which can be read alone; Error
-        where the data come one after the other.
+        """Return the same samples in blocks of a different size, each readable alone.
+
+        Raises Error for data that come in sequence.
         """
         return Blocks(self._blocks.samples, self._blocks.which, as_count(size, "size"))
 
 
 class Stream(Batches):
-    """Batches of what yields samples or pairs (x, y), in order; a generator yields them once."""
+    """Batches of an iterable of samples or pairs (x, y), in order; a generator yields them once."""
 
     def __init__(
         self,
@@ -197,7 +200,7 @@ class Stream(Batches):
         return range(batch.first, batch.first + len(batch))
 
     def blocks(self, size: int) -> Blocks:
-        """Raise Error: nothing of a generator can be read alone."""
+        """Raise Error, because no block of a generator is readable alone."""
         raise Error("the data come one after the other: save them as .npy to read them in blocks")
 
     def _check_batch(self, item: Any, first: int) -> Batch:
@@ -252,8 +255,8 @@ class Reader:
 def keys_of(names: Sequence[str], arrays: Mapping[str, Any], what: str) -> Sequence[str]:
     """Return the keys of a network's inputs in a dictionary: their names, or x0, x1, ... in order.
 
-    names: of several inputs. The key of one input is x, or the only one. Raises Error where a key
-    is missing.
+    names: of several inputs. The key of a single input is x, or the only key. Raises Error for a
+    missing key.
     """
     if names:
         for keys in (names, [f"x{number}" for number in range(len(names))]):
@@ -268,7 +271,7 @@ def keys_of(names: Sequence[str], arrays: Mapping[str, Any], what: str) -> Seque
 
 
 def _is_pair(item: Any) -> bool:
-    """True if an item of a stream is samples and labels; lists are those of torch's loaders."""
+    """True if an item of a stream is a pair of samples and labels; a torch loader yields lists."""
     if not isinstance(item, (tuple, list)) or len(item) != 2:
         return False
     return isinstance(item, tuple) or np.ndim(item[1]) == 1 < np.ndim(item[0])

@@ -1,4 +1,6 @@
-"""Data in blocks whose size follows from the data alone, read here or where they are computed."""
+"""Reading of data in blocks, here or on the worker that computes them; the data alone determine the
+size.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from ..io.selection import Indices
 from ..io.sources import Held
 from .batches import Batch, Batches, Blocks, Stream
 
-#: Bytes and samples that a block holds at most, the samples that it holds at least if these are
-#: small, and how many blocks data are cut into before blocks grow.
+#: Most bytes and samples of a block, least samples of a block if samples are small, and the number
+#: of blocks before blocks grow.
 _BYTES, _MOST, _LEAST, _BLOCKS = 2**26, 2**15, 64, 128
 
 #: Name of a row's sample in errors.
@@ -24,7 +26,7 @@ Names = Callable[[int], str]
 
 @dataclass(frozen=True)
 class Given:
-    """A block that was read already, and the numbers of its samples."""
+    """A block that was already read, and the numbers of its samples."""
 
     batch: Batch
     which: Indices
@@ -49,8 +51,8 @@ class BlockSource:
 
 
 def choose_block_size(samples: int, sample_bytes: int) -> int:
-    """Return samples in a block: a power of two, by the data alone, so that sums of blocks are,
-    too.
+    """Return the samples of a block: a power of two determined by the data alone, so block sums
+    never change.
     """
     most = min(max(_BYTES // max(sample_bytes, 1), 1), _MOST)
     wanted = min(max(-(-samples // _BLOCKS), _LEAST), most)
@@ -59,9 +61,7 @@ def choose_block_size(samples: int, sample_bytes: int) -> int:
 
 
 def take_first(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
-    """Return some of the first samples, and of data that come one after the other all batches, read
-    on.
-    """
+    """Return some of the first samples, and, for data in sequence, an iterator over all batches."""
     if not isinstance(source, Stream):
         return source.blocks(_LEAST).block(0), None
     batches: Iterator[Batch] = iter(source)
@@ -72,7 +72,7 @@ def take_first(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
 
 
 def take_batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:
-    """Return some samples of a batch, and their labels if there are any."""
+    """Return some samples of a batch, and their labels, if any."""
     x = batch.x
     x = {name: rows[part] for name, rows in x.items()} if isinstance(x, dict) else x[part]
     return x, None if batch.y is None else batch.y[part]
@@ -81,17 +81,17 @@ def take_batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray
 def open_blocks(
     source: Batches, rest: Optional[Iterable[Batch]], sample_bytes: int, away: bool
 ) -> tuple[BlockSource, Iterable[Any], Optional[int]]:
-    """Return how blocks are read, the blocks, and how many there are if that is known.
+    """Return the source of blocks, the blocks, and their number if known.
 
-    rest: what first_of() returns, if that was called. away: whether other processes compute them,
-    to which arrays in memory are sent block by block.
+    rest: result of take_first(), if it was called. away: true if different processes compute the
+    blocks; arrays in memory are then sent block by block.
     """
     if rest is not None or isinstance(source, Stream):
         rest = source if rest is None else rest
         total = len(source) if hasattr(source, "__len__") and _count_samples(source) else None
         given = (Given(b, range(b.first, b.first + len(b))) for b in rest if len(b))
         return BlockSource(), given, total
-    assert source.samples is not None  # only of streams it is unknown
+    assert source.samples is not None  # unknown for streams only
     blocks = source.blocks(choose_block_size(source.samples, sample_bytes))
     labels = blocks.samples.labels
     sources = [*blocks.samples.sources.values(), *([labels.source] if labels else [])]

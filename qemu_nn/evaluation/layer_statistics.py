@@ -1,4 +1,4 @@
-"""Runs a network and its float reference side by side, and gathers the figures of every layer."""
+"""Statistics of every layer, from a network and its float reference run side by side."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from .block_reader import BlockSource, take_batch_rows
 
 Arrays = Mapping[str, np.ndarray]
 
-#: Bytes of a tensor in float64 that figures come from at a time: larger ones need fresh pages,
-#: which cost more than the arithmetic.
+#: Most bytes of a float64 tensor in one pass. Larger ones need fresh pages, which cost more than
+#: the arithmetic.
 _PART = 1 << 19
 
 
@@ -59,7 +59,7 @@ def merge_figures(found: Found, more: Found) -> Found:
 
 @dataclass(frozen=True)
 class Blockwise:
-    """The figures of a block, so many samples at a time."""
+    """Figures of a block, some samples at a time."""
 
     run: LayerRun
     source: BlockSource
@@ -110,7 +110,7 @@ class LayerRun:
         self.unlimited = {n.name: Unlimited(self.graph, n, self.profile) for n in nodes}
 
     def __reduce__(self) -> tuple[type[LayerRun], tuple[Any, ...]]:
-        """Pickled as what it was made of: it is planned again where it comes to."""
+        """Pickle the arguments; the receiver plans again."""
         return LayerRun, (self.graph, self.reference, self.profile)
 
     def nothing(self) -> Found:
@@ -120,7 +120,7 @@ class LayerRun:
         return Found(figures, choices, [Gauge(tensor) for tensor in self.graph.inputs])
 
     def add(self, found: Found, x: Any, labels: Optional[np.ndarray]) -> None:
-        """Add samples, and labels if there are any."""
+        """Add samples, and labels, if any."""
         real: Arrays = dict(iterate_tensors(self.ordered, x))
         device = {
             t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in self.graph.inputs
@@ -153,8 +153,8 @@ class LayerRun:
             )
 
     def _round_input(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
-        """Return the input of a call run alone: the real tensor, or that of a call in the same
-        layer.
+        """Return the input of a call run alone: the float tensor, or the input of a call in the
+        same layer.
         """
         if name not in real or name in self.starts:
             return single[name]
@@ -238,7 +238,7 @@ class LayerRun:
         )
 
     def _pair_weights(self) -> Iterator[WeightFigures]:
-        """Yield the arrays of every layer, next to the real ones that they stand for."""
+        """Yield the arrays of every layer with the matching float arrays."""
         for c in iterate_counterparts(self.graph, self.meanings):
             yield measure_weights(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
 

@@ -1,4 +1,4 @@
-"""Conversion of a user's samples to inputs of a network: floats, or its integers."""
+"""Conversion of a user's samples to a network's inputs: floats or integers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Name = Callable[[int], str]
 
 
 class Take:
-    """The conversion of samples; it pickles.
+    """A conversion of samples; can be pickled.
 
     Attributes
     ----------
@@ -40,12 +40,12 @@ class Take:
     preprocessing: Any = None
 
     def __call__(self, x: Any, name: Name) -> Any:
-        """Return samples [n, ...], of several inputs by name, as the network takes them."""
+        """Return samples [n, ...] in the network's form, a dict if there are several inputs."""
         raise NotImplementedError
 
     @property
     def copies(self) -> bool:
-        """True if features become the network's integers byte for byte, as firmware copies them."""
+        """True if firmware copies features to the network's integers byte for byte."""
         return False
 
     def for_layout(self, given: Optional[str]) -> Take:
@@ -70,11 +70,11 @@ class Take:
 
 @dataclass(frozen=True)
 class Arrange(Take):
-    """Real samples of one input.
+    """Conversion of one input's samples to floats.
 
-    shape, layout: what the network takes. given: the layout of images in the data, where their
-    shape does not tell. own: the format of integers of this type in the data. tensor: what keeps
-    the axes of `shape` in another order in memory.
+    shape, layout: the network's. given: the layout of images in the data, if their shape is
+    ambiguous. own: the format of integers of this type in the data. tensor: its axis order in
+    memory, if it differs from `shape`.
     """
 
     shape: Shape
@@ -119,7 +119,7 @@ class Arrange(Take):
 
 
 def convert_tensor(tensor: Tensor) -> Arrange:
-    """Return real samples of one of several inputs, or its own integers."""
+    """Return the samples of one of several inputs as floats, or its own integers unchanged."""
     return Arrange(tensor.logical, None, None, tensor.format, tensor=tensor)
 
 
@@ -141,9 +141,9 @@ class ByName(Take):
 
 @dataclass(frozen=True)
 class Coded(Take):
-    """Samples as Session.run() takes them: the network's integers.
+    """Conversion to the inputs of Session.run(): the network's integers.
 
-    look: is shown each batch of samples before they become integers, and their layout.
+    look: called with each batch before its conversion, and with its layout.
     """
 
     host: Host
@@ -157,7 +157,7 @@ class Coded(Take):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The inputs, where there are several."""
+        """Names of the inputs, if there are several."""
         names = tuple(tensor.name for tensor in self.host.graph.inputs)
         return names if len(names) > 1 else ()
 
@@ -168,7 +168,7 @@ class Coded(Take):
 
     @property
     def copies(self) -> bool:
-        """True if the network has no floats other than the values of its integers."""
+        """True if the network's floats are exactly the values of its integers."""
         return self.host.reference is None
 
     def without_checks(self) -> Coded:
@@ -180,7 +180,7 @@ class Coded(Take):
         return replace(self, given=given)
 
     def __call__(self, x: Any, name: Name) -> Any:
-        """Return samples of each input; one of float32 may be whatever a float32 can be."""
+        """Return samples of each input; a float32 input may contain any float32."""
         for tensor in self.host.graph.inputs:
             if tensor.dtype != "float32":
                 expect_finite(x[tensor.name] if isinstance(x, Mapping) else x, name)
@@ -195,7 +195,9 @@ class Coded(Take):
 
 @dataclass(frozen=True)
 class Reals(Coded):
-    """Samples as the float reference takes them, also of integers that are the network's own."""
+    """Conversion to the inputs of the float reference, including integers in the network's own
+    format.
+    """
 
     def __call__(self, x: Any, name: Name) -> np.ndarray:
         """Return samples of the one input."""

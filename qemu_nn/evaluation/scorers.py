@@ -23,7 +23,7 @@ Samples = Union[np.ndarray, Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class DeviceScorer:
-    """A quantized network, exactly as a device computes it; it pickles without its plan."""
+    """A quantized network, exactly as a device computes it; pickled without its plan."""
 
     host: Host
     profile: Profile
@@ -42,7 +42,7 @@ class DeviceScorer:
 
     @cached_property
     def session(self) -> Session:
-        """The network, planned when it is first needed: on the worker that runs it."""
+        """Session of the network, planned at first use, on the worker that runs it."""
         return Session(self.host.graph, self.profile, self.variant)
 
     @cached_property
@@ -50,7 +50,7 @@ class DeviceScorer:
         return replace(self.host, preprocessing=None, before=None)  # samples come prepared
 
     def scores(self, x: Samples) -> dict[str, np.ndarray]:
-        """Return the scores of samples by output, channels last as they lie in memory."""
+        """Return the scores of samples by output, channels last, in memory order."""
         found = self._host.scores(self.session.run(self._host.codes(*self._arrange_samples(x))))
         if self.host.reference is not None or self.host.after is not None:
             return found
@@ -58,12 +58,12 @@ class DeviceScorer:
         return {name: tensors[name].to_memory(values) for name, values in found.items()}
 
     def look(self, x: Samples) -> None:
-        """Log how samples use the formats of the inputs, or warn where that is odd."""
+        """Log the use of the input formats by samples, or warn if it is unusual."""
         for gauge in self._host.gauges(*self._arrange_samples(x)):
             tell(gauge)
 
     def _arrange_samples(self, x: Samples) -> tuple[Samples, Optional[str]]:
-        """Return samples as users give them, and their layout: they come as they lie in memory."""
+        """Return samples in the user's form, and their layout; they arrive in memory order."""
         tensors = {tensor.name: tensor for tensor in self.host.graph.inputs}
         if isinstance(x, Mapping):
             return {name: tensors[name].from_memory(part) for name, part in x.items()}, None
@@ -75,7 +75,9 @@ class DeviceScorer:
 
 @dataclass(frozen=True)
 class FloatScorer:
-    """A float network, in numpy; derived: made of the integers of the one that it is next to."""
+    """A float network in numpy; derived: made from the integers of the network it is
+    compared with.
+    """
 
     graph: FloatGraph
     derived: bool = False

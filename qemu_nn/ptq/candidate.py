@@ -1,4 +1,4 @@
-"""Networks on trial: what the device is to compute, and how close that comes to real scores."""
+"""Trial networks for a device, and the distance of their scores to the float scores."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from .budgets import Budget
 from .checkpoint import State, copy_in_c_order
 from .format_search import Job, Progress
 
-#: Energies below it are no signal, and no noise.
+#: Least energy of a signal or of noise.
 _TINY = 1e-30
 
 
 @dataclass(frozen=True)
 class StepPlan:
-    """Steps to take in order, a deadline by time.monotonic(), a budget; how
-    to search."""
+    """Steps in their order, a deadline by time.monotonic(), a budget, and the search's options."""
 
     steps: tuple[str, ...]
     until: float
@@ -51,9 +50,9 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Trial:
-    """A network with formats for all of it; what the device is to compute.
+    """A network with all formats, as the device computes it.
 
-    real: the network before its weights were made to lie on the grids of the formats.
+    real: the network before its weights were rounded to the grids of the formats.
     """
 
     job: Job
@@ -65,7 +64,7 @@ class Trial:
         return self.job.scheme.lower(self.job.graph, self.formats)
 
     def copy_in_c_order(self) -> Trial:
-        """Return the same, as a file of a state has it."""
+        """Return the trial with the array order of a file of its state."""
         real, graph = copy_in_c_order(self.real), self.job.graph
         graph = real if graph is self.real else copy_in_c_order(graph)
         return replace(self, real=real, job=replace(self.job, graph=graph))
@@ -83,9 +82,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judge of a trial: distance of its scores to the float network's, on inputs x.
+    """Judge of trials by the distance of their scores to the float scores on inputs x.
 
-    scores: the float network's, by output. budget: what a network may take at most.
+    scores: the float network's, by output. budget: limits of a network.
     """
 
     x: np.ndarray
@@ -100,7 +99,7 @@ class Judge:
         """Return the noise of each sample, relative to the mean signal of all: the mean over
         outputs.
 
-        It is infinite where no device has these formats, or the budget is exceeded.
+        The noise is infinite if no device has these formats, or the budget is exceeded.
         """
         try:
             if self.budget is not None and self.budget.compute_excess(trial.lower_calls()):
@@ -131,8 +130,8 @@ def compute_ratio(noise: np.ndarray) -> float:
 def estimate_ratio(noise: np.ndarray) -> float:
     """Return the signal-to-noise ratio in decibels that unseen samples are likely to reach.
 
-    The mean noise has a standard error, and counts with so much more: noise that a few samples
-    have, such as saturation, is rarely seen whole.
+    noise: of each sample, relative to the mean signal. The result adds one standard error to the
+    mean noise, because noise in a few samples, such as saturation, is rarely observed completely.
     """
     return compute_ratio(noise.mean(keepdims=True) + noise.std() / math.sqrt(len(noise)))
 
@@ -144,14 +143,14 @@ def _measure_noise(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -
 
 
 def judge_of(job: Job, x: np.ndarray) -> Judge:
-    """Return what scores networks for a job on inputs x."""
+    """Return the judge of a job's networks on inputs x."""
     graph = job.scheme.prepare(job.graph, softmax=False)[0]
     held = {find_holder(graph, name): value for name, value in evaluate(graph, x).items()}
     return Judge(x, {name: value.reshape(len(x), -1) for name, value in held.items()})
 
 
 def find_holder(graph: FloatGraph, name: str) -> str:
-    """Return the tensor that holds the values of another on the device, where nothing moves."""
+    """Return the tensor with the same values on the device, after calls that move nothing."""
     while name not in graph.starts and type(graph.node(name).operator) in (Reshape, Identity):
         name = graph.node(name).inputs[0]
     return name

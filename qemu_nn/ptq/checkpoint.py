@@ -41,7 +41,7 @@ _FARTHEST = 128
 class State:
     """A network between two steps.
 
-    real: the float network, and `graph` the same with parameters on the grids of the formats.
+    real: the float network; graph: the same with parameters on the grids of the formats.
     """
 
     scheme: Scheme
@@ -52,7 +52,7 @@ class State:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The states of all courses after `done` steps, and notes on these."""
+    """States of all courses after `done` steps, and their notes."""
 
     states: tuple[State, ...]
     notes: tuple[str, ...] = ()
@@ -61,8 +61,9 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Record:
-    """File of the checkpoints of a job, if any; start: its first one; key: what is done with which
-    network and data.
+    """File of the checkpoints of a job, if any.
+
+    start: the first checkpoint. key: hash of network, data and options.
     """
 
     path: Optional[Path]
@@ -71,9 +72,9 @@ class Record:
     key: str = ""
 
     def read(self) -> Checkpoint:
-        """Return the last checkpoint; the start without a file.
+        """Return the last checkpoint, or the start without a file.
 
-        Raises ModelError for a file of another network, data or options, and for a damaged one.
+        Raises ModelError for a damaged file, and for one of a different network, data or options.
         """
         path = self.path
         if path is None or not path.exists():
@@ -106,7 +107,7 @@ class Record:
         return state
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint, whole or not at all; decisions of searches are no longer needed."""
+        """Write a checkpoint atomically; the decisions of searches are then obsolete."""
         if self.path is not None:
             write_archive(self.path, _all_entries(checkpoint, self.key, self.job.graph))
             searching = name_search_record(self.path, "search")
@@ -115,14 +116,16 @@ class Record:
 
 
 def name_search_record(path: Optional[Path], what: str) -> Optional[Path]:
-    """Return where a search keeps its decisions, which is one of several things to resume."""
+    """Return the path of a search's decisions, next to the file of the checkpoints."""
     return None if path is None else path.with_name(f"{path.name}.{what}")
 
 
 def record_of(
     path: Optional[Path], job: Job, start: Checkpoint, x: np.ndarray, options: Any
 ) -> Record:
-    """Return the record of a job from its start on, on data x; repr() of the options tells all."""
+    """Return the record of a job on data x, from its start; repr() of the options
+    identifies them.
+    """
     if path is None:
         return Record(None, job, start)
     about = (options, job.scheme.profile, job.given, x.shape, x.dtype)
@@ -135,8 +138,8 @@ def record_of(
 
 
 def copy_in_c_order(graph: FloatGraph) -> FloatGraph:
-    """Return the network with its arrays as files have them: where terms lie, their sums depend
-    on.
+    """Return the network with C-contiguous arrays, as files store them; the order of sums depends
+    on it.
     """
     changed = {}
     for node in graph.nodes:
@@ -182,7 +185,7 @@ def _entries(state: State, start: FloatGraph) -> dict[str, bytes]:
 
 
 def _arrays(folder: str, held: Mapping[str, np.ndarray]) -> dict[str, bytes]:
-    """Entries of arrays of layers, by the layers' names in hexadecimal, which any zip holds."""
+    """Return the entries of layers' arrays. The hexadecimal layer names are legal in every zip."""
     return {_entry(folder, name): format_npy(array) for name, array in held.items()}
 
 

@@ -1,4 +1,4 @@
-"""A network on its way to a device, and the search for its formats."""
+"""Job of one network for one device, and the search for its formats."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class Job:
-    """One network on its way to one device.
+    """One network for one device.
 
-    reference: optimized, channels last. graph: the part that the device computes, in operators that
-    have functions.
+    reference: optimized, channels last. graph: the device's part, in operators that have functions.
     """
 
     reference: FloatGraph
@@ -37,7 +36,7 @@ class Job:
     statistics: Mapping[str, Statistics]
 
     def formats(self, tried: Given) -> Any:
-        """Return all formats, with those that a search tries."""
+        """Return all formats, including the trial formats of a search."""
         return self.scheme.assign_formats(self.graph, self.statistics, self.given, tried)
 
     def lower_calls(self, tried: Given) -> Graph:

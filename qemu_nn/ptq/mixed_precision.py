@@ -23,24 +23,24 @@ from .format_search import Job
 #: Noise of a change that shows in no score, relative to the signal.
 _LEAST_NOISE = 1e-12
 
-#: The columns of the curve: the layers that change, their bits from then on, what the network then
-#: takes, and the signal-to-noise ratio of its scores in decibels.
+#: Columns of the curve: changed layers, their new bits, the costs of the network, and the
+#: signal-to-noise ratio of its scores in decibels.
 COLUMNS = ("layer", "bits", *WORDS, "snr")
 
-#: Layer -> its bits: 4 of weights, 8 of both, 16 of activations.
+#: Layer -> its bits: 4 for weights, 8 for both, 16 for activations.
 Bits = Mapping[str, int]
 
 
 def narrow_layers(
     job: Job, kept: Sequence[Batch], budget: Budget, way: StepPlan
 ) -> tuple[Job, Table]:
-    """Return the job with widths of its layers that keep within the budget, a note for each change,
-    and the table of these, whose first row is the network without any.
+    """Return the job with layer widths that meet the budget, a note for each change, and their
+    table.
 
-    All layers start as wide as they may be. While the network takes too much, the change is made
-    that adds the least noise for what it saves, measured on the exact network and all of the data.
-    Then those layers are widened again that still fit. Raises Error where the narrowest
-    network does not fit.
+    The first row of the table is the unchanged network. All layers start at their largest width.
+    While the network exceeds the budget, the change with the least noise for its saving is made,
+    measured on the exact network and all data. Afterwards layers are widened again if they fit.
+    Raises Error if the narrowest network does not fit.
     """
     judge = judge_of(job, np.concatenate([batch.x for batch in kept]))
     choices = _list_width_choices(job, budget)
@@ -58,7 +58,8 @@ def narrow_layers(
 @dataclass(frozen=True)
 class _Place:
     """A choice of widths, its network, the signal-to-noise ratio of its scores, and a note and a
-    row for every change up to it."""
+    row for every change before it.
+    """
 
     bits: Bits
     trial: Trial
@@ -69,17 +70,17 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Move:
-    """These layers get other bits."""
+    """A change of the bits of some layers."""
 
     layers: tuple[str, ...]
     bits: int
 
     def __call__(self, bits: Bits) -> Bits:
-        """Return the widths after it."""
+        """Return the widths after the change."""
         return {**bits, **dict.fromkeys(self.layers, self.bits)}
 
     def narrows(self, bits: Bits) -> bool:
-        """True if all of its layers have more bits than they get."""
+        """True if the change reduces the bits of all its layers."""
         return all(bits[layer] > self.bits for layer in self.layers)
 
     def __str__(self) -> str:
@@ -87,7 +88,7 @@ class _Move:
 
 
 def _list_width_choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
-    """Return layer -> the widths that it may have."""
+    """Return layer -> its possible widths."""
     found: dict[str, tuple[int, ...]] = {}
     written = find_clamps(job.graph)
     unknown = {*budget.list_uncounted(_trial(job, {}).lower_calls())}
@@ -107,8 +108,11 @@ def _list_width_choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
 
 
 def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) -> bool:
-    """True if the device has functions and formats for it, and a budget of cycles counts them:
-    unknown: layers that it does not count anyway. Else what is unknown would look cheap.
+    """True if the device has functions and formats for the wide layer, and the cycle budget counts
+    them.
+
+    unknown: layers without counts in any case. Without this rule, uncounted functions would seem
+    free.
     """
     try:
         return {*budget.list_uncounted(_trial(job, {name: 16}).lower_calls())} <= {*unknown}
@@ -117,7 +121,7 @@ def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) 
 
 
 def _trial(job: Job, bits: Bits) -> Trial:
-    """Return the network with these widths, and 8 bits where none is given."""
+    """Return the network with these widths, and 8 bits for all further layers."""
     graph, dtype = mix_widths(job.graph, [name for name, own in bits.items() if own == 16])
     scheme: Any = job.scheme
     narrow = {
@@ -140,10 +144,10 @@ def _trial(job: Job, bits: Bits) -> Trial:
 
 @dataclass(frozen=True)
 class _Search:
-    """Changes widths on the way to a budget.
+    """Search for widths that meet a budget.
 
-    choices: layer -> its widths. near: layer -> those that share a tensor with it, and so a width
-    for less, as nothing rescales between them.
+    choices: layer -> its widths. near: layer -> layers that share a tensor with it. Sharing a width
+    costs less, because nothing rescales between them.
     """
 
     job: Job
@@ -155,10 +159,10 @@ class _Search:
     way: StepPlan
 
     def search_narrow(self, place: _Place) -> _Place:
-        """Return the first place on the way down that keeps within the budget, or on the way back:
-        weights of 4 bits may take more cycles than those of 8.
+        """Return the first place that meets the budget, on the way down or back.
 
-        Without time, what changes save is not computed again for each of them.
+        On the way back: 4-bit weights may take more cycles than 8-bit ones. After the deadline,
+        savings are not computed again for each place.
         """
         noise: dict[_Move, float] = {}
         saved: dict[_Move, float] = {}
@@ -181,8 +185,8 @@ class _Search:
         return place
 
     def widen_loudest(self, place: _Place) -> _Place:
-        """Return the place where layers are widened again that still fit, the loudest first, as far
-        as there is time.
+        """Return the place after widening layers again that still fit, the noisiest first, until
+        the deadline.
         """
         if self.way.late:
             return place
@@ -199,8 +203,8 @@ class _Search:
         return place
 
     def _list_moves(self, bits: Bits, sign: int) -> Iterator[_Move]:
-        """Yield all changes of a layer, and of neighbours alike; sign: 1 to more bits, -1 to
-        fewer.
+        """Yield all changes of a layer, and of neighbours together; sign: 1 adds bits, -1 removes
+        them.
         """
         for layer, own in self.choices.items():
             for to in own:
@@ -219,9 +223,10 @@ class _Search:
         return not self.budget.compute_excess(self._apply_move(place, move).trial.lower_calls())
 
     def _list_savings(self, place: _Place, excess: float, back: bool) -> dict[_Move, float]:
-        """Return the changes to fewer bits that bring a network nearer to its budget, and by how
-        much; where none does alone, all that do not lead away from it. back: to any bits, and only
-        those that bring it nearer.
+        """Return the changes to fewer bits that reduce the excess over the budget, and by how much.
+
+        If no single change reduces it, return all that do not increase it. back: to any bits, and
+        only changes that reduce it.
         """
         signs = (-1, 1) if back else (-1,)
         saved = {}
@@ -240,7 +245,7 @@ class _Search:
         return f"it takes {costs[name]} {WORDS[name]}, more than {name}={self.budget.limits[name]}"
 
     def _measure(self, place: _Place, moves: Sequence[_Move], noise: dict[_Move, float]) -> None:
-        """Fill in the noise that each of these changes adds, as far as there is time."""
+        """Measure the added noise of each of these changes, until the deadline."""
         trials = [self._apply_move(place, move).trial for move in moves]
         now = _convert_noise(place.ratio)
         for number, reached in self.compute(self.way.iterate_in_time(trials)):
@@ -258,8 +263,8 @@ class _Search:
 
 
 def _rank_savings(noise: Optional[float], saved: float) -> tuple[bool, float]:
-    """Return what is best first: the least noise for what it saves; unknown noise last, by that
-    alone.
+    """Return the sort key of a change: the least noise for its saving; unknown noise last, by
+    saving alone.
     """
     if noise is None:
         return True, -saved

@@ -1,4 +1,4 @@
-"""Takes the steps that make a quantized network more accurate, and keeps those that do."""
+"""Pipeline of the steps that make a quantized network more accurate; keeps the steps that do."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ Method = Union[str, float]
 
 LOGGER = logging.getLogger("qemu_nn.quantize")
 
-#: Samples that the network is observed on at a time, and values of a traced run at most.
+#: Samples of one observation of the network; limit of the values of a traced run.
 _BATCH, _TRACED = 64, 1 << 25
 
-#: With so many samples two folds judge steps, and four with fewer.
+#: With at least this many samples two folds judge steps, otherwise four.
 _MANY = 64
 
-#: Fewer samples do not show what ranges cost that cut off the largest values. Neither a search nor
-#: the methods that do so are tried with fewer.
+#: Least number of samples for a search and for methods that cut off the largest values. Fewer
+#: samples do not show the cost of clipping.
 _ENOUGH = 256
 
-#: Methods for activations, those that cut off nothing first, and for weights.
+#: Methods for activations, those without clipping first, and for weights.
 METHODS = ("extrapolate", "minmax", "mse", "kl", 99.99, 99.9)
 WEIGHT_METHODS = ("minmax", "mse")
-#: Pairs of them that are tried with every network of another step before formats.
+#: Pairs of these methods that are tried with every network of a step before formats.
 RESCALED = (("extrapolate", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9, "mse"))
 
 
@@ -55,7 +55,7 @@ RESCALED = (("extrapolate", "minmax"), ("mse", "minmax"), ("mse", "mse"), (99.9,
 class _Course:
     """One course of the pipeline: a network that is fitted on some samples.
 
-    judge: samples that did not fit it; None for the course on all samples, which gives the result.
+    judge: samples that did not fit it; None for the course on all samples, which yields the result.
     """
 
     trial: Trial
@@ -148,7 +148,7 @@ class _Judges:
         return self.each[fold].noise(trial)
 
     def judge_all(self, trials: Iterable[Trial]) -> np.ndarray:
-        """Return the noise of all samples, each by the network that it did not fit."""
+        """Return the noise of all samples, each computed by the network that it did not fit."""
         return np.concatenate([self(numbered) for numbered in enumerate(trials)])
 
 
@@ -168,7 +168,7 @@ def _make_statistics(graph: FloatGraph, x: np.ndarray) -> Mapping[str, Statistic
 def make_reference(whole: FloatGraph, part: FloatGraph) -> FloatGraph:
     """Return the float network with the device's part of it replaced by one of the same function.
 
-    So analysis compares each tensor with the real values that it stands for.
+    Analysis can then compare each tensor with matching float values.
     """
     first = next(i for i, node in enumerate(whole.nodes) if part.input in node.inputs)
     made = {node.name for node in part.nodes}
@@ -213,7 +213,7 @@ def _assign_tried(course: _Course, tried: Given) -> Trial:
 def _choose_way(
     name: str, courses: Sequence[_Course], noise: np.ndarray, plan: StepPlan, compute: Compute
 ) -> Optional[_Choice]:
-    """Return the courses after the way of a step that leaves the least noise; None where no way
+    """Return the courses after the variant of a step with the least noise; None if no variant
     helps.
     """
     *folds, whole = courses
@@ -250,9 +250,9 @@ def _rank_ways(
     noise: np.ndarray,
     compute: Compute,
 ) -> list[tuple[str, np.ndarray]]:
-    """Return the ways of a step that help, with the noise that each leaves, the least first.
+    """Return the variants of a step that help, with their noise, the least first.
 
-    A fold that lacks a way keeps its network. made: the ways of each fold; now: its network.
+    A fold without a variant keeps its network. made: the variants of each fold; now: its network.
     """
     labels = [*dict.fromkeys(label for own in made for label in own)]
     folds = range(len(made))
@@ -267,7 +267,7 @@ def _rank_ways(
 
 
 def _helps(noise: np.ndarray, after: np.ndarray, least: float) -> bool:
-    """True if the noise of the samples falls by so many decibels, and by more than chance
+    """True if the noise of the samples falls by at least these decibels, and by more than chance
     explains.
     """
     if not np.isfinite(after).all():
@@ -281,7 +281,7 @@ def _helps(noise: np.ndarray, after: np.ndarray, least: float) -> bool:
 
 @dataclass(frozen=True)
 class _Ways:
-    """The ways of a step: labels, and networks that are fitted on the samples of a course.
+    """Variants of a step: labels, and networks fitted on the samples of a course.
 
     tried: the formats that a search has found.
     """
@@ -324,7 +324,7 @@ class _Ways:
             yield from _assign(label, replace(observed, scheme=scheme))
 
     def _allow(self, pairs: Iterable[tuple[Method, Method]]) -> list[tuple[Method, Method]]:
-        """Return the methods that so many samples can judge; a fold fits on half of them."""
+        """Return the methods that this many samples can judge; a fold fits on half of them."""
         cuts = 2 * len(self.course.fit.x) >= _ENOUGH
         return [pair for pair in pairs if cuts or pair[0] in METHODS[:2]]
 
@@ -352,7 +352,7 @@ def _assign(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
 
 
 def _hold_formats(now: Trial, fit: Judge, plan: StepPlan) -> Held:
-    """Return what steps need that leave formats as they are."""
+    """Return the inputs of steps that keep formats unchanged."""
     job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
     every = slice(None, None, math.ceil(len(x) / most))

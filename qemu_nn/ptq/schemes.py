@@ -27,7 +27,7 @@ from ..quantizer.rules import find_format_groups
 from ..quantizer.search import Given, Variable
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 
-#: Name -> release of CMSIS that has its functions, where the user names none.
+#: Name -> release of CMSIS with its functions, used if the user names none.
 SCHEMES = {"power2": None, "affine": AFFINE_CMSIS}
 
 #: Method for activations that quantize.py implements, besides the policies.
@@ -39,10 +39,10 @@ Overrides = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Scheme(ABC):
-    """A way to quantize for one device.
+    """A quantization scheme for one device.
 
-    functions: layer -> the C function that it calls. octave: how many steps of a search halve a
-    range. powers: whether scales are powers of two.
+    functions: layer -> the C function that it calls. octave: steps of a search that halve a range.
+    powers: true if scales are powers of two.
     """
 
     profile: Profile
@@ -52,7 +52,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-        """Return the network in operators that have functions, and notes on the cost."""
+        """Return the network in operators that have functions, and notes about the cost."""
 
     @abstractmethod
     def draft(self, graph: FloatGraph) -> Any:
@@ -66,7 +66,9 @@ class Scheme(ABC):
         given: Overrides,
         tried: Optional[Given] = None,
     ) -> Any:
-        """Return all formats; given: overrides; tried: what a search tries, in its own steps."""
+        """Return all formats. given: overrides; tried: trial formats of a search, in
+        its own steps.
+        """
 
     @abstractmethod
     def lower(self, graph: FloatGraph, formats: Any) -> Graph:
@@ -74,7 +76,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
-        """Return the same scheme with other methods for activations and weights."""
+        """Return the same scheme with different methods for activations and weights."""
 
     @property
     @abstractmethod
@@ -151,7 +153,9 @@ class AffineScheme(Scheme):
         return prepare_s8(graph, softmax, self._dtype)
 
     def draft(self, graph: FloatGraph) -> AffineFormats:
-        """Ranges from -1 to 1, of weights, too: what outputs reach is not known yet."""
+        """Assign ranges from -1 to 1, including weights: the ranges of outputs are not
+        yet known.
+        """
         one = make_statistics(np.array([-1.0, 1.0]))
         formats = assign_affine_formats(
             graph,
@@ -183,8 +187,8 @@ class AffineScheme(Scheme):
         return self.activations.dtype
 
     def _per_row(self, graph: FloatGraph) -> set[str]:
-        """Return the fully connected layers of 8 bits whose function is not named, or is that of a
-        scale for each row.
+        """Return the 8-bit fully connected layers without a named function, or with the per-row
+        function.
         """
         dtypes, clamped = infer_types(graph, self._dtype), find_clamps(graph)
         layers = [node.name for node in graph.nodes if isinstance(node.operator, Dense)]
@@ -212,7 +216,7 @@ class AffineScheme(Scheme):
     def variables(
         self, graph: FloatGraph, formats: AffineFormats, given: Overrides
     ) -> list[Variable]:
-        """Return weights, and every format that can be chosen."""
+        """Return weights, and all formats that are free."""
         fixed = find_fixed_formats(graph, self._dtype)
         taken = {n for n, roles in given.items() if "output" in roles}
         variables: list[Variable] = [(name, "weights", 0) for name in formats.weights]
@@ -232,7 +236,7 @@ def get_scheme(
     method: Union[str, float],
     weight_method: Union[str, float],
 ) -> Scheme:
-    """Return a scheme and its methods by their names; Error with the choices for unknown names."""
+    """Return a scheme and its methods by name; raise Error with the choices for unknown names."""
     one_of(SCHEMES, name, "scheme")
     functions, bits = dict(as_mapping(functions, "functions")), as_count(bits, "bits")
     for layer, function in functions.items():

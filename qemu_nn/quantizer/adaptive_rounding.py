@@ -1,4 +1,4 @@
-"""Rounds the weights of a layer so that its sums, not its weights, are as close as they can be."""
+"""Rounding of a layer's weights that minimizes the error of its sums, not of the weights."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import numpy as np
 from .grid import Grid
 from .im2col import Weighted, make_weight_matrix, replace_weight_matrix
 
-#: Regularization of every tap's squares, as a share of their mean, besides taps / rows: it keeps
-#: weights near the real ones where the data say little.
+#: Regularization of every tap's squares, as a share of their mean, in addition to taps / rows. It
+#: keeps weights near the float ones if the data determine them badly.
 _DAMPING = 0.01
-#: The most passes over the weights after the first rounding; each ends where none changes.
+#: Maximum of passes over the weights after the first rounding. A pass without a change ends them.
 _PASSES = 8
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Statistics of a layer's sums: the products of its inputs [groups, taps + 1, taps + 1], and
-    of these with what the sums should be [groups, taps + 1, out / groups]; the last tap is the
-    bias, whose input is 1. count: how many rows."""
+    """Statistics of a layer's sums.
+
+    products: of its inputs [groups, taps + 1, taps + 1], and of the inputs with the wanted sums
+    [groups, taps + 1, out / groups]. The last tap is the bias, whose input is 1. count: number of
+    rows.
+    """
 
     products: np.ndarray
     wanted: np.ndarray
@@ -30,8 +33,11 @@ class Sums:
 def sum_products(
     device: np.ndarray, real: np.ndarray, weights: np.ndarray, bias: np.ndarray
 ) -> Sums:
-    """device, real: rows [groups, n, taps] of the inputs as the device has them and as they should
-    be. weights, bias: the real ones, [groups, out / groups, taps] and [groups, out / groups]."""
+    """Sum up the products of a layer's inputs.
+
+    device, real: rows [groups, n, taps] of the inputs on the device and of the float inputs.
+    weights, bias: float, [groups, out / groups, taps] and [groups, out / groups].
+    """
     ones = np.ones((*device.shape[:2], 1))
     inputs = np.concatenate([device, ones], axis=2)
     outputs = real @ weights.transpose(0, 2, 1) + bias[:, None]
@@ -65,7 +71,7 @@ def round_layer(operator: Weighted, grid: Grid, device: np.ndarray, real: np.nda
 
 
 def compute_loss(found: Sums, values: np.ndarray) -> np.ndarray:
-    """Return the squared error of sums, less a constant; values: weights, bias [groups, out, taps +
+    """Return the squared error of sums minus a constant; values: weights, bias [groups, out, taps +
     1].
     """
     squares = ((values @ found.products) * values).sum(2)
@@ -74,7 +80,7 @@ def compute_loss(found: Sums, values: np.ndarray) -> np.ndarray:
 
 
 def _solve_best_weights(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the damped products, and the real weights that are best for them."""
+    """Return the damped products, and the float weights that minimize the error with them."""
     size = start.shape[2]
     mean = np.trace(found.products, axis1=1, axis2=2) / size
     damping = ((_DAMPING + size / found.count) * mean + 1e-12)[:, None, None] * np.eye(size)
@@ -86,8 +92,8 @@ def _solve_best_weights(found: Sums, start: np.ndarray) -> tuple[np.ndarray, np.
 def feed_errors_back(
     products: np.ndarray, target: np.ndarray, steps: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Return integers, rounded one tap after the other: the coarsest first, as the rest make up for
-    it.
+    """Round one tap after the other, the coarsest first; the remaining taps compensate
+    its error.
     """
     result = np.empty(target.shape)
     for g in range(len(products)):
@@ -124,7 +130,7 @@ def move_weights_in_turn(
     high: np.ndarray,
     chosen: np.ndarray,
 ) -> np.ndarray:
-    """Return every weight in turn at the integer of the least error, given the others."""
+    """Move every weight in turn to the integer of the least error, given all further weights."""
     chosen = chosen.copy()
     slopes = (chosen * steps - target) @ products
     scale = np.diagonal(products, axis1=1, axis2=2)

@@ -15,8 +15,8 @@ from ..ir.formats import Format
 from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
 from .rules import Rule, get_rule
 
-#: Type of activations -> operators whose function always writes one format, which holds all values
-#: they can reach.
+#: Type of activations -> operators whose function writes one fixed format, which covers their
+#: range.
 FIXED: Mapping[str, Mapping[type, Format]] = {
     "int8": {
         Softmax: Format("int8", 1 / 256, -128),
@@ -29,7 +29,7 @@ FIXED: Mapping[str, Mapping[type, Format]] = {
 
 @dataclass(frozen=True)
 class Rescale(Identity):
-    """The same values in another format, with activations of type `to`; None: of the same type."""
+    """Conversion to a different format, with activations of type `to`; None: of the same type."""
 
     to: Optional[str] = None
 
@@ -49,9 +49,7 @@ def joins_tensors(operator: Operator) -> bool:
 
 
 def infer_types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
-    """Return tensor -> the type of its integers; dtype: of the input's. A Rescale alone changes
-    it.
-    """
+    """Return tensor -> the type of its integers. dtype: the input's. Only a Rescale changes it."""
     found = dict.fromkeys(graph.starts, dtype)
     for node in graph.nodes:
         to = node.operator.to if isinstance(node.operator, Rescale) else None
@@ -60,7 +58,8 @@ def infer_types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
 
 
 def find_fixed_formats(graph: FloatGraph, dtype: str = "int8") -> dict[str, Optional[Format]]:
-    """Return tensor -> the format that its function fixes; None where the format can be chosen.
+    """Return tensor -> the format that its function fixes; None if the format is free. dtype: of
+    the input.
 
     dtype: of the input.
     """

@@ -1,4 +1,6 @@
-"""Formats of all tensors, weights and biases of a network, such that the device can run it."""
+"""Assignment of formats to all tensors, weights and biases, so that the device can run
+the network.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from .rules import FormatGroup, find_format_groups
 Overrides = Mapping[str, Mapping[str, int]]
 ROLES = ("output", "weights", "bias")
 
-#: The largest shift of a kernel, and the bits of an accumulator that are kept free for inputs with
-#: larger sums than those of the calibration data.
+#: The largest shift of a kernel. Bits of an accumulator kept free for inputs with larger sums than
+#: those of the calibration data.
 _LARGEST_SHIFT, _SPARE = 31, 1
 
 #: The fewest fraction bits of a tensor: a graph refuses tensors with fewer.
@@ -35,7 +37,7 @@ _COARSEST = -64
 class Formats:
     """Fraction bits: of tensors by name, of weights and biases by the name of their node.
 
-    bits: 8 or 16. notes: a sentence for each format that is coarser than its policy asked for.
+    bits: 8 or 16. notes: a sentence for each format that is coarser than its policy's.
     """
 
     bits: int
@@ -56,7 +58,7 @@ class Formats:
 
 @dataclass
 class _Draft:
-    """Formats while they are assigned; fraction bits are only ever lowered."""
+    """Formats during the assignment; fraction bits only decrease."""
 
     bits: int
     groups: Mapping[str, FormatGroup]
@@ -97,8 +99,8 @@ def assign_formats(
 ) -> Formats:
     """Return formats by the policies, lowered until every shift of the device is legal.
 
-    statistics: of every tensor of the graph. given: formats of the user, which are not changed.
-    Raises Error where the device cannot run these.
+    statistics: of every tensor of the graph. given: formats of the user, which stay unchanged.
+    Raises Error if the device cannot run these formats.
     """
     given = given or {}
     group_of = find_format_groups(graph)
@@ -163,7 +165,7 @@ def _choose_bias_frac(bias: np.ndarray, bits: int) -> int:
 
 
 def _find_finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> int:
-    """Return the most fraction bits with which a 32-bit accumulator holds the sums of a layer."""
+    """Return the most fraction bits that keep the sums of a layer within a 32-bit accumulator."""
     bias = 0.0 if operator.bias is None else float(np.abs(operator.bias).max(initial=0.0))
     return compute_dec_bit(max(statistics.largest, bias), 32) - _SPARE
 
@@ -171,8 +173,8 @@ def _find_finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> in
 def _resolve_tensors(graph: FloatGraph, draft: _Draft, finest: Mapping[str, int]) -> None:
     """Lower tensors until every sum and product is shifted down or not at all.
 
-    finest: node -> the most fraction bits of its sums. The loop ends, because every turn but the
-    last lowers a tensor, and none below _COARSEST. The result is the finest that is legal, because
+    finest: node -> the most fraction bits of its sums. The loop ends because every iteration but
+    the last lowers a tensor, and none below _COARSEST. The result is the finest legal one, because
     lowering one tensor never raises the limit of another.
     """
     lowered = True
@@ -194,7 +196,7 @@ def _resolve_tensors(graph: FloatGraph, draft: _Draft, finest: Mapping[str, int]
 
 
 def _check_end(node: FloatNode, limit: int, draft: _Draft) -> None:
-    """Raise Error where lowering the output of a node to a limit would never end."""
+    """Raise Error if lowering the output of a node to a limit would never end."""
     same_group = draft.groups[node.inputs[0]] is draft.groups[node.name]
     if same_group and draft.weights.get(node.name, 0) < 0:
         raise Error(
@@ -210,7 +212,7 @@ def _check_end(node: FloatNode, limit: int, draft: _Draft) -> None:
 
 
 def _resolve_weights(node: FloatNode, draft: _Draft, finest: int) -> None:
-    """Lower weights and bias until 32 bits hold the sums and both shifts are legal."""
+    """Lower weights and bias until the sums fit into 32 bits and both shifts are legal."""
     name = node.name
     source = draft.tensors[node.inputs[0]]
     product = source + draft.weights[name]
@@ -230,7 +232,7 @@ def _check_given(
     weighted: Mapping[str, object],
     group_of: Mapping[str, FormatGroup],
 ) -> None:
-    """Raise Error for overrides of unknown layers and roles, and for those that contradict."""
+    """Raise Error for overrides that name unknown layers or roles, or contradict each other."""
     for name, roles in given.items():
         if name not in graph.shapes:
             raise Error(f"{graph.name} has no layer {name!r}; {have(graph.shapes, name)}")

@@ -26,8 +26,8 @@ GivenRanges = Mapping[str, Mapping[str, tuple[float, float]]]
 #: Node name -> role ("output" or "weights") -> how many half octaves narrower than the policy.
 Narrowed = Mapping[str, Mapping[str, int]]
 
-#: The largest integer of a weight; what sums stay below, of 32 bits, and of 64, which are rescaled
-#: in 48.
+#: The largest integer of a weight. Limits of sums: in 32 bits, and in 64 bits, which functions
+#: rescale in 48.
 _MOST, _SUM, _WIDE_SUM = 127, 2**31 - 1, 2**47
 #: The largest integer of a weight of 4 bits.
 _MOST_NARROW = 7
@@ -35,7 +35,7 @@ _MOST_NARROW = 7
 _INPUT = {"int8": 255, "int16": 32768}
 #: Weights of a smaller magnitude become zeros.
 _SMALLEST = 1e-30
-#: The least factor from products to outputs; a function takes smaller ones as 0.
+#: The least factor from products to outputs; functions read smaller ones as 0.
 _LEAST_FACTOR = 2.0**-32
 #: Most doublings of scales for a bias to fit: more would overflow float32.
 _OCTAVES = 128
@@ -43,10 +43,11 @@ _OCTAVES = 128
 
 @dataclass(frozen=True)
 class AffineFormats:
-    """tensors: their formats. weights: node -> scales that broadcast to them, float32 values.
+    """Affine formats of a network.
 
-    notes: a sentence for each layer with coarser weights than its method asked for. narrow: layers
-    with weights of 4 bits.
+    tensors: format of each. weights: node -> scales that broadcast to them, float32 values. notes:
+    a sentence for each layer with coarser weights than its method's. narrow: layers with 4-bit
+    weights.
     """
 
     tensors: Mapping[str, Format]
@@ -81,13 +82,13 @@ def assign_affine_formats(
     per_row: Collection[str] = (),
     narrow: Collection[str] = (),
 ) -> AffineFormats:
-    """Return formats by the methods, in which the sums of every layer fit; the input has the type
-    of activations', and so have the tensors after it, up to a Rescale to another type.
+    """Return formats by the methods, such that the sums of every layer fit.
 
-    statistics: of every tensor of the graph. per_row: fully connected layers whose weights have a
-    scale for each row; those of convolutions always have one for each output channel. narrow:
-    layers whose weights have 4 bits, by their own names or those of activations in their calls.
-    Raises Error for ranges that no format has.
+    The input has the type of the activations, as have the tensors after it, up to a Rescale to a
+    different type. statistics: of every tensor of the graph. per_row: fully connected layers with a
+    weight scale for each row; convolutions always have one for each output channel. narrow: layers
+    with 4-bit weights, by their own names or those of activations in their calls. Raises Error for
+    ranges that no format covers.
     """
     given, narrowed = given or {}, narrowed or {}
     group_of = find_format_groups(graph, get_affine_rule)
@@ -127,7 +128,7 @@ def _find_range(
     given: GivenRanges,
     narrowed: Narrowed,
 ) -> tuple[float, float]:
-    """Return the range that the format of a group has to hold."""
+    """Return the range that the format of a group must cover."""
     asked = [given[name]["output"] for name in group.tensors if "output" in given.get(name, {})]
     if asked:
         return asked[0]
@@ -144,7 +145,7 @@ def _has_row_scales(array: np.ndarray) -> np.ndarray:
 def _choose_weight_scales(
     operator: Union[Conv, Dense], chosen: Ranges, whole: bool, most: int
 ) -> np.ndarray:
-    """Return one for all, or one for each output channel; channels of zeros have the largest."""
+    """Return one scale, or one for each output channel; channels of zeros get the largest."""
     rows = _has_row_scales(operator.weights)
     parts: Iterable[np.ndarray] = [rows] if whole else rows
     largest = np.array([chosen.choose_weight_range(part, most) for part in parts])
@@ -156,11 +157,11 @@ def _choose_weight_scales(
 def _prevent_overflow(
     operator: Union[Conv, Dense], scales: np.ndarray, formats: tuple[Format, Format], most: int
 ) -> np.ndarray:
-    """Return scales, as float32, with which the sums of every input fit.
+    """Return scales, as float32, that keep the sums of all inputs in range.
 
-    formats: of inputs and outputs. Of 16 bits, convolutions sum up products in 32 bits, and add the
-    bias in 64; the others have 64 for all. With these a bias of much finer steps than those of the
-    output would fit, but become 0.
+    formats: of inputs and outputs. 16-bit convolutions sum up products in 32 bits and add the bias
+    in 64; all further functions use 64 bits throughout. A bias with much finer steps than the
+    output's would fit into 64 bits, but become 0.
     """
     source, output = formats
     scales = scales.astype(np.float32)
@@ -184,7 +185,7 @@ def _prevent_overflow(
 def _check_given(
     graph: FloatGraph, given: GivenRanges, group_of: Mapping[str, FormatGroup]
 ) -> None:
-    """Raise Error for ranges of unknown layers and roles, and for those that contradict."""
+    """Raise Error for ranges that name unknown layers or roles, or contradict each other."""
     seen: dict[int, tuple[str, tuple[float, float]]] = {}
     for name, roles in given.items():
         if name not in graph.shapes:

@@ -1,4 +1,4 @@
-"""Computes averages by convolutions, whose outputs have formats of their own."""
+"""Replacement of averages by convolutions, whose outputs have formats of their own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from ..operators import Conv, Dense, Pool, Reshape, Shape
 
 
 def replace_average_pools(graph: FloatGraph, fixed: Collection[str] = ()) -> FloatGraph:
-    """Return the same function, with averages as depthwise convolutions where these can compute
-    them.
+    """Return the same function, with averages replaced by depthwise convolutions where possible.
 
-    A pooling keeps the format of its input, which is as wide as the largest value; the average of
-    many values is small in it, and loses most of its bits. A convolution shifts or rescales. It
-    divides all sums by one number: windows that end at the border, where fewer cells count, come
-    out smaller, and the weights of a fully connected layer after them make up for it. fixed: nodes
-    that stay as they are.
+    A pooling keeps the format of its input, which covers the largest value. The average of many
+    values is small in this format and loses most of its bits. A convolution shifts or rescales. It
+    divides all sums by one number, so windows at the border, which contain fewer cells, have
+    smaller results. The weights of a fully connected layer after the average compensate this.
+    fixed: nodes that stay unchanged.
     """
     for node in graph.nodes:
         pool = node.operator
@@ -39,8 +38,8 @@ def replace_average_pools(graph: FloatGraph, fixed: Collection[str] = ()) -> Flo
 
 
 def _make_convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
-    """Return the sums of all windows over the size of one, and which share of a window counts for
-    each output [height, width, channels].
+    """Return the sums of all windows over the size of one, and the share of cells inside the image
+    [height, width, channels].
     """
     real = pool.evaluate(np.ones((1, *shape)))
     (top, left), out, size = pool.pads[:2], real.shape[1:3], math.prod(pool.kernel)
@@ -54,8 +53,8 @@ def _make_convolution(pool: Pool, shape: Shape) -> tuple[Conv, np.ndarray]:
 
 
 def _find_dense_reader(graph: FloatGraph, name: str) -> Optional[FloatNode]:
-    """Return the fully connected layer that alone reads a tensor, as a vector; None if there is
-    none.
+    """Return the only reader of a tensor if it is a fully connected layer on a vector,
+    else None.
     """
     while name not in graph.outputs and len(graph.readers(name)) == 1:
         (reader,) = graph.readers(name)
@@ -68,7 +67,7 @@ def _find_dense_reader(graph: FloatGraph, name: str) -> Optional[FloatNode]:
 
 
 def _compensate_shares(node: FloatNode, shares: np.ndarray) -> FloatNode:
-    """Return a fully connected layer for inputs that are only these shares of what they were."""
+    """Return a fully connected layer that compensates inputs scaled by these shares."""
     operator = node.operator
     assert isinstance(operator, Dense)
     weights = operator.weights.astype(np.float64) / shares.ravel()

@@ -12,12 +12,13 @@ from ..operators import Conv, Dense
 from .fusion import find_clamps
 from .grid import Grid
 
-#: A channel that an activation cuts off nearly always moves as if so much of it passed.
+#: Least share of a channel that passes its activation; a channel clipped more often is corrected as
+#: if this share passed.
 _LEAST_PASSING = 0.05
 #: Iterations per layer: an activation hides a part of each correction.
 _TURNS = 3
 
-#: Name of a tensor -> its real values [n, ...].
+#: Name of a tensor -> its float values [n, ...].
 Values = Callable[[str], np.ndarray]
 
 
@@ -28,11 +29,11 @@ def correct_bias(
     real: Values,
     measure: Callable[[FloatGraph], Values],
 ) -> FloatGraph:
-    """Return the network with the bias of one layer on its grid such that the mean of every output
-    channel is as near to the real one as it gets.
+    """Return the network with the bias of one layer corrected on its grid.
 
-    real: the values that tensors should have. measure: runs the integer network. The error is that
-    after the activation, which only clamps, as what it cuts off does not matter. A channel whose
+    The correction brings the mean of every output channel as close as possible to the float mean.
+    real: the wanted values of tensors. measure: runs the integer network. The error is measured
+    after an activation that only clamps, because clipped values have no effect. A channel whose
     error does not fall keeps its bias.
     """
     node = graph.node(name)

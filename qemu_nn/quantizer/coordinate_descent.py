@@ -1,4 +1,6 @@
-"""Moves weights and biases by codes where that brings the device's scores nearer."""
+"""Coordinate descent: moves of weights and biases by single codes that improve the
+device's scores.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,20 @@ from .fusion import find_clamps
 from .grid import Grid
 from .im2col import Weighted, make_weight_matrix, replace_weight_matrix
 
-#: Bytes of a layer's outputs that are tried at a time; products that the moves of all its weights
-#: may take; beyond these only its biases move.
+#: Bytes of a layer's outputs that are tried at a time. Limit of products for moving all weights of
+#: a layer; beyond it only its biases move.
 _BYTES, _WORK = 1 << 26, 1 << 37
 #: Standard errors that the gain of a move must exceed: below, moves fit these samples alone.
 _LEAST = 1.0
-#: By which parts of a step of the output biases move.
+#: Moves of a bias, in parts of a step of the output.
 _SHARES = 0.5 ** np.arange(5)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """Float inputs [N, ...], and the scores [N, values] that they should give, by tensor.
+    """Float inputs [N, ...], and the wanted scores [N, values] by tensor.
 
-    lower: a network, or a part of it, to calls for `profile`, in formats held fixed.
+    lower: lowers a network, or a part of it, to calls for `profile`, in fixed formats.
     """
 
     x: np.ndarray
@@ -46,8 +48,8 @@ class Goal:
         return {graph.input.name: codes, **traced}
 
     def errors(self, graph: Graph, got: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the squared errors of those scores that are given as integers [K * N, ...], as
-        shares of the signal [K, N].
+        """Return the squared errors of the given integer scores [K * N, ...], as shares of the
+        signal [K, N].
         """
         total = np.zeros((1, 1))
         for name in [name for name in self.scores if name in got]:
@@ -60,11 +62,11 @@ class Goal:
 
 @dataclass(frozen=True)
 class Cut:
-    """The calls of a network at one of its layers.
+    """Calls of a network, cut at one of its layers.
 
-    part: the layer, first, with the activations that only clamp it, and make the tensor `last`.
-    codes: its inputs. whole: all calls. after: those that depend on it, up to the scores; next to:
-    what else they read.
+    part: the layer, with the activations that only clamp it and write the tensor `last`. codes:
+    inputs of the layer. whole: all calls. after: calls that depend on the layer, up to the scores.
+    next to: further tensors that these read.
     """
 
     goal: Goal
@@ -76,17 +78,17 @@ class Cut:
 
     @property
     def last(self) -> str:
-        """The tensor that the layer and its activations make."""
+        """Tensor written by the layer and its activations."""
         return self.part.outputs[0]
 
     def outputs(self, layer: Weighted) -> np.ndarray:
-        """Return the integers [N, ...] that it makes of other weights."""
+        """Return the layer's integers [N, ...] for different weights."""
         graph = self.goal.lower(self.part.with_operators({self.part.nodes[0].name: layer}))
         result: np.ndarray = Session(graph, self.goal.profile).run(self.codes)[self.last]
         return result
 
     def errors(self, outputs: np.ndarray) -> np.ndarray:
-        """Return what the scores lack [K, N], with such outputs [K, N, ...]."""
+        """Return the errors of the scores [K, N] for such outputs [K, N, ...]."""
         tries = len(outputs)
         got = {self.last: outputs.reshape(-1, *outputs.shape[2:])}
         if self.behind is not None:
@@ -101,7 +103,7 @@ def _repeat_samples(codes: np.ndarray, times: int) -> np.ndarray:
 
 
 def cut_network(graph: FloatGraph, name: str, goal: Goal) -> Cut:
-    """Return a network whose parameters lie on their grids, at a layer."""
+    """Return a network, whose parameters are on their grids, cut at a layer."""
     names, last = [name], find_clamps(graph)[name].tensor
     while names[-1] != last:
         names.append(graph.readers(names[-1])[0].name)
@@ -133,8 +135,9 @@ def cut_network(graph: FloatGraph, name: str, goal: Goal) -> Cut:
 
 @dataclass(frozen=True)
 class _Codes:
-    """Integers of a layer [out, taps + 1], the bias last, and their steps; the least and the
-    largest integer of each tap [taps + 1]."""
+    """Integers of a layer [out, taps + 1] with the bias last, their steps, and the least and the
+    largest integer of each tap [taps + 1].
+    """
 
     integers: np.ndarray
     steps: np.ndarray
@@ -167,7 +170,7 @@ def _encode(layer: Weighted, grid: Grid) -> _Codes:
 
 @dataclass(frozen=True)
 class _Found:
-    """Integers of a layer, its outputs [N, ...], and what the scores lack with them [N]."""
+    """Integers of a layer, its outputs [N, ...], and the errors of the scores [N]."""
 
     codes: _Codes
     outputs: np.ndarray
@@ -181,13 +184,13 @@ def descend_layer(
     goal: Goal,
     turns: Callable[[Iterable[Any]], Iterable[Any]],
 ) -> FloatGraph:
-    """Return the network with weights of a layer moved by single codes, and biases by up to a step
-    of its output, where the device's scores come nearer to the real ones by more than a standard
-    error of that gain over samples.
+    """Return the network with the parameters of a layer moved where this improves the scores.
 
-    All is computed by the device's calls: the layer's with moved integers, for all its output
-    channels at a time, as none changes another's; then, for each channel that changed, the calls
-    after it. What the whole network computes decides in the end.
+    Weights move by single codes, biases by up to a step of the output. A move stays if the device's
+    scores approach the float scores by more than a standard error of the gain over samples. The
+    device's calls compute everything: first the layer with moved integers, for all output channels
+    at a time, because channels are independent. Then, for each changed channel, the calls after the
+    layer. The scores of the whole network decide at the end.
     """
     at, layer = cut_network(graph, name, goal), graph.node(name).operator
     assert isinstance(layer, (Conv, Dense))
@@ -209,8 +212,8 @@ def descend_layer(
 
 
 def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
-    """Return how many products a pass over the weights takes: of the layer for each column of them,
-    and of the layers after it for each weight.
+    """Return the number of products of a pass over the weights: of the layer for each of its
+    columns, and of the layers after it for each weight.
     """
     calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
     products = dict.fromkeys(("own", "behind"), 0.0)

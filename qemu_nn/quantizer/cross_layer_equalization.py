@@ -13,7 +13,7 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Dense, Elementwise, Identity, Operator, Pool, PRelu, Relu, Reshape
 from ..operators.base import Shape
 
-#: Magnitudes below this share of the largest one count as so large: dead channels stay as they are.
+#: Magnitudes below this share of the largest one are raised to it, so dead channels stay unchanged.
 _SMALLEST = 1e-4
 #: Largest scale of a channel.
 _MOST = 2.0**8
@@ -36,7 +36,7 @@ class Strength:
     writing: float
 
 
-#: Each evens out something else; which one matters most depends on the network and the scheme.
+#: Each strength balances different magnitudes. The best one depends on the network and the scheme.
 STRENGTHS = (
     Strength("weights", 0.5, 0.0, 0.5),
     Strength("activations", 0.0, 1.0, 0.0),
@@ -47,10 +47,10 @@ STRENGTHS = (
 
 @dataclass(frozen=True)
 class ChannelGroup:
-    """Tensors whose channels can be scaled together, because between them nothing but layers adds.
+    """Tensors whose channels are scaled together, because the layers between them only add.
 
-    channels: how many; the last axis of a tensor holds them once or several times. writers,
-    readers: the convolutions and fully connected layers before and after.
+    channels: their number; the last axis of a tensor contains each once or several times. writers,
+    readers: convolutions and fully connected layers before and after.
     """
 
     channels: int
@@ -76,8 +76,10 @@ def commutes(operator: Operator, shapes: list[Shape]) -> bool:
 def find_channel_groups(
     graph: FloatGraph, through: Callable[[Operator, list[Shape]], bool] = commutes
 ) -> list[ChannelGroup]:
-    """Return all groups between layers; those that touch an input or an output, or an operator that
-    lets nothing `through`, cannot be scaled.
+    """Return all groups between layers that can be scaled.
+
+    A group that contains an input or an output, or meets an operator for which `through` is false,
+    cannot.
     """
     head = {name: name for name in graph.shapes}
 
@@ -142,7 +144,7 @@ def _scale_reader(node: FloatNode, factors: np.ndarray) -> FloatNode:
 
 
 def _spread_over_weights(operator: Union[Conv, Dense], factors: np.ndarray) -> np.ndarray:
-    """Return what each weight meets: factors of input channels, broadcast to the weights."""
+    """Return the factor of the input channel of each weight, broadcast to the weights."""
     depth = operator.weights.shape[-1]
     groups = operator.groups if isinstance(operator, Conv) else 1
     parts = np.resize(factors, groups * depth).reshape(groups, depth)
@@ -195,11 +197,12 @@ def equalize_channels(
     fill: bool = False,
     fixed: Collection[str] = (),
 ) -> FloatGraph:
-    """Return the same function, with the channels of every group scaled to use formats alike.
+    """Return the same function, with the channels of every group scaled to use their formats
+    equally.
 
     seen: tensor -> the largest magnitude of each element of its last axis, on data. fill: also
-    scale each group so that its largest value fills a power of two, but for some headroom. fixed:
-    layers and tensors that stay as they are.
+    scale each group so that its largest value fills a power of two, minus a reserve. fixed: layers
+    and tensors that stay unchanged.
     """
     seen = dict(seen)
     groups = [

@@ -14,7 +14,7 @@ _SUMS = ("add", "subtract", "multiply")
 
 @dataclass(frozen=True)
 class Clamp:
-    """The tensor that a call writes, and the real values that it is clamped to."""
+    """Tensor that a call writes, and the float limits that it is clamped to."""
 
     tensor: str
     low: float = -math.inf
@@ -27,10 +27,10 @@ class Clamp:
 
 
 def find_clamps(graph: FloatGraph) -> dict[str, Clamp]:
-    """Return node -> what its call clamps to, for every node with a call of its own.
+    """Return node -> clamp of its call, for every node with a call of its own.
 
-    Where only an activation reads the output of a node, the node's call writes the tensor of the
-    activation, which has no call of its own and is not in the result.
+    If only an activation reads the output of a node, the node's call writes the activation's
+    tensor. The activation then has no call and is not in the result.
     """
     calls: dict[str, Clamp] = {}
     fused: set[str] = set()
@@ -51,7 +51,7 @@ def find_clamps(graph: FloatGraph) -> dict[str, Clamp]:
 
 
 def get_clamp_bounds(operator: Operator) -> Optional[tuple[float, float]]:
-    """Return the lowest and highest output of an activation that only clamps; None for other
+    """Return the lowest and highest output of an activation that only clamps; None for all further
     operators.
     """
     if isinstance(operator, Relu) and not operator.slope:

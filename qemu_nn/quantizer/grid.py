@@ -1,4 +1,4 @@
-"""Grid of values that the weights and biases of a layer can have, with its formats fixed."""
+"""Grid of the possible weights and biases of a layer with fixed formats."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 class Grid:
     """Steps of weights and biases of a layer, and the least and largest integers of both.
 
-    weights, biases: steps that broadcast to the weights as windows.matrix() has them, and to
-    [out].
+    weights, biases: steps that broadcast to the weights in the order of
+    im2col.make_weight_matrix(), and to [out].
     """
 
     weights: np.ndarray
@@ -28,8 +28,9 @@ class Grid:
     def append_bias_steps(
         self, shape: tuple[int, int, int]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Steps of all weights with the bias as last tap, [groups, out / groups, taps + 1] as the
-        shape says, and the least and the largest integer of each tap [taps + 1]."""
+        """Return the steps of all weights with the bias as last tap, [groups, out / groups, taps +
+        1], and the least and the largest integer of each tap [taps + 1].
+        """
         groups, out, taps = shape
         steps = np.empty(shape)
         steps[..., :-1] = self.weights

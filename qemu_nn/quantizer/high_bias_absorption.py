@@ -24,8 +24,8 @@ from ..operators import (
     Shape,
 )
 
-#: Moved constant -> its share of the limit that the data allow at activations. The less, the more
-#: other data it fits; the first computes the same on all data.
+#: Shares of the largest constant that the data allow. Smaller shares generalize better; the first
+#: one is exact for all inputs.
 SHARES = {
     "channels centred where no activation is": 0.0,
     "all that channels always have": 1.0,
@@ -35,10 +35,10 @@ SHARES = {
 
 @dataclass(frozen=True)
 class _Behind:
-    """The tensors after a layer, up to the next layers.
+    """Tensors after a layer, up to the next layers.
 
-    tensors: those whose values move with its bias. readers: the layers that read them. bends: what
-    activations read, and between which values each of them leaves it as it is.
+    tensors: those that a change of its bias shifts. readers: layers that read them. bends: inputs
+    of activations, and the range in which each is linear.
     """
 
     tensors: tuple[str, ...]
@@ -52,15 +52,14 @@ def absorb_high_biases(
     share: float = 1.0,
     fixed: Collection[str] = (),
 ) -> tuple[FloatGraph, list[str]]:
-    """Return the network with biases that bring the values of channels nearer to zero, where the
-    layers after make up for it, and the layers of these channels.
+    """Return the network with high biases absorbed by the next layers, and the layers changed.
 
-    relu(x - c) is relu(x) - c where x is at least c. So a channel that never falls below c > 0 gets
-    a bias that is smaller by c, and the next layers get what they made of c; where no activation
-    is in between, channels are centred. It is the same function for all inputs whose values an
-    activation neither bends now nor did before: for those that the ends are of, with any share up
-    to 1. Other values end at the bend. ends: tensor -> the lowest and the highest value [2, n] of
-    each element of its last axis. fixed: layers and tensors that stay as they are.
+    relu(x - c) equals relu(x) - c for x >= c. If a channel never falls below c > 0, its bias is
+    reduced by c, and the next layers add their response to c. Without an activation in between,
+    channels are centred. The function is unchanged for all inputs whose values were and are in the
+    linear range of each activation: with a share of at most 1, for the inputs that `ends` were measured on. All
+    further values saturate at the limit. ends: tensor -> the lowest and the highest value [2, n] of
+    each element of its last axis. fixed: layers and tensors that stay unchanged.
     """
     nodes = {node.name: node for node in graph.nodes}
     moved: set[str] = set()
@@ -114,7 +113,9 @@ def _sees_constants(operator: Operator) -> bool:
 
 
 def _find_linear_range(operator: Operator, shapes: list[Shape]) -> Optional[tuple[float, float]]:
-    """Between which values an operator lets the constants of channels through; None: nowhere."""
+    """Return the range in which an operator passes a channel's constant unchanged; None if there is
+    none.
+    """
     if isinstance(operator, Relu):
         return 0.0, math.inf if operator.limit is None else operator.limit
     if isinstance(operator, PRelu):
@@ -136,9 +137,7 @@ def _find_linear_range(operator: Operator, shapes: list[Shape]) -> Optional[tupl
 def _choose_constants(
     behind: _Behind, ends: Mapping[str, np.ndarray], channels: int, share: float
 ) -> np.ndarray:
-    """Return what is taken from each channel: the middle of its values, as far as no activation
-    bends.
-    """
+    """Return the constant of each channel: the middle of its values, within the linear range."""
 
     def of(name: str) -> tuple[np.ndarray, np.ndarray]:
         low, high = ends[name].reshape(2, -1, channels)
@@ -158,7 +157,7 @@ def _choose_constants(
 
 
 def _apply_to_constant(operator: Operator, constants: np.ndarray) -> np.ndarray:
-    """Return what a layer without its bias makes of a constant in every channel [out]."""
+    """Return the output [out] of a layer without its bias for a constant in every channel."""
     assert isinstance(operator, (Conv, Dense))
     if isinstance(operator, Dense):
         plain: Union[Conv, Dense] = replace(operator, bias=None)

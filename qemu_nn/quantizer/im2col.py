@@ -1,4 +1,4 @@
-"""Layers as products of matrices: the windows of their inputs as rows, their weights as columns."""
+"""Layers as matrix products: windows of their inputs as rows, weights as columns."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def make_weight_matrix(operator: Weighted) -> np.ndarray:
 def replace_weight_matrix(
     operator: Weighted, weights: np.ndarray, bias: Optional[np.ndarray]
 ) -> Weighted:
-    """Return the layer with other weights, as make_weight_matrix() has them, and another bias."""
+    """Return the layer with different weights, in the form of make_weight_matrix(), and bias."""
     return replace(operator, weights=weights.reshape(operator.weights.shape), bias=bias)
 
 
 def make_window_rows(operator: Weighted, x: np.ndarray, most: int) -> np.ndarray:
-    """Return rows [groups, n, taps] of the inputs x [N, ...], which the weights are multiplied
-    with.
+    """Return the windows of the inputs x [N, ...] as rows [groups, n, taps].
 
-    most: how many rows are taken of all, spread evenly over samples and positions.
+    The weights multiply these rows. most: number of rows taken, spread evenly over samples and
+    positions.
     """
     if isinstance(operator, Dense):
         flat = x.reshape(-1, x.shape[-1])

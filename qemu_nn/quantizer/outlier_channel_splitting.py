@@ -1,4 +1,4 @@
-"""Splits channels of outliers into copies, which share their weights or their values."""
+"""Splitting of outlier channels into copies, which share their weights or their values."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from .cross_layer_equalization import (
 #: Share of additional channels of a tensor, rounded up, and the limit for a small one.
 SHARES = (0.02, 0.05)
 _LARGE = 0.25
-#: Copies have to bring the largest channel down to so much of what it was.
+#: Share of its magnitude to which copies must reduce the largest channel.
 _WORTH = 0.8
-#: The fast q7 functions take multiples of so many channels.
+#: Multiple of channels that the fast q7 functions require.
 _TOGETHER = 4
 
 
@@ -59,8 +59,9 @@ class _Split:
     way: Way
 
     def index_channels(self, count: int) -> np.ndarray:
-        """Return which of `count` elements, in which the channels stand once or several times, each
-        new one is a copy of.
+        """Return, for each new element, the index of its original among `count` elements.
+
+        The elements contain the channels once or several times.
         """
         channels = np.repeat(np.arange(self.channels), self.copies)
         starts = np.arange(0, count, self.channels)
@@ -82,12 +83,12 @@ def split_channels(
     powers: bool = False,
     fixed: Collection[str] = (),
 ) -> tuple[FloatGraph, int]:
-    """Return the same function, with copies of channels that are much larger than the others of
-    their tensor, and how many copies there are.
+    """Return the same function with copies of outlier channels, and the number of copies.
 
-    seen: tensor -> the largest magnitude of each element of its last axis, on data. share: of the
-    channels of a tensor, rounded up. powers: whether numbers of channels keep what the q7 functions
-    ask for. fixed: layers and tensors that stay as they are.
+    An outlier is much larger than the remaining channels of its tensor. seen: tensor -> the largest
+    magnitude of each element of its last axis, on data. share: of the channels of a tensor, rounded
+    up. powers: keep the channel multiples of the fast q7 functions. fixed: layers and tensors that
+    stay unchanged.
     """
     nodes = {node.name: node for node in graph.nodes}
     added = 0
