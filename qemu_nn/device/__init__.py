@@ -1,1 +1,1 @@
-"""Networks on a device, over a link: its protocol, ways to reach it, emulated boards."""
+"""Networks on a device, over a link: the protocol, transports, and emulated boards."""

@@ -1,4 +1,4 @@
-"""Speaks with a device over the link: each request is sent until it is answered."""
+"""Client of a device over the link: repeats each request until its answer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .line_faults import line_fault
 from .protocol import Frame, Hello, Malformed, RunReport
 from .transports import Closed, Transport
 
-#: Seconds that a device may take for an answer, unless the caller says.
+#: Default seconds that a device may take for an answer.
 TIMEOUT = 10.0
 
-#: Seconds of silence until a request is sent again; each time twice as many.
+#: Seconds of silence until a request is repeated; doubled each time.
 _PATIENCE = 0.25
 
-#: Bytes that are kept to find out what a line does to frames.
+#: Bytes kept to recognize faults of a line.
 _REMEMBERED = 1 << 12
 
 #: Bytes that a device can address.
@@ -31,7 +31,7 @@ _MEMORY = 1 << 32
 _LONGEST = 1 << 16
 
 
-#: Reasons for which a device hears nothing, or nothing that is a frame.
+#: Reasons for a device that receives nothing, or no valid frame.
 _NOBODY = (
     "it is another program, port or speed, it hangs, or the line changes bytes (7 bits, parity, "
     "newlines, XON/XOFF)"
@@ -39,7 +39,7 @@ _NOBODY = (
 
 
 class Restarted(Exception):
-    """The device has forgotten the session: it was reset."""
+    """Reset of the device, which has lost the session."""
 
 
 class LayerRefused(Error):
@@ -48,9 +48,11 @@ class LayerRefused(Error):
 
 @dataclass(frozen=True)
 class Described:
-    """The network of a device. model: its hash; core, path, cmsis, rounding, kernels, tflm: whose
-    bits it has; functions: "stand-in", or "CMSIS-NN" for Arm's own; inputs, outputs: names and
-    bytes."""
+    """The network of a device.
+
+    model: its hash. core, path, cmsis, rounding, kernels, tflm: its profile. functions: "stand-in",
+    or "CMSIS-NN" for Arm's own. inputs, outputs: names and bytes.
+    """
 
     network: str
     model: str
@@ -81,7 +83,7 @@ class Device:
         self._timeout = timeout
         self._decoder = protocol.Decoder()
         self._number = self._session = self._run = 0
-        self._heard, self._frames = b"", 0  # since the request that waits for its answer
+        self._heard, self._frames = b"", 0  # since the pending request
         self.repeated = 0  # requests that were sent again
 
     def begin_session(self) -> None:
@@ -104,12 +106,12 @@ class Device:
         layers: Mapping[str, int],
         layer_done: Optional[Callable[[RunReport, bytes], Optional[bytes]]],
     ) -> tuple[RunReport, list[bytes]]:
-        """Run the network once: the last report, and its outputs.
+        """Run the network once; return the last report, and its outputs.
 
-        inputs: little-endian bytes of each; first: a recurrent network starts anew; layers: each
-        layer's bytes; layer_done: is given the results, and may answer with another to put in its
-        place; without it the network does not stop at layers. Raises Restarted, Error; LayerRefused
-        if a function returns an error.
+        inputs: little-endian bytes of each. first: true restarts a recurrent network. layers: bytes
+        of each layer. layer_done: called with each result; may return a replacement. Without it the
+        network never stops at layers. Raises Restarted, Error; LayerRefused if a function returns
+        an error.
         """
         for index, content in enumerate(inputs):
             self._write(protocol.INPUT, index, content)
@@ -138,7 +140,7 @@ class Device:
         ]
 
     def _expect(self, report: RunReport, layers: Mapping[str, int], seen: set[str]) -> None:
-        """Raise Error where a layer is none of the network's, of another size, or there twice."""
+        """Raise Error if a layer is unknown, has a different size, or occurs twice."""
         if report.layer in seen:
             raise Error(
                 f"{self._where}: the device reported layer {report.layer!r} twice in a run: call "
@@ -155,7 +157,7 @@ class Device:
         )
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Release the device."""
         self._transport.close()
 
     def _read_report(self, kind: int, content: bytes, stop: int) -> RunReport:
@@ -189,7 +191,7 @@ class Device:
         return b"".join(pieces)
 
     def _request(self, kind: int, content: bytes) -> Frame:
-        """Return the answer to a request, which is sent until there is one."""
+        """Send a request until its answer arrives; return the answer."""
         self._number = (self._number + 1) % 256
         request = protocol.encode_frame(Frame(kind, self._number, self._session, content))
         end, patience = time.monotonic() + self._timeout, _PATIENCE
@@ -208,7 +210,7 @@ class Device:
             raise Error(f"{self._where}: {reason}") from None
 
     def _iterate_frames(self, end: float, patience: float) -> Iterator[Frame]:
-        """Yield the frames that come until then, or until there is silence for so long."""
+        """Yield frames until the deadline, or until this many seconds of silence."""
         while (left := end - time.monotonic()) > 0:
             received = self._transport.read(min(left, patience))
             if not received:
@@ -252,7 +254,7 @@ class Device:
 
 
 def _parse_description(text: bytes) -> Described:
-    """Return the description, which a stranger may have written. Raises Malformed."""
+    """Parse the description, which is untrusted input. Raises Malformed."""
     names = ("network", "model", "core", "path", "cmsis", "rounding", "kernels", "tflm")
     try:
         said = json.loads(text.decode("ascii"))

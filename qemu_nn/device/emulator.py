@@ -1,4 +1,4 @@
-"""An export, built for a board and run on it by QEMU, with the board's serial port as a socket."""
+"""Build of an export for a board, and its execution by QEMU with the serial port as a socket."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 from ..errors import Error
 from .transports import Closed, Socket
 
-#: Programs that build and run an export, and where Debian has them.
+#: Programs that build and run an export, and their Debian packages.
 _TOOLS = {
     "make": "make",
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "qemu-system-arm": "qemu-system-arm",
 }
 
-#: Seconds until a program that does not end is killed, and until QEMU has opened its serial port,
-#: at a time so many.
+#: Seconds until a hanging program is killed, and until QEMU has opened its serial port; interval of
+#: the checks.
 _END, _START, _WAIT = 2, 60, 0.5
 
-#: 2^6 ns for each instruction: the device counts these by its clock (link/board.c).
+#: 2^6 ns for each instruction: the device's clock counts instructions (link/board.c).
 _SHIFT = 6
 
 
@@ -49,16 +49,16 @@ def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
 
 
 def _find_complaint(text: str) -> str:
-    """Return the line that says what is wrong: the first error, or the last line there is."""
+    """Return the line with the cause of a failure: the first error, or else the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()] or ["make says nothing"]
     wrong = [line for line in lines if "error" in line or "overflowed" in line]
     return wrong[0] if wrong else lines[-1]
 
 
 class Emulator(Socket):
-    """A program on an emulated board: the transport to its serial port.
+    """Transport to the serial port of a program on an emulated board.
 
-    board: QEMU's arguments that choose it.
+    board: QEMU's arguments that select it.
     """
 
     def __init__(self, program: Path, board: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ class Emulator(Socket):
         super().__init__(connection)
 
     def _accept_connection(self, server: socket.socket) -> socket.socket:
-        """Return the connection that QEMU opens when it has made the board."""
+        """Return the connection that QEMU opens after it has created the board."""
         server.settimeout(_WAIT)
         end = time.monotonic() + _START
         while time.monotonic() < end and self._process.poll() is None:
@@ -111,8 +111,8 @@ class Emulator(Socket):
 
 
 def make_command(program: Path, board: Sequence[str], serial: str) -> list[str]:
-    """Return what runs a program on a board, whose serial port goes to a character device of
-    QEMU's.
+    """Return the command that runs a program on a board, with its serial port on a QEMU character
+    device.
     """
     how = ["-display", "none", "-monitor", "none", "-semihosting", "-icount", f"shift={_SHIFT}"]
     return ["qemu-system-arm", *board, *how, "-kernel", str(program), "-serial", serial]

@@ -1,4 +1,4 @@
-"""Recognition of what a line does to frames, from bytes of which none is a valid frame."""
+"""Recognition of line faults, from bytes without a valid frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .protocol import Decoder
 #: Bytes that software flow control takes out of a line.
 _FLOW = (b"\x11", b"\x13")
 
-#: Bytes of a piece in which one byte, or two, may be missing; newlines that may be changed.
+#: Longest piece with one or two lost bytes; most newlines that may be changed.
 _LONGEST, _LONGEST_OF_TWO, _MOST_NEWLINES = 2048, 128, 10
 
 #: Bytes that tell a fixed parity from chance.

@@ -1,4 +1,4 @@
-"""Frames of the link to a device and what is in them, as docs/protocol.md defines them."""
+"""Frames of the link to a device and their contents, as defined in docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_LAYER, ENDED = 1, 2
 #: Mode of a run.
 STOP_AT_LAYERS, FIRST = 1, 2
 
-#: Units of a device's counter; of a device without one nothing.
+#: Units of a device's counter; empty without a counter.
 COUNTS = ("", "cycles", "instructions")
 
 #: The smallest buffer that a device may have, and bytes of a frame around its content.
@@ -40,7 +40,7 @@ _LONGEST = 1 << 16
 
 
 class Malformed(Exception):
-    """The content of a frame is not what its kind says; the text is a sentence."""
+    """Content of a frame that contradicts its kind; the text is a sentence."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Hello:
-    """Description of a device. buffer: bytes of its longest frame; description: bytes of the
-    text on its network; clock: Hz, 0 if unknown; counts: what its counter counts, or ""."""
+    """Description of a device.
+
+    buffer: bytes of its longest frame. description: bytes of the text about its network. clock: Hz,
+    0 if unknown. counts: unit of its counter, or "".
+    """
 
     buffer: int
     description: int
@@ -66,9 +69,12 @@ class Hello:
 
 @dataclass(frozen=True)
 class RunReport:
-    """Stop of a run. stop: counted from 1; state: AT_LAYER or ENDED; status: of a run
-    that has ended, 0 or the layer that refused its arguments; count: of the device's counter since
-    the stop before; size: bytes of the result; beginning: those of them that came along."""
+    """Stop of a run.
+
+    stop: counted from 1. state: AT_LAYER or ENDED. status: after the end, 0 or the layer that
+    refused its arguments. count: of the device's counter since the previous stop. size: bytes of
+    the result. beginning: first bytes of the result.
+    """
 
     run: int
     stop: int
@@ -81,16 +87,16 @@ class RunReport:
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """Return a frame as it is sent, between two zeros."""
+    """Encode a frame for the line, between two zeros."""
     plain = _HEADER.pack(frame.kind, frame.number, frame.session) + frame.content
     return b"\0" + stuff(plain + _CHECK.pack(zlib.crc32(plain))) + b"\0"
 
 
 def stuff(plain: bytes) -> bytes:
-    """Return bytes without a zero among them (COBS).
+    """Encode bytes without zeros (COBS).
 
-    Each block begins with its length: up to 254 bytes that are no zeros. After a shorter block
-    than that there is a zero, if another block follows.
+    Each block begins with its length byte, followed by up to 254 nonzero bytes. A shorter block
+    represents a zero at its end, if another block follows.
     """
     blocks = []
     for piece in plain.split(b"\0"):
@@ -104,7 +110,7 @@ def stuff(plain: bytes) -> bytes:
 
 
 def unstuff(stuffed: bytes) -> bytes:
-    """Return the bytes that stuff() was given. Raises Malformed where the last block is cut."""
+    """Decode the bytes of stuff(). Raises Malformed for an incomplete last block."""
     plain, at = [], 0
     while at < len(stuffed):
         length = stuffed[at]
@@ -119,13 +125,13 @@ def unstuff(stuffed: bytes) -> bytes:
 
 
 class Decoder:
-    """Frames out of a stream of bytes in which some may be lost, doubled or changed."""
+    """Decoder of frames from a byte stream with lost, duplicated or changed bytes."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
 
     def feed(self, received: bytes) -> Iterator[Frame]:
-        """Yield the frames that these bytes complete; what is no frame is left out."""
+        """Yield the frames that these bytes complete; drop invalid ones."""
         self._waiting += received
         *pieces, rest = bytes(self._waiting).split(b"\0")
         self._waiting = bytearray(rest[-2 * _LONGEST :])
@@ -168,12 +174,12 @@ def start_content(run: int, how: int) -> bytes:
 
 
 def make_step_content(run: int, stop: int) -> bytes:
-    """Return the stop at which the run in STEP continues."""
+    """Return the content of STEP: the run, and the stop from which it continues."""
     return struct.pack("<HH", run, stop)
 
 
 def parse_hello(content: bytes) -> Hello:
-    """Return what HELLO is answered with. Raises Malformed where another version speaks."""
+    """Parse the answer to HELLO. Raises Malformed for a different version."""
     if len(content) < 1 or content[0] != VERSION:
         spoken = f"version {content[0]}" if content else "no version"
         raise Malformed(f"the device speaks {spoken} of the protocol, this program {VERSION}")
@@ -189,7 +195,7 @@ def parse_hello(content: bytes) -> Hello:
 
 
 def report_of(content: bytes) -> RunReport:
-    """Return what START and STEP are answered with. Raises Malformed."""
+    """Parse the answer to START and STEP. Raises Malformed."""
     if len(content) < _REPORT.size:
         raise Malformed("the device's report is too short")
     run, stop, state, status, count, size, length = _REPORT.unpack_from(content)

@@ -18,26 +18,28 @@ from ..io.optional_deps import require
 #: Bytes that are read at once.
 _MOST = 1 << 16
 
-#: Reads of a program's output that wait to be looked at; then the program waits.
+#: Most unread pieces of a program's output; then the program waits.
 _PIECES = 64
 
-#: Baud of a serial port whose name says nothing of it.
+#: Default baud rate of a serial port.
 _BAUD = 115200
 
-#: Seconds until a host that does not answer is given up, and one that does not take what is sent;
-#: and until a program that does not end is killed.
+#: Time-outs in seconds: for a host that does not answer, for one that does not accept data, and for
+#: a program that does not end.
 _CONNECT, _SEND, _END = 10, 10, 2
 
 
 class Closed(Exception):
-    """The other end is gone; the text says what of it is known."""
+    """End of the connection; the text gives the known reason."""
 
 
 class Transport(Protocol):
     """A stream of bytes to a device and back."""
 
     def read(self, timeout: float) -> bytes:
-        """Return what has come, at least a byte, or none after so many seconds. Raises Closed."""
+        """Return the received bytes, at least one, or none after this many seconds.
+        Raises Closed.
+        """
 
     def write(self, content: bytes) -> None:
         """Send all of it. Raises Closed."""
@@ -109,8 +111,9 @@ class Serial:
 
 
 class Command:
-    """A program that speaks on its standard streams; a thread reads them, as not every system
-    waits for several at a time."""
+    """A program on its standard streams; a thread reads them, because some systems cannot wait for
+    several at a time.
+    """
 
     def __init__(self, arguments: list[str]) -> None:
         self._name = arguments[0]
@@ -172,9 +175,9 @@ class Command:
 
 
 def connect(where: str) -> Transport:
-    """Return the device at "serial:PORT[@BAUD]", "tcp:HOST:PORT" or "command:PROGRAM ARGUMENTS".
+    """Connect to a device at "serial:PORT[@BAUD]", "tcp:HOST:PORT" or "command:PROGRAM ARGUMENTS".
 
-    Raises Error where there is none.
+    Raises Error if it cannot be reached.
     """
     kind, _, place = where.partition(":")
     if kind == "serial" and place:
@@ -189,7 +192,7 @@ def connect(where: str) -> Transport:
 
 
 def _split_words(text: str) -> list[str]:
-    if Path(text).exists():  # a path may have spaces and backslashes in it
+    if Path(text).exists():  # a path may contain spaces and backslashes
         return [text]
     try:
         return shlex.split(text)
@@ -214,7 +217,7 @@ def _connect_serial(place: str) -> Serial:
         port, baud = place, str(_BAUD)
     if not baud.isdecimal() or not 0 < int(baud) < 10**8:
         raise Error(f"{baud!r} is no speed of a serial port: it is serial:PORT@BAUD, in baud")
-    own = {"exclusive": True} if os.name == "posix" else {}  # keeps other programs off it
+    own = {"exclusive": True} if os.name == "posix" else {}  # locks the port
     serial: Any = require("serial", "serial", "a serial port")
     try:
         return Serial(serial.Serial(port, int(baud), write_timeout=_SEND, **own))

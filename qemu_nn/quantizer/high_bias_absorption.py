@@ -56,10 +56,11 @@ def absorb_high_biases(
 
     relu(x - c) equals relu(x) - c for x >= c. If a channel never falls below c > 0, its bias is
     reduced by c, and the next layers add their response to c. Without an activation in between,
-    channels are centred. The function is unchanged for all inputs whose values were and are in the
-    linear range of each activation: with a share of at most 1, for the inputs that `ends` were measured on. All
-    further values saturate at the limit. ends: tensor -> the lowest and the highest value [2, n] of
-    each element of its last axis. fixed: layers and tensors that stay unchanged.
+    channels are centred. The function is unchanged for inputs whose values were and are in the
+    linear range of each activation. With a share of at most 1, this includes all inputs that `ends`
+    were measured on. Further values saturate at the limit. ends: tensor -> the lowest and the
+    highest value [2, n] of each element of its last axis. fixed: layers and tensors that stay
+    unchanged.
     """
     nodes = {node.name: node for node in graph.nodes}
     moved: set[str] = set()

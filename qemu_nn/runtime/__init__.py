@@ -1,1 +1,1 @@
-"""Graphs made to run: planned once, then executed as one C call."""
+"""Execution of graphs: planned once, then run as one C call."""

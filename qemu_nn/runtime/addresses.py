@@ -23,9 +23,10 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Offsets:
-    """Addresses of a call's buffers in the arena. row: the row to run, if not the planner's choice.
+    """Addresses of a call's buffers in the arena.
 
-    spare: of a copy of the first input, which the call would destroy, None if it needs none.
+    row: the row to run, if it differs from the planner's choice. spare: address of a copy of the
+    first input, if the call destroys an input that is read later.
     """
 
     inputs: tuple[int, ...]
@@ -37,7 +38,7 @@ class Offsets:
 
 @dataclass(frozen=True)
 class Addresses:
-    """Byte offsets into one arena, for every call and for what enters it.
+    """Byte offsets into one arena, for every call and every input, state and constant.
 
     cleared: bytes at the start of the arena that are zero when a sample starts.
     """
@@ -58,22 +59,23 @@ def assign_addresses(
     trace: bool,
     constants: Collection[str] = (),
 ) -> Addresses:
-    """Return addresses for every step; trace: what a call leaves of an input it destroys is
-    returned.
+    """Return addresses for every step.
 
-    constants: inputs that stay as they are from run to run.
+    trace: true if a run also returns the remains of inputs that calls destroy. constants: inputs
+    that never change between runs.
     """
     if graph.memory is None:
         return plan_addresses(graph, steps, lambda step: step.scratch_bytes, constants=constants)
     return _check_firmware_addresses(graph, graph.memory, profile, steps, trace)
 
 
-# ---- planned memory: tensors live from the step that makes them to the last that reads them ----
+# ---- planned memory: tensors are live from the step that writes them to the last that reads them
+# ----
 
 
 @dataclass
 class _Block:
-    """Memory that is needed from one step to another; several tensors may share it in place."""
+    """Memory that is live from one step to another; several tensors may share it in place."""
 
     size: int
     first: int
@@ -88,8 +90,8 @@ def plan_addresses(
     alignment: int = ALIGNMENT,
     constants: Collection[str] = (),
 ) -> Addresses:
-    """Return addresses for a network that brings none; scratch_bytes: what a step needs next to
-    tensors.
+    """Plan addresses for a network without addresses of its own; scratch_bytes: of each step,
+    besides tensors.
     """
     starts = (*graph.inputs, *graph.states)
     last_use = {**_find_last_uses(graph), **dict.fromkeys(constants, len(graph.nodes))}
@@ -129,7 +131,7 @@ def plan_addresses(
 
 
 def _find_last_uses(graph: Graph) -> dict[str, int]:
-    """Return tensor -> the last call before or while which it must be intact."""
+    """Return tensor -> the last call before whose end it must be intact."""
     last_use, made = graph.made, graph.made
     reads = [(name, at) for at, node in enumerate(graph.nodes) for name in node.inputs]
     until = [(name, find_needed_until(graph.loops, made[name], at)) for name, at in reads]
@@ -140,7 +142,7 @@ def _find_last_uses(graph: Graph) -> dict[str, int]:
 
 
 def _find_shared_input(step: Step, last_use: dict[str, int], index: int) -> Optional[str]:
-    """Return an input that the call may overwrite in place, because nothing reads it afterwards."""
+    """Return an input that the call may overwrite in place, because no later call reads it."""
     if not step.sizes.in_place:
         return None
     for name, size in zip(step.node.inputs, step.sizes.inputs):
@@ -150,7 +152,7 @@ def _find_shared_input(step: Step, last_use: dict[str, int], index: int) -> Opti
 
 
 def _assign(blocks: Sequence[_Block], alignment: int) -> int:
-    """Greedy by size, the earliest first among equals; returns the bytes of all."""
+    """Place blocks greedily by size, the earliest first among equals; return the bytes of all."""
     ordered = sorted(blocks, key=lambda block: block.first, reverse=True)
     arena = arrange([Buffer("", b.size, b.first, b.last) for b in ordered], alignment)
     for block, offset in zip(ordered, arena.offsets):
@@ -160,7 +162,7 @@ def _assign(blocks: Sequence[_Block], alignment: int) -> int:
 
 # ---- the firmware's memory: its own buffers at their own offsets ----
 
-#: (what, address, bytes, item size) -> where that is in the arena, or an error that names `what`.
+#: (name, address, bytes, item size) -> address in the arena; raises an error with the name.
 _Resolve = Callable[[str, Address, int, int], Span]
 
 
@@ -216,7 +218,7 @@ def _check_firmware_addresses(
 
 
 def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _Resolve) -> Access:
-    """Return what one call touches, bounds and overlaps checked."""
+    """Return the memory that one call accesses, after checks of bounds and overlaps."""
     node = step.node
     where = f"layer {node.name!r} ({node.function.name})"
     given = memory.calls[node.name]
@@ -257,8 +259,9 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
 
 
 def _find_device_row(step: Step, profile: Profile) -> Optional[Row]:
-    """Return the row that uses scratch memory as this device does, if it uses any: the model of the
-    device's own way, or where that is what defines the bits, the plain row.
+    """Return the row that uses scratch memory as the device does, if any.
+
+    It is the model of the device's path, or the plain row if that defines the bits.
     """
     if profile.path != "dsp" or not step.node.function.scratch:
         return None

@@ -1,7 +1,7 @@
-"""Memory of a network that is shared over time, planned as TensorFlow Lite Micro plans it.
+"""Arena of a network, planned as TensorFlow Lite Micro plans it.
 
-Its greedy planner takes the buffers from the largest to the smallest and puts each at the lowest
-offset that is free while the buffer lives. Sizes are rounded up to the alignment first.
+The greedy planner takes the buffers from the largest to the smallest. It places each at the lowest
+offset that is free during the buffer's lifetime. It first rounds sizes up to the alignment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..ir.graph import Graph, Node
 from ..ir.interpreter import Interpreter, InterpreterMemory
 from ..ir.loops import find_needed_until, iterate_conditions
 
-#: Functions whose sums of weights the framework keeps in the tail.
+#: Functions whose weight sums the framework stores in the tail.
 _SUMS_IN_TAIL = (
     "arm_fully_connected_s8",
     "arm_fully_connected_per_channel_s8",
@@ -42,7 +42,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Arena:
-    """Buffers, where each of them starts, and how many bytes hold them all."""
+    """Buffers, the start of each, and the bytes of all."""
 
     buffers: tuple[Buffer, ...]
     offsets: tuple[int, ...]
@@ -66,9 +66,7 @@ def align(nbytes: int, alignment: int) -> int:
 
 
 def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena:
-    """Return offsets for all buffers; of buffers of one size, those that are listed last go
-    first.
-    """
+    """Return offsets for all buffers; among buffers of one size, later ones are placed first."""
     sizes = [align(buffer.nbytes, alignment) for buffer in buffers]
     offsets = [0] * len(buffers)
     done: list[int] = []
@@ -84,9 +82,11 @@ def arrange(buffers: Sequence[Buffer], alignment: int = TFLM_ALIGNMENT) -> Arena
 
 @dataclass(frozen=True)
 class TensorArena:
-    """A network's arena. tensors: of each input and layer -> offset; scratch: layer -> what
-    C calls the memory -> offset; live: layer -> bytes that are in use while it runs; until: inputs
-    and layers -> the layer that is the last to need it."""
+    """Arena of a network.
+
+    tensors: input or layer -> offset. scratch: layer -> C name of the memory -> offset. live: layer
+    -> bytes in use during its call. until: input or layer -> the last layer that needs it.
+    """
 
     arena: Arena
     tensors: Mapping[str, int]
@@ -98,8 +98,8 @@ class TensorArena:
 def interpreter_memory(graph: Graph, path: str, interpreter: Interpreter) -> InterpreterMemory:
     """Return the memory of a file in TensorFlow Lite Micro.
 
-    path: of the core through CMSIS-NN. interpreter: figures of the file. Sums of weights, which
-    exported C makes in scratch memory, are in the tail.
+    path: of the core through CMSIS-NN. interpreter: figures of the file. Weight sums, which
+    exported C computes in scratch memory, are in the tail.
     """
     scratch = {node.name: _interpreter_scratch(node, path) for node in graph.nodes}
     head = plan_tensor_arena(graph, scratch, interpreter).arena.nbytes
@@ -124,10 +124,11 @@ def plan_tensor_arena(
 ) -> TensorArena:
     """Return the arena of a network as TensorFlow Lite Micro plans it.
 
-    scratch: layer -> what C calls the memory -> bytes. interpreter: has the bytes of float tensors
-    before and after the network, if the plan has them. A tensor lives from the layer that makes it
-    to the last that reads it, an output to the end, the input from the beginning; a layer's scratch
-    lives while it runs. States are not in the arena: they outlive a run.
+    scratch: layer -> C name of the memory -> bytes. interpreter: has the bytes of float tensors
+    before and after the network, if the plan includes them. A tensor is live from the layer that
+    writes it to the last that reads it, an output to the end, an input from the start. A layer's
+    scratch memory is live during its call. States are outside the arena, because they outlive a
+    run.
     """
     moments = {node.name: moment for moment, node in enumerate(graph.nodes, 1)}
     first = {**{tensor.name: 0 for tensor in graph.inputs}, **moments}

@@ -1,4 +1,4 @@
-"""The size of batches; measures speed."""
+"""Measurement of speed with batches of several sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Maps a job over numbered blocks, here or on a cluster, and merges the results in a fixed tree."""
+"""Execution of a job over numbered blocks, here or on a cluster; results are merged in a fixed
+tree.
+"""
 
 from __future__ import annotations
 
@@ -35,20 +37,20 @@ Progress = Callable[[Iterable[Any]], Iterable[Any]]
 Numbered = Generator[tuple[int, Any], None, None]
 Compute = Callable[[Iterable[Any]], Numbered]
 
-#: Blocks under way for each thread of a pool or cluster, most of which wait.
+#: Submitted blocks for each thread of a pool or cluster; most of them wait.
 _AHEAD = 4
-#: Number of retries of a block after an error that may be transient, as of a network file.
+#: Retries of a block after an error that may be transient, such as of a network file.
 _RETRIES = 2
-#: Seconds to wait for the scheduler of an address, and after which a wait for a block looks around.
+#: Seconds to wait for the scheduler of an address, and between checks while a block is awaited.
 _PATIENCE, _LOOK = 10, 0.5
 
 
 @dataclass
 class Tree(Generic[Result]):
-    """Results of numbered blocks, merged in an order that only their numbers decide.
+    """Results of numbered blocks, merged in an order that depends on the numbers alone.
 
-    Blocks 2i and 2i + 1 are merged, then pairs of these, as soon as both are there: whatever order
-    they come in, the same things are added in the same order, and few of them are kept.
+    Blocks 2i and 2i + 1 are merged, then pairs of these, as soon as both are complete. The order of
+    arrival never changes the sums, and few results are kept.
     """
 
     merge: Merge[Result]
@@ -64,9 +66,9 @@ class Tree(Generic[Result]):
         self._nodes[level, number] = value
 
     def merge_all(self) -> Optional[Result]:
-        """Return all blocks merged, from the last to the first; None without any."""
+        """Merge all blocks, from the last to the first; return None without any."""
         whole = None
-        for key in sorted(self._nodes):  # later blocks lie on lower levels
+        for key in sorted(self._nodes):  # later blocks are on lower levels
             node = self._nodes[key]
             whole = node if whole is None else self.merge(node, whole)
         return whole
@@ -82,15 +84,15 @@ def reduce_blocks(
     progress: Optional[Progress] = None,
     total: Optional[int] = None,
 ) -> Optional[Result]:
-    """Return the results of a job on every block, merged in a tree that is the same wherever they
-    ran.
+    """Return the results of a job on every block, merged in a tree that is independent of the
+    workers.
 
-    job: takes a block; on a cluster it is pickled, and sent once to each worker. blocks: numbers or
-    arrays, read as they are needed; each is pickled with its own task. merge: of two neighbours.
-    client: a dask.distributed.Client, or None to compute on so many threads here. total: how many
-    blocks there are, if they have no len(). None without blocks. Whatever is raised here, such as
-    by Ctrl-C, cancels what is under way and leaves the cluster usable. A block whose worker dies
-    runs again elsewhere; the others are kept.
+    job: function of a block; a cluster gets it pickled, once for each worker. blocks: numbers or
+    arrays, read when needed; each is pickled with its own task. merge: joins two neighbours.
+    client: a dask.distributed.Client; None computes here on this many threads. total: number of
+    blocks, if they have no len(). The result is None without blocks. An exception here, such as
+    Ctrl-C, cancels submitted blocks and leaves the cluster usable. A block whose worker dies runs
+    again elsewhere; finished blocks are kept.
     """
     tree: Tree[Result] = Tree(merge)
     total = len(blocks) if isinstance(blocks, Sized) else total
@@ -108,8 +110,10 @@ def iterate_blocks(
     progress: Optional[Progress] = None,
     total: Optional[int] = None,
 ) -> Iterator[Any]:
-    """Yield the results of a job on every block in their order; the arguments are those of
-    reduce_blocks(). What is done before its turn waits here.
+    """Yield the results of a job on every block in their order, with the arguments of
+    reduce_blocks().
+
+    Results that are complete before their turn wait here.
     """
     early: dict[int, Any] = {}
     turn = 0
@@ -123,8 +127,9 @@ def iterate_blocks(
 
 @contextmanager
 def open_compute(job: Job[Any], client: Any = None, threads: int = 1) -> Iterator[Compute]:
-    """Yield a function that yields numbers and results of blocks as they are done; it can be called
-    again, and the job stays where it was sent. The arguments are those of reduce_blocks().
+    """Yield a function that yields numbers and results of blocks as they complete.
+
+    It can be called again; the workers keep the job. The arguments are those of reduce_blocks().
     """
     if client is not None:
         with _silence_advice():
@@ -139,7 +144,7 @@ def open_compute(job: Job[Any], client: Any = None, threads: int = 1) -> Iterato
 
 @dataclass(frozen=True)
 class _Counted:
-    """Results as they come, for a progress bar; how many, where that is known."""
+    """Results in order of completion, for a progress bar, and their number, if known."""
 
     turns: Iterator[Any]
     total: Optional[int]
@@ -167,9 +172,9 @@ def _iterate_windowed(
     blocks: Iterable[Any],
     threads: Callable[[], int],
 ) -> Generator[list[tuple[int, Any]], None, None]:
-    """Groups of numbers and futures that are done, with a few blocks for each thread under way.
+    """Yield groups of numbers and completed futures, with a few blocks for each thread submitted.
 
-    Blocks are submitted in groups, too, when half of those few are done.
+    Blocks are submitted in groups, when half of these few are complete.
     """
     left = iter(enumerate(blocks))
     ready: queue.Queue[int] = queue.Queue()
@@ -198,16 +203,21 @@ def _iterate_windowed(
 
 @dataclass(frozen=True)
 class _Failed:
-    """A fault of the user's input, which no second try repairs."""
+    """Fault of the user's input, which a retry cannot repair."""
 
     error: Error
 
 
 def _compute_on_cluster(held: Any, blocks: Iterable[Any], client: Any) -> Numbered:
-    """held: the result of a task of its own, so that a worker asks for the job once, and the
-    scheduler makes it again where the worker that held it has died."""
+    """Compute blocks on a cluster.
 
-    def submit(some: Sequence[Any]) -> Any:  # as bytes, in which dask looks for nothing of its own
+    held: result of a separate task. A worker requests the job once, and the scheduler recomputes it
+    if its worker has died.
+    """
+
+    def submit(
+        some: Sequence[Any],
+    ) -> Any:  # as bytes: dask searches other objects for its own keys
         packed = [pickle.dumps(block) for block in some]
         with _silence_advice():
             return client.map(
@@ -223,14 +233,14 @@ def _compute_on_cluster(held: Any, blocks: Iterable[Any], client: Any) -> Number
 
 @contextmanager
 def _silence_advice() -> Iterator[None]:
-    """Suppress dask's advice on large objects: these are needed where they go."""
+    """Suppress dask's advice on large objects, which workers need as they are."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         yield
 
 
 def _unpack_job(job: bytes, version: str) -> Any:
-    """Return the job on a worker, which must have the same arithmetic."""
+    """Unpickle the job on a worker, which must have the same arithmetic."""
     if version != __version__:
         return _Failed(
             Error(f"a worker has qemu_nn {__version__}, but {version} is here: install the same")
@@ -249,7 +259,7 @@ def _compute_block(job: Any, block: bytes) -> Any:
 
 
 def _gather_values(client: Any, group: Sequence[tuple[int, Any]]) -> list[Any]:
-    """Return the results of blocks, or what the first of them raised, in a sentence."""
+    """Return the results of blocks, or raise the first error of one as a sentence."""
     try:
         values = list(client.gather([future for _, future in group]))
     except Exception:
@@ -270,7 +280,7 @@ def _get_value(future: Any, number: int) -> Any:
 
 
 def _describe_error(error: BaseException, number: int) -> BaseException:
-    """Return an error of the cluster in a sentence; any other as it is."""
+    """Return an error of the cluster as a sentence; all further errors unchanged."""
     if type(error).__name__ == "KilledWorker":
         return Error(
             f"block {number} ended every worker that tried it, perhaps for want of memory: give "
@@ -285,16 +295,16 @@ def _describe_error(error: BaseException, number: int) -> BaseException:
 
 
 def _count_threads(client: Any) -> int:
-    """Return threads of all workers there are now; one, so that a cluster which starts gets its
-    first.
-    """
+    """Count the threads of all workers; at least one, for a cluster that is starting."""
     threads: int = max(1, sum(client.nthreads().values()))
     return threads
 
 
 def open_cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:
-    """Return a client of dask: the given one, one for a scheduler's address, one of so many
-    processes on this machine that end with the block, or None where neither is given.
+    """Yield a client of dask, or None without a client.
+
+    It is the given one, one for a scheduler's address, or one of that many processes on this
+    machine, which end with the block.
     """
     if client is not None and workers is not None:
         raise Error("give client= or workers=, not both: a client has workers of its own")
@@ -319,8 +329,9 @@ def _open_local(workers: int) -> Iterator[Any]:
 
 @contextmanager
 def _ignore_interrupts() -> Iterator[None]:
-    """Processes that begin here do not hear Ctrl-C, which a terminal sends to all of them: the one
-    that waits for them ends them."""
+    """Start processes that ignore Ctrl-C, which a terminal sends to all of them; the parent ends
+    them.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

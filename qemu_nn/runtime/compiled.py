@@ -23,13 +23,13 @@ from .workspace import Batch, Run, Workspace
 
 NULL, _address = ffi.NULL, ffi.from_buffer
 
-#: Microseconds of a batch from which several threads compute it: they may have to be woken.
+#: Least microseconds of a batch for several threads, which may have to be woken.
 _PARALLEL = 20.0
 
-#: Microseconds after which C looks at the clock, to ask Python now and then whether to go on.
+#: Microseconds between clock checks in C, after which it asks Python whether to continue.
 _LOOK = 1000.0
 
-#: Op -> inputs at which its layer stops, as it does on the device.
+#: Op -> inputs that stop its layer, as on the device.
 _STOPS = {
     "div": "DIV by 0, or of a numerator so small that its scales shift it by more than 31 bits",
     "rsqrt": "RSQRT of a number below 0",
@@ -40,7 +40,7 @@ _STOPS = {
 
 
 class Compiled:
-    """One plan as C structs; keeps all memory alive that they point to."""
+    """One plan as C structs; owns all memory that they point to."""
 
     def __init__(self, plan: Plan, threads: int) -> None:
         self.plan = plan
@@ -111,8 +111,8 @@ class Compiled:
         return built
 
     def _build_steps(self, plan: Plan) -> tuple[list[dict[str, Any]], list[int]]:
-        """Return all steps, jumps of loops between them; and where those of the plan are among
-        them.
+        """Return all steps with the jumps of loops, and the indices of the plan's steps
+        among them.
         """
         steps: list[dict[str, Any]] = []
         at: list[int] = []
@@ -136,8 +136,8 @@ class Compiled:
         return steps, at
 
     def _build_tasks(self, plan: Plan, steps: Any) -> Any:
-        """Return what several threads do of one sample: the parts of split steps, the others in
-        chains.
+        """Return the tasks of several threads for one sample: parts of split steps, and chains of
+        the rest.
         """
         tasks: list[dict[str, Any]] = []
         first = 0
@@ -190,7 +190,7 @@ class Compiled:
     def _pack(
         self, step: Step, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
-        """Return the packed weights of a step; equal calls share theirs."""
+        """Return the packed weights of a step; equal calls share one copy."""
         node = step.node
         call = (step.row, bytes(ffi.buffer(step.params)), node.weights, node.bias)
         if call not in self._packed:
@@ -203,11 +203,13 @@ class Compiled:
         return np.require(self.plan.graph.arrays[name], requirements=["C", "A"])
 
     def open_time_step(self) -> Turn:
-        """Memory of its own for one time step after the other."""
+        """Return memory of its own for a sequence of time steps."""
         return Turn(self)
 
     def prepare(self, batch: Batch) -> Run:
-        """Return what computes the results for inputs and states of one shape, as one call of C."""
+        """Return a function that computes the results for inputs and states of one shape in one C
+        call.
+        """
         lead, samples, times, within = batch
         graph = self.plan.graph
         x = _view_like((*lead, self._plan.input_bytes), "uint8")
@@ -217,12 +219,14 @@ class Compiled:
         results = {n: _view_like(lead + shape[within:], of) for _, n, shape, of in self._results}
         places = np.array([index for index, *_ in self._results], np.int32).tobytes()
         memory = (self.idle, self._allocate_workspace, partial(self.raise_end, times))
-        loops = bool(graph.loops)  # whose body may not run at all
+        loops = bool(graph.loops)  # the body may have no iteration
         bound: Run = runner(_QN_RUN, *memory, samples, times, x, state, results, places, loops)
         return bound
 
     def raise_end(self, times: int, status: int, workspace: Workspace) -> None:
-        """Raise what has ended a run; in the child of a fork, get ready for another one."""
+        """Raise the exception that ended a run; in the child of a fork, prepare for the
+        next one.
+        """
         if status == lib.QN_STOPPED:
             interrupt.resume()
         if status != lib.QN_FORKED:
@@ -232,7 +236,7 @@ class Compiled:
         self.idle.clear()
 
     def make_fault(self, call: Any, sample: Optional[int], time: Optional[int]) -> LayerFault:
-        """Make the error for the step at which a call has failed."""
+        """Make the error for the step of a failed call."""
         step = self._calls[call.failed[1]]
         assert step is not None  # jumps do not fail
         reason = _STOPS.get(step.node.function.op, step.node.function.name)
@@ -242,7 +246,7 @@ class Compiled:
 
 
 class Turn:
-    """One sample's memory between its time steps."""
+    """Memory of one sample between its time steps."""
 
     def __init__(self, compiled: Compiled) -> None:
         plan = compiled.plan
@@ -255,7 +259,7 @@ class Turn:
                 self._outputs[index] = _address(self._states[name])
 
     def _restore(self) -> None:
-        """Go back to the states before the last time step, which has been left in its middle."""
+        """Restore the states before the last time step, which was interrupted."""
         kept = [np.zeros(0, np.uint8)]  # of a network without states
         kept += [state.reshape(-1).view(np.uint8) for state in self._states.values()]
         lib.qn_begin(self._call, _address(np.concatenate(kept)))
@@ -273,7 +277,7 @@ class Turn:
         return {name: state.copy() for name, state in self._states.items()}
 
     def run(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the outputs of the next time step, for the bytes of its inputs."""
+        """Compute the outputs of the next time step from the bytes of its inputs."""
         results = {}
         for index, name, shape, dtype in self._results:
             results[name] = result = np.empty(shape, dtype)
@@ -288,7 +292,7 @@ class Turn:
 
 
 def _build_loads(addresses: Sequence[int], tensors: Sequence[Tensor]) -> tuple[list[Any], int]:
-    """Return tensors that come one after the other, each to its address; and the bytes of all."""
+    """Return the copies of concatenated tensors, each to its address, and the bytes of all."""
     loads, offset = [], 0
     for address, tensor in zip(addresses, tensors):
         loads.append((offset, address, tensor.nbytes))
@@ -309,13 +313,13 @@ def _view_like(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _open_thread_pool(threads: int) -> Any:
-    """Return threads that end with this object; NULL if there is but one, or no memory."""
+    """Return threads that end with this object; NULL for a single thread, or without memory."""
     pool = lib.qn_thread_pool_new(threads) if threads > 1 else NULL
     return ffi.gc(pool, lib.qn_thread_pool_free) if pool else NULL
 
 
 def _build_chain(plan: Plan, first: int, last: int, after: int) -> list[dict[str, Any]]:
-    """Whole steps as one task, if there are any, or a result of the step before to be stored."""
+    """Make one task of whole steps, if any, or of a result to store."""
     stores = any(store.after == first - 1 for store in plan.stores)
     chain = {"part": NULL, "first": first, "last": last, "after": after}
     return [chain] if last > first or stores else []

@@ -1,4 +1,4 @@
-"""Runs float networks in numpy: what quantization is measured against."""
+"""Evaluation of float networks in numpy, the reference of quantization."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from .ordered import order_sums
 
 
 def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
-    """Return tensor name -> float array [N, *shape], of the outputs; of every tensor if traced.
+    """Return tensor name -> float array [N, *shape], for the outputs, or for every tensor if
+    traced.
 
-    x: [N, *graph.shape]; float64 is computed as it is, anything else as float32. Raises Error for
-    another shape and for NaN.
+    x: [N, *graph.shape]; float64 is computed in float64, all further types in float32. Raises Error
+    for a different shape and for NaN.
     """
     x, trace = as_array(x, "the input"), as_flag(trace, "trace")
     if x.shape[1:] != graph.shape or x.ndim == 0:
@@ -39,8 +40,8 @@ def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str,
 
 
 def fix_sum_order(graph: FloatGraph) -> FloatGraph:
-    """Return the network with sums whose order depends on nothing: neither threads nor other
-    samples.
+    """Return the network with sums in a fixed order, independent of threads and of
+    further samples.
     """
     nodes = (replace(node, operator=order_sums(node.operator)) for node in graph.nodes)
     return graph.with_nodes(nodes)
@@ -54,7 +55,7 @@ def iterate_tensors(
     """Yield name and values of every tensor in turn, inputs first; each is freed after its last
     use.
 
-    x: of several inputs by their names. held: what a tensor's values become in its format.
+    x: a dict if there are several inputs. held: rounds a tensor's values to its format.
     """
     uses = Counter(name for node in graph.nodes for name in node.inputs)
     given = x if isinstance(x, Mapping) else {graph.input: x}

@@ -1,4 +1,4 @@
-"""Sums of products of integers, exact, in the quickest floating type that holds them."""
+"""Exact integer sums of products, in the fastest floating type that represents them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Products:
 
     @cached_property
     def _most(self) -> float:
-        """The largest sum of an output's weights, as magnitudes."""
+        """Largest magnitude of the weight sum of an output."""
         weights = np.abs(self.operator.weights, dtype=np.float64)
         return float(weights.reshape(len(weights), -1).sum(1).max(initial=0))
 
     @cached_property
     def _start(self) -> float:
-        """The largest bias, as a magnitude."""
+        """Largest magnitude of a bias."""
         bias = self.operator.bias
         return 0.0 if bias is None else float(np.abs(bias).max(initial=0))
 
@@ -36,8 +36,9 @@ class Products:
         return order_sums(self.operator)
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """Return the sums of integers x [N, ...]: float64, below 2^53, or float32, as exact and
-        twice as fast, where no sum can leave its 24 bits.
+        """Return the sums of integers x [N, ...], exact.
+
+        float64 for sums below 2^53; float32, twice as fast, if no sum exceeds its 24 bits.
         """
         largest = max(-float(x.min(initial=0)), float(x.max(initial=0)))
         small = self._most * largest + self._start < 2**24

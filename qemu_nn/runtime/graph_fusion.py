@@ -1,6 +1,6 @@
-"""Calls that need not run: those that become part of another one, or are made once, at plan time.
+"""Removal of calls: fusion into a neighbour, or computation once, at plan time.
 
-Nothing changes but what lies between: whoever looks there (a trace) plans without this.
+Only intermediate tensors change, so traced runs skip this pass.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .step import Step
 #: Structs of parameters of the layers that take a padded image.
 _WINDOWS = ("qn_s_conv", "qn_s_depthwise")
 
-#: Axes that such a layer has no padding for.
+#: Axes that have no padding in such a layer.
 _WHOLE = ("pre_n", "pre_c", "post_n", "post_c")
 
 
@@ -29,7 +29,7 @@ _WHOLE = ("pre_n", "pre_c", "post_n", "post_c")
 class Folded:
     """The part of a network that remains to run.
 
-    graph: its calls are those of the steps; what is made once comes as inputs after its own.
+    graph: its calls are those of the steps; tensors computed at plan time are additional inputs.
     constants: these, by name.
     """
 
@@ -39,7 +39,7 @@ class Folded:
 
 
 def fold(graph: Graph, steps: Sequence[Step], profile: Profile) -> Folded:
-    """Apply every rule to the calls of a network that has no memory of its own."""
+    """Apply every rule to the calls of a network without memory of its own."""
     made_once = _fold_constants(graph, steps)
     left = [step for step in steps if step.node.name not in made_once]
     left = _remove_copies(graph, left, made_once)
@@ -69,7 +69,7 @@ def _move_loops(graph: Graph, left: Iterable[Step]) -> tuple[Loop, ...]:
 
 
 def _list_rewritten(graph: Graph) -> set[str]:
-    """Return tensors that another call than the one that makes them writes to."""
+    """Return tensors that a second call overwrites."""
     return {
         name
         for node in graph.nodes
@@ -83,11 +83,11 @@ def _list_observed(graph: Graph) -> set[str]:
     return {*graph.outputs, *(loop.condition for loop in graph.loops)}
 
 
-# ---- what depends on no input ----
+# ---- calls that depend on no input ----
 
 
 def _fold_constants(graph: Graph, steps: Sequence[Step]) -> dict[str, np.ndarray]:
-    """Return what calls make that read nothing but each other's outputs."""
+    """Compute the outputs of calls that read only each other's outputs."""
     found: dict[str, np.ndarray] = {}
     kept = _list_observed(graph) | _list_rewritten(graph)
     for step in steps:
@@ -111,18 +111,16 @@ def _evaluate_call(graph: Graph, step: Step, inputs: Sequence[np.ndarray]) -> np
 
 # ---- copies ----
 
-#: Elements that leave any other one as it is.
+#: Neutral elements of an op.
 _NEUTRAL = {"minimum": 127, "maximum": -128}
 
 
 def _remove_copies(
     graph: Graph, steps: Sequence[Step], constants: Mapping[str, np.ndarray]
 ) -> list[Step]:
-    """Return calls left out that copy, where nothing writes to their input while the copy is
-    read.
-    """
+    """Remove calls that copy, if nothing overwrites their input while the copy is read."""
     if graph.loops:
-        return list(steps)  # the copy of one turn may be read in the next one
+        return list(steps)  # the next iteration may read this iteration's copy
     kept, last_read, writes = _list_observed(graph) | _list_rewritten(graph), {}, []
     for at, step in enumerate(steps):
         last_read.update(dict.fromkeys(step.node.inputs, at))
@@ -145,7 +143,7 @@ def _remove_copies(
 def _find_copied_input(
     step: Step, node: Node, constants: Mapping[str, np.ndarray]
 ) -> Optional[str]:
-    """Return the input that the output of a call equals, if its kind of call says so."""
+    """Return the input that equals the output of a call, if the kind of call copies."""
     if node.function.op in ("reshape", "read_variable"):
         return node.inputs[0]
     if (node.function.op in _NEUTRAL) and node.function.type == "s8":
@@ -161,9 +159,9 @@ def _find_copied_input(
 
 
 def _remove_pads(graph: Graph, steps: Sequence[Step], profile: Profile) -> list[Step]:
-    """Padding calls left out where the only layer that reads them pads with the same value."""
+    """Remove padding calls if their only reader pads with the same value."""
     if profile.path == "mve" and profile.rounding == "single":
-        return list(steps)  # bits of a sum depend on the place of its pixel
+        return list(steps)  # the bits of a sum depend on the position of its pixel
     reads = Counter(name for step in steps for name in step.node.inputs)
     kept = _list_observed(graph) | _list_rewritten(graph)
     pads = {s.node.name: s for s in steps if s.row.op.params == "qn_s_pad"}
@@ -191,7 +189,7 @@ def _share_loop(graph: Graph, one: Node, other: Node) -> bool:
 
 
 def _fuse_padding(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
-    """Return the layer on the image as it is before padding, if its row computes that."""
+    """Return the layer on the unpadded image, if its row can compute that."""
     p, around = step.node.params, pad.node.params
     if step.row.op.params not in _WINDOWS or step.row.kind != "fast":
         return None
@@ -208,7 +206,7 @@ def _fuse_padding(step: Step, pad: Step, profile: Profile) -> Optional[Step]:
     try:
         sizes = kernels.check(step.row, params)
     except Error:
-        return None  # the device's function takes no such padding
+        return None  # the device's function has no such padding
     if not step.row.takes(params):
         return None
     return replace(step, node=node, params=params, sizes=sizes, folds=(pad.node,))

@@ -1,4 +1,4 @@
-"""Finds calls that read what another call has destroyed, byte by byte of a firmware's memory."""
+"""Detection of calls that read memory destroyed by another call, byte by byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Span:
 
     @property
     def slice(self) -> slice:
-        """The span as an index."""
+        """Span as an index."""
         return slice(self.start, self.start + self.size)
 
     def overlaps(self, other: Span) -> bool:
@@ -30,10 +30,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Access:
-    """The memory that a call accesses. destroys: bytes at the start of inputs[0] to overwrite.
+    """Memory that a call accesses.
 
-    scratch_bytes: what the device's path uses; scratch: where, None if the firmware passes NULL.
-    device_row: the row that uses it as the device does.
+    destroys: bytes overwritten at the start of inputs[0]. scratch_bytes: used by the device's path.
+    scratch: its address, None if the firmware passes NULL. device_row: the row that uses it as the
+    device does.
     """
 
     name: str
@@ -47,10 +48,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Seen:
-    """Warnings in words, and the calls whose side effects a later call reads.
+    """Warnings, and the calls whose side effects a later call reads.
 
-    scratch, destroyed: indices of calls whose scratch memory, or whose destroyed input, is read;
-    unwritten: is memory read that nothing has written?
+    scratch, destroyed: indices of calls whose scratch memory, or destroyed input, is read.
+    unwritten: true if a call reads memory that was never written.
     """
 
     warnings: tuple[str, ...]

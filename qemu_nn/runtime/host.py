@@ -1,4 +1,4 @@
-"""The host's part of an inference: numbers to a network's integers, and its integers back."""
+"""The host's part of an inference: conversion of numbers to a network's integers and back."""
 
 from __future__ import annotations
 
@@ -25,35 +25,16 @@ from .samples import convert_to_numbers, expect_finite, shape_samples
 Codes = Union[np.ndarray, dict[str, np.ndarray]]
 Arrays = Mapping[str, np.ndarray]
 
-#: Operators after the last call that the host applies: the device does not see the first two, and
-#: a softmax may have been left out.
+#: Operators after the last call that the host applies: the device omits the first two, and may omit
+#: a softmax.
 _BEHIND = (Reshape, Identity, Softmax)
 
 
 @dataclass(frozen=True)
 class Host:
-    """The conversion between the numbers of users and the integers of a network.
+    """Conversion between the numbers of users and the integers of a network.
 
-    Network.host is one. It pickles, and several threads may use it.
-
-    Attributes
-    ----------
-    graph : ir.graph.Graph
-        The network.
-    reference : ir.float_graph.FloatGraph or None
-        The float network that it was quantized from, channels last: the host computes its
-        operators before the device's input and after the device's outputs.
-    preprocessing : ir.preprocessing.Preprocessing or None
-        The conversion of raw samples, applied first.
-    before, after : ir.float_graph.FloatGraph or None
-        Steps of a network without a float reference: from the floats of users to the device's
-        inputs, and from its outputs to scores.
-
-    Raises
-    ------
-    Error
-        There is a preprocessing, but the network has several inputs; or the steps are those of
-        another network.
+    Network.host is one. It can be pickled, and several threads may use it.
     """
 
     graph: Graph
@@ -79,7 +60,7 @@ class Host:
 
     @property
     def inputs(self) -> dict[str, Shape]:
-        """Shapes of samples, by the names of the inputs, as users give them."""
+        """Shapes of a user's samples, by the names of the inputs."""
         if self.before is not None:
             return self.before.starts
         return {tensor.name: tensor.logical for tensor in self.graph.inputs}
@@ -91,7 +72,7 @@ class Host:
         return self.graph.outputs if known is None else known.outputs
 
     def codes(self, x: Any, layout: Optional[str] = None) -> Codes:
-        """Return what Session.run() takes, of numbers as Network.predict() takes them.
+        """Convert the numbers of Network.predict() to the inputs of Session.run().
 
         Parameters
         ----------
@@ -113,12 +94,12 @@ class Host:
         return self.prepare(x, layout)[0]
 
     def prepare(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
-        """Return the same, and whether x is a single sample and not a batch."""
+        """Return the codes, and true if x is a single sample, not a batch."""
         codes, _, single = self._prepare_codes(x, layout)
         return codes if len(codes) > 1 else codes[self.graph.input.name], single
 
     def gauges(self, x: Any, layout: Optional[str] = None) -> list[Gauge]:
-        """Return what such numbers look like in the formats of the inputs.
+        """Return gauges of these numbers in the formats of the inputs.
 
         Parameters
         ----------
@@ -144,7 +125,7 @@ class Host:
         return gauges
 
     def reals(self, x: Any, layout: Optional[str] = None) -> np.ndarray:
-        """Return the real samples that numbers mean, as the float reference takes them.
+        """Return the float samples of the numbers, as inputs of the float reference.
 
         Parameters
         ----------
@@ -180,7 +161,7 @@ class Host:
         return real.reshape(*codes.shape[: len(self._axes)], *self.start[0])
 
     def scores(self, outputs: Arrays) -> dict[str, np.ndarray]:
-        """Return the floats that a network's outputs stand for.
+        """Return the float values of a network's outputs.
 
         Parameters
         ----------
@@ -211,7 +192,7 @@ class Host:
         return real if self.reference is None else self._evaluate_rest(self.reference, real)
 
     def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
-        """Return the same, but integers as they are where they stand for themselves.
+        """Return the same, but integers without a format unchanged.
 
         Parameters
         ----------
@@ -267,12 +248,12 @@ class Host:
 
     @property
     def _default(self) -> Optional[str]:
-        """The layout of images whose shape does not tell."""
+        """Layout of images with an ambiguous shape."""
         own = None if self.reference is not None else "NHWC"
         return (self.preprocessing and self.preprocessing.layout) or own
 
     def _take_unnamed(self, x: Any) -> Any:
-        """Return the samples alone, where they come under the name of the float network's input."""
+        """Return the samples alone if their key is the name of the float network's input."""
         name = "" if self.reference is None else self.reference.input
         return x[name] if _names_input(x, name) else x
 
@@ -297,8 +278,8 @@ class Host:
     def _prepare_codes(
         self, x: Any, layout: Optional[str]
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], bool]:
-        """Return codes of every input, the floats that were rounded to them, if they were, and
-        whether it is a single sample.
+        """Return codes of every input, the floats they were rounded from, if any, and true for a
+        single sample.
         """
         if self.before is not None and not self._names_codes(x):
             reals, single = self._before(x, layout)
@@ -326,7 +307,9 @@ class Host:
         return codes, reals, singles[0]
 
     def _names_codes(self, x: Any) -> bool:
-        """True if x holds integers of the device's own inputs, which the host computes."""
+        """True if x contains integers of the device's own inputs, which the host
+        normally computes.
+        """
         tensors = self.graph.inputs
         given = x if isinstance(x, Mapping) else {tensors[0].name: x}
         names = {tensor.name for tensor in tensors}
@@ -334,7 +317,7 @@ class Host:
         return set(arrays) == names and all(self._are_codes(arrays[t.name], t) for t in tensors)
 
     def _before(self, x: Any, layout: Optional[str]) -> tuple[dict[str, np.ndarray], bool]:
-        """Return the real values of the device's inputs, and whether it is a single sample."""
+        """Return the float values of the device's inputs, and true for a single sample."""
         assert self.before is not None
         steps, own = self.preprocessing, self.before.layout
         arrays = named(self.before.name, list(self.before.starts), x, convert_to_numbers)
@@ -380,7 +363,7 @@ class Host:
         return (x if steps is None else steps.apply(x, "NHWC")), single
 
     def _compute_device_input(self, real: np.ndarray) -> np.ndarray:
-        """Return what the float network makes of real samples before the device's input."""
+        """Compute the device's input from float samples by the float network."""
         assert self.reference is not None
         expect_finite(real, "the input")
         x = real if real.dtype == np.float64 else real.astype(np.float32)
@@ -390,7 +373,7 @@ class Host:
         raise self._make_unknown_output_error()
 
     def _round_floats(self, real: np.ndarray, tensor: Tensor) -> np.ndarray:
-        """Return floats as integers; the NPU's kit rounds down."""
+        """Round floats to integers; the NPU's kit rounds down."""
         if tensor.dtype == "float32":
             return real.astype(np.float32)
         what = self._name_samples(tensor)
@@ -425,7 +408,7 @@ class Host:
     def _trace_output(
         self, reference: FloatGraph, name: str, real: Arrays
     ) -> tuple[str, tuple[Operator, ...]]:
-        """Return the tensor that the device computes of an output, and the operators after it."""
+        """Return the device's tensor of an output, and the operators after it."""
         makers = {node.name: node for node in reference.nodes}
         operators: tuple[Operator, ...] = ()
         while name not in real and isinstance(makers[name].operator, _BEHIND):
@@ -442,8 +425,10 @@ class Host:
 
 
 def name_results(scores: Arrays, single: bool) -> Union[np.ndarray, dict[str, np.ndarray]]:
-    """Scores of a batch as predict() returns them: without its axis where there was one sample, and
-    as an array where there is one output."""
+    """Return the scores of a batch as predict() does.
+
+    A single sample has no batch axis, and a single output is an array.
+    """
     named = {name: values[0] if single else values for name, values in scores.items()}
     return named if len(named) > 1 else next(iter(named.values()))
 
@@ -461,7 +446,7 @@ def predict_float(
 
 
 def _stepped(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:
-    """Return the outputs of the host's steps, in float32, as each sample alone has them."""
+    """Compute the host's steps in float32, independently for each sample."""
     x = {name: starts[name].astype(np.float32) for name in graph.starts}
     found = {
         n: value for n, value in iterate_tensors(fix_sum_order(graph), x) if n in graph.outputs
@@ -470,17 +455,17 @@ def _stepped(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:
 
 
 def _names_input(x: Any, name: str) -> bool:
-    """True if x holds the array of one input by its name."""
+    """True if x is the array of one input by its name."""
     return isinstance(x, Mapping) and set(x) == {name}
 
 
 def _stands_for_itself(tensor: Tensor) -> bool:
-    """True if a tensor holds integers whose format is not known."""
+    """True if a tensor has integers of unknown format."""
     return tensor.spelled is None and tensor.dtype != "float32"
 
 
 def _dequantize_output(tensor: Tensor, values: np.ndarray) -> np.ndarray:
-    """Return what an output stands for, with the source file's order of axes."""
+    """Return the float values of an output, in the source file's order of axes."""
     real = values if tensor.dtype == "float32" else tensor.format.dequantize(values)
     return tensor.from_memory(real)
 
@@ -492,7 +477,7 @@ def _get_layout(tensor: Tensor) -> Optional[str]:
 def resize_images(
     preprocessing: Preprocessing, x: np.ndarray, shape: Shape, layout: Optional[str]
 ) -> np.ndarray:
-    """Images of uint8 in the size that the network takes; anything else as it is."""
+    """Resize uint8 images to the network's size; return all further data unchanged."""
     if x.dtype != np.uint8 or x.ndim not in (3, 4) or len(shape) != 3:
         return x
     first = (layout or preprocessing.layout) == "NCHW"
@@ -507,7 +492,7 @@ def resize_images(
 
 
 def _check_whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
-    """Return numbers that stand for themselves, where the format is unknown."""
+    """Return the integers of a tensor of unknown format; raise Error for fractions."""
     low, high = limits(tensor.dtype)
     if not ((x >= low) & (x <= high) & (x == np.rint(x))).all():
         raise Error(

@@ -1,4 +1,4 @@
-"""A look at inputs as a network sees them: how many of its codes they use, how many saturate."""
+"""Check of inputs in the network's format: number of used codes, share of saturated values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LOGGER = logging.getLogger("qemu_nn.inputs")
 #: Types with codes that can be counted.
 _COUNTED = ("int8", "uint8", "int16")
 
-#: So many neighbouring codes are a handful; of fewer values nothing can be said; the share that
-#: saturates of data that were probably not scaled.
+#: Limits of the warning: number of neighbouring codes that is too few, least number of values, and
+#: saturated share of data that were probably not scaled.
 _HANDFUL, _LEAST, _MOST = 16, 64, 0.1
 
 
@@ -87,7 +87,7 @@ class Gauge:
             self._saturated += int(np.count_nonzero((steps < least - 0.5) | (steps > most + 0.5)))
 
     def merge(self, other: Gauge) -> None:
-        """Look at what another gauge of the same tensor has looked at, too.
+        """Add the counts of another gauge of the same tensor.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Gauge:
         return not self.counted or self._values >= _LEAST
 
     def sanity(self) -> Optional[Sanity]:
-        """Return what the inputs look like; None if there is nothing to say.
+        """Return a description of the inputs; None if there are no values.
 
         Returns
         -------
@@ -151,7 +151,7 @@ def inspect(tensor: Tensor, codes: np.ndarray, real: Optional[np.ndarray] = None
 
 
 def tell(gauge: Gauge) -> None:
-    """Log the line of a look, or warn where the inputs are odd.
+    """Log the line of a check, or warn if the inputs are unusual.
 
     Parameters
     ----------

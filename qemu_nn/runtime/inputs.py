@@ -12,19 +12,17 @@ from ..errors import Error
 from ..io.arguments import as_array
 from ..ir.graph import Graph, Tensor
 
-#: An array, or where a network has several inputs, arrays in their order or by their names.
+#: An array; for several inputs, arrays in their order or by their names.
 Inputs = Union[np.ndarray, Sequence[np.ndarray], Mapping[str, np.ndarray]]
 
-#: The same of states; None: as they are after reset.
+#: The same for states; None: their values after reset.
 State = Union[np.ndarray, Mapping[str, np.ndarray], None]
 
 
 def arrange_by_name(
     graph: Graph, x: Inputs, read: Callable[[Any, str], np.ndarray] = as_array
 ) -> dict[str, np.ndarray]:
-    """Return arrays by the names of a network's inputs; read: makes an array of what is given for
-    one.
-    """
+    """Return arrays by the names of a network's inputs; read: converts the value given for one."""
     return named(graph.name, [tensor.name for tensor in graph.inputs], x, read)
 
 
@@ -81,7 +79,7 @@ def expect_dtype(what: str, array: np.ndarray, tensor: Tensor) -> None:
 def make_shape_error(
     what: str, axes: Sequence[str], shape: tuple[int, ...], array: np.ndarray
 ) -> Error:
-    """Make the error for an array of another shape than [*axes, *shape]."""
+    """Make the error for an array whose shape is not [*axes, *shape]."""
     want = ", ".join([*axes, *map(str, shape)])
     has = list(array.shape)
     hint = ""
@@ -96,7 +94,7 @@ def make_shape_error(
 
 
 def pack_inputs(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> np.ndarray:
-    """Return all inputs as C takes them, one after the other: uint8 [*axes, bytes]."""
+    """Return all inputs concatenated for C: uint8 [*axes, bytes]."""
     parts = [x[tensor.name] for tensor in graph.inputs]
     lead = parts[0].shape[: len(axes)]
     if len(lead) < len(axes):
@@ -108,7 +106,7 @@ def pack_inputs(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) 
 
 
 def _make_input_error(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[str]) -> Error:
-    """Make the error for inputs of other types or shapes than the network's."""
+    """Make the error for inputs whose types or shapes differ from the network's."""
     what = {
         tensor.name: "the input" if len(graph.inputs) == 1 else f"the input {tensor.name!r}"
         for tensor in graph.inputs
@@ -129,7 +127,7 @@ def _make_input_error(graph: Graph, x: Mapping[str, np.ndarray], axes: Sequence[
 
 
 def pack_reset(graph: Graph) -> np.ndarray:
-    """Return all states as they are after reset, as C takes them: uint8 [bytes]."""
+    """Return all states after reset, concatenated for C: uint8 [bytes]."""
     zeros = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in graph.states}
     return _join_bytes([graph.arrays.get(name, values) for name, values in zeros.items()], 0)
 
@@ -137,7 +135,7 @@ def pack_reset(graph: Graph) -> np.ndarray:
 def pack_state(
     graph: Graph, state: Union[np.ndarray, Mapping[str, np.ndarray]], lead: tuple[int, ...]
 ) -> np.ndarray:
-    """Return all states as C takes them, one after the other: uint8 [*lead, bytes]."""
+    """Return all states concatenated for C: uint8 [*lead, bytes]."""
     tensors = graph.states
     if not tensors:
         if isinstance(state, Mapping) and not state:
@@ -160,7 +158,7 @@ def pack_state(
 
 
 def _join_bytes(parts: Sequence[np.ndarray], axes: int) -> np.ndarray:
-    """Return the bytes of arrays, one after the other after the axes that they share."""
+    """Concatenate the bytes of arrays after the axes that they share."""
     lead = parts[0].shape[:axes]
     if math.prod(lead) == 1:  # which most live data are
         joined = bytearray().join([np.ascontiguousarray(part).data for part in parts])

@@ -1,8 +1,7 @@
-"""Runs that end where Python raises something in the thread that waits for them, as Ctrl-C does.
+"""Runs that end if Python raises an exception, such as Ctrl-C, in the waiting thread.
 
-C asks now and then whether to go on (csrc/runtime/executor.c). To ask is to come back to Python,
-which runs its signal handlers then: what they raise is kept, and raised again when C has left the
-run.
+C asks Python at intervals whether to continue (csrc/runtime/executor.c). Python then runs its
+signal handlers. Their exception is stored, and raised again after C has returned.
 """
 
 from __future__ import annotations
@@ -19,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class _Thread(threading.local):
-    """left: set when nobody waits for this thread's runs. raised: what ended its last one."""
+    """Interrupt state of a thread.
+
+    left: set when no thread waits for its runs. raised: exception that ended its last run.
+    """
 
     left: Optional[threading.Event] = None
     raised: Optional[BaseException] = None
@@ -39,7 +41,7 @@ def qn_python_stops() -> int:
 
 
 def resume() -> NoReturn:
-    """Raise what has ended the run of this thread."""
+    """Raise the exception that ended the run of this thread."""
     raised, _thread.raised = _thread.raised, None
     raise raised or KeyboardInterrupt
 
@@ -51,8 +53,8 @@ def heed(left: threading.Event) -> None:
 
 @contextmanager
 def open_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads for runs, which end when something is raised in the block."""
-    from concurrent.futures import ThreadPoolExecutor  # here, as few programs need it
+    """Yield threads for runs, which end if the block raises."""
+    from concurrent.futures import ThreadPoolExecutor  # imported here: few programs need it
 
     left = threading.Event()
     with ThreadPoolExecutor(threads, initializer=heed, initargs=(left,)) as executor:

@@ -1,7 +1,7 @@
-"""Layers with weights whose sums have one order, on every host and on any number of threads.
+"""Layers with weights whose sums have a fixed order, on every host and any number of threads.
 
-BLAS adds up a product of matrices in an order that its authors, the processor, the number of
-threads and the number of rows decide; qn_ordered_sums() of csrc/ knows nothing of these.
+The order of BLAS depends on its version, the processor, and the numbers of threads and rows. That
+of qn_ordered_sums() in csrc/ depends on none of these.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from ..operators.base import Pair
 
 _COLUMNS = int(lib.QN_ORDERED_COLUMNS)
 
-#: Bytes of the parts in which a long sum is added up, and how many numbers of a part change places:
-#: numpy's loop for vectors of 16 bytes had this order, and so have figures of earlier releases.
+#: Bytes of the parts of a long sum, and numbers of a part that are permuted: the order of numpy's
+#: loop for 16-byte vectors, and of figures of earlier releases.
 _PART_BYTES, _TURNED = 16, 4
 
 
 @dataclass(frozen=True)
 class _Packed:
-    """Weights [taps, columns] as the C core reads them: the taps in the order of their addition,
-    the ends of its parts, and the weights in that order, in blocks of columns."""
+    """Weights [taps, columns] in the C core's order.
+
+    It has the taps in the order of their addition, the ends of their parts, and the weights in this
+    order, in blocks of columns.
+    """
 
     columns: int
     order: np.ndarray
@@ -46,8 +49,8 @@ def _pack_weights(weights: np.ndarray) -> _Packed:
 
 
 def _sum_products(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
-    """Return the products [..., columns] of x [..., *taps], with so many axes of taps, and
-    weights.
+    """Return the products [..., columns] of x [..., *taps] and weights; axes: number of
+    tap axes.
     """
     assert x.dtype == weights.blocks.dtype
     assert x.dtype in (np.float32, np.float64)
@@ -68,7 +71,7 @@ def _sum_products(x: np.ndarray, axes: int, weights: _Packed) -> np.ndarray:
 
 
 def _get_order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the taps in the order of their addition, and where each part of them ends.
+    """Return the taps in the order of their addition, and the end of each part.
 
     With as many columns as taps there is one part.
     """
@@ -83,7 +86,7 @@ def _get_order(depth: int, columns: int, parts: int) -> tuple[np.ndarray, np.nda
 
 
 def _list_places(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> np.ndarray:
-    """Return where the elements of an array are, in elements from its first."""
+    """Return the positions of an array's elements, relative to its first."""
     places = np.zeros(1, np.int64)
     for length, stride in zip(shape, strides):
         places = np.add.outer(places, np.arange(length) * (stride // itemsize)).ravel()

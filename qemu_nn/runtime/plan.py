@@ -1,4 +1,4 @@
-"""A graph made into steps: which row computes each call, and at which address of the arena."""
+"""Planning of a graph: the row of each call, and its addresses in the arena."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLOBBER = "clobber."
 
 @dataclass(frozen=True)
 class Store:
-    """A tensor that leaves the arena after a step."""
+    """Tensor copied out of the arena after a step."""
 
     after: int
     address: int
@@ -38,7 +38,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Constant:
-    """Tensor that no step makes, because it exists before the first step."""
+    """Tensor that exists before the first step."""
 
     name: str
     address: int
@@ -47,13 +47,12 @@ class Constant:
 
 @dataclass(frozen=True)
 class Plan:
-    """A network ready to run for one profile.
+    """A network planned for one profile.
 
     arena_bytes: working memory of one thread. cleared: bytes at its start that are zero when a
-    sample starts, as the memory of a device after reset. stores: what a run returns, by step.
-    order: its names: outputs in the order of the file and then states, or all layers. loops: around
-    the steps; conditions: addresses of theirs. calls: of the device, a step for each node, where
-    steps may stand for several.
+    sample starts, as a device's memory after reset. stores: results of a run, by step. order: their
+    names: outputs in the order of the file and then states, or all layers. loops: around the steps;
+    conditions: their addresses. calls: one step per graph node, before fusion.
     """
 
     graph: Graph
@@ -75,7 +74,7 @@ class Plan:
         return f"<Plan of {self.graph.name[:60]!r} for {self.profile}: {len(self.steps)} steps>"
 
     def __str__(self) -> str:
-        """Return one line for each step: the layer, the row that computes it, and why that one."""
+        """Return one line for each step: the layer, its row, and the reason for this row."""
         rows = [f"{step.row} ({step.row.kind})" for step in self.steps]
         widths = [max(map(len, column)) for column in ([s.node.name for s in self.steps], rows)]
         return "\n".join(
@@ -94,11 +93,11 @@ def plan(
     trace: bool = False,
     threads: int = 1,
 ) -> Plan:
-    """Choose rows and addresses. Raises the contract's errors, with the layer's name in front.
+    """Choose rows and addresses.
 
-    variant: the row to run wherever an op has one of that name; trace: return every layer's
-    output, and as clobber.<layer> what is left of an input that a layer destroys. threads: that
-    share the large calls of a sample.
+    Raises the contract's errors, prefixed with the layer's name. variant: the row to run for every
+    op that has one of this name. trace: return every layer's output, and the remains of destroyed
+    inputs as clobber.<layer>. threads: threads that share the large calls of a sample.
     """
     graph = build_calls(graph, profile)
     steps = tuple(_make_step(graph, node, profile, variant) for node in graph.nodes)
@@ -114,7 +113,7 @@ def plan(
     addresses = assign_addresses(left.graph, profile, steps, trace, left.constants)
     steps = _place_steps(steps, addresses, profile, variant)
     if graph.memory is not None:
-        calls = steps  # none is folded, and some addresses ask for another row
+        calls = steps  # nothing is fused, and some addresses require a different row
     if not trace and not graph.loops:
         steps = tuple(_fuse_rectifiers(graph, steps))
     if left.graph is not graph:
@@ -141,8 +140,8 @@ def plan(
 
 
 def _find_faults(graph: Graph, profile: Profile) -> list[str]:
-    """Return layers in whose calls builds of Arm's library stop the core, or do what nobody
-    expects.
+    """Return layers whose calls fault, or compute unexpected results, in builds of
+    Arm's library.
     """
     faults = [
         (node.name, fault)
@@ -186,7 +185,7 @@ def _make_step(graph: Graph, node: Node, profile: Profile, variant: Optional[str
 
 
 def _split_steps(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
-    """Return the large steps split, if that is worth it."""
+    """Split the large steps, if it gains time."""
     in_parts = []
     for step in steps:
         parts = split.choose_parts(step.row, step.params, step.cost, threads)
@@ -199,8 +198,8 @@ def _split_steps(steps: tuple[Step, ...], threads: int) -> tuple[Step, ...]:
 def _place_steps(
     steps: Iterable[Step], addresses: Addresses, profile: Profile, variant: Optional[str]
 ) -> tuple[Step, ...]:
-    """Return the steps at their addresses, on the device's own rows where a call reads its
-    scratch.
+    """Return the steps at their addresses, on the device's own rows if a call reads their scratch
+    memory.
     """
     addressed = []
     for step, offsets in zip(steps, addresses.calls):
@@ -234,7 +233,7 @@ def _may_be_split(step: Step, offsets: Offsets) -> bool:
 
 
 def _fuse_rectifiers(graph: Graph, steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps, rectifiers left out where the row before can apply them too."""
+    """Yield the steps; a rectifier is fused if the row before can apply it."""
     index = 0
     while index < len(steps):
         step, follower = steps[index], steps[index + 1] if index + 1 < len(steps) else None
@@ -278,7 +277,7 @@ def _find_clobbered(step: Step) -> Tensor:
     return Tensor(f"{CLOBBER}{step.node.name}", array.shape(step.node.params), array.dtype)
 
 
-# ---- why a step runs on the row it runs on, in words ----
+# ---- the reason for the row of a step, in words ----
 
 
 def _explain_choice(
@@ -289,9 +288,9 @@ def _explain_choice(
     params: Any,
     variant: Optional[str],
 ) -> str:
-    """Return why `row` runs of all `rows` of its op, which stand best first.
+    """Explain why `row` runs, among all `rows` of its op, which are listed best first.
 
-    chosen: the planner's choice before it knew the memory. variant: what the user asked for.
+    chosen: the planner's choice before it knew the memory. variant: the user's choice.
     """
     if row != chosen:
         what = "scratch memory" if row.kind == "model" else "destroyed input"
@@ -309,7 +308,7 @@ def _explain_choice(
 def _explain_lack(
     calls: Sequence[tuple[Row, Any]], network: str, profile: Profile, variant: str
 ) -> str:
-    """Return why no call of a network runs on a row of this name, and which names would.
+    """Explain why no call of a network runs on a row of this name, and list possible names.
 
     calls: each row that computes a call of the network, and its parameters.
     """

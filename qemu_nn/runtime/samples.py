@@ -1,4 +1,4 @@
-"""Numbers as users have them, of any library and layout, as a batch of samples of one shape."""
+"""Conversion of a user's numbers, of any library and layout, to a batch of one shape."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Shape = tuple[int, ...]
 
 
 def convert_to_numbers(x: Any, name: str) -> np.ndarray:
-    """Return an array of floats: of a torch tensor, of what has `__array__` or DLPack, of lists.
+    """Return an array of floats from a torch tensor, an object with `__array__` or DLPack, or
+    lists.
 
-    Raises Error, which begins with the name, for strings, objects, complex numbers, and for rows of
+    Raises Error, which begins with the name, for strings, objects, complex numbers and rows of
     different lengths.
     """
     array = _convert_to_array(x, name)
@@ -52,13 +53,13 @@ def _convert_to_array(x: Any, name: str) -> np.ndarray:
             return np.asarray(np.from_dlpack(x))
     except Error:
         raise
-    except Exception as error:  # a library raises what it likes
+    except Exception as error:  # a library may raise any exception
         raise Error(f"{name} cannot be read as an array: {error}") from None
     return as_array(x, name)
 
 
 def _is_foreign(part: Any) -> bool:
-    """True if an array of a library of its own."""
+    """True for an array of a library other than numpy."""
     return not isinstance(part, (np.ndarray, np.generic)) and (
         hasattr(part, "__array__") or hasattr(part, "__dlpack__")
     )
@@ -73,12 +74,11 @@ def shape_samples(
     default: Optional[str] = None,
     axes: Sequence[str] = ("N",),
 ) -> tuple[np.ndarray, bool]:
-    """Return samples as an array [*axes, *shape], and whether x was a single one, without the first
-    axis.
+    """Return samples as an array [*axes, *shape], and true if x was a single sample.
 
-    layout: that of `shape`, if it is an image. given: the layout of x; without one its shape tells,
-    and `default` where it fits both. An axis of one channel may be missing, and each sample may be
-    a batch of one. Raises Error for other shapes.
+    A single sample has no first axis. layout: of `shape`, if it is an image. given: the layout of
+    x; without one its shape decides, and `default` if both fit. An axis of one channel may be
+    missing, and each sample may be a batch of one. Raises Error for all further shapes.
     """
     forms = list(_list_forms(shape, layout, given))
     leads = (len(axes), len(axes) - 1)
@@ -114,7 +114,7 @@ def expect_finite(x: np.ndarray, what: str) -> None:
         raise Error(f"sample {bad} of {what} contains {found}")
 
 
-#: Layout, the shape of a sample as it may come in it, and its whole shape in it.
+#: Layout, a possible shape of a sample, and its complete shape.
 Form = tuple[Optional[str], Shape, Shape]
 
 
@@ -148,10 +148,10 @@ def _make_shape_error(
 
 @contextmanager
 def naming_samples(name: Callable[[int], str], first: int = 0) -> Iterator[None]:
-    """Name the sample of a LayerFault as the data do.
+    """Name the sample of a LayerFault by its name in the data.
 
-    name: of a sample, by its number in the data that a batch is from. first: number of the batch's
-    first sample.
+    name: of a sample, by its number in the data of the batch. first: number of the batch's first
+    sample.
     """
     try:
         yield

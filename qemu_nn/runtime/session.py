@@ -36,8 +36,8 @@ from .plan import Plan, plan
 from .stream import Stream
 from .workspace import Batch, Run
 
-#: Samples in one call, where a network gains from that: the first number as often as it goes, then
-#: the next. Tiles of AMX take 1.2 times as long for 32 as for 16.
+#: Samples in one call, if the network gains from it: the largest size as often as possible, then
+#: the next. AMX tiles take 1.2 times as long for 32 as for 16.
 BATCHES = (32, 16)
 
 #: Shapes of inputs that a session remembers.
@@ -46,6 +46,8 @@ _MOST_SHAPES = 16
 
 class Session:
     """A network planned for one profile; several threads may use it at the same time.
+
+    Network.session() returns one. A pickle contains its network and its options.
 
     Network.session() returns one. It pickles as its network and its options.
 
@@ -111,7 +113,7 @@ class Session:
         return f"<Session of {self.graph.name[:60]!r} for {self.profile}, threads={self.threads}>"
 
     def __reduce__(self) -> tuple[type[Session], tuple[Any, ...]]:
-        """Pickled as its network and its options: it is planned again for the host it comes to."""
+        """Pickle the network and the options; the receiving host plans again."""
         how = (self._variant, self.threads, self._trace, self.host)
         return Session, (self.graph, self.profile, *how)
 
@@ -173,7 +175,7 @@ class Session:
         return self._run(x, state, trace)
 
     def _run(self, x: Inputs, state: State, trace: bool) -> dict[str, np.ndarray]:
-        """Return what run() does for whatever it may be given."""
+        """Run inputs of any accepted form, for run()."""
         if type(x) is not np.ndarray or not self._one:
             named = arrange_by_name(self.graph, x)
             x = (
@@ -190,13 +192,13 @@ class Session:
             start = self._start(state, x.shape[:1])
             given += [start] if self.graph.states else []
         elif self._one and not trace:
-            self._again = run  # nothing need be joined to inputs, or added to them
+            self._again = run  # no states to append to inputs
         results = run(*given)
         assert results is not None
         return results
 
     def _learn_shape(self, x: np.ndarray, trace: bool) -> Run:
-        """Return what runs inputs of a new shape."""
+        """Return a function that runs inputs of a new shape."""
         batch = self._measure_group(x)
         run = self._traced.prepare(batch) if trace else self._prepare_batch(batch)
         if len(self._known) >= _MOST_SHAPES:
@@ -205,7 +207,9 @@ class Session:
         return run
 
     def _prepare_batch(self, batch: Batch) -> Run:
-        """Return what computes a batch: as many samples in a call as the network gains from."""
+        """Return a function that computes a batch, with as many samples in a call as the network
+        gains from.
+        """
         left, parts = batch.samples, []
         for size in self._many:
             groups, left = divmod(left, size)
@@ -218,7 +222,7 @@ class Session:
         return parts[0][1] if len(parts) == 1 else _run_in_sequence(parts)
 
     def _make_compute(self, size: int, groups: int) -> Run:
-        """Return what computes groups of `size` samples."""
+        """Return a function that computes groups of `size` samples."""
         many = self._many[size]
         if not isinstance(many, Compiled):
             many = self._many[size] = Compiled(
@@ -267,7 +271,7 @@ class Session:
         return name_results(self.host.answers(self.run(codes)), single)
 
     def _look(self, x: Any, layout: Optional[str]) -> None:
-        """Tell, once, what inputs look like in the network's formats."""
+        """Log, once, the use of the network's formats by the inputs."""
         gauges = self.host.gauges(x, layout)
         if all(gauge.enough for gauge in gauges):
             self._unseen = False
@@ -320,9 +324,7 @@ class Session:
 
 
 def make_other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]:
-    """Return a session for traced runs for every profile but the wanted one that can run this
-    network.
-    """
+    """Return a session for traced runs for every further profile that can run this network."""
     sessions = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
@@ -335,10 +337,9 @@ def make_other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]
 
 
 def draw_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
-    """Return inputs over the whole range, [count, *shape], always the same; a list, if there are
-    several.
+    """Return the same random inputs over the whole range, [count, *shape], at every call.
 
-    [count, steps, *shape] for a recurrent network.
+    [count, steps, *shape] for a recurrent network; a list if there are several inputs.
     """
     rng = np.random.default_rng(0)
     lead = (count, steps) if graph.states else (count,)
@@ -346,9 +347,9 @@ def draw_inputs(graph: Graph, count: int, steps: int = 1) -> Any:
     return inputs if len(inputs) > 1 else inputs[0]
 
 
-# ---- batching: several samples in one call, where that reads the weights once for all of them ----
+# ---- batching: several samples in one call, if it reads the weights once for all of them ----
 
-#: C argument that counts vectors -> ops that compute several of them in one call.
+#: C argument with the number of vectors -> ops that compute several of them in one call.
 _COUNTS = {
     "batches": ("fully_connected", "fully_connected_per_channel"),
     "num_rows": ("softmax",),
@@ -356,7 +357,7 @@ _COUNTS = {
 
 
 def _run_in_sequence(parts: Sequence[tuple[int, Run]]) -> Run:
-    """Return what computes samples in parts: how many each has, and what computes them."""
+    """Return a function that computes samples in parts: the size of each, and its function."""
     ends = list(accumulate(count for count, _ in parts))
 
     def run(x: Inputs) -> Optional[dict[str, np.ndarray]]:
@@ -376,11 +377,10 @@ def _make_empty_session(_: Inputs) -> None:
 
 
 def batch_graph(graph: Graph, count: int) -> Optional[Graph]:
-    """Return the graph, of one build, whose one sample is `count` samples of this one, one after
-    another.
+    """Return the graph of one build with `count` samples, one after another, as one sample.
 
-    None where a call does not take several, or would read its weights once for each of them all the
-    same: what gains are fully connected layers.
+    None if a call cannot take several samples, or would read its weights for each of them. Only
+    fully connected layers gain.
     """
     counts = [_count_argument(node) for node in graph.nodes]
     if graph.memory is not None or graph.states or graph.loops:

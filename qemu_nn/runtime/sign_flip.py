@@ -15,7 +15,7 @@ from .step import Step
 
 
 def flip_signs(graph: Graph, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps, with sign flips of images that one call writes and one other call reads."""
+    """Return the steps, with sign flips of images that one call writes and one call reads."""
     if graph.loops:
         return tuple(steps)  # the next iteration may read what one iteration writes
     reads = Counter(name for step in steps for name in step.node.inputs)

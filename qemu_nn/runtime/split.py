@@ -1,4 +1,4 @@
-"""Calls in parts, for several threads: where a call is cut, and what it costs."""
+"""Split of calls into parts for several threads, and its cost."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..kernels.table import Row, Sizes
 #: Units of a call's output from..to-1: rows, pixels or elements.
 Part = tuple[int, int]
 
-#: Multiply-accumulates, and bytes of inputs and output, in a microsecond. The networks of the
-#: benchmarks take between a half and twice what this says.
+#: Multiply-accumulates, and bytes of inputs and output, in a microsecond. The benchmark networks
+#: take half to twice this estimate.
 _PACES = {
     "wide": (250_000, 12_000),
     "fast": (50_000, 4_000),
@@ -21,26 +21,26 @@ _PACES = {
 }
 _WIDE = kernels.FEATURES["avx512vnni"] | kernels.FEATURES["amx"]
 
-#: Microseconds from which a call is cut, and that a part takes at least: handing one over costs
-#: less than one. _NETWORK: of all that is cut in a network, as its threads may have to be woken.
+#: Least microseconds of a split call, and of one part: the hand-over costs less than one. _NETWORK:
+#: of all split calls of a network, whose threads may have to be woken.
 _CALL, _PART, _NETWORK = 20.0, 8.0, 60.0
 
-#: Parts for each thread: what one thread loses to the rest of the machine, another takes over.
+#: Parts for each thread: if one thread is interrupted, another takes over its parts.
 _SHARES = 2
 
-#: Scratch memory of every part starts at a multiple of so many bytes.
+#: Alignment of the scratch memory of every part, in bytes.
 _ALIGNMENT = 64
 
 
 def estimate_microseconds(row: Row, macs: int, sizes: Sizes) -> float:
-    """Return what a call takes, about."""
+    """Estimate the time of a call."""
     any_host = "portable" if row.kind == "fast" else "plain"
     products, moved = _PACES["wide" if row.cpu & _WIDE else "fast" if row.cpu else any_host]
     return macs / products + (sum(sizes.inputs) + sizes.output) / moved
 
 
 def choose_parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part, ...]:
-    """Return the parts of a call that takes `cost` microseconds; none where it stays whole."""
+    """Return the parts of a call that takes `cost` microseconds; none if it stays whole."""
     grain = ffi.new("int32_t *")
     units = lib.qn_units(lib.qn_kernel_at(row.index), params, grain)
     count = min(threads * _SHARES, int(cost / _PART), units // 2)
@@ -52,7 +52,7 @@ def choose_parts(row: Row, params: Any, cost: float, threads: int) -> tuple[Part
 
 
 class StepCut(NamedTuple):
-    """A part as C has it: its parameters, and the bytes of scratch memory that it wants."""
+    """Part of a call: its C parameters, and the bytes of its scratch memory."""
 
     params: Any
     step: Any
@@ -60,9 +60,7 @@ class StepCut(NamedTuple):
 
 
 def cut_step(row: Row, params: Any, part: Part, step: Any = None) -> Optional[StepCut]:
-    """Return a part of a C step, or of one that has parameters alone; None: there is no such
-    part.
-    """
+    """Return a part of a C step, or of one with parameters alone; None if there is no such part."""
     if step is None:
         step = ffi.new("qn_step *", {"kernel": lib.qn_kernel_at(row.index), "params": params})
     own, made, scratch = (ffi.new(f"{what} *") for what in (row.op.params, "qn_step", "int64_t"))
@@ -71,7 +69,7 @@ def cut_step(row: Row, params: Any, part: Part, step: Any = None) -> Optional[St
 
 
 def gains_from_splitting(costs: float) -> bool:
-    """True if a network gains from splitting calls of so many microseconds."""
+    """True if a network gains from splitting calls of this many microseconds."""
     return costs >= _NETWORK
 
 

@@ -12,14 +12,13 @@ from .split import Part
 
 @dataclass(frozen=True)
 class Step:
-    """One call: the row that runs, its C parameters, and byte offsets into the arena.
+    """One call: its row, its C parameters, and byte offsets into the arena.
 
-    spare: offset of a copy of the first input where the call would destroy one that is needed.
-    relu: the rectifier that follows, where the row applies it as well. folds: calls before it
-    that are part of it. why: this row runs.
-    sign_flipped: flags of C for an image or an output with flipped sign bits.
-    cost: microseconds, about. parts: what several threads compute of it at a time, each part with
-    part_scratch bytes.
+    spare: offset of a copy of the first input, if the call would destroy an input that is needed.
+    relu: the next rectifier, if the row applies it. folds: earlier calls fused into this one. why:
+    reason for the row. sign_flipped: C flags for an image or an output with flipped sign bits.
+    cost: estimated microseconds. parts: parts that several threads compute, each with part_scratch
+    bytes.
     """
 
     node: Node
@@ -45,5 +44,5 @@ class Step:
 
     @property
     def result(self) -> Tensor:
-        """The tensor that the arena holds at `output` after this step."""
+        """Tensor at `output` in the arena after this step."""
         return self.relu.result if self.relu else self.node.output

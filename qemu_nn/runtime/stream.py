@@ -1,4 +1,4 @@
-"""A network live: one time step in each call, and its states in between, if it has any."""
+"""Live execution of a network: one time step in each call, with its states in between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .inputs import Inputs, State, arrange_by_name, pack_inputs, pack_state
 
 
 class Stream:
-    """One time step of a network after the other; Session.stream() returns one.
+    """Sequence of time steps of a network; Session.stream() returns one.
 
     A step of a network without states is a run on one sample, without the axis of a batch. Several
     streams of a session may run side by side, each in one thread at a time.
@@ -85,7 +85,7 @@ class Stream:
         self._turn.load(start)
 
     def copy(self) -> Stream:
-        """Make a stream that goes on from here on its own.
+        """Make a copy of the stream that continues independently.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Calls computed with unbounded integers: no sum wraps, and nothing saturates."""
+"""Computation of calls with unbounded integers: no sum wraps, and nothing saturates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .exact_matmul import Products
 
 @dataclass(frozen=True)
 class Unlimited:
-    """A call on a device, as if integers had no limits."""
+    """A device's call with unbounded integers."""
 
     graph: Graph
     node: Node
@@ -41,7 +41,7 @@ class Unlimited:
     def compute_accumulators(self, x: np.ndarray) -> Optional[np.ndarray]:
         """Return the sums over integers x [N, ...], with bias and rounding; None without weights.
 
-        Exact, and not wrapped, in a floating type that holds them.
+        The sums are exact, without wrap-around, in a floating type that represents them.
         """
         if self._layer is None:
             return None
@@ -55,10 +55,9 @@ class Unlimited:
     def compute_unsaturated(
         self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
-        """Return the output [N, ...] for these inputs; None where the call does not add or
-        multiply.
+        """Return the output [N, ...] for these inputs; None if the call does not add or multiply.
 
-        sums: its accumulators, if it has some.
+        sums: its accumulators, if any.
         """
         if self._affine:
             return unbounded_s8.compute_unsaturated(self.graph, self.node, inputs, sums)
@@ -76,7 +75,7 @@ class Unlimited:
 
 
 def _get_rounding_term(node: Node, profile: Profile) -> float:
-    """Return the term that is added before the shift down; csrc/common/fixed.h has its corner at
+    """Return the term added before the right shift; csrc/common/fixed.h defines its special case at
     31.
     """
     shift = node.params["out_shift"]
@@ -88,7 +87,7 @@ def _get_rounding_term(node: Node, profile: Profile) -> float:
 
 def make_product_layer(graph: Graph, node: Node) -> Union[Conv, Dense, None]:
     """Return a convolution or fully connected layer as an operator on integers; None for all
-    others.
+    further calls.
     """
     if node.function.product is None:
         return None

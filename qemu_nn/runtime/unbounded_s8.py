@@ -1,4 +1,4 @@
-"""s8 and s16 functions computed with unbounded integers; see unbounded.py."""
+"""Computation of s8 and s16 functions with unbounded integers; see unbounded.py."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def is_affine(graph: Graph) -> bool:
 
 
 def find_factors(graph: Graph, node: Node) -> np.ndarray:
-    """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
-    31).
-    """
+    """Return the factor of the sums of each output channel: multiplier * 2^(shift - 31)."""
     return float_semantics.compute_factors(
         node.function, node.params, graph.arrays.get(node.bias or "")
     )
@@ -33,13 +31,13 @@ def get_bias(graph: Graph, node: Node) -> Optional[np.ndarray]:
 
 
 def has_wide_sums(graph: Graph, node: Node) -> bool:
-    """True if its sums are wider than 32 bits."""
+    """True if the function's sums are wider than 32 bits."""
     return node.bias is not None and graph.arrays[node.bias].itemsize == 8
 
 
 def compute_accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Products) -> np.ndarray:
     """Return the sums of a node with weights over integers x [N, ...], with bias."""
-    shape = node.function.inputs[0].shape(node.params)  # batches come first
+    shape = node.function.inputs[0].shape(node.params)  # the batch axis is first
     offset = 0 if node.function.type == "s16" else node.params["input_offset"]
     sums = layer.of(x.astype(np.int32).reshape(-1, *shape[1:]) + offset)
     bias = get_bias(graph, node)
@@ -51,7 +49,7 @@ def compute_accumulators(graph: Graph, node: Node, x: np.ndarray, layer: Product
 def compute_unsaturated(
     graph: Graph, node: Node, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
 ) -> Optional[np.ndarray]:
-    """Return the output [N, ...], as if its elements could hold any integer.
+    """Return the output [N, ...] with unbounded elements, exact except for the last rounding.
 
     Exact but for the rounding of its last step.
     """
@@ -80,7 +78,7 @@ def compute_unsaturated(
 
 
 def _rescale(node: Node, x: np.ndarray) -> np.ndarray:
-    """Return another scale, above zero and below it."""
+    """Rescale values, with one scale above zero and one below."""
     params = node.params
     names = ("identity_", "alpha_") if node.function.op == "leaky_relu" else ("", "")
     above, below = (

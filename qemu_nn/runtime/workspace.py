@@ -1,4 +1,4 @@
-"""Memory of a run: a batch of inputs, and an arena that no other run writes to."""
+"""Memory of a run: a batch of inputs, and an arena of its own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
-#: Takes an array of inputs, and one of states if there are any, to results by their names. None:
-#: these are not arrays as it was prepared for.
+#: Function from an array of inputs, and one of states, if any, to results by name. None: the arrays
+#: differ from the prepared ones.
 Run = Callable[..., Optional[dict[str, np.ndarray]]]
 
 
 class Batch(NamedTuple):
-    """The axes of inputs before a sample's own, and what they count.
+    """Axes of inputs before a sample's own, and their meaning.
 
-    within: axes of inputs and results in the plan that are among these.
+    within: axes of inputs and results of the plan that are among these.
     """
 
     lead: tuple[int, ...]
@@ -24,9 +24,9 @@ class Batch(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Memory of one run at a time: an arena for each thread.
+    """Memory of one run: an arena for each thread.
 
-    at, outputs_at: the addresses of call and outputs. memory: of the call, kept alive.
+    at, outputs_at: the addresses of call and outputs. memory: of the call, owned.
     """
 
     at: int
