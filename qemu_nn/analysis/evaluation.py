@@ -234,6 +234,23 @@ def compute_part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float
     return {**agreed, "sqnr_db": part.sqnr, "largest_difference": part.largest}
 
 
+def side_by_side(
+    found: Mapping[str, Evaluation], memory: Mapping[str, tuple[Optional[int], Optional[int]]]
+) -> Table:
+    """Return a row for each of several evaluations, by name, with their figures as columns.
+
+    memory: name -> bytes of flash and RAM; None where they are not known.
+    """
+    names = dict.fromkeys(name for each in found.values() for name in each.figures)
+    columns = ("model", "profile", "samples", *names, "flash", "ram")
+    rows = []
+    for model, each in found.items():
+        figures = each.main_figures()
+        cells = (figures.get(name) for name in names)
+        rows.append((model, each.profile, each.samples, *cells, *memory[model]))
+    return Table(columns, tuple(rows))
+
+
 def tabulate_classes(part: Classified, names: Sequence[str]) -> tuple[Any, ...]:
     """Return a row for each class, with its name or number."""
     named = len(names) == part.classes

@@ -26,6 +26,14 @@ from ..evaluation.sample_transforms import (
 )
 from ..io import files
 from ..io.arguments import as_path, format_value
+from ..io.feature_tables import (
+    Features,
+    frame_features,
+    in_shape,
+    is_feature_table,
+    is_frame,
+    read_features,
+)
 from ..io.images import IMAGES, ImageSource
 from ..io.labels import TABLES, read_labels
 from ..io.listing import FileSource, list_files
@@ -277,7 +285,8 @@ def _batches(data: Dataset, take: Take, size: int, any_labels: bool = False) -> 
     first = next(iter(sources.values()))
     if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
         take = take.for_layout("NHWC" if isinstance(first, ImageSource) else take.start[1])
-        classes = classes or (first.classes if y is None else ())
+    if isinstance(first, (FileSource, Features)) and y is None:
+        classes = classes or first.classes
     sources = _with_samples(sources, take)
     count = _checked(sources, take)
     y = own if y is None else y
@@ -373,6 +382,9 @@ def _input(source: Any, take: Take, front_end: Any) -> _Found:
         labels = None if source[1] is None else read_labels(source[1])[0]
     elif isinstance(source, Mapping):
         x, labels = _of_mapping(source, "the dictionary")
+    elif is_frame(source):
+        table = in_shape(frame_features(source), take.start[0])
+        x, labels = table, table.labels
     elif isinstance(source, (Source, np.ndarray)) or is_chunked(source) or _is_tensor(source):
         x = _source(source, "the data")
     else:
@@ -412,6 +424,9 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
         return map_shards(path), None
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
         raise Error(f"{path} holds sound: give front_end=, which makes features of it")
+    if is_feature_table(path):
+        table = in_shape(read_features(path), take.start[0])
+        return table, table.labels
     if path.is_dir() or ending in (*TABLES, *IMAGES):
         found = ImageSource(
             list_files(path, IMAGES, "images"), take.image_shape(), take.preprocessing

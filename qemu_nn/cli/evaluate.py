@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 import click
 
+from ..analysis.evaluation import side_by_side
 from ..analysis.task_type import KINDS
 from ..api.data import Dataset
 from ..api.evaluate import evaluate as evaluated
-from ..api.network import load
+from ..api.golden import describe
+from ..api.network import Network, load
+from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
 from .options import PATH, cluster, device, form, progress, say, threads, variant
@@ -35,7 +40,7 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command()
-@click.argument("model", type=PATH)
+@click.argument("model", type=PATH, nargs=-1, required=True, metavar="MODEL...")
 @data_option("Test data")
 @reading
 @click.option(
@@ -50,15 +55,49 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
 @figures
 @variant
 @device
-def evaluate(model: Path, data: tuple[str, ...], form: Optional[str], **how: Any) -> None:
+def evaluate(
+    model: tuple[Path, ...], data: tuple[str, ...], form: Optional[str], **how: Any
+) -> None:
     """Say how well MODEL does on data.
 
-    Accuracy or errors, per class and per profile, and agreement with the float network.
+    Accuracy or errors, per class and per profile, and agreement with the float network. Several
+    MODELs give one table, with flash and RAM.
 
     MODEL is quantized or float. Labels are classes, values, or for an autoencoder 0 and 1.
     """
-    network = load(model)
+    if len(model) > 1:
+        _report_several(model, data, form, how)
+        return
+    network = load(model[0])
     report(network, dataset(network, data, how), form, **how)
+
+
+def _report_several(
+    models: Sequence[Path], data: Sequence[str], form: Optional[str], how: Mapping[str, Any]
+) -> None:
+    """Evaluate several networks on the same data, and print a row for each."""
+    found, memory = {}, {}
+    for path in models:
+        network, own = load(path), dict(how)
+        samples, top = dataset(network, data, own), own.pop("top") or (1, 5)
+        found[str(path)] = evaluated(network, samples, top=top, progress=progress, **own)
+        memory[str(path)] = _memory(network, own["target"])
+    if form == "json":
+        said = [{"model": name, **each.to_dict()} for name, each in found.items()]
+        say(json.dumps(said, indent=2))
+        return
+    say(getattr(side_by_side(found, memory), form or "text")())
+
+
+def _memory(network: Any, target: Target) -> tuple[Optional[int], Optional[int]]:
+    """Return bytes of flash and RAM on a device; None for a float network."""
+    if not isinstance(network, Network):
+        return None, None
+    facts = describe(network, target).facts
+    flash, ram = facts["weight_bytes"], facts["activation_bytes"]
+    assert isinstance(flash, int)
+    assert isinstance(ram, int)
+    return flash, ram
 
 
 def report(
