@@ -491,7 +491,7 @@ def cores_of(paths: Collection[str]) -> list[str]:
 
 
 def core_words(cores: Iterable[str]) -> str:
-    """Cores as Arm writes them.
+    """Return cores as Arm writes them.
 
     Parameters
     ----------

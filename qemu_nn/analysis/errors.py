@@ -61,7 +61,7 @@ class Tally:
 
 
 def sum_squares(a: np.ndarray) -> float:
-    """Their sum, on this thread: a threaded library costs more than it saves here."""
+    """Return the sum of squares, on this thread: a threaded library would be slower here."""
     a = a.ravel()
     return float(np.einsum("i,i->", a, a))
 

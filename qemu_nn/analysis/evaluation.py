@@ -174,7 +174,7 @@ class Evaluation:
         return {**first, "kind": self.kind, "samples": self.samples, **self.main_figures()}
 
     def tables(self, classes: int = _SHOWN) -> Iterator[Table]:
-        """Per class, label by choice, per profile: what there is, if it is not too long.
+        """Return tables per class, of labels by choices and per profile, unless they are too long.
 
         Parameters
         ----------

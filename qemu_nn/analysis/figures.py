@@ -58,14 +58,14 @@ class Classified:
         return self.top[k] / self.count
 
     def confusion(self) -> np.ndarray:
-        """Confusion matrix [label, chosen] of counts."""
+        """Return the confusion matrix [label, chosen] of counts."""
         matrix = np.zeros((self.classes, self.classes), np.int64)
         for pair, count in self.pairs.items():
             matrix[pair] = count
         return matrix
 
     def per_class(self) -> list[tuple[int, float, float, float]]:
-        """PER_CLASS of every class; a figure that would divide by 0 is 0."""
+        """Return PER_CLASS of every class; a figure that would divide by 0 is 0."""
         labels, chosen = Counter[int](), Counter[int]()
         for (label, choice), count in self.pairs.items():
             labels[label] += count

@@ -50,7 +50,7 @@ def cifar10_q15() -> Graph:
 
 
 def lenet5() -> Graph:
-    """LeNet-5 in its classic form, 6, 16, 120, 84, 10, on 28x28 digits: 0.42 million MACs.
+    """Return LeNet-5 in its classic form, 6, 16, 120, 84, 10, on 28x28 digits: 0.42 million MACs.
 
     The first convolution is padded, which stands for the 32x32 digits of the original. (Caffe's
     form, 20, 50, 500, 10, has more than five times the work.)
@@ -135,12 +135,12 @@ def _mobilenet(name: str, dim: int, quarters: int, classes: int) -> Graph:
 
 
 def mobilenet_025_96() -> Graph:
-    """MobileNetV1-0.25 on 96x96 images, two classes: visual wake words, 7.5 million MACs."""
+    """Return MobileNetV1-0.25 on 96x96 images, two classes: visual wake words, 7.5 million MACs."""
     return _mobilenet("mobilenet_025_96", 96, 1, 2)
 
 
 def mobilenet_100_224() -> Graph:
-    """MobileNetV1-1.0 on 224x224 images, 1000 classes, 569 million MACs.
+    """Return MobileNetV1-1.0 on 224x224 images, 1000 classes, 569 million MACs.
 
     The rectifiers of most of its images are left out: arm_relu_q7 cannot count their elements.
     """

@@ -71,7 +71,7 @@ def vww_s8() -> Graph:
 
 
 def mobilenet_100_224_s8() -> Graph:
-    """MobileNetV1-1.0 on 224x224 images, 1000 classes, 569 million MACs."""
+    """Return MobileNetV1-1.0 on 224x224 images, 1000 classes, 569 million MACs."""
     return _mobilenet("mobilenet_100_224_s8", 224, 4, 1000)
 
 
@@ -83,7 +83,8 @@ _STAGES = (
 
 
 def mobilenet_v2_100_224_s8() -> Graph:
-    """MobileNetV2-1.0 on 224x224 images, 1000 classes, 301 million MACs, as PyTorch exports it:
+    """Return MobileNetV2-1.0 on 224x224 images, 1000 classes, 301 million MACs, as PyTorch exports
+    it:
     every 3x3 window has a call before it that pads its image."""
     network = AffineBuilder("mobilenet_v2_100_224_s8", (224, 224, 3))
     network.pad("pad0")

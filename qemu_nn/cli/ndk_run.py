@@ -58,7 +58,7 @@ _aligned = click.option(
 
 
 def net_files(verb: Callable[..., None]) -> Callable[..., None]:
-    """NET, and where its parameters are."""
+    """Add the argument NET and the options of its parameters."""
     verb = click.option(
         "--params", type=PATH, help="File with the parameters, if not the .npz beside NET."
     )(verb)

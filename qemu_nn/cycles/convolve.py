@@ -38,7 +38,7 @@ def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: boo
 
 
 def convolve_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_s8: patches into a buffer, then two (Helium: four) columns at a time."""
+    """Count arm_convolve_s8: patches into a buffer, then two (Helium: four) columns at a time."""
     im2col(c, p, path, p["input_c"] // p["filter_c"], 1)
     convolve_patches_s8(c, p, path)
 
@@ -65,7 +65,9 @@ def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
 def one_by_one(
     product: Callable[[Counts, str, int, int, int, int, int], None], fast: bool = False
 ) -> Counter:
-    """arm_convolve_1x1: a product of matrices for each row of outputs; fast: one for them all."""
+    """Count arm_convolve_1x1: a product of matrices for each row of outputs; fast: one for them
+    all.
+    """
 
     def count(c: Counts, p: Params, path: str) -> None:
         times, pixels = p["batches"] * p["output_h"], p["output_w"]
@@ -84,7 +86,9 @@ convolve_1x1_s8_fast = one_by_one(matrices_s8, fast=True)
 
 
 def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1_x_n_s8: on Helium three products, left, between and right of the padding."""
+    """Count arm_convolve_1_x_n_s8: on Helium three products, left, between and right of the
+    padding.
+    """
     left, right = count_padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)
@@ -141,7 +145,7 @@ convolve_wrapper_s8 = wrapper(convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_
 
 
 def convolve_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_s16 and its wrapper: as s8, but nothing is widened."""
+    """Count arm_convolve_s16 and its wrapper: as s8, but nothing is widened."""
     im2col(c, p, path, 1, 2)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]

@@ -8,24 +8,24 @@ from .products import vector_s8
 
 
 def connected_one_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_s8: one scale for all channels."""
+    """Count arm_fully_connected_s8: one scale for all channels."""
     connected_wrapper_s8(c, {**p, "is_per_channel": 0}, path)
 
 
 def connected_each_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_per_channel_s8: a scale for each channel."""
+    """Count arm_fully_connected_per_channel_s8: a scale for each channel."""
     connected_wrapper_s8(c, {**p, "is_per_channel": 1}, path)
 
 
 def connected_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_wrapper_s8: for each channel's own scale another function."""
+    """Count arm_fully_connected_wrapper_s8: for each channel's own scale another function."""
     with c.within("each" if p["is_per_channel"] else "one"):
         offset = p["filter_offset"] != 0
         vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["bias"], offset)
 
 
 def connected_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_s16: in 64 bits where there are more columns than 512."""
+    """Count arm_fully_connected_s16: in 64 bits where there are more columns than 512."""
     _vector_s16(c, path, p["batches"], p["output_c"], p["input_c"])
     c.add("biased", p["batches"] * p["output_c"] * p["bias"])
 
@@ -42,7 +42,7 @@ def _vector_s16(
 
 
 def vector_sum(c: Counts, p: Params, path: str) -> None:
-    """arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
+    """Count arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
     _sums(c, path, 1, p["rows"], p["cols"], p["bias"], p["rhs_offset"])
 
 
@@ -55,7 +55,7 @@ def _sums(c: Counts, path: str, times: int, rows: int, n: int, bias: int, offset
 
 
 def matmul_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_batch_matmul_s8: a product with a vector for each row on the left."""
+    """Count arm_batch_matmul_s8: a product with a vector for each row on the left."""
     pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
     rows, n, offset = p["rhs_w"], p["rhs_c"], p["rhs_offset"]
     c.add("batches", max(p["lhs_n"], p["rhs_n"]))
@@ -68,7 +68,7 @@ def matmul_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def matmul_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_batch_matmul_s16: as s8, in 64 bits."""
+    """Count arm_batch_matmul_s16: as s8, in 64 bits."""
     pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
     c.add("batches", max(p["lhs_n"], p["rhs_n"]))
     c.add("pictures", pictures)
@@ -97,7 +97,7 @@ def _svdf(c: Counts, p: Params, path: str, step: int) -> None:
 
 
 def svdf_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_svdf_s8: features of the input, a weighted history of them, and their sum."""
+    """Count arm_svdf_s8: features of the input, a weighted history of them, and their sum."""
     with c.within("one"):
         vector_s8(c, path, p["batches"], p["units"] * p["rank"], p["input_size"])
     with c.within("svdf"):
@@ -105,7 +105,7 @@ def svdf_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def svdf_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_svdf_state_s16_s8: the same with a state of 16 bits."""
+    """Count arm_svdf_state_s16_s8: the same with a state of 16 bits."""
     rows, block = p["units"] * p["rank"], 2 if path == "dsp" else 3
     c.add("vectors", p["batches"])
     for name, entered in c.in_blocks(p["batches"], rows, block):
@@ -114,7 +114,7 @@ def svdf_s16(c: Counts, p: Params, path: str) -> None:
 
 
 def lstm(c: Counts, p: Params, path: str) -> None:
-    """arm_lstm_unidirectional: four gates in each step, and what becomes of cell and output."""
+    """Count arm_lstm_unidirectional: four gates in each step, then the cell and the output."""
     batches, hidden, steps = p["batch_size"], p["hidden_size"], p["time_steps"]
     one_sample = 1 if p["time_major"] else steps
     c.add("steps", steps)
@@ -138,7 +138,7 @@ def lstm(c: Counts, p: Params, path: str) -> None:
 
 
 def lstm_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_lstm_unidirectional_s16: the same with sums in 64 bits."""
+    """Count arm_lstm_unidirectional_s16: the same with sums in 64 bits."""
     batches, hidden, steps = p["batch_size"], p["hidden_size"], p["time_steps"]
     inner = Counts()
     lstm(inner, p, path)

@@ -38,7 +38,7 @@ def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
 
 
 def depthwise_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s8: four outputs of a channel at a time where they are as many."""
+    """Count arm_depthwise_conv_s8: four outputs of a channel at a time where they are as many."""
     undilated = p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     if p["ch_mult"] % 4 == 0 and undilated:
         plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
@@ -47,7 +47,7 @@ def depthwise_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s8_opt: patches into a buffer, then four channels at a time."""
+    """Count arm_depthwise_conv_s8_opt: patches into a buffer, then four channels at a time."""
     if path == "scalar":
         c.add("handed on", 1)
         depthwise_s8(c, p, path)
@@ -66,7 +66,7 @@ def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
 
 
 def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
-    """Patches that are copied row by row, what lies above and below cleared at once."""
+    """Count patches that are copied row by row; rows above and below are cleared at once."""
     rows, across = count_taps(p)
     channels, batches = p["input_c"], p["batches"]
     c.add("buffered lines", batches * p["output_h"])
@@ -109,7 +109,7 @@ def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") ->
 
 
 def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_3x3_s8: four channels at a time; edges leave out a column."""
+    """Count arm_depthwise_conv_3x3_s8: four channels at a time; edges leave out a column."""
     p = {**p, "dilation_h": 1, "dilation_w": 1}
     rows, _ = count_taps(p)
     pixels = p["output_h"] * p["output_w"]
@@ -131,7 +131,7 @@ def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_wrapper_s8: the function that fits."""
+    """Count arm_depthwise_conv_wrapper_s8: the function that fits."""
     if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > _CONVOLVED_ABOVE:
         _as_convolution(c, p, path)
         return
@@ -155,12 +155,12 @@ def _as_convolution(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s16: every output for itself."""
+    """Count arm_depthwise_conv_s16: every output for itself."""
     plain(c, p, p["input_c"] * p["ch_mult"])
 
 
 def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_fast_s16: patches into a buffer, then four channels at a time."""
+    """Count arm_depthwise_conv_fast_s16: patches into a buffer, then four channels at a time."""
     if path == "scalar":
         c.add("handed on", 1)
         depthwise_s16(c, p, path)
@@ -175,7 +175,7 @@ def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise_wrapper_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_wrapper_s16: the function that fits."""
+    """Count arm_depthwise_conv_wrapper_s16: the function that fits."""
     fast = p["ch_mult"] == p["dilation_h"] == p["dilation_w"] == 1
     if fast and p["filter_h"] * p["filter_w"] < 512:
         depthwise_fast_s16(c, p, path)

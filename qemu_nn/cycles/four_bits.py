@@ -48,7 +48,7 @@ def _rows_s4(c: Counts, name: str, times: float, rows: int, n: int, block: int, 
 
 
 def convolve_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_s4: patches into a buffer, then four channels and two columns at a time."""
+    """Count arm_convolve_s4: patches into a buffer, then four channels and two columns at a time."""
     c.add("by patches", 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
@@ -76,7 +76,7 @@ def convolve_s4(c: Counts, p: Params, path: str) -> None:
 
 
 def convolve_even_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_even_s4, with Helium only: pixels are interleaved for a faster product."""
+    """Count arm_convolve_even_s4, with Helium only: pixels are interleaved for a faster product."""
     with c.within("even"):
         _even_s4(c, p, path)
 
@@ -100,7 +100,7 @@ convolve_1x1_s4_fast = one_by_one(_matrices_s4, fast=True)
 
 
 def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_1_x_n_s4: on Helium one product between padded outputs, each on its own."""
+    """Count arm_convolve_1_x_n_s4: on Helium one product between padded outputs, each on its own."""
     left, right = count_padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)
@@ -134,7 +134,7 @@ convolve_wrapper_s4 = wrapper(
 
 
 def depthwise_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s4: two outputs at a time where channels or multipliers are even."""
+    """Count arm_depthwise_conv_s4: two outputs at a time where channels or multipliers are even."""
     channels, pixels = p["input_c"] * p["ch_mult"], window(p)[0]
     if p["input_c"] % 2 or (p["ch_mult"] % 2 and p["ch_mult"] > 1):
         c.add("next bytes", pixels * ((channels + 1) // 2 - 1))
@@ -150,7 +150,7 @@ def depthwise_s4(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise_s4_opt(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_s4_opt: as s8, and weights are unpacked."""
+    """Count arm_depthwise_conv_s4_opt: as s8, and weights are unpacked."""
     p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}
     if path == "mve":
         for first in range(0, p["input_c"], BLOCK):
@@ -167,7 +167,7 @@ def depthwise_s4_opt(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise_wrapper_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_conv_wrapper_s4: the function that fits."""
+    """Count arm_depthwise_conv_wrapper_s4: the function that fits."""
     single = p["ch_mult"] == p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     if single:
         depthwise_s4_opt(c, p, path)
@@ -176,7 +176,7 @@ def depthwise_wrapper_s4(c: Counts, p: Params, path: str) -> None:
 
 
 def connected_s4(c: Counts, p: Params, path: str) -> None:
-    """arm_fully_connected_s4: four rows at a time, two weights in a byte."""
+    """Count arm_fully_connected_s4: four rows at a time, two weights in a byte."""
     rows, n, batches = p["output_c"], p["input_c"], p["batches"]
     c.add("vectors", batches)
     for name, times in c.in_blocks(batches, rows, 4, ("quads", "rows")):

@@ -112,7 +112,7 @@ def _widen(c: Counts, name: str, times: float, length: int, size: int) -> None:
 
 
 def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
-    """arm_convolve_HWC_q15_basic: patches in a buffer, one column at a time."""
+    """Count arm_convolve_HWC_q15_basic: patches in a buffer, one column at a time."""
     channels, outputs = p["ch_im_in"], p["ch_im_out"]
     if path != "dsp":
         _plain(c, p, outputs, channels)
@@ -124,7 +124,7 @@ def convolve_plain_q15(c: Counts, p: Params, path: str) -> None:
 
 
 def depthwise(c: Counts, p: Params, path: str) -> None:
-    """arm_depthwise_separable_conv_HWC_q7: patches in a buffer, four channels at a time."""
+    """Count arm_depthwise_separable_conv_HWC_q7: patches in a buffer, four channels at a time."""
     channels = p["ch_im_in"]
     if path != "dsp":
         _plain(c, p, channels, 0)

@@ -6,7 +6,7 @@ from .counts import Counts
 
 
 def matrices_s8(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, bias: int) -> None:
-    """arm_nn_mat_mult_nt_t_s8: lhs x n with rhs x n, in blocks of 2 x 2 (Helium: of 4 x 1)."""
+    """Count arm_nn_mat_mult_nt_t_s8: lhs x n with rhs x n, in blocks of 2 x 2 (Helium: of 4 x 1)."""
     c.add("products", times)
     if path == "mve":
         quads, rest = lhs // 4, lhs % 4
@@ -37,7 +37,7 @@ def matrices_s8(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, 
 def columns(
     c: Counts, path: str, times: int, pixels: int, channels: int, n: int, bias: int
 ) -> None:
-    """Products of two columns of patches and two channels at a time (not with Helium)."""
+    """Count products of two columns of patches and two channels at a time (not with Helium)."""
     steps = (4,) if path == "dsp" else ()
     pairs, odd = times * (pixels // 2), times * (pixels % 2)
     for name, entered in (
@@ -55,7 +55,7 @@ def columns(
 def vector_s8(
     c: Counts, path: str, times: float, rows: int, n: int, bias: int = 0, offset: bool = False
 ) -> None:
-    """arm_nn_vec_mat_mult_t_s8 and its like: rows x n with a vector, several rows at a time.
+    """Count arm_nn_vec_mat_mult_t_s8 and its like: rows x n with a vector, several rows at a time.
 
     offset: whether weights have an offset, which each of them gets added.
     """
@@ -80,7 +80,7 @@ def vector_s8(
 
 
 def fours(c: Counts, name: str, times: float, rows: int) -> None:
-    """Results that are made smaller four at a time, and what is left over one by one."""
+    """Count results that are made smaller four at a time, and the remainder one by one."""
     c.add(f"{name} by 4", times * (rows // 4))
     c.add(f"{name} any tails", times * (rows % 4 > 0))
     c.add(f"{name} tails", times * (rows % 4))

@@ -7,7 +7,7 @@ from .patches import count_taps
 
 
 def average(lanes: int) -> Counter:
-    """arm_avgpool: with Helium `lanes` channels at a time, else one."""
+    """Count arm_avgpool: with Helium `lanes` channels at a time, else one."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         rows, across = count_taps(p)
@@ -40,7 +40,7 @@ def average(lanes: int) -> Counter:
 
 
 def maximum(size: int) -> Counter:
-    """arm_max_pool: the first pixel is copied, others are compared with it; all are clamped."""
+    """Count arm_max_pool: the first pixel is copied, others are compared with it; all are clamped."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         rows, across = count_taps(p)
@@ -78,14 +78,14 @@ def elements(argument: str, *blocks: int) -> Counter:
 
 
 def activation(c: Counts, p: Params, path: str) -> None:
-    """arm_nn_activations_direct: a table of sigmoid (type 0) or tanh (1), or lines between."""
+    """Count arm_nn_activations_direct: a table of sigmoid (type 0) or tanh (1), or lines between."""
     c.add(f"elements of {p['type']}", p["size"])
     c.add(f"kind {p['type']}", 1)
     c.add(f"width {p['int_width']}", p["size"])
 
 
 def activation_s16(c: Counts, p: Params, path: str) -> None:
-    """arm_nn_activation_s16: a table, which large values lie beyond."""
+    """Count arm_nn_activation_s16: a table, which large values lie beyond."""
     first_beyond = (255 * 256 if p["type"] else 255 * 512) / (3 << max(p["left_shift"], 0))
     beyond = max(0.0, 1 - first_beyond / 2**15)
     share = {"random": beyond, "least": float(beyond > 0), "most": 0.0}[c.data]
@@ -95,7 +95,7 @@ def activation_s16(c: Counts, p: Params, path: str) -> None:
 
 
 def broadcast(c: Counts, p: Params, path: str) -> None:
-    """arm_maximum_s8 and arm_minimum_s8: along as many axes at once as the shapes agree in."""
+    """Count arm_maximum_s8 and arm_minimum_s8: along as many axes at once as the shapes agree in."""
     first = [p[f"input1_{axis}"] for axis in "nhwc"]
     second = [p[f"input2_{axis}"] for axis in "nhwc"]
     out = [max(a, b) for a, b in zip(first, second)]
@@ -159,7 +159,7 @@ def _count_exponentials(size: int, values: int, limit: int, data: str) -> float:
 
 
 def concatenate(axis: str) -> Counter:
-    """arm_concatenation: a copy for each step of the axes around the one that is joined."""
+    """Count arm_concatenation: a copy for each step of the axes around the one that is joined."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         sizes = [p[f"input_{name}"] for name in "xyzw"]
@@ -185,7 +185,9 @@ def _aligned_copies(
 
 
 def pad(c: Counts, p: Params, path: str) -> None:
-    """arm_pad_s8: what is around is set, rows are copied, or pixels where channels are padded."""
+    """Count arm_pad_s8: what is around is set, rows are copied, or pixels where channels are
+    padded.
+    """
     sizes = {axis: p[f"pre_{axis}"] + p[f"input_{axis}"] + p[f"post_{axis}"] for axis in "nhwc"}
     pixel, row = sizes["c"], sizes["w"] * sizes["c"]
     picture = sizes["h"] * row
@@ -222,12 +224,12 @@ def pad(c: Counts, p: Params, path: str) -> None:
 
 
 def reshape(c: Counts, p: Params, path: str) -> None:
-    """arm_reshape_s8: one copy."""
+    """Count arm_reshape_s8: one copy."""
     c.copies("copy", 1, p["total_size"], path)
 
 
 def transpose(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_s8: loops over all axes, or two of them where only those are exchanged."""
+    """Count arm_transpose_s8: loops over all axes, or two of them where only those are exchanged."""
     n, h, w, channels = (p[f"input_{axis}"] for axis in "nhwc")
     if p["num_dims"] == 1:
         c.add("flat", 1)

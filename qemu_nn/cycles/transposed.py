@@ -11,7 +11,9 @@ _REVERSED_FROM = 16
 
 
 def transpose_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_conv_s8: each input adds its kernel to rows of sums, which go out as filled."""
+    """Count arm_transpose_conv_s8: each input adds its kernel to rows of sums, which go out as
+    filled.
+    """
     wide = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
     high = max(p["filter_h"], p["stride_h"])
     channels, batches, bias = p["output_c"], p["batches"], p["bias"]
@@ -53,7 +55,7 @@ def transpose_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """arm_transpose_conv_wrapper_s8: many channels go through arm_convolve_s8, upscaled."""
+    """Count arm_transpose_conv_wrapper_s8: many channels go through arm_convolve_s8, upscaled."""
     if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
         transpose_s8(c, p, path)
         return

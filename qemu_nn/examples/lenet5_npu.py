@@ -41,7 +41,7 @@ APPLICATION = Path(__file__).with_name("lenet5_npu.c")
 
 
 def data() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training images [N, 1, 32, 32] in 0..255 and labels [N], then the held-out ones."""
+    """Return training images [N, 1, 32, 32] in 0..255 and labels [N], then the held-out ones."""
     digits = require("sklearn.datasets", "digits", "the example's data").load_digits()
     order = np.random.default_rng(SEED).permutation(len(digits.target))
     large = np.kron(digits.images[order], np.ones((4, 4)))[:, None]
@@ -136,7 +136,7 @@ def accuracy(layers: list[Layer], params: Params, x: np.ndarray, y: np.ndarray, 
 
 
 def analyze(layers: list[Layer], params: Params, x: np.ndarray, folder: Path) -> float:
-    """CSV files of distributions and errors; returns the output's quantization SNR in dB."""
+    """Write CSV files of distributions and errors; return the output's quantization SNR in dB."""
     how: dict[str, Any] = {"num_batch": 100, "num_bin": 51}
     for quant, name in ((False, "float"), (True, "quant")):
         ndk.quantize.analyze_tensor_distribution(

@@ -123,7 +123,7 @@ _SPELLED = {
 
 
 def format_golden_table(network: str, names: Iterable[tuple[int, str, str]]) -> str:
-    """golden_table.h from (input, name of a golden, its dtype), input by input."""
+    """Return golden_table.h from (input, name of a golden, its dtype), input by input."""
     includes, rows = [], []
     for index, group in groupby(names, key=lambda pair: pair[0]):
         condition = f"#if QN_HAS_INPUT({index})"

@@ -43,7 +43,7 @@ _INNER, _OUTER = 8, 4
 def make_context(
     graph: Graph, layout: Layout, symbols: Symbols, about: About, name: str
 ) -> dict[str, Any]:
-    """Everything that network.c and .h, parameter.h, weights.h and main.c are made of.
+    """Return everything that network.c and .h, parameter.h, weights.h and main.c are made of.
 
     name: the network's in C, with which all public names begin.
     """

@@ -62,7 +62,7 @@ def read_earlier_files(manifest: Path, format: str) -> dict[str, str]:
 
 
 def format_checksum(content: bytes) -> str:
-    """CRC-32 as manifests spell it."""
+    """Return a CRC-32 as manifests spell it."""
     return f"{zlib.crc32(content):08x}"
 
 

@@ -325,7 +325,7 @@ def _describe_unknown(dtype: str) -> str:
 
 
 def crc32(values: np.ndarray) -> int:
-    """CRC-32 of an array's little-endian bytes."""
+    """Return the CRC-32 of an array's little-endian bytes."""
     return zlib.crc32(to_little_endian(values).tobytes())
 
 

@@ -127,7 +127,7 @@ def guard(header: str) -> str:
 
 
 def list_arm_headers(called: Iterable[str], cmsis: str) -> list[str]:
-    """Arm's headers that a network includes for functions of these headers."""
+    """Return Arm's headers that a network includes for functions of these headers."""
     own = {OWN_HEADER, LOCAL_HEADER}
     return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
 

@@ -114,7 +114,8 @@ def describe_tensor(tensor: Tensor) -> str:
 
 
 def make_symbols(graph: Graph, stems: Mapping[str, str], name: str = DEFAULT_NAME) -> Symbols:
-    """C names for everything; stems: inputs and layers -> unique words of letters, digits and _.
+    """Return C names for everything; stems: inputs and layers -> unique words of letters, digits
+    and _.
 
     name: the network's in C. Macros and arrays begin with it, unless it is the default one.
     """
@@ -239,7 +240,7 @@ def _part(argument: str) -> str:
 
 
 def list_constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
-    """C argument -> its array, in C's order of the arguments' declaration."""
+    """Return C argument -> its array, in C's order of the arguments' declaration."""
     return {
         each.argument: Constant(each.key, _part(each.argument), each.values)
         for each in stored_arrays(graph, node)

@@ -47,7 +47,7 @@ _RANGES = {
 
 
 def draw_one_in(rng: Random, n: int) -> bool:
-    """Once in n times."""
+    """Return True once in n times."""
     return rng.randrange(n) == n - 1
 
 
@@ -69,7 +69,7 @@ def draw_only_length(name: str = "length") -> Draw:
 
 
 def draw_output_offset(rng: Random, low: int, high: int) -> int:
-    """Mostly a zero point of the output's type."""
+    """Draw an output offset, mostly a zero point of the output's type."""
     return rng.randint(low, high) if rng.randrange(8) else rng.choice(_FAR)
 
 
@@ -139,7 +139,7 @@ def draw_window_sides(rng: Random) -> tuple[int, int, int, int, int]:
 
 
 def draw_natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
-    """Output sizes that the geometry gives, now and then rounded up; even: to an even number."""
+    """Draw output sizes that the geometry gives, sometimes rounded up; even: to an even number."""
     for name in [name for name in params if name.startswith("dim_im_out")]:
         axis = name[len("dim_im_out") :]
         sides = (params[f"{side}{axis}"] for side in ("dim_im_in", "padding", "dim_kernel"))

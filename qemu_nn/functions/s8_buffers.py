@@ -57,7 +57,10 @@ def convolve_1xn_s8(p: Params, path: str) -> int:
 
 
 def convolve_wrapper_s8(p: Params, path: str) -> int:
-    """Arm's own compiler needs 4 * input_c bytes for 1x1 with strides of 1 on the DSP path."""
+    """Return the bytes of the function that fits; of 1x1 windows none.
+
+    Arm's own compiler needs 4 * input_c bytes for 1x1 with strides of 1 on the DSP path.
+    """
     if _is_1x1(p):
         return 0
     return (convolve_1xn_s8 if _is_1xn(p) else convolve_s8)(p, path)

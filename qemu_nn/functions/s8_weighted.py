@@ -76,7 +76,9 @@ def make_weighted_order(
     more: str = "",
     **own: object,
 ) -> Order:
-    """params: the argument with offsets and windows; more: what stands between it and `ctx`."""
+    """Return the order; params: the argument with offsets and windows; more: arguments before
+    `ctx`.
+    """
     arrays = _ARRAYS.format(weights=filter.name, bias=bias)
     return order(f"ctx {more} {params} {arrays}", structs, **own)
 

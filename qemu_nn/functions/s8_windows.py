@@ -56,7 +56,7 @@ def nothing(params: Params, path: str) -> int:
 
 
 def taps(p: Params) -> int:
-    """Taps of a filter, as if there were no groups."""
+    """Return the taps of a filter, as if there were no groups."""
     return p["filter_h"] * p["filter_w"] * p["input_c"]
 
 

@@ -144,7 +144,9 @@ def compute_rsqrt_factor(scale: float, output_scale: float) -> float:
 
 
 def log_softmax_scaling(scale: float) -> dict[str, int]:
-    """mult, shift and diff_min as of softmax; reverse_mult and reverse_shift: one over that."""
+    """Return mult, shift and diff_min as of softmax; reverse_mult and reverse_shift are their
+    reciprocal.
+    """
     mult, shift, least = scale_softmax(1.0, scale)
     reverse = math.ldexp(1.0, 31 - shift) / mult
     if not reverse < 1:

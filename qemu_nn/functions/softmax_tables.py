@@ -45,7 +45,7 @@ def _make_table(function: Callable[[float], float], low: float, high: float) -> 
 
 @cache
 def make_exp_lut() -> np.ndarray:
-    """e^x for x from -10 to 0, int16 [513]."""
+    """Return e^x for x from -10 to 0, int16 [513]."""
     return _make_table(math.exp, -10.0, 0.0)
 
 

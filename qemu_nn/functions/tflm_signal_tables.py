@@ -17,7 +17,9 @@ _DTYPES = {"s16": np.int16, "s32": np.int32, "f32": np.float32}
 
 
 def compute_cosine_sine(angle: float) -> tuple[float, float]:
-    """Cosine and sine of an angle, 0 or above 2^-100, each the nearest float, without a libm."""
+    """Return cosine and sine of an angle, 0 or above 2^-100, each the nearest float, without a
+    libm.
+    """
     numerator, denominator = angle.as_integer_ratio()
     x = (numerator << _BITS) // denominator
     sums, term, k = [0, 0], 1 << _BITS, 0

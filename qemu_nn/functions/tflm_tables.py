@@ -14,7 +14,8 @@ _DIGITS = Context(prec=40)
 def make_elu_table(
     scale: float, zero_point: int, output_scale: float, output_zero_point: int
 ) -> tuple[np.ndarray, int]:
-    """ELU of int8, by input + 128; and how many entries hang on the last bit of an exponential.
+    """Return ELU of int8, by input + 128, and the number of entries that hang on an exponential's
+    last bit.
 
     All steps are float32. Libraries of C compute exponentials within one unit in the last place, so
     that an entry which the next larger and smaller one do not change is that of every device.

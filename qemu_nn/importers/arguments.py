@@ -23,7 +23,7 @@ MOVES = 6
 
 
 def check_spent(total: int) -> None:
-    """ModelError where so many bytes of constants are too many."""
+    """Raise ModelError if so many bytes of constants are too many."""
     if total > ARRAY_LIMIT:
         raise ModelError(f"its constants take more than {ARRAY_LIMIT // 2**20} MiB")
 
@@ -56,7 +56,9 @@ def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
 
 
 def groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
-    """Kept and reduced axes by turns, neighbours of a kind as one, the first and last kept."""
+    """Return kept and reduced axes alternately, neighbors of a kind as one, the first and last
+    kept.
+    """
     turns: list[list[int]] = [[]]  # groups of even number are kept
     for axis, side in enumerate(shape):
         if side == 1:

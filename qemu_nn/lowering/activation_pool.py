@@ -52,7 +52,7 @@ def _s8_params(site: Site, operator: Pool, low: int, high: Optional[int] = None)
 
 
 def relu(site: Site, operator: Relu) -> None:
-    """arm_relu, and for a limit a sum that saturates there."""
+    """Append arm_relu, and for a limit a sum that saturates there."""
     if operator.slope:
         raise ModelError(f"no function of CMSIS-NN has a slope below zero ({operator.slope})")
     top = 2 ** (site.formats.bits - 1) - 1
@@ -91,7 +91,7 @@ def _add(site: Site, offsets: list[int]) -> None:
 
 
 def table(site: Site, operator: Sigmoid | Tanh) -> None:
-    """Sigmoid and hyperbolic tangent from a table; the input's integer bits choose the scale."""
+    """Append a sigmoid or tanh from a table; the input's integer bits choose the scale."""
     width = site.formats.bits - 1 - site.fracs[0]
     kind = 0 if isinstance(operator, Sigmoid) else 1
     params = {"size": _size(site, _LONGEST), "int_width": width, "type": kind}
@@ -99,7 +99,7 @@ def table(site: Site, operator: Sigmoid | Tanh) -> None:
 
 
 def softmax(site: Site, operator: Softmax) -> None:
-    """Softmax of a vector."""
+    """Append the softmax of a vector."""
     shape = site.shapes[0]
     if operator.log or math.prod(shape) != shape[operator.axis] or shape[operator.axis] > _LONGEST:
         raise ModelError(f"the softmax functions take one vector, not the shape {list(shape)}")
@@ -107,7 +107,7 @@ def softmax(site: Site, operator: Softmax) -> None:
 
 
 def elementwise(site: Site, operator: Elementwise) -> None:
-    """Sums and products of two tensors of one shape."""
+    """Append a sum or product of two tensors of one shape."""
     if site.shapes[0] != site.shapes[1]:
         raise ModelError(
             f"its inputs {list(site.shapes[0])} and {list(site.shapes[1])} differ in shape"

@@ -50,7 +50,7 @@ class Counterpart:
 
 
 def make_foreign_error(graph: Graph) -> Error:
-    """Error for a float network that is not the source of a quantized network."""
+    """Return the error for a float network that is not the source of a quantized network."""
     return Error(f"the float reference of {graph.name} is another network: quantize it again")
 
 

@@ -70,7 +70,7 @@ def rescale(site: S8Site, operator: Rescale) -> None:
 
 
 def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:
-    """Sigmoid and hyperbolic tangent."""
+    """Append a sigmoid or hyperbolic tangent."""
     source = site.formats[0]
     names = ("input_multiplier", "input_left_shift", "input_range_radius")
     numbers: tuple[int, ...]
@@ -87,7 +87,7 @@ def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:
 
 
 def softmax(site: S8Site, operator: Softmax) -> None:
-    """Softmax along the last axis."""
+    """Append the softmax along the last axis."""
     shape = site.shapes[0]
     if operator.log or shape[operator.axis] != math.prod(shape[operator.axis :]):
         raise ModelError(f"the softmax functions compute along the last axis of {list(shape)} only")
@@ -106,7 +106,7 @@ def softmax(site: S8Site, operator: Softmax) -> None:
 
 
 def elementwise(site: S8Site, operator: Elementwise) -> None:
-    """Sums, products, maxima and minima of two tensors."""
+    """Append a sum, product, maximum or minimum of two tensors."""
     if operator.kind in _CHOICES:
         _choose(site, operator)
         return

@@ -53,7 +53,7 @@ class S8Site(AnySite):
         return SUFFIXES[self.output.dtype]
 
     def clamp(self) -> dict[str, int]:
-        """act_min and act_max."""
+        """Return act_min and act_max."""
         return activation_limits(*self.ends, self.output)
 
     def make_scaling(self, real: float, most: int = _LARGEST_SHIFT) -> tuple[int, int]:
@@ -73,7 +73,7 @@ class S8Site(AnySite):
         return multiplier, shift
 
     def same_formats(self) -> None:
-        """Formats were assigned so that this holds."""
+        """Check that formats are alike, as they were assigned."""
         assert len(set(self.formats)) == 1, (self.name, self.formats)
 
     def call(

@@ -98,7 +98,7 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
 
 
 def pool(site: S8Site, operator: Pool) -> None:
-    """Maximum or average of the cells of each window that lie inside the image."""
+    """Append the maximum or average of the cells of each window that are inside the image."""
     if operator.kind == "average" and operator.count_pads and any(operator.pads):
         raise ModelError("some of its windows count padding and others end at the border")
     site.same_formats()

@@ -29,7 +29,7 @@ def name_sides(stem: str, sides: Shape, names: str = _AXES) -> dict[str, int]:
 
 
 def concatenate(site: S8Site, operator: Concat) -> None:
-    """Concatenation, two tensors at a time: neighbours, then what these have made."""
+    """Append concatenations of two tensors at a time: neighbors first, then their results."""
     site.same_formats()
     axis, shape = operator.axis, site.shapes[0]
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
@@ -72,7 +72,7 @@ def slice_axis(site: S8Site, operator: Slice) -> None:
 
 
 def pad(site: S8Site, operator: Pad) -> None:
-    """Padding with one value."""
+    """Append padding with one value."""
     site.same_formats()
     before, after = (tuple(pair[i] for pair in operator.pads) for i in (0, 1))
     if min(*before, *after) < 0:
@@ -88,7 +88,7 @@ def pad(site: S8Site, operator: Pad) -> None:
 
 
 def transpose(site: S8Site, operator: Transpose) -> None:
-    """Axes in another order."""
+    """Append a transposition."""
     _reorder(site, site.shapes[0], operator.order)
 
 

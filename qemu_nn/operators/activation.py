@@ -79,7 +79,7 @@ class Sigmoid(_Unary):
     """1 / (1 + exp(-x))."""
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Through exp(-|x|), which cannot overflow."""
+        """Compute the function through exp(-|x|), which cannot overflow."""
         (x,) = inputs
         small = np.exp(-np.abs(x))
         result: np.ndarray = np.where(x >= 0, 1, small) / (1 + small)

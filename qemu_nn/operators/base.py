@@ -82,7 +82,7 @@ def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil
 def same_pads(
     size: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1), odd_first: bool = False
 ) -> Pads:
-    """Padding "same": as many windows as ceil(size / stride); an odd cell goes after the image.
+    """Return padding "same": ceil(size / stride) windows; an odd cell goes after the image.
 
     odd_first: the odd cell goes before it (ONNX's SAME_LOWER).
     """

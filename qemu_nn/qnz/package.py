@@ -125,7 +125,9 @@ def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
 
 
 def model_hash(graph: Graph) -> str:
-    """SHA-256 over what a graph is, as 64 hexadecimal digits; the same for every saved copy."""
+    """Return the SHA-256 of a graph's content, as 64 hexadecimal digits; every saved copy has the
+    same.
+    """
     digest = hashlib.sha256(json.dumps(graph_to_dict(graph), sort_keys=True).encode("ascii"))
     for name in sorted(graph.arrays):
         array = _check_entry(graph, name)

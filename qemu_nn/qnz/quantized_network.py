@@ -15,7 +15,7 @@ from ..ir.graph import Address, Build, CallAddresses, Graph, Loop, Memory, Node,
 
 
 def graph_to_dict(graph: Graph) -> dict[str, Any]:
-    """Everything of a graph but its arrays, in terms of JSON."""
+    """Return everything of a graph except its arrays, in terms of JSON."""
     inputs = [_from_tensor(tensor) for tensor in graph.inputs]
     return {
         "name": graph.name,

@@ -37,7 +37,7 @@ _SPAN = 4
 
 
 def minmax(statistics: Statistics, bits: int) -> int:
-    """Nothing saturates: (bits - 1) - ceil(log2(largest magnitude))."""
+    """Return (bits - 1) - ceil(log2(largest magnitude)): nothing saturates."""
     return compute_dec_bit(statistics.largest, bits)
 
 
@@ -149,7 +149,8 @@ def compute_square_error(filled: Filled, grid: CandidateGrid) -> float:
 
 
 def compute_divergence(filled: Filled, grid: CandidateGrid) -> float:
-    """KL of the histogram from itself with every level's share spread over the level's bins.
+    """Return the KL of the histogram from itself with every level's share spread over the level's
+    bins.
 
     What saturates counts to the outermost bin of the grid in the real distribution too, but not to
     the shape of the quantized one: so clipping costs as much as it distorts.

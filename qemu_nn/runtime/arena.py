@@ -61,7 +61,7 @@ class Arena:
 
 
 def align(nbytes: int, alignment: int) -> int:
-    """Rounded up to a multiple of the alignment."""
+    """Return a number rounded up to a multiple of the alignment."""
     return -(-nbytes // alignment) * alignment
 
 

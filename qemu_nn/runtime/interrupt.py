@@ -47,7 +47,7 @@ def resume() -> NoReturn:
 
 
 def heed(left: threading.Event) -> None:
-    """Runs of this thread end when `left` is set."""
+    """End the runs of this thread when `left` is set."""
     _thread.left = left
 
 

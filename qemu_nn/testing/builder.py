@@ -160,7 +160,7 @@ class Builder:
         self.call(name, function, {"dim_vec": math.prod(self._last.shape), "num_of_rows": rows})
 
     def softmax(self) -> None:
-        """Base-2 softmax of the last vector."""
+        """Append the base-2 softmax of the last vector."""
         self.call("softmax", "arm_softmax_q7", {"dim_vec": math.prod(self._last.shape)})
 
     def graph(self) -> Graph:

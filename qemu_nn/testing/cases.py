@@ -54,7 +54,7 @@ class Case:
         return (*self.declared.inputs, self.declared.output)[0]
 
     def graph(self) -> tuple[Graph, int]:
-        """Equal calls on one input, sharing their weights; and how many there are."""
+        """Return equal calls on one input with shared weights, and their number."""
         declared = self.declared
         first = self._first
         builder = Builder(self.function, first.shape(self.params), first.dtype)

@@ -113,7 +113,7 @@ class AffineBuilder:
         return self._append("arm_avgpool_s8", params, (self.last,), output, self._rms[self.last])
 
     def softmax(self, name: str = "softmax") -> str:
-        """Softmax of the last vector."""
+        """Append the softmax of the last vector."""
         source = self._tensors[self.last]
         mult, shift, diff_min = scale_softmax(1.0, source.scale or 1.0)
         sides = {"num_rows": 1, "row_size": math.prod(source.shape)}

@@ -36,7 +36,7 @@ def _select_channels(low: Lowering, inputs: Sequence[str], top: str, order: Sequ
 
 
 def slice_channels(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    """Slices of the channels, each a tensor."""
+    """Append a copy of each slice of the channels."""
     low.same(*layer.bottoms, *layer.tops)
     channels = low.shapes[layer.bottoms[0]][0]
     points = [0, *own["slice_point"], channels]
@@ -49,7 +49,7 @@ def slice_channels(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 
 
 def concat(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    """Concatenation of the channels of several tensors."""
+    """Append the concatenation of the channels of several tensors."""
     low.same(*layer.bottoms, *layer.tops)
     if len(layer.bottoms) < 2:
         raise low.error("joins a single tensor")
@@ -86,7 +86,7 @@ def add_several(low: Lowering, layer: Layer, shift: int) -> None:
 
 
 def shuffle_channel(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
-    """Channels as [group, n] become [n, group]."""
+    """Append a reordering of the channels from [group, n] to [n, group]."""
     low.same(*layer.bottoms, *layer.tops)
     channels = low.shapes[layer.bottoms[0]][0]
     if own["group"] < 1 or channels % own["group"]:

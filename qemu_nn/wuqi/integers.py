@@ -17,7 +17,7 @@ def check_width(name: str, value: Any) -> int:
 
 
 def to_integers(feature: np.ndarray, bit_width: int, frac: int, signed: bool = True) -> np.ndarray:
-    """floor(x * 2^frac), saturated, in the type of the width."""
+    """Return floor(x * 2^frac), saturated, in the type of the width."""
     kind = np.dtype(f"{'' if signed else 'u'}int{bit_width}")
     limits = np.iinfo(kind)
     grid = np.floor(np.ldexp(np.asarray(feature, np.float64), frac))

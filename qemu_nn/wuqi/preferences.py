@@ -14,7 +14,7 @@ from ..quantizer.policies import kl, mse
 
 
 def minmax(statistics: Statistics, bits: int) -> int:
-    """floor(-log2(largest magnitude / (2^(bits - 1) - 1))): nothing saturates."""
+    """Return floor(-log2(largest magnitude / (2^(bits - 1) - 1))): nothing saturates."""
     most = 2 ** (bits - 1) - 1
     frac = math.frexp(most / statistics.largest)[1] - 1  # the quotient may be rounded
     while math.ldexp(statistics.largest, frac) > most:

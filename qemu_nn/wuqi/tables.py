@@ -21,7 +21,9 @@ def get_input_fraction(kind: str, bits: int) -> int:
 
 
 def make_code_table(kind: str, bits: int) -> np.ndarray:
-    """Sigmoid, TanH: floor(f(x) * 2^f_out) for every code from the lowest, the largest at most."""
+    """Return floor(f(x) * 2^f_out) of Sigmoid or TanH for every code from the lowest, the largest
+    at most.
+    """
     half = CODES[f"s{bits}"] // 2
     x = np.arange(-half, half) * 2.0 ** -get_input_fraction(kind, bits)
     table: np.ndarray = np.minimum(np.floor(_FUNCTIONS[kind](x) * half), half - 1).astype(
@@ -31,7 +33,7 @@ def make_code_table(kind: str, bits: int) -> np.ndarray:
 
 
 def make_distance_table(bits: int) -> np.ndarray:
-    """LogSoftmax: floor(log(1 + e^-d) * 2^f) for every distance d of two codes, from 0."""
+    """Return floor(log(1 + e^-d) * 2^f) of LogSoftmax for every distance d of two codes, from 0."""
     frac = get_input_fraction("LogSoftmax", bits)
     distances = np.arange(LOG_ENTRIES[f"s{bits}"]) * 2.0**-frac
     table: np.ndarray = np.floor(np.log1p(np.exp(-distances)) * 2**frac).astype(f"int{bits}")

@@ -80,7 +80,7 @@ def _check_pair(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def classes(labels: np.ndarray, count: int) -> np.ndarray:
-    """Class numbers [N] of labels: numbers [N], [N, 1, 1, 1], or one-hot [N, C, 1, 1].
+    """Return class numbers [N] of labels: numbers [N], [N, 1, 1, 1], or one-hot [N, C, 1, 1].
 
     Raises Error where they are none of the network's classes.
     """

@@ -19,7 +19,7 @@ def role_missing(layer: Layer, role: str) -> bool:
 def get_float_parameter(
     layer: Layer, role: str, channels: int, param_dict: Mapping[str, Any]
 ) -> Optional[np.ndarray]:
-    """Float weights or biases [C, ...], or None where the layer has none."""
+    """Return float weights or biases [C, ...], or None where the layer has none."""
     if role_missing(layer, role):
         return None
     values = get_parameter(layer, role, param_dict)

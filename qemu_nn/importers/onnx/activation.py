@@ -33,13 +33,13 @@ def simple(call: OnnxCall, operator: Operator) -> None:
 
 
 def clip(call: OnnxCall) -> None:
-    """Clip, whose limits are attributes or inputs."""
+    """Convert Clip, whose limits are attributes or inputs."""
     low, high = call.limit("min", 1, -math.inf), call.limit("max", 2, math.inf)
     convert_clip(call, call.tensor(), low, high)
 
 
 def convert_clip(call: OnnxCall, x: Tensor, low: float, high: float, part: str = "") -> Tensor:
-    """min(max(x, low), high) as the operator that has this meaning."""
+    """Return min(max(x, low), high) as the operator that has this meaning."""
     if not low < high:
         raise ModelError(f"its limits {low} and {high} leave no values between them")
     low, high = max(low, -_UNLIMITED), min(high, _UNLIMITED)
@@ -50,12 +50,12 @@ def convert_clip(call: OnnxCall, x: Tensor, low: float, high: float, part: str =
 
 
 def leaky_relu(call: OnnxCall) -> None:
-    """LeakyRelu."""
+    """Convert LeakyRelu."""
     call.put(Relu(call.number("alpha", 0.01)), call.tensor())
 
 
 def prelu(call: OnnxCall) -> None:
-    """PRelu: a constant slope that broadcasts to the input."""
+    """Convert PRelu: a constant slope that broadcasts to the input."""
     x, slope = call.tensor(), call.floats(1)
     if slope.size == 1:
         call.put(Relu(float(slope.reshape(()))), x)
@@ -66,21 +66,23 @@ def prelu(call: OnnxCall) -> None:
 
 
 def hard_sigmoid(call: OnnxCall) -> None:
-    """min(max(alpha * x + beta, 0), 1)."""
+    """Convert HardSigmoid: min(max(alpha * x + beta, 0), 1)."""
     alpha, beta = call.number("alpha", 0.2), call.number("beta", 0.5)
     line = call.put(Affine(np.array(alpha), np.array(beta)), call.tensor(), part="line")
     call.put(Relu(limit=1.0), line)
 
 
 def hard_swish(call: OnnxCall) -> None:
-    """x * min(max(x / 6 + 0.5, 0), 1)."""
+    """Convert HardSwish: x * min(max(x / 6 + 0.5, 0), 1)."""
     line = call.put(Affine(np.array(1 / 6), np.array(0.5)), call.tensor(), part="line")
     gate = call.put(Relu(limit=1.0), line, part="gate")
     call.put(Elementwise("multiply"), call.tensor(), gate)
 
 
 def softmax(call: OnnxCall, log: bool) -> None:
-    """Softmax and LogSoftmax of one axis; before operator set 13, of all axes from `axis` on."""
+    """Convert Softmax and LogSoftmax of one axis; before operator set 13, of all axes from `axis`
+    on.
+    """
     x = call.tensor()
     if call.builder.opset >= 13:
         call.put(Softmax(x.axis(call.integer("axis", -1)), log), x)

@@ -14,7 +14,7 @@ from .call import Converter, OnnxCall
 
 
 def gemm(call: OnnxCall) -> None:
-    """alpha * A * B + beta * C, where B and C are constants."""
+    """Convert Gemm: alpha * A * B + beta * C, where B and C are constants."""
     x, weights = call.tensor(), call.floats(1)
     if len(x.shape) != 2 or weights.ndim != 2:
         raise ModelError(f"it cannot multiply {list(x.shape)} by {list(weights.shape)}")
@@ -100,7 +100,7 @@ def _with_constant(call: OnnxCall, kind: str, x: Tensor, constant: np.ndarray, p
 
 
 def subtract(call: OnnxCall) -> None:
-    """Sub of tensors, or of a tensor and a constant."""
+    """Convert Sub of tensors, or of a tensor and a constant."""
     first, second = call.value(0), call.value(1)
     if isinstance(first, np.ndarray):
         _affine(call, call.tensor(1), -np.ones(()), call.floats(0))
@@ -111,13 +111,13 @@ def subtract(call: OnnxCall) -> None:
 
 
 def divide(call: OnnxCall) -> None:
-    """Div of a tensor by a constant."""
+    """Convert Div of a tensor by a constant."""
     with np.errstate(all="ignore"):
         _affine(call, call.tensor(), 1 / call.floats(1).astype(np.float64), np.zeros(()))
 
 
 def negate(call: OnnxCall) -> None:
-    """Neg."""
+    """Convert Neg."""
     _affine(call, call.tensor(), -np.ones(()), np.zeros(()))
 
 

@@ -70,7 +70,7 @@ class OnnxBuilder:
         return tensor
 
     def fold(self, node: OnnxNode, array: np.ndarray) -> None:
-        """Result of a node of constants."""
+        """Return the result of a node of constants."""
         self.spend(array.size)
         self.values[node.outputs[0]] = array
 

@@ -60,7 +60,7 @@ def get_flatten(call: OnnxCall, shape: Shape) -> Shape:
 
 
 def get_squeeze(call: OnnxCall, shape: Shape) -> Shape:
-    """Squeeze: without the axes that are named, or without all of one element."""
+    """Convert Squeeze: without the axes that are named, or without all of one element."""
     named = call.integers("axes", at=1)
     if named is None:
         return tuple(n for n in shape if n != 1)
@@ -71,7 +71,7 @@ def get_squeeze(call: OnnxCall, shape: Shape) -> Shape:
 
 
 def get_unsqueeze(call: OnnxCall, shape: Shape) -> Shape:
-    """Unsqueeze: with new axes of one element, numbered as in the output."""
+    """Convert Unsqueeze: with new axes of one element, numbered as in the output."""
     named = call.integers("axes", at=1)
     if named is None:
         raise ModelError("its axes are missing")

@@ -32,7 +32,7 @@ def transpose(call: OnnxCall) -> None:
 
 
 def concat(call: OnnxCall) -> None:
-    """Concat of tensors."""
+    """Convert Concat of tensors."""
     tensors = [call.tensor(i) for i in range(len(call.inputs))]
     axis = indices.axis(call, None, len(tensors[0].shape))
     if len({(x.batched, len(x.shape)) for x in tensors}) > 1:
@@ -76,7 +76,7 @@ def split(call: OnnxCall) -> None:
 
 
 def gather(call: OnnxCall) -> None:
-    """Gather of one element of an axis."""
+    """Convert Gather of one element of an axis."""
     x, index = call.tensor(), call.array(1)
     axis = indices.axis(call, 0, len(x.shape))
     if index.dtype.kind not in "iu" or index.size != 1:
@@ -108,7 +108,7 @@ def pad(call: OnnxCall) -> None:
 
 
 def dropout(call: OnnxCall) -> None:
-    """Dropout, which does nothing but in training."""
+    """Convert Dropout, which does nothing but in training."""
     if call.has(2) and call.array(2).any():
         raise ModelError("it drops elements at random (training_mode); export for inference")
     call.put(Identity(), call.tensor())
@@ -123,7 +123,7 @@ def cast(call: OnnxCall) -> None:
 
 
 def shape(call: OnnxCall) -> None:
-    """Shape, of a batch of 1: a constant."""
+    """Convert Shape, of a batch of 1: a constant."""
     value = call.value(0)
     rank = len(value.shape)
     start, end, _ = slice(call.integer("start", 0), call.integer("end", rank)).indices(rank)
@@ -131,7 +131,7 @@ def shape(call: OnnxCall) -> None:
 
 
 def size(call: OnnxCall) -> None:
-    """Size, of a batch of 1: a constant."""
+    """Convert Size, of a batch of 1: a constant."""
     call.builder.fold(call.node, np.array(np.prod(call.value(0).shape, dtype=np.int64)))
 
 

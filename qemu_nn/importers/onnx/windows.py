@@ -63,7 +63,7 @@ def _pads(call: OnnxCall, image: Tensor, kernel: Pair, stride: Pair, dilation: P
 
 
 def conv(call: OnnxCall) -> None:
-    """Conv, grouped or not; its weights are [out, in / groups, y, x]."""
+    """Convert Conv, grouped or not; its weights are [out, in / groups, y, x]."""
     image, weights = _image(call), call.floats(1)
     if weights.ndim != len(call.tensor().shape):
         raise ModelError(
@@ -89,7 +89,7 @@ def conv(call: OnnxCall) -> None:
 
 
 def pool(call: OnnxCall, kind: str) -> None:
-    """MaxPool and AveragePool."""
+    """Convert MaxPool and AveragePool."""
     image = _image(call)
     if "kernel_shape" not in call.node.attributes:
         raise ModelError("its kernel_shape is missing")
@@ -109,13 +109,13 @@ def pool(call: OnnxCall, kind: str) -> None:
 
 
 def global_pool(call: OnnxCall, kind: str) -> None:
-    """GlobalAveragePool and GlobalMaxPool: one window as large as the image."""
+    """Convert GlobalAveragePool and GlobalMaxPool: one window as large as the image."""
     image = _image(call)
     _put(call, Pool(kind, (image.shape[2], image.shape[3]), layout="NCHW"), image)
 
 
 def reduce(call: OnnxCall, kind: str) -> None:
-    """ReduceMean and ReduceMax over rows, columns or both, wherever the channels stand."""
+    """Convert ReduceMean and ReduceMax over rows, columns or both, wherever the channels stand."""
     x, named = call.tensor(), call.integers("axes", at=1)
     if not named and call.integer("noop_with_empty_axes", 0):
         call.reshape(x, x.shape)

@@ -40,7 +40,7 @@ def _scale(call: PteCall, index: int) -> float:
 
 
 def quantize(call: PteCall) -> None:
-    """quantize_per_tensor: of float32, to int8 or int16."""
+    """Convert quantize_per_tensor: of float32, to int8 or int16."""
     call.expect(8)
     x, output = call.value(0, "float32"), call.tensor(6, "int8", "int16")
     if output.dtype != _TYPES.get(call.integer(5)) or output.nbytes == 0:
@@ -59,7 +59,7 @@ def _format(tensor: FileTensor, scale: float, zero: int) -> Optional[tuple[float
 
 
 def dequantize(call: PteCall) -> None:
-    """dequantize_per_tensor."""
+    """Convert dequantize_per_tensor."""
     call.expect(8)
     x, output = call.value(0, "int8", "int16"), call.tensor(6, "float32")
     if x.dtype != _TYPES.get(call.integer(5)):
@@ -91,7 +91,7 @@ def _operands(call: PteCall, first: int, second: int, output: FileTensor) -> lis
 
 
 def add(call: PteCall) -> None:
-    """quantized_add."""
+    """Convert quantized_add."""
     call.expect(15)
     output = call.tensor(13, "int8")
     params = {"left_shift": _LEFT_SHIFT, "block_size": output.nbytes}
@@ -105,7 +105,7 @@ def add(call: PteCall) -> None:
 
 
 def mul(call: PteCall) -> None:
-    """quantized_mul."""
+    """Convert quantized_mul."""
     call.expect(9)
     output = call.tensor(7, "int8")
     params = {
@@ -121,7 +121,7 @@ def mul(call: PteCall) -> None:
 
 
 def div(call: PteCall) -> None:
-    """quantized_div."""
+    """Convert quantized_div."""
     call.expect(8)
     one, two = call.value(0, "int8", "int16"), call.value(2, "int8", "int16")
     output = call.tensor(6, one.dtype)
@@ -134,7 +134,7 @@ def div(call: PteCall) -> None:
 
 
 def activation(call: PteCall) -> None:
-    """quantized_activation: a table of 256 results."""
+    """Convert quantized_activation: a table of 256 results."""
     call.expect(4)
     x, table = call.value(0, "int8"), call.constant(1, "int8")
     if table.size != 256:
@@ -144,7 +144,7 @@ def activation(call: PteCall) -> None:
 
 
 def choose(call: PteCall, function: str) -> None:
-    """minimum and maximum: by the logical sizes, whatever the order in memory is."""
+    """Convert minimum and maximum: by the logical sizes, whatever the order in memory is."""
     call.expect(4)
     one, two = (call.tensor(at, "int8") for at in (0, 1))
     params = {**sides("input1", one.sizes), **sides("input2", two.sizes)}
@@ -153,7 +153,7 @@ def choose(call: PteCall, function: str) -> None:
 
 
 def linear(call: PteCall) -> None:
-    """quantized_linear: the only operator that is built for one core.
+    """Convert quantized_linear: the only operator that is built for one core.
 
     For Helium it comes with sums that hold the bias, for other cores with the bias.
     """
@@ -195,7 +195,7 @@ def linear(call: PteCall) -> None:
 
 
 def softmax(call: PteCall) -> None:
-    """softmax over the last logical axis."""
+    """Convert softmax over the last logical axis."""
     call.expect(9)
     tensor, axis = call.tensor(0, "int8"), call.integer(1)
     rank = len(tensor.sizes)
@@ -208,7 +208,7 @@ def softmax(call: PteCall) -> None:
 
 
 def transpose(call: PteCall) -> None:
-    """transpose, of the logical sizes, whatever the order in memory is."""
+    """Convert transpose, of the logical sizes, whatever the order in memory is."""
     call.expect(4)
     tensor, order = call.tensor(0, "int8"), call.integers(1)
     rank = len(tensor.sizes)
@@ -231,7 +231,7 @@ def transpose(call: PteCall) -> None:
 
 
 def pad(call: PteCall) -> None:
-    """pad: before and after four axes as they lie in memory."""
+    """Convert pad: before and after four axes as they lie in memory."""
     call.expect(6)
     tensor = call.tensor(0, "int8")
     sizes = [tensor.sizes[axis] for axis in LAST] if tensor.channels_last else tensor.sizes

@@ -43,7 +43,7 @@ def _operands(call: PteCall, output: FileTensor) -> list[Value]:
 
 
 def binary(call: PteCall, function: str, scaled: bool) -> None:
-    """add, sub, mul, div of float32; scaled: the second operand by a number."""
+    """Convert add, sub, mul, div of float32; scaled: the second operand by a number."""
     call.expect(5 if scaled else 4)
     output = call.tensor(3 if scaled else 2, "float32")
     one, two = _operands(call, output)
@@ -70,7 +70,7 @@ def unary(call: PteCall, function: str) -> None:
 
 
 def sigmoid(call: PteCall) -> None:
-    """sigmoid: 1 / (1 + exp(-x)), each step rounded."""
+    """Convert sigmoid: 1 / (1 + exp(-x)), each step rounded."""
     x, output = _single(call, 3)
     x, length = Value(x.name, x.dtype, (x.size,)), {"length": x.size}
     one = call.scalar("one", 1, x.shape)
@@ -82,14 +82,14 @@ def sigmoid(call: PteCall) -> None:
 
 
 def leaky_relu(call: PteCall) -> None:
-    """leaky_relu, of float32."""
+    """Convert leaky_relu, of float32."""
     x, output = _single(call, 4)
     params = {"length": x.size, "alpha_bits": bits(call.real(1))}
     call.put("tflm_leaky_relu_f32", params, [x], output)
 
 
 def elu(call: PteCall) -> None:
-    """elu: expm1(x) * (alpha * scale) of what is negative, x * scale of the rest."""
+    """Convert elu: expm1(x) * (alpha * scale) of what is negative, x * scale of the rest."""
     x, output = _single(call, 6)
     alpha, scale = (np.float32(call.real(at)) for at in (1, 2))
     if call.real(3) != 1:
@@ -111,19 +111,19 @@ def elu(call: PteCall) -> None:
 
 
 def relu(call: PteCall) -> None:
-    """relu, of float32."""
+    """Convert relu, of float32."""
     x, output = _single(call, 3)
     clamp_bound(call, x, [0.0, None], output)
 
 
 def hardtanh(call: PteCall) -> None:
-    """hardtanh, of float32: both limits, one after the other."""
+    """Convert hardtanh, of float32: both limits, one after the other."""
     x, output = _single(call, 5)
     clamp_bound(call, x, [call.real(1), call.real(2)], output)
 
 
 def mean(call: PteCall) -> None:
-    """mean.out, of float32 along axes, of which all lie in one or two groups."""
+    """Convert mean.out, of float32 along axes, of which all lie in one or two groups."""
     call.expect(6)
     source, output = call.tensor(0, "float32"), call.tensor(4, "float32")
     call.in_order(source, output)

@@ -41,7 +41,7 @@ def _ends(source: FileTensor, output: FileTensor) -> dict[str, int]:
 
 
 def max_pool(call: PteCall) -> None:
-    """max_pool2d_with_indices, whose indices nobody reads."""
+    """Convert max_pool2d_with_indices, whose indices nobody reads."""
     call.expect(9)
     source, output = _images(call, 6, "int8", "float32")
     call.same_order(source, output)
@@ -131,7 +131,7 @@ def _compute_ratios(call: PteCall, source: FileTensor, output: FileTensor, at: i
 
 
 def nearest(call: PteCall) -> None:
-    """upsample_nearest2d: for each output the input at the whole part of its place."""
+    """Convert upsample_nearest2d: for each output the input at the whole part of its place."""
     call.expect(5)
     source, output = _images(call, 3, "int8", "float32")
     call.same_order(source, output)
@@ -156,7 +156,7 @@ def nearest(call: PteCall) -> None:
 
 
 def bilinear(call: PteCall) -> None:
-    """upsample_bilinear2d, of float32."""
+    """Convert upsample_bilinear2d, of float32."""
     call.expect(6)
     source, output = _images(call, 4, "float32")
     call.same_order(source, output)
@@ -197,7 +197,7 @@ def _as_image(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def convolution(call: PteCall) -> None:
-    """convolution, of float32: of signals and images, forwards and transposed."""
+    """Convert convolution, of float32: of signals and images, forwards and transposed."""
     call.expect(11)
     source, output = call.tensor(0, "float32"), call.tensor(9, "float32")
     weights, rank = call.constant(1, "float32"), len(source.sizes)
@@ -225,7 +225,7 @@ def convolution(call: PteCall) -> None:
 
 
 def layer_norm(call: PteCall) -> None:
-    """native_layer_norm, of float32, whose means and deviations nobody reads."""
+    """Convert native_layer_norm, of float32, whose means and deviations nobody reads."""
     call.expect(9)
     source, output = call.tensor(0, "float32"), call.tensor(5, "float32")
     call.in_order(source, output)

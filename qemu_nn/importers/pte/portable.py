@@ -32,7 +32,8 @@ def view(call: PteCall, count: int) -> None:
 
 
 def same_place(call: PteCall) -> None:
-    """et_view: another name for the same memory, of a shape that is known when the program runs.
+    """Convert et_view: another name for the same memory, of a shape that is known when the program
+    runs.
 
     It may return its output once more, as kernels do.
     """
@@ -68,7 +69,7 @@ def clone(call: PteCall, count: int) -> None:
 
 
 def permute(call: PteCall) -> None:
-    """permute_copy, of the logical axes."""
+    """Convert permute_copy, of the logical axes."""
     call.expect(4)
     source, output, order = call.tensor(0), call.tensor(2), call.integers(1)
     rank = len(source.sizes)
@@ -88,7 +89,7 @@ def axis_of(call: PteCall, index: int, rank: int) -> int:
 
 
 def cat(call: PteCall) -> None:
-    """cat: joins what lies in memory, whatever the order of the axes is."""
+    """Convert cat: joins what lies in memory, whatever the order of the axes is."""
     call.expect(4)
     tensors, output = call.argument(0), call.tensor(2, *_MOVED)
     if not isinstance(tensors, list) or not all(isinstance(each, FileTensor) for each in tensors):
@@ -143,7 +144,7 @@ def _counts(call: PteCall, to: FileTensor) -> list[int]:
 
 
 def slice_(call: PteCall) -> None:
-    """slice_copy."""
+    """Convert slice_copy."""
     call.expect(7)
     source, output = call.tensor(0), call.tensor(5)
     rank = len(source.sizes)
@@ -157,7 +158,7 @@ def slice_(call: PteCall) -> None:
 
 
 def select(call: PteCall) -> None:
-    """select_copy: one place of an axis, which goes."""
+    """Convert select_copy: one place of an axis, which goes."""
     call.expect(5)
     source, output = call.tensor(0), call.tensor(3)
     rank = len(source.sizes)
@@ -169,7 +170,7 @@ def select(call: PteCall) -> None:
 
 
 def split(call: PteCall) -> None:
-    """split_with_sizes_copy: parts of an axis, of given sizes."""
+    """Convert split_with_sizes_copy: parts of an axis, of given sizes."""
     call.expect(5)
     source, sizes, parts = call.tensor(0), call.integers(1), call.argument(3)
     rank = len(source.sizes)
@@ -187,7 +188,7 @@ def split(call: PteCall) -> None:
 
 
 def expand(call: PteCall) -> None:
-    """expand_copy: one element of an axis again and again."""
+    """Convert expand_copy: one element of an axis again and again."""
     call.expect(5)
     source, output = call.tensor(0, *_MOVED), call.tensor(3)
     call.in_order(source, output)

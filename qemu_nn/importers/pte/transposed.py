@@ -25,7 +25,7 @@ _FUNCTION = "arm_transpose_conv_wrapper_s8"
 
 
 def transpose_conv(call: PteCall, last: bool = False) -> None:
-    """quantized_transpose_conv2d."""
+    """Convert quantized_transpose_conv2d."""
     call.expect(17)
     x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
     if weights.ndim != 4 or weights.shape[3] != x[3] or weights.shape[0] != out[3]:

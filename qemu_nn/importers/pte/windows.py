@@ -39,7 +39,7 @@ def ends(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[s
 
 
 def convolve(call: PteCall, last: bool = False) -> None:
-    """quantized_conv2d; last: whose tensors have their channels last as logical axis."""
+    """Convert quantized_conv2d; last: whose tensors have their channels last as logical axis."""
     call.expect(15)
     x, out, weights = call.image(0, last), call.image(13, last), call.constant(1, "int8")
     if weights.ndim != 4 or x[3] % weights.shape[3] or weights.shape[0] != out[3]:
@@ -58,7 +58,7 @@ def convolve(call: PteCall, last: bool = False) -> None:
 
 
 def depthwise(call: PteCall, last: bool = False) -> None:
-    """quantized_depthwise_conv2d."""
+    """Convert quantized_depthwise_conv2d."""
     call.expect(16)
     x, out, weights = call.image(0, last), call.image(14, last), call.constant(1, "int8")
     if x[0] != 1:
@@ -93,14 +93,14 @@ def _convert_pool(call: PteCall, last: bool, output: int) -> dict[str, int]:
 
 
 def average_pool(call: PteCall, last: bool = False) -> None:
-    """quantized_avg_pool2d, whose kernel reads no zero point, multiplier or shift."""
+    """Convert quantized_avg_pool2d, whose kernel reads no zero point, multiplier or shift."""
     call.expect(11)
     params = {**_convert_pool(call, last, 9), **_RANGE}
     call.put("arm_avgpool_s8", params, [call.value(0)], call.tensor(9))
 
 
 def max_pool(call: PteCall, last: bool = False) -> None:
-    """quantized_max_pool2d."""
+    """Convert quantized_max_pool2d."""
     call.expect(12)
     if call.integers(4, 2) != [1, 1] or call.flag(5):
         raise ModelError("its windows have gaps, or reach over the end; the kernel has neither")
@@ -113,7 +113,7 @@ def max_pool(call: PteCall, last: bool = False) -> None:
 
 
 def batch_matmul(call: PteCall) -> None:
-    """quantized_batch_matmul, whose second operand is transposed."""
+    """Convert quantized_batch_matmul, whose second operand is transposed."""
     call.expect(10)
     left, right = (call.tensor(at, "int8") for at in (0, 2))
     if len(left.sizes) != 3 or len(right.sizes) != 3:

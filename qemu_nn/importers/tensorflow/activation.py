@@ -22,7 +22,7 @@ def simple(call: TensorflowCall, x: Tensor, operator: Operator) -> None:
 
 
 def leaky_relu(call: TensorflowCall, x: Tensor) -> None:
-    """LeakyRelu."""
+    """Convert LeakyRelu."""
     alpha = call.node.number("alpha", 0.2)
     if not math.isfinite(alpha):
         raise ModelError(f"its alpha must be finite, not {alpha}")
@@ -30,14 +30,14 @@ def leaky_relu(call: TensorflowCall, x: Tensor) -> None:
 
 
 def clip(call: TensorflowCall, x: Tensor, low: np.ndarray, high: np.ndarray) -> None:
-    """ClipByValue."""
+    """Convert ClipByValue."""
     convert_limits(call, x, scalar(low), scalar(high))
 
 
 def convert_limits(
     call: TensorflowCall, x: Tensor, low: float = -_UNLIMITED, high: float = _UNLIMITED
 ) -> None:
-    """min(max(x, low), high) as the operator that has this meaning."""
+    """Return min(max(x, low), high) as the operator that has this meaning."""
     if low >= high:
         raise ModelError(f"its limits {low} and {high} leave no values between them")
     unlimited = high >= _UNLIMITED
@@ -45,7 +45,7 @@ def convert_limits(
 
 
 def softmax(call: TensorflowCall, x: Tensor, log: bool) -> None:
-    """Softmax and LogSoftmax, along the last axis."""
+    """Convert Softmax and LogSoftmax, along the last axis."""
     call.put(Softmax(x.axis(-1), log), x)
 
 

@@ -17,7 +17,9 @@ _ZERO, _ONE = np.array(0.0), np.array(1.0)
 
 
 def matmul(call: TensorflowCall, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
-    """MatMul and its batch form, by a constant [in, out]; flags: say what is transposed first."""
+    """Convert MatMul and its batch form, by a constant [in, out]; flags: say what is transposed
+    first.
+    """
     if call.node.flag(flags[0]):
         raise ModelError("it transposes its computed input; only weights may be transposed")
     if floats(weights).ndim != 2 or len(x.shape) < 2:
@@ -37,7 +39,7 @@ def add(call: TensorflowCall, a: Value, b: Value) -> None:
 
 
 def add_n(call: TensorflowCall, *terms: Value) -> None:
-    """AddN: two at a time, from the first on."""
+    """Convert AddN: two at a time, from the first on."""
     tensors = [term for term in terms if isinstance(term, Tensor)]
     if len(tensors) < max(len(terms), 2):
         raise ModelError(f"it adds {len(terms)} terms; it needs two or more, none of them constant")
@@ -47,7 +49,7 @@ def add_n(call: TensorflowCall, *terms: Value) -> None:
 
 
 def subtract(call: TensorflowCall, a: Value, b: Value) -> None:
-    """Sub, of a constant or from one."""
+    """Convert Sub, of a constant or from one."""
     if isinstance(b, np.ndarray):
         add(call, a, -floats(b))
     elif isinstance(a, np.ndarray):
@@ -57,12 +59,12 @@ def subtract(call: TensorflowCall, a: Value, b: Value) -> None:
 
 
 def negate(call: TensorflowCall, x: Tensor) -> None:
-    """Neg."""
+    """Convert Neg."""
     _affine(call, x, scale=-_ONE)
 
 
 def multiply(call: TensorflowCall, a: Value, b: Value) -> None:
-    """Mul."""
+    """Convert Mul."""
     x, other = _tensor_first(a, b)
     if isinstance(other, Tensor):
         call.put(Elementwise("multiply"), x, other)
@@ -71,14 +73,14 @@ def multiply(call: TensorflowCall, a: Value, b: Value) -> None:
 
 
 def divide(call: TensorflowCall, x: Tensor, by: np.ndarray) -> None:
-    """RealDiv by a constant."""
+    """Convert RealDiv by a constant."""
     if not floats(by).all():
         raise ModelError("it divides by zero")
     _affine(call, x, scale=1 / by.astype(np.float64))
 
 
 def extreme(call: TensorflowCall, a: Value, b: Value, kind: str) -> None:
-    """Maximum and Minimum, of two tensors or with one number."""
+    """Convert Maximum and Minimum, of two tensors or with one number."""
     x, other = _tensor_first(a, b)
     if isinstance(other, Tensor):
         call.put(Elementwise(kind), x, other)
@@ -89,7 +91,7 @@ def extreme(call: TensorflowCall, a: Value, b: Value, kind: str) -> None:
 
 
 def bias_add(call: TensorflowCall, x: Tensor, bias: np.ndarray) -> None:
-    """BiasAdd: a number for each channel."""
+    """Convert BiasAdd: a number for each channel."""
     _affine(call, x, offset=_channels(call, x, floats(bias)))
 
 
@@ -101,7 +103,7 @@ def batch_norm(
     mean: np.ndarray,
     variance: np.ndarray,
 ) -> None:
-    """FusedBatchNorm and its later versions, which make the same of a constant mean."""
+    """Convert FusedBatchNorm and its later versions, which make the same of a constant mean."""
     if call.node.flag("is_training", default=True):
         raise ModelError(
             "is_training is set, so that every batch has its own mean; freeze for inference"

@@ -37,13 +37,13 @@ def get_reshape(shape: Shape, target: np.ndarray) -> Shape:
 
 
 def get_squeeze(node: TensorflowNode, shape: Shape) -> Shape:
-    """Squeeze: without the axes that are named; without all of one element if none are."""
+    """Convert Squeeze: without the axes that are named; without all of one element if none are."""
     gone = axes(node.integers("squeeze_dims"), len(shape))
     return tuple(n for axis, n in enumerate(shape) if (axis not in gone if gone else n != 1))
 
 
 def get_expand(shape: Shape, axis: np.ndarray) -> Shape:
-    """ExpandDims: with a new axis of one element."""
+    """Convert ExpandDims: with a new axis of one element."""
     (at,) = axes([integer(axis)], len(shape) + 1)
     return (*shape[:at], 1, *shape[at:])
 
@@ -59,7 +59,9 @@ def order(perm: np.ndarray, rank: int) -> list[int]:
 def get_strided_slice(
     node: TensorflowNode, rank: int, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> tuple[Index, ...]:
-    """StridedSlice: one index for each axis; bits of its masks stand for the positions in begin."""
+    """Convert StridedSlice: one index for each axis; bits of its masks stand for the positions in
+    begin.
+    """
     starts, stops, steps = integers(begin), integers(end), integers(strides)
     if not len(starts) == len(stops) == len(steps) or 0 in steps:
         raise ModelError(f"it cannot slice from {starts} to {stops} by {steps}")

@@ -15,7 +15,7 @@ _ZERO = np.array(0.0)
 
 
 def identity(call: TensorflowCall, x: Tensor) -> None:
-    """Identity, StopGradient and the like."""
+    """Convert Identity, StopGradient and the like."""
     call.put(Identity(), x)
 
 
@@ -33,7 +33,7 @@ def reshape(call: TensorflowCall, x: Tensor, target: np.ndarray) -> None:
 
 
 def squeeze(call: TensorflowCall, x: Tensor) -> None:
-    """Squeeze; the batch stays unless it is named."""
+    """Convert Squeeze; the batch stays unless it is named."""
     shape = indices.get_squeeze(call.node, x.shape)
     if x.batched and not call.node.integers("squeeze_dims"):
         shape = (1, *shape)
@@ -41,7 +41,7 @@ def squeeze(call: TensorflowCall, x: Tensor) -> None:
 
 
 def expand(call: TensorflowCall, x: Tensor, axis: np.ndarray) -> None:
-    """ExpandDims."""
+    """Convert ExpandDims."""
     call.reshape(x, indices.get_expand(x.shape, axis))
 
 
@@ -56,7 +56,7 @@ def transpose(call: TensorflowCall, x: Tensor, perm: np.ndarray) -> None:
 
 
 def concat(call: TensorflowCall, *values: Value) -> None:
-    """ConcatV2 of tensors; the axis comes last."""
+    """Convert ConcatV2 of tensors; the axis comes last."""
     *parts, axis = values
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if len(tensors) < max(len(parts), 1) or isinstance(axis, Tensor):
@@ -73,7 +73,7 @@ def split(call: TensorflowCall, axis: np.ndarray, x: Tensor) -> None:
 
 
 def split_v(call: TensorflowCall, x: Tensor, sizes: np.ndarray, axis: np.ndarray) -> None:
-    """SplitV into parts of these sizes, one of which may be -1."""
+    """Convert SplitV into parts of these sizes, one of which may be -1."""
     total, parts = x.sample[x.axis(integer(axis))], integers(sizes)
     if parts.count(-1) == 1:
         parts[parts.index(-1)] = total - sum(size for size in parts if size != -1)
@@ -92,7 +92,7 @@ def _split(call: TensorflowCall, x: Tensor, axis: np.ndarray, sizes: list[int]) 
 
 
 def strided_slice(call: TensorflowCall, x: Tensor, *cut: np.ndarray) -> None:
-    """StridedSlice."""
+    """Convert StridedSlice."""
     _cut_axes(call, x, indices.get_strided_slice(call.node, len(x.shape), *cut))
 
 

@@ -26,12 +26,12 @@ def layout_of(node: TensorflowNode) -> str:
 
 
 def conv2d(call: TensorflowCall, x: Tensor, weights: np.ndarray) -> None:
-    """Conv2D; weights [y, x, in / groups, out]."""
+    """Convert Conv2D; weights [y, x, in / groups, out]."""
     _convolution(call, x, weights, depthwise=False)
 
 
 def depthwise(call: TensorflowCall, x: Tensor, weights: np.ndarray) -> None:
-    """DepthwiseConv2dNative; weights [y, x, in, multiplier]."""
+    """Convert DepthwiseConv2dNative; weights [y, x, in, multiplier]."""
     _convolution(call, x, weights, depthwise=True)
 
 
@@ -53,7 +53,7 @@ def _convolution(call: TensorflowCall, x: Tensor, weights: np.ndarray, depthwise
 
 
 def pool(call: TensorflowCall, x: Tensor, kind: str) -> None:
-    """MaxPool and AvgPool; an average does not count padding."""
+    """Convert MaxPool and AvgPool; an average does not count padding."""
     layout = layout_of(call.node)
     size = image(x.sample, layout)[:2]
     kernel, stride = (_pair(call.node, key, layout) for key in ("ksize", "strides"))
@@ -62,7 +62,7 @@ def pool(call: TensorflowCall, x: Tensor, kind: str) -> None:
 
 
 def reduce(call: TensorflowCall, x: Tensor, axes: np.ndarray, kind: str) -> None:
-    """Mean and Max over height, width or both; or over the rows of [batch, rows, channels]."""
+    """Convert Mean and Max over height, width or both; or over the rows of [batch, rows, channels]."""
     over = {x.axis(axis) for axis in integers(axes)}
     rows = len(x.sample) == 2 and over == {0}
     if not rows and (len(x.sample) != 3 or over not in ({0}, {1}, {0, 1}, {1, 2})):

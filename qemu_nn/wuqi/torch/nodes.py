@@ -50,7 +50,7 @@ def _codes(x: Tensor, kind: str, bits: int) -> Tensor:
 
 
 def lookup(x: Tensor, kind: str, bits: int) -> Tensor:
-    """Sigmoid or TanH from the chip's table; the gradient is the function's own."""
+    """Return Sigmoid or TanH from the chip's table; the gradient is the function's own."""
     half = 2 ** (bits - 1)
     smooth = torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
     table = torch.from_numpy(make_code_table(kind, bits)).to(x)

@@ -143,7 +143,8 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         return module
 
     def get_param_dict(self) -> dict[str, Any]:
-        """Parameters of the network as it is now; run_layers() with them equals the module.
+        """Return the parameters of the network as it is now; run_layers() with them equals the
+        module.
 
         Returns
         -------

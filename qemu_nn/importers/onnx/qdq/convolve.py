@@ -32,7 +32,7 @@ _CENTRED = (
 
 
 def convolve(site: Site) -> Pending:
-    """Conv of an image, in any number of groups."""
+    """Convert Conv of an image, in any number of groups."""
     if isinstance(site.call.optional(1), np.ndarray):
         return _in_floats(site, "executorch_convolution_f32")
     call, x, held = site.call, site.image(0), weights_of(site.call, 1, 0)
@@ -99,7 +99,7 @@ def _spread(filters: np.ndarray, groups: int) -> np.ndarray:
 
 
 def transpose_conv(site: Site) -> Pending:
-    """ConvTranspose of an image, in any number of groups."""
+    """Convert ConvTranspose of an image, in any number of groups."""
     if isinstance(site.call.optional(1), np.ndarray):
         return _in_floats(site, "executorch_transpose_convolution_f32")
     x, held = site.image(0), weights_of(site.call, 1, 1)

@@ -69,7 +69,7 @@ def _rows(site: Site, x: Int, columns: int) -> Int:
 
 
 def gemm(site: Site) -> Pending:
-    """Gemm of one row, with a constant matrix."""
+    """Convert Gemm of one row, with a constant matrix."""
     call = site.call
     held: Any = call.optional(1)
     if isinstance(held, np.ndarray):
@@ -137,7 +137,7 @@ def _check_axis(held: Fixed, axis: int) -> None:
 
 
 def matmul(site: Site) -> Pending:
-    """MatMul with a constant matrix, which may get a bias, or of two tensors."""
+    """Convert MatMul with a constant matrix, which may get a bias, or of two tensors."""
     call = site.call
     held: Any = call.optional(1)
     if isinstance(held, np.ndarray):

@@ -202,7 +202,7 @@ def add(site: Site, sign: int = 1) -> Pending:
 
 
 def multiply(site: Site) -> Pending:
-    """Mul."""
+    """Convert Mul."""
     if _floating(site):
         return _of_floats(site, np.multiply, "mul")
 
@@ -213,7 +213,7 @@ def multiply(site: Site) -> Pending:
 
 
 def divide(site: Site) -> Pending:
-    """Div, which CMSIS-NN has not: the kernel that ExecuTorch has."""
+    """Convert Div, which CMSIS-NN has not: the kernel that ExecuTorch has."""
     if _floating(site):
         return _of_floats(site, np.divide, "div")
     one, two = _pair(site)
@@ -230,7 +230,7 @@ def divide(site: Site) -> Pending:
 
 
 def choose(site: Site, what: str) -> Pending:
-    """Max and Min: of operands in the format of the output."""
+    """Convert Max and Min: of operands in the format of the output."""
     if len(site.call.inputs) != 2:
         raise ModelError(f"it has {len(site.call.inputs)} inputs; only 2 are supported")
     if _floating(site):
@@ -250,7 +250,7 @@ def choose(site: Site, what: str) -> Pending:
 
 
 def power(site: Site) -> Pending:
-    """Pow by a number: a table of 8 bits; squares and roots also in float32."""
+    """Convert Pow by a number: a table of 8 bits; squares and roots also in float32."""
     curve, exponent = _common(site, np.power), site.call.value(1)
     if not isinstance(exponent, np.ndarray) or exponent.size != 1:
         raise ModelError("its exponent must be one number that the file holds")
@@ -270,7 +270,7 @@ def power(site: Site) -> Pending:
 
 
 def softmax(site: Site) -> Pending:
-    """Softmax along the last axis."""
+    """Convert Softmax along the last axis."""
     x = site.integers(0)
     rank = len(x.shape) + 1
     opset = site.call.integer("opset", site.builder.opset)  # which operators on integers have
@@ -310,7 +310,7 @@ def _softmax_of(x: Int, form: Format) -> tuple[str, Format]:
 
 
 def prelu(site: Site) -> Pending:
-    """PRelu, of slopes that the file holds."""
+    """Convert PRelu, of slopes that the file holds."""
     x = site.integers(0)
     held: Any = site.call.value(1)
     slopes = _slopes(held)

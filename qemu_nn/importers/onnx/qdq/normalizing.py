@@ -18,7 +18,7 @@ from .symbols import Fixed, Int, Pending
 
 
 def layer(site: Site) -> Pending:
-    """LayerNormalization: over all axes from one on."""
+    """Convert LayerNormalization: over all axes from one on."""
     shape, epsilon = site.shape(), site.call.number("epsilon", 1e-5)
     row = shape[_first(site, shape) :]
     _check_precision(site)
@@ -27,12 +27,12 @@ def layer(site: Site) -> Pending:
 
 
 def instance(site: Site) -> Pending:
-    """InstanceNormalization: over the pixels of each channel."""
+    """Convert InstanceNormalization: over the pixels of each channel."""
     return _groups(site, site.shape()[0])
 
 
 def group(site: Site) -> Pending:
-    """GroupNormalization: over the pixels of the channels of each group."""
+    """Convert GroupNormalization: over the pixels of the channels of each group."""
     count, channels = site.call.integer("num_groups", 0), site.shape()[0]
     _check_precision(site)
     if count < 1 or channels % count:
@@ -41,7 +41,7 @@ def group(site: Site) -> Pending:
 
 
 def root_mean_square(site: Site) -> Pending:
-    """RMSNormalization: over all axes from one on."""
+    """Convert RMSNormalization: over all axes from one on."""
     shape, epsilon = site.shape(), site.call.number("epsilon", 1e-5)
     row = shape[_first(site, shape) :]
     _check_precision(site)
@@ -66,7 +66,7 @@ def root_mean_square(site: Site) -> Pending:
 
 
 def batch(site: Site) -> Pending:
-    """BatchNormalization with the file's mean and variance."""
+    """Convert BatchNormalization with the file's mean and variance."""
     call, shape = site.call, site.shape()
     call.ignore("momentum")  # which only training reads
     if call.integer("training_mode", 0) or call.integer("spatial", 1) != 1:
@@ -78,7 +78,7 @@ def batch(site: Site) -> Pending:
 
 
 def log_softmax(site: Site) -> Pending:
-    """LogSoftmax along one axis."""
+    """Convert LogSoftmax along one axis."""
     shape, axis = site.shape(), site.call.integer("axis", -1 if site.builder.opset >= 13 else 1)
     axis = axis % (len(shape) + 1) - 1
     if axis < 0 or (site.builder.opset < 13 and axis != len(shape) - 1):

@@ -71,7 +71,7 @@ def flatten(site: Site) -> Pending:
 
 
 def squeeze(site: Site) -> Pending:
-    """Squeeze."""
+    """Convert Squeeze."""
     whole = [site.builder.batch, *site.shape()]
     axes = site.call.integers("axes", at=1)
     axes = [i for i, n in enumerate(whole) if n == 1 and i] if axes is None else axes
@@ -84,7 +84,7 @@ def squeeze(site: Site) -> Pending:
 
 
 def unsqueeze(site: Site) -> Pending:
-    """Unsqueeze."""
+    """Convert Unsqueeze."""
     own, axes = site.shape(), site.call.integers("axes", at=1) or []
     rank = 1 + len(own) + len(axes)
     places = {axis % rank for axis in axes}
@@ -112,7 +112,7 @@ def transpose(site: Site) -> Pending:
 
 
 def concatenate(site: Site) -> Pending:
-    """Concat, each input in the format of the output."""
+    """Convert Concat, each input in the format of the output."""
     call = site.call
     values = site_values(site)
     rank = len(values[0].shape) + 1
@@ -309,7 +309,7 @@ def _gathered(site: Site, x: Int, axis: int, places: list[int], name: str) -> In
 
 
 def gather(site: Site) -> Pending:
-    """Gather of elements that the file names."""
+    """Convert Gather of elements that the file names."""
     own, index = site.shape(), site.call.array(1)
     rank = len(own) + 1
     axis = site.call.integer("axis", 0) % rank - 1
@@ -345,7 +345,7 @@ def expand(site: Site) -> Pending:
 
 
 def tile(site: Site) -> Pending:
-    """Tile by numbers that the file names."""
+    """Convert Tile by numbers that the file names."""
     own, counts = site.shape(), site.call.integers("repeats", at=1)
     if counts is None or len(counts) != len(own) + 1 or counts[0] != 1 or min(counts) < 1:
         raise ModelError(f"its repeats {counts} must be one for the batch, and 1 or more for axes")
@@ -390,7 +390,7 @@ def _padding(call: OnnxCall, on_integers: bool) -> float:
 
 
 def depth_to_space(site: Site) -> Pending:
-    """DepthToSpace of an image, in both orders of the channels."""
+    """Convert DepthToSpace of an image, in both orders of the channels."""
     (depth, height, width), side = _image(site), _block(site)
     mode, rest = site.call.text("mode", "DCR"), depth // side**2
     if depth % side**2 or mode not in ("DCR", "CRD"):
@@ -404,7 +404,7 @@ def depth_to_space(site: Site) -> Pending:
 
 
 def space_to_depth(site: Site) -> Pending:
-    """SpaceToDepth of an image."""
+    """Convert SpaceToDepth of an image."""
     (depth, height, width), side = _image(site), _block(site)
     if height % side or width % side:
         raise ModelError(f"{height} by {width} pixels have no blocks of {side} by {side}")
@@ -440,12 +440,12 @@ def _blocks(
 
 
 def same(site: Site) -> Pending:
-    """Identity."""
+    """Convert Identity."""
     return moved(site, site.shape(), lambda x, name: x)
 
 
 def dropout(site: Site) -> Pending:
-    """Dropout, which does nothing but in training."""
+    """Convert Dropout, which does nothing but in training."""
     site.call.ignore("ratio", "seed", "is_test")
     if site.call.has(1):
         site.call.array(1)

@@ -21,7 +21,7 @@ from .symbols import LAST, Int, Pending
 
 
 def pool(site: Site, kind: str, whole: bool = False) -> Pending:
-    """MaxPool and AveragePool; whole: one window over the image."""
+    """Convert MaxPool and AveragePool; whole: one window over the image."""
     shape = site.shape()
     if len(shape) != 3:
         raise ModelError(f"it takes images, but its input is {[1, *shape]}")
