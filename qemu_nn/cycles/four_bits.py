@@ -48,7 +48,7 @@ def _rows_s4(c: Counts, name: str, times: float, rows: int, n: int, block: int, 
 
 
 def convolve_s4(c: Counts, p: Params, path: str) -> None:
-    """Count arm_convolve_s4: patches into a buffer, then four channels and two columns at a time."""
+    """Count arm_convolve_s4: patches into a buffer, then four channels by two columns at a time."""
     c.add("by patches", 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
     pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
@@ -100,7 +100,7 @@ convolve_1x1_s4_fast = one_by_one(_matrices_s4, fast=True)
 
 
 def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
-    """Count arm_convolve_1_x_n_s4: on Helium one product between padded outputs, each on its own."""
+    """Count arm_convolve_1_x_n_s4: on Helium padded outputs alone, one product between them."""
     left, right = count_padded(p)
     if path != "mve" or left + right > p["output_w"]:
         c.add("handed on", 1)

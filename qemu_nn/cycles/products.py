@@ -6,7 +6,7 @@ from .counts import Counts
 
 
 def matrices_s8(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, bias: int) -> None:
-    """Count arm_nn_mat_mult_nt_t_s8: lhs x n with rhs x n, in blocks of 2 x 2 (Helium: of 4 x 1)."""
+    """Count arm_nn_mat_mult_nt_t_s8: lhs x n with rhs x n, in blocks of 2 x 2 (Helium: 4 x 1)."""
     c.add("products", times)
     if path == "mve":
         quads, rest = lhs // 4, lhs % 4

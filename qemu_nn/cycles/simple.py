@@ -40,7 +40,7 @@ def average(lanes: int) -> Counter:
 
 
 def maximum(size: int) -> Counter:
-    """Count arm_max_pool: the first pixel is copied, others are compared with it; all are clamped."""
+    """Count arm_max_pool: the first pixel is copied, others are compared; all are clamped."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         rows, across = count_taps(p)
@@ -78,7 +78,7 @@ def elements(argument: str, *blocks: int) -> Counter:
 
 
 def activation(c: Counts, p: Params, path: str) -> None:
-    """Count arm_nn_activations_direct: a table of sigmoid (type 0) or tanh (1), or lines between."""
+    """Count arm_nn_activations_direct: a table of sigmoid (type 0) or tanh (1), or lines."""
     c.add(f"elements of {p['type']}", p["size"])
     c.add(f"kind {p['type']}", 1)
     c.add(f"width {p['int_width']}", p["size"])
@@ -95,7 +95,7 @@ def activation_s16(c: Counts, p: Params, path: str) -> None:
 
 
 def broadcast(c: Counts, p: Params, path: str) -> None:
-    """Count arm_maximum_s8 and arm_minimum_s8: along as many axes at once as the shapes agree in."""
+    """Count arm_maximum_s8 and arm_minimum_s8: along all axes at once in which the shapes agree."""
     first = [p[f"input1_{axis}"] for axis in "nhwc"]
     second = [p[f"input2_{axis}"] for axis in "nhwc"]
     out = [max(a, b) for a, b in zip(first, second)]
@@ -229,7 +229,7 @@ def reshape(c: Counts, p: Params, path: str) -> None:
 
 
 def transpose(c: Counts, p: Params, path: str) -> None:
-    """Count arm_transpose_s8: loops over all axes, or two of them where only those are exchanged."""
+    """Count arm_transpose_s8: loops over all axes, or over two where only those are exchanged."""
     n, h, w, channels = (p[f"input_{axis}"] for axis in "nhwc")
     if p["num_dims"] == 1:
         c.add("flat", 1)

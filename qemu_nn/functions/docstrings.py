@@ -126,7 +126,7 @@ _PATTERNS = tuple((re.compile(pattern), text) for pattern, text in _SCALARS.item
 
 
 def make_docstring(function: Function, notes: str) -> str:
-    """Return numpydoc's sections for a function of `qemu_nn.cmsis`; notes: on releases and cores."""
+    """Return numpydoc's sections of a function of `qemu_nn.cmsis`; notes: on releases and cores."""
     own = is_own(function)
     framework = "ExecuTorch" if function.name.startswith("executorch_") else "TensorFlow Lite Micro"
     source = f"what {framework} computes itself" if own else "of CMSIS"

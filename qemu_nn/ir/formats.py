@@ -185,7 +185,7 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
 
 
 def activation_limits(low: float, high: float, output: Format) -> dict[str, int]:
-    """Return act_min and act_max of a layer whose real output is clamped to low .. high, as TFLite."""
+    """Return act_min and act_max of a layer whose float output is clamped to low .. high."""
     least, most = output.limits
     return {
         "act_min": least if low == -math.inf else _clamp_limits(low, output),

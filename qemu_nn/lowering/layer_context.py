@@ -119,7 +119,7 @@ class Site(AnySite):
         return quantize(real, self.formats.weights[self.name], self.dtype)
 
     def shifts(self, bias: Optional[np.ndarray], rows: int) -> dict[str, int]:
-        """Return bias_shift and out_shift; the bias is rounded and kept, zeros where there is none."""
+        """Return bias_shift and out_shift; the bias is rounded and kept, or zeros if absent."""
         product = self.fracs[0] + self.formats.weights[self.name]
         frac = self.formats.biases.get(self.name, product)
         real = np.zeros(rows) if bias is None else bias

@@ -62,7 +62,7 @@ def pool(call: TensorflowCall, x: Tensor, kind: str) -> None:
 
 
 def reduce(call: TensorflowCall, x: Tensor, axes: np.ndarray, kind: str) -> None:
-    """Convert Mean and Max over height, width or both; or over the rows of [batch, rows, channels]."""
+    """Convert Mean and Max over height, width or both, or over rows of [batch, rows, channels]."""
     over = {x.axis(axis) for axis in integers(axes)}
     rows = len(x.sample) == 2 and over == {0}
     if not rows and (len(x.sample) != 3 or over not in ({0}, {1}, {0, 1}, {1, 2})):
