@@ -116,7 +116,7 @@ def program(network):
 
 
 def timed(path):
-    """What one file takes here, and there, in seconds."""
+    """Return what one file takes here, and there, in seconds."""
     network = qemu_nn.load(path)
     if path.suffix == ".pte":
         ours, theirs = program(network)

@@ -29,10 +29,10 @@ from qemu_nn.cycles.table import COUNTERS, count_parts, get_group
 FOLDS = 6
 MAC = "multiply-accumulates"
 
-#: What a range has to spare, however small the errors are that were seen.
+#: Spare part of a range, for errors however small.
 MARGIN = 0.002
 
-#: How often solve() weighs anew, and which relative errors weigh the same as none.
+#: Rounds of weighting in solve(), and the relative errors that weigh the same as none.
 ROUNDS, SMALL = 6, 1e-3
 
 #: Parts that are conditions of another one, and how little they are held back.
@@ -136,7 +136,7 @@ def unseen(names, counted, counts, calls):
 
 
 def fewest(names, counted, counts, calls):
-    """Of all parts, and of those without some kinds, the ones that unseen calls follow best."""
+    """Return the parts that unseen calls follow best: all parts, or those without some kinds."""
     found = []
     for kinds in (r"$^", r"last \d", r"last \d|.* any$"):
         kept = [at for at, name in enumerate(names) if not re.fullmatch(kinds, name)]
@@ -148,7 +148,7 @@ def fewest(names, counted, counts, calls):
     return [names[at] for at in kept], counted[:, kept], errors
 
 
-#: How xz packs digits into an eighth less than by its preset alone.
+#: Filters with which xz packs digits into an eighth less than by its preset alone.
 AS_TEXT = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
 
 

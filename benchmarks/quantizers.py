@@ -38,7 +38,7 @@ import qemu_nn
 from .samples import SEEDS, digits, smooth
 
 CALIBRATIONS = ("MinMax", "Entropy", "Percentile", "Distribution")
-#: How many samples calibration has, and test data that are noise.
+#: Samples of calibration, and of test data that are noise.
 SAMPLES = 256
 
 
@@ -80,7 +80,7 @@ def simplified(path, to):
 
 
 def real_scores(path, x):
-    """What ONNX Runtime makes of a float network."""
+    """Return what ONNX Runtime makes of a float network."""
     session = onnxruntime.InferenceSession(path)
     name = session.get_inputs()[0].name
     return np.concatenate([session.run(None, {name: x[i : i + 1]})[0] for i in range(len(x))])

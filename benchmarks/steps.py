@@ -33,7 +33,7 @@ NETWORKS = {
     "resnet8": (["keras_mlperf_resnet8/pretrainedResnet_weights_only.h5"], 512),
 }
 
-#: How many of the smooth images judge.
+#: Smooth images that judge.
 TEST = 256
 
 #: Steps that are taken alone, where that takes seconds.

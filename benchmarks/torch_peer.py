@@ -64,7 +64,7 @@ OPERATORS = {
 
 
 def _constant(array):
-    """What an operator takes as numbers: shapes, axes and limits are no weights."""
+    """Return what an operator takes as numbers: shapes, axes and limits are no weights."""
     whole = array.dtype.kind in "iu" or array.ndim == 0
     return array.tolist() if whole else torch.nn.Parameter(torch.from_numpy(array.copy()))
 
@@ -99,7 +99,7 @@ class Module(torch.nn.Module):
 
 
 class Program:
-    """What becomes of a float network, in a form that takes batches."""
+    """A float network in a form that takes batches."""
 
     def __init__(self, path, x):
         x = torch.from_numpy(x)  # calibrated with it

@@ -31,7 +31,7 @@ class Networks:
 
 
 class Loading:
-    """What happens before the first inference."""
+    """The work before the first inference."""
 
     def setup(self) -> None:
         """Build the network."""
