@@ -30,8 +30,7 @@ def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] =
 
     The file, read by load(), is the same calls with the same arguments and arrays. Its metadata
     have the names of classes, and the preprocessing as far as they can say it. Raises ModelError
-    that names what such files do not hold; Error where the libraries `tflite` and `flatbuffers` are
-    missing.
+    that names what such files do not hold.
     """
     data, calls = exporter.write(graph, _beside(graph, preprocessing))
     try:
@@ -150,10 +149,7 @@ def _numbers(graph: Graph, held: Node | Build) -> list[Optional[bytes]]:
 
 
 def check_ending(path: Path) -> None:
-    """Raise Error for a path that ends neither in .qnz nor in .tflite, and for the latter where
-    the libraries that write it are missing."""
-    if path.suffix == ".tflite":
-        exporter.check_libraries()
+    """Raise Error for a path that ends neither in .qnz nor in .tflite."""
     if path.suffix not in (".qnz", ".tflite"):
         stem = path.stem or "network"
         raise Error(

@@ -369,7 +369,6 @@ def test_a_cube_of_a_file_is_in_the_file_s_own_layout():
 
 @pytest.mark.parametrize("case", ["same", "valid", "one", "wide", "without_bias", "relu6"])
 def test_a_transposed_convolution_means_what_the_device_rounds(case, tmp_path):
-    pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
     from tflite_cases import CASES, inputs
 
     made = qemu_nn.load(CASES[f"transpose_conv_{case}"]().save(tmp_path))
@@ -386,7 +385,6 @@ FILES = sorted((SHARED / "models_tflite").glob("*.tflite"))
 @pytest.mark.skipif(not FILES, reason="the published .tflite files are not here")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_published_file_is_analyzed_without_a_float_network(path):
-    pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
     made = qemu_nn.load(path)
     start = made.graph.input
     stored = np.load(path.with_name(f"{path.stem}_golden.npz"))["inputs"]

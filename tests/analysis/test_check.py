@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from paths import GOLDEN
-
-pytest.importorskip("tflite")
 from soon import soon
 from tflite_cases import CASES, Net
 from tflite_damage import changed

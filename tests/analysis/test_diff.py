@@ -145,7 +145,6 @@ def test_a_float_and_a_quantized_network_are_not_compared():
 
 
 def test_a_tflite_file_and_its_qnz_are_the_same(tmp_path):
-    pytest.importorskip("tflite", reason="reads .tflite files")
     pytest.importorskip("flatbuffers", reason="writes .tflite files")
     from tflite_cases import CASES
 

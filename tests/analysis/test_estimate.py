@@ -40,7 +40,6 @@ def test_whole_networks_are_within_half_a_percent(name, core, optimization, abi)
     path = MODELS / f"{name}.tflite"
     if not path.exists():
         pytest.skip(f"the published network is not in {MODELS}")
-    pytest.importorskip("tflite", reason="needs the reader of .tflite files")
     counted = COUNTED[name, core, optimization, abi]
     found = qemu_nn.estimate(path, core, optimization=optimization, float_abi=abi)
     assert found.instructions == pytest.approx(sum(counted) / 2, rel=0.005)

@@ -173,7 +173,6 @@ def test_a_note_says_where_functions_part():
 
 
 def test_files_of_an_affine_network_have_the_operator_and_not_the_function(tmp_path):
-    pytest.importorskip("tflite", reason="needs the reader of .tflite files")
     pytest.importorskip("flatbuffers", reason="needs the writer of .tflite files")
     network = float_network((1, 1), (2, 2), channels=64)
     quick = qemu_nn.quantize(network, DATA, scheme="affine", target="m3")

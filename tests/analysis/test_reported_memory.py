@@ -39,7 +39,6 @@ def with_a_buffer_that_nothing_uses():
 
 
 def case(name):
-    pytest.importorskip("tflite")
     return lambda tmp_path: qemu_nn.load(CASES[name]().save(tmp_path)).graph
 
 

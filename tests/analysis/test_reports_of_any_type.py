@@ -33,7 +33,6 @@ def network(suffix):
 @pytest.fixture
 def added(tmp_path):
     """Return a sum of two inputs in different formats; one input is broadcast."""
-    pytest.importorskip("tflite")
     from tflite_cases import Net
 
     net = Net()

@@ -137,7 +137,6 @@ def test_info_cuts_float_files(tmp_path):
 def test_published_networks_fit(name):
     if not (MODELS / f"{name}.tflite").is_file():
         pytest.skip("no shared networks beside this checkout")
-    pytest.importorskip("tflite", reason="reads .tflite files")
     code, text = told("info", MODELS / f"{name}.tflite")
     assert code == 0
     assert max(lines(text)) <= WIDTH

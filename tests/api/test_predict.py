@@ -246,7 +246,6 @@ def test_the_npus_float_network_predicts(tmp_path):
 
 
 def test_several_inputs_come_as_a_list_or_by_name(tmp_path):
-    pytest.importorskip("tflite", reason="reads a .tflite file")
     from tflite_states import STATES
 
     network = qemu_nn.load(STATES["three_inputs"]().save(tmp_path, "three.tflite"))

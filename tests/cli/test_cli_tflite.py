@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-pytest.importorskip("tflite")
 from tflite_cases import CASES, inputs
 
 import qemu_nn

@@ -203,7 +203,6 @@ def test_the_npu_s_layers_are_evaluated_beside_their_float_ones(tmp_path):
 
 
 def test_several_inputs_come_by_name(tmp_path):
-    pytest.importorskip("tflite")
     from tflite_states import STATES
 
     network = qemu_nn.load(STATES["three_inputs"]().save(tmp_path, "net.tflite"))

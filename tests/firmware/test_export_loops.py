@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from exported import check, needs, write
-
-pytest.importorskip("tflite")
 from recorded_loops import load, named, recorded
 from tflite_loops import LOOPS
 

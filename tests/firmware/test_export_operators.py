@@ -12,7 +12,6 @@ from qemu_nn.api import golden as pipeline
 
 pytestmark = pytest.mark.compiles
 
-pytest.importorskip("tflite")
 
 #: Those that are emulated every day.
 EMULATED = ("convolve_s4", "transpose_conv_wide", "lstm_s16", "softmax_s16", "svdf_s8")

@@ -1,8 +1,6 @@
 """Recorded .tflite files as firmware: the self-test passes on the recorded inputs."""
 
 import pytest
-
-pytest.importorskip("tflite")
 from exported import check, needs, write
 from recorded_archives import ARCHIVES
 

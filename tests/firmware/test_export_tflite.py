@@ -11,8 +11,6 @@ import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.runtime.arena import plan_tensor_arena
 
-pytest.importorskip("tflite")
-
 FOLDER = SHARED / "models_tflite"
 
 #: Network -> the head of the arena that TensorFlow Lite Micro reports, without scratch memory.

@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from paths import SHARED
-
-pytest.importorskip("tflite")
 import recorded_tflite as recordings
 from exported import check, needs, write
+from paths import SHARED
 from tflite_states import STATES, kept
 
 import qemu_nn

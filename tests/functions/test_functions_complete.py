@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from oracles import EVERY, called, missed, oracles
 from paths import GOLDEN
-
-pytest.importorskip("tflite", reason="the recorded .tflite files need it")
 from recorded_archives import ARCHIVES
 from tflite_cases import CASES
 

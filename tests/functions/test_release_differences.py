@@ -129,7 +129,6 @@ def test_a_pad_that_is_no_multiple_of_the_stride_is_of_main_alone():
 
 @pytest.mark.skipif(not OPS.is_dir(), reason=f"{OPS} is missing")
 def test_the_recorded_transposed_convolution_of_main_has_its_bits():
-    pytest.importorskip("tflite")
     name = OPS / "transpose_conv_same3_k5_int8_no_bias"
     network = qemu_nn.load(name.with_suffix(".tflite"))
     with np.load(name.with_suffix(".npz")) as recorded:

@@ -66,7 +66,6 @@ def test_the_page_of_releases_has_every_sdk_and_every_rule():
 
 
 def test_the_table_of_operators_is_that_of_the_reader():
-    pytest.importorskip("tflite")
     assert read(DOCS / "operators.md") == load_script("operators").table(), (
         "run `python docs/operators.py`"
     )

@@ -15,7 +15,6 @@ from qemu_nn.io import optional_deps
         ("google.protobuf.message", "protobuf"),
         ("PIL.Image", "pillow"),
         ("sklearn.datasets", "scikit-learn"),
-        ("tflite.Model", "tflite"),
     ],
 )
 def test_a_missing_library_is_named_as_pip_calls_it(module, package, monkeypatch):

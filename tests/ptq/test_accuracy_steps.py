@@ -349,7 +349,6 @@ def test_layers_take_weights_of_four_bits_by_their_functions():
 
 
 def test_networks_of_four_bits_are_written_as_tflite(tmp_path):
-    pytest.importorskip("tflite", reason="writing .tflite files needs it")
     net, x = FloatNetwork(network(slope=0.0)), inputs(12)
     functions = {**NARROW, "point": "arm_convolve_wrapper_s4"}
     quantized = qemu_nn.quantize(net, x, scheme="affine", functions=functions)
@@ -445,7 +444,6 @@ def test_widths_of_weights_and_of_activations_share_budgets(tmp_path):
 
 
 def test_networks_of_two_widths_are_written_as_tflite(tmp_path):
-    pytest.importorskip("tflite", reason="writing .tflite files needs it")
     net, x = FloatNetwork(network(slope=0.0)), inputs(12)
     size = cycles(qemu_nn.quantize(net, x, scheme="affine"))
     quantized = qemu_nn.quantize(net, x, scheme="affine", cycles=int(1.1 * size))

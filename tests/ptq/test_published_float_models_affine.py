@@ -49,7 +49,6 @@ PUBLISHED = FLOAT.parent / "models_tflite" / "pretrainedResnet_quant.tflite"
 
 @needs
 def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made():
-    pytest.importorskip("tflite", reason="the reader of .tflite files needs it")
     expected = qemu_nn.load(PUBLISHED).graph
     network, x = loaded(f"{RESNET.parent.name}/{RESNET.name}")
     functions = {"dense/linear": "arm_fully_connected_s8"}

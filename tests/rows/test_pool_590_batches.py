@@ -30,7 +30,6 @@ def test_several_images_are_refused_where_the_device_computes_the_first_alone(fu
 
 @pytest.mark.parametrize("name", ["pool_max", "pool_average", "pool_max_s16"])
 def test_a_tflite_network_of_pools_alone_takes_the_release_of_the_others(name, tmp_path):
-    pytest.importorskip("tflite")
     from tflite_cases import CASES
 
     network = qemu_nn.load(CASES[name]().save(tmp_path))

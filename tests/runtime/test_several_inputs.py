@@ -4,8 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite")
 import tflite_states as states
 from exported import check, needs, write
 from tflite_states import STATES

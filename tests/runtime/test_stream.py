@@ -5,11 +5,9 @@ import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import networks
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite")
-import networks
 from tflite_states import STATES
 
 import qemu_nn

@@ -2,10 +2,8 @@
 
 import importlib
 
+import flatbuffers
 import numpy as np
-import pytest
-
-flatbuffers = pytest.importorskip("flatbuffers")
 
 _DTYPES = {"INT8": "int8", "UINT8": "uint8", "INT16": "int16", "INT32": "int32", "INT64": "int64"}
 _DTYPES |= {"UINT32": "uint32", "UINT64": "uint64", "FLOAT32": "float32", "FLOAT16": "float16"}

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite")
 from tflite_cases import CASES, REFERENCE, inputs
 
 import qemu_nn

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from soon import soon
-
-pytest.importorskip("tflite")
 from tflite_cases import CASES
 from tflite_damage import changed
 from tflite_states import STATES

@@ -7,8 +7,6 @@ zero points.
 import numpy as np
 import pytest
 from paths import SHARED
-
-pytest.importorskip("tflite")
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn

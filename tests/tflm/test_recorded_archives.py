@@ -1,8 +1,6 @@
 """Every recorded file of the archives of tests/golden gives the bits of the device."""
 
 import pytest
-
-pytest.importorskip("tflite")
 from recorded_archives import ARCHIVES
 from recorded_tflite import UNDEFINED
 

@@ -5,11 +5,9 @@ import pickle
 import zipfile
 from dataclasses import replace
 
+import flatbuffers
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite", reason="reads .tflite files")
-import flatbuffers
 from tflite_files import File
 
 import qemu_nn

@@ -11,8 +11,6 @@ import qemu_nn
 from qemu_nn.importers.tflite.network import convert
 from qemu_nn.importers.tflite.parser import read
 
-pytest.importorskip("tflite")
-
 FOLDER = SHARED / "models_tflite"
 NAMES = ("hello_world_int8", "kws_ref_model", "pretrainedResnet_quant")
 

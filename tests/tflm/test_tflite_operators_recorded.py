@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 from paths import GOLDEN
-
-pytest.importorskip("tflite")
 from tflite_cases import CASES, REFERENCE, STEPS, inputs
 from tflite_files import File
 

@@ -6,9 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from paths import SHARED
-
-pytest.importorskip("tflite")
-
 from tflm_wheel import TARGET
 
 import qemu_nn

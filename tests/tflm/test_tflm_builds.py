@@ -4,16 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import recorded_tflite
 from paths import GOLDEN, SHARED
+from tflite_cases import CASES, Net, inputs
 
 import qemu_nn
 from qemu_nn.errors import DeviceWarning
 from qemu_nn.functions.tflm_builds import DIFFERENCES
 from qemu_nn.targets import KERNELS, TFLM, profile
-
-pytest.importorskip("tflite")
-import recorded_tflite
-from tflite_cases import CASES, Net, inputs
 
 #: Recorded with both kernels; the reference ones are those of the Python wheel of 23 October 2026.
 STORED = dict(np.load(GOLDEN / "tflm_builds.npz"))

@@ -7,10 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from recorded_archives import ARCHIVES
-from tflite_files import buffer_options
-
-pytest.importorskip("tflite")
-from tflite_files import File, enumerator
+from tflite_files import File, buffer_options, enumerator
 
 import qemu_nn
 from qemu_nn import cmsis

@@ -3,8 +3,6 @@ and what is refused of it."""
 
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite")
 from flatbuffers import flexbuffers
 from recorded_archives import ARCHIVES
 from tflite_files import File

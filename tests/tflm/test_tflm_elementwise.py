@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from paths import GOLDEN
-
-pytest.importorskip("tflite")
 from recorded_archives import ARCHIVES
 from recorded_tflite import UNDEFINED
 from tflite_cases import CASES, Net, inputs

@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from paths import GOLDEN
-
-pytest.importorskip("tflite")
 from exported import check, needs, write
+from paths import GOLDEN
 from tflite_files import File
 from tflite_lstm import KEPT, LSTMS, sequence
 

@@ -6,13 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+import recorded_tflite as recordings
 from paths import SHARED
 
 import qemu_nn
 from qemu_nn.importers.tflite.parser import read as read_file
-
-pytest.importorskip("tflite")
-import recorded_tflite as recordings
 
 FOLDER = SHARED / "models_tflite2"
 NAMES = (

@@ -9,8 +9,6 @@ from paths import SHARED
 
 import qemu_nn
 
-pytest.importorskip("tflite")
-
 FILES = [
     *sorted((SHARED / "golden" / "tflm_ops").glob("*.tflite")),
     *sorted((SHARED / "models_tflite2").glob("*.tflite")),

@@ -8,12 +8,9 @@ import math
 
 import numpy as np
 import pytest
-from integers import clamp, saturate, wrap
+from integers import clamp, requantize64_tflm, requantize_double, saturate, wrap
 from paths import SHARED
 from recorded_archives import ARCHIVES
-
-pytest.importorskip("tflite")
-from integers import requantize64_tflm, requantize_double
 from tflite_cases import CASES, Net, inputs
 
 import qemu_nn

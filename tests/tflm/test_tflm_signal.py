@@ -27,8 +27,6 @@ from qemu_nn.importers.tflite.flexbuffers import OptionMap
 from qemu_nn.importers.tflite.parser import read
 from qemu_nn.ir.graph import Graph
 
-pytest.importorskip("tflite")
-
 RECORDED = ARCHIVES["tflm_signal"]
 FILES = RECORDED.names()
 FUNCTIONS = sorted({key.split("/")[0] for key in RECORDED.content() if key[:9] == "function_"})

@@ -5,8 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite")
 from recorded_archives import ARCHIVES
 from tflite_files import File
 

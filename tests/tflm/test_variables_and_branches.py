@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("tflite")
 import tflite_states as states
 from tflite_cases import CASES
 from tflite_files import File

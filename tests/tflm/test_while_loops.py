@@ -9,10 +9,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from recorded_loops import content, load, named, recorded
-
-pytest.importorskip("tflite")
 import tflite_loops as loops
+from recorded_loops import content, load, named, recorded
 from tflite_damage import changed
 from tflite_files import buffer_options
 from tflite_loops import LOOPS, MOST, Net, ends, integer

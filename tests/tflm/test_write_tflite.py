@@ -12,16 +12,13 @@ from click.testing import CliRunner
 from networks import classifier as powers_of_two
 from paths import GOLDEN, SHARED
 from published_float_models import FLOAT, MODELS, loaded
+from tflite_cases import CASES as FILES
 from written_tflite import drawn, saved
 
 import qemu_nn
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.operators import Clip, Concat, Conv, Dense, Elementwise, Pad, Pool, Relu, Sigmoid
-
-pytest.importorskip("tflite", reason="writing .tflite files needs it")
-
-from tflite_cases import CASES as FILES
 
 
 def calls(network):

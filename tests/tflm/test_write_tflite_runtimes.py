@@ -12,7 +12,6 @@ from written_tflite import drawn, saved
 import qemu_nn
 from qemu_nn.errors import ModelError
 
-pytest.importorskip("tflite", reason="writing .tflite files needs it")
 if not any(map(find_spec, ("tflite_micro", "ai_edge_litert"))):
     pytest.skip("neither tflite-micro nor ai-edge-litert is installed", allow_module_level=True)
 

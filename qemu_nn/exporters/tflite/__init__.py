@@ -8,7 +8,6 @@ from ...ir.graph import Graph
 from .metadata import FileMetadata as FileMetadata
 from .metadata import append_labels, make_metadata
 from .network import convert
-from .schema import check_libraries as check_libraries
 from .schema import make_file
 
 
@@ -21,8 +20,6 @@ def write(graph: Graph, beside: Optional[FileMetadata] = None) -> tuple[bytes, G
     ------
     ModelError
         If .tflite files have no operator for a call.
-    Error
-        If the libraries `tflite` and `flatbuffers` are missing.
     """
     calls, graphs = convert(graph)
     if beside is None:

@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...io import optional_deps
-from .schema import PURPOSE
-
 #: Metadata schema: slots and slot counts of its tables, the kind of a normalization unit, and the
 #: type of an associated file of class names.
 _SUBGRAPHS, _MODEL = 3, 8
@@ -45,7 +42,9 @@ class FileMetadata:
 
 def make_metadata(beside: FileMetadata) -> bytes:
     """Return the bytes of the buffer with the metadata."""
-    builder = optional_deps.require("flatbuffers", "tflite", PURPOSE).Builder(256)
+    from flatbuffers import Builder
+
+    builder = Builder(256)
     unit = []
     if beside.mean:
         mean, std = (

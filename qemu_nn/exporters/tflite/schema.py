@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 import numpy as np
 
-from ...io import optional_deps
 from ...io.version import __version__
 
 #: Alignment of a buffer's data in bytes, because kernels read the data in place.
@@ -16,8 +16,6 @@ _ALIGNMENT = 16
 
 #: A field of an operator's options: a number, text, integers, or (enumeration, its enumerator).
 OptionValue = Union[int, float, str, Sequence[int], tuple[str, str]]
-
-PURPOSE = "writing .tflite files"
 
 
 @dataclass(frozen=True)
@@ -73,22 +71,17 @@ def make_file(graphs: Sequence[FileGraph], metadata: bytes = b"") -> bytes:
     return _Writer(graphs, metadata).model()
 
 
-def check_libraries() -> None:
-    """Raise Error with the command to install a missing library."""
-    for name in ("flatbuffers", "tflite"):
-        optional_deps.require(name, "tflite", PURPOSE)
-
-
 def find_enumerator(kind: str, name: str) -> int:
     """Return the number of an enumerator of the schema."""
-    module = optional_deps.require(f"tflite.{kind}", "tflite", PURPOSE)
+    module = importlib.import_module(f"tflite.{kind}")
     return int(getattr(getattr(module, kind), name))
 
 
 class _Writer:
     def __init__(self, graphs: Sequence[FileGraph], metadata: bytes) -> None:
-        library = optional_deps.require("flatbuffers", "tflite", PURPOSE)
-        self.graphs, self.builder = graphs, library.Builder(1024)
+        from flatbuffers import Builder
+
+        self.graphs, self.builder = graphs, Builder(1024)
         operators = [each for graph in graphs for each in graph.operators]
         self.codes = list(dict.fromkeys((each.name, each.version) for each in operators))
         tensors = [tensor for graph in graphs for tensor in graph.tensors]
@@ -189,7 +182,7 @@ class _Writer:
         return int(self.builder.EndVector())
 
     def table(self, kind: str, fields: Mapping[str, Any]) -> int:
-        module = optional_deps.require(f"tflite.{kind}", "tflite", PURPOSE)
+        module = importlib.import_module(f"tflite.{kind}")
         getattr(module, f"{kind}Start")(self.builder)
         for name, value in fields.items():
             getattr(module, f"{kind}Add{name}")(self.builder, value)

@@ -34,8 +34,6 @@ def read(path: Path, signature: Optional[str] = None) -> ModelFile:
     ------
     ModelError
         If the file is damaged or uses an unsupported feature.
-    Error
-        If the libraries `tflite` and `flatbuffers` are missing.
     """
     data = read_bytes(path, FILE_LIMIT)
     first = parse(path, data)

@@ -6,21 +6,20 @@ the library's own reader checks no offset.
 
 from __future__ import annotations
 
+import importlib
 import struct
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ...io import optional_deps
 from ..flatbuffer import Bytes, make_damage_error
 
-_PURPOSE = "reading .tflite files"
 
-
+@cache
 def library(name: str) -> Any:
-    """Return the class of this name in the library `tflite`; raise Error without the library."""
-    optional_deps.require("flatbuffers", "tflite", _PURPOSE)
-    return getattr(optional_deps.require(f"tflite.{name}", "tflite", _PURPOSE), name)
+    """Return the class of this name in the library `tflite`."""
+    return getattr(importlib.import_module(f"tflite.{name}"), name)
 
 
 class TfliteTable:

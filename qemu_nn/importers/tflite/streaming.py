@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import ModelError
-from ...io import optional_deps
 from ...ir.graph import Tensor
 from .building import TfliteBuilder
 from .call import SUFFIXES, Converter, TfliteCall, adopt_format
@@ -45,9 +44,8 @@ def _read_cycles(call: TfliteCall) -> int:
     data = call.operator.table.numbers("CustomOptions").tobytes()
     if not data:
         return 0
-    flexbuffers = optional_deps.require(
-        "flatbuffers.flexbuffers", "tflite", "reading .tflite files"
-    )
+    from flatbuffers import flexbuffers
+
     try:
         root = flexbuffers.GetRoot(data)
         options = root.AsMap.Values if root.IsMap else root.AsVector
