@@ -1,1 +1,1 @@
-"""Arrays, plans and files in, tables and findings out: nothing here runs a network."""
+"""Tables and findings from arrays, plans and files; no module here runs a network."""

@@ -12,7 +12,7 @@ from ..ir.graph import Graph
 
 
 def describe_accuracy(graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray) -> str:
-    """Return the accuracy of a run in words; the network's last output holds a score for each
+    """Return the accuracy of a run in words, from the network's last output, a score for each
     class.
     """
     last = graph.node(graph.outputs[-1]).output
@@ -25,7 +25,7 @@ def convert_class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
     """Return outputs [N, *shape] as scores [N, classes]; a recurrent network's [N, T, *shape]
     likewise.
 
-    Raises Error for outputs that are no vector: one label for a sample does not fit them.
+    Raises Error for outputs that are not vectors, because they do not fit one label for a sample.
     """
     if max(shape, default=1) != math.prod(shape):
         raise Error(
@@ -36,10 +36,11 @@ def convert_class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
 
 
 def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:
-    """Return how many samples have their largest score (the first of equals) at their label.
+    """Count the samples whose largest score (the first of equals) is at their label.
 
     scores: [N, classes] (a recurrent network: [N, T, classes]); labels: integers of the leading
-    shape. Raises Error for labels of another shape or type, or that are not a class.
+    shape. Raises Error for labels of a different shape or type, and for labels that are not
+    classes.
     """
     labels = np.asarray(labels)
     if not np.issubdtype(labels.dtype, np.integer):

@@ -1,4 +1,4 @@
-"""Known pitfalls of fixed-point networks, recognized in the figures and told in words."""
+"""Advice on known pitfalls of fixed-point networks, recognized in the figures."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterator, Sequence
 
 from .layer_figures import LayerFigures, WeightFigures
 
-#: Thresholds of advice: lost elements in percent; the share of values within an eighth of the
-#: largest; so few bits in use; one value of a bias in so many.
+#: Thresholds of advice: percent of lost elements, share of values within an eighth of the largest,
+#: number of used bits, and share of lost bias values (one in this many).
 _LOST, _CROWDED, _FEW_BITS, _BIAS = 1.0, 0.999, 3, 10
 
-#: Below so many dB of a layer alone advice is given for any lost element.
+#: Below this many dB of a layer alone, advice is given for any lost element.
 _POOR = 15
 
-#: Values that a channel must have had before it is called dead.
+#: Least number of values of a channel that is called dead.
 _ENOUGH = 100
 
-#: Operators whose format is not chosen for their own values.
+#: Operators whose format does not depend on their own values.
 _TIED = ("Relu", "Clip", "Pool", "Softmax", "Sigmoid", "Tanh")
 
 
 def advise(
     layers: Sequence[LayerFigures], arrays: Sequence[WeightFigures], affine: bool = False
 ) -> tuple[str, ...]:
-    """Return sentences, each about one layer: what is wrong with it, by which figure, and what to
-    try.
+    """Return one sentence for each problem of a layer: the problem, the figure that shows it, and a
+    remedy.
 
     affine: formats are scales and zero points, not fraction bits.
     """
@@ -81,7 +81,9 @@ def _format_argument(layer: str, role: str, value: str = "N") -> str:
 
 
 def _has_outliers(layer: LayerFigures) -> bool:
-    """True if nearly all values are small compared with the largest, and its format holds it."""
+    """True if nearly all values are small compared with the largest, and the format covers the
+    largest.
+    """
     largest = max(-layer.low, layer.high)
     wide = layer.bars.limits[1] >= largest / 2
     return layer.operator not in _TIED and wide and layer.crowded >= _CROWDED

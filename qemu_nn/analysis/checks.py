@@ -1,4 +1,4 @@
-"""Files of networks, whether they run on a device, and the operators of those that do not."""
+"""Checks of network files on a device, and tables of the operators in each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelCheck:
 
     @property
     def runs(self) -> bool:
-        """Say whether the device runs it."""
+        """True if the device runs the file."""
         return not self.reasons
 
 
@@ -71,7 +71,7 @@ class Checks:
 
     @property
     def run(self) -> bool:
-        """Say whether all of them run."""
+        """True if the device runs all files."""
         return all(model.runs for model in self.models)
 
     @property
@@ -97,7 +97,7 @@ class Checks:
         return Table(_COLUMNS, rows)
 
     def junit(self) -> str:
-        """Return the checks as JUnit's XML, which CI servers read.
+        """Return the checks as JUnit XML for CI servers.
 
         Returns
         -------
@@ -163,14 +163,14 @@ class OperatorTable:
         self._examined = examined
 
     def table(self) -> Table:
-        """Return a row for each kind of operator, and how many of it run."""
+        """Return a row for each kind of operator, and the number of supported ones."""
         every = Counter(each.operator for each in self._examined.findings)
         failed = Counter(each.operator for each in self._examined.failed)
         rows = tuple((name, count, count - failed[name]) for name, count in sorted(every.items()))
         return Table(("operator", "count", "run"), rows)
 
     def text(self) -> str:
-        """Return the table, and each reason with the operators that have it."""
+        """Return the table, and each reason with its operators."""
         examined = self._examined
         ends = f"{len(examined.failed)} of {len(examined.findings)} operators do not run"
         return "\n\n".join([self.table().text(), *examined.reasons, f"{examined.name}: {ends}"])
@@ -198,5 +198,5 @@ class OperatorTable:
 
 
 def _outcome(looked_at: bool, reason: str) -> tuple[Cell, Cell]:
-    """True if an operator runs, and why not."""
+    """Return true if an operator runs, else the reason."""
     return ("no" if looked_at else "not looked at", reason) if reason else ("yes", None)

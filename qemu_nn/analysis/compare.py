@@ -1,4 +1,4 @@
-"""Compares dumps of a device with goldens and says where they differ, and the likely cause."""
+"""Comparison of a device's dumps with goldens: differences and their likely cause."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
 
-#: Files named in a message before it says how many more there are.
+#: Files named in a message; further ones are counted.
 _NAMED = 5
 
 
@@ -54,7 +54,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Finding:
-    """The comparison of one dump with its golden; without difference and unlike they are equal.
+    """Comparison of one dump with its golden; without difference and unlike they are equal.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Comparison:
 
     @property
     def first(self) -> Optional[Finding]:
-        """The first dump in program order that differs; None where all are equal."""
+        """First dump in program order that differs; None if all are equal."""
         return next((finding for finding in self.findings if not finding.same), None)
 
     def lines(self) -> list[str]:
@@ -157,7 +157,7 @@ class Comparison:
         return [*lines, f"{different} of {total} {what} differ, first {self.first.name}"]
 
     def junit(self, suite: str = "compare") -> str:
-        """Return the comparison as JUnit's XML, which CI servers read.
+        """Return the comparison as JUnit XML for CI servers.
 
         Parameters
         ----------
@@ -193,11 +193,11 @@ class Comparison:
 
 
 def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
-    """Hold the dumps in a folder against the golden set in another; see dumps.py for their names.
+    """Compare the dumps in a folder with the golden set in another; see dumps.py for their names.
 
-    Every dump that belongs to a golden is compared, by its bytes. Goldens without a dump are
-    listed and make no difference. Raises Error where the golden set is damaged, a dump cannot
-    be read, or no file of the dump folder belongs to a golden. base: of texts, see dumps.read().
+    Every dump of a golden is compared by its bytes. Goldens without a dump are listed and are no
+    difference. Raises Error if the golden set is damaged, a dump cannot be read, or no file of the
+    dump folder belongs to a golden. base: of texts, see dumps.read().
     """
     goldens, dump = load(Path(golden)), Path(dump)
     if dump.is_file():
@@ -251,10 +251,10 @@ def _make_nothing_error(dump: Path, goldens: Goldens, present: set[Path]) -> Err
 
 
 def compare_arrays(golden: Path, arrays: Mapping[str, np.ndarray]) -> Comparison:
-    """Return the same for arrays by names of goldens, such as "x0/conv1", or "conv1" of a single
+    """Compare arrays by the names of their goldens, such as "x0/conv1", or "conv1" of a single
     input.
 
-    Raises Error where the golden set is damaged, or an array has no golden's name.
+    Raises Error if the golden set is damaged, or an array has no golden's name.
     """
     goldens = load(Path(golden))
     twins = _find_twins(goldens)
@@ -304,7 +304,9 @@ def _make_finding(
 
 
 def measure_difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
-    """Return how `got`, flat, differs from `want`, which has as many elements and is not equal."""
+    """Return the difference of `got`, flat, from `want`, which has as many elements and is not
+    equal.
+    """
     flat = want.ravel()
     differs = np.flatnonzero(find_differing(got, flat))
     index = int(differs[0])
@@ -322,8 +324,8 @@ def measure_difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Di
 
 
 def _find_largest(got: np.ndarray, want: np.ndarray) -> Union[int, float]:
-    """Return the largest |got - want|; integers of Python's, as those of 64 bits have no
-    difference.
+    """Return the largest |got - want|, in Python's integers, because 64-bit differences
+    overflow.
     """
     if got.dtype.itemsize < 8 and got.dtype.kind != "f":
         return int(np.abs(got.astype(np.int64) - want).max())

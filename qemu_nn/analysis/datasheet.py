@@ -16,7 +16,7 @@ from .short_names import shorten_names
 from .summary import Summary, format_facts
 from .table import Cell, Table
 
-#: Columns of the layers: of the summary, and of the estimate where there is one.
+#: Columns of the layers: of the summary, and of the estimate, if any.
 _SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scratch_bytes")
 _IN_USE = "bytes_in_use"
 _TIMED = ("instructions", "least", "cycles", "most", "share", "milliseconds")
@@ -31,7 +31,7 @@ _NOT_LINKED = (
     "measured=) takes what it prints"
 )
 
-#: Characters of a layer's name on the page, and classes whose table is shown there.
+#: Most characters of a layer's name on the page, and most classes with a table.
 _LONGEST, _CLASSES = 40, 40
 
 
@@ -173,7 +173,7 @@ class DataSheet:
         return json.dumps(self.to_dict(), indent=2)
 
     def html(self) -> str:
-        """Return the sheet as one page that needs no other file.
+        """Return the sheet as one self-contained page.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class DataSheet:
         )
 
     def _charts(self, table: Table) -> list[tuple[str, str, list[tuple[str, int]]]]:
-        """Return title, sentence, and a bar for each layer: what its costs are compared by."""
+        """Return title, sentence, and a bar for each layer, for each cost."""
         rows = table.records()
         wanted = (
             ("cycles", "Cycles", "Where the time goes."),
@@ -212,7 +212,7 @@ class DataSheet:
         ]
 
     def _notes(self) -> list[str]:
-        """Return what the figures hold for, and what is left out."""
+        """Return the conditions of the figures, and their omissions."""
         estimated: Mapping[str, Cell] = {} if self.estimate is None else self.estimate.facts
         said = [f"{k.replace('_', ' ')}: {estimated[k]}" for k in _SAID if k in estimated]
         evaluated = [] if self.evaluation is None else list(self.evaluation.notes)

@@ -24,7 +24,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Change:
-    """One thing in which two networks differ.
+    """One difference of two networks.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Diff:
 
     @property
     def same(self) -> bool:
-        """True if nothing differs."""
+        """True if the networks are equal."""
         return not self.changes
 
     def __repr__(self) -> str:
@@ -129,9 +129,9 @@ class Diff:
 
 
 def iterate_changes(first: AnyGraph, second: AnyGraph) -> Iterator[Change]:
-    """Yield every difference of two networks of one kind; their own names are none.
+    """Yield every difference of two networks of one kind, except their own names.
 
-    Layers are paired by name, the others in order by what they compute.
+    Layers are paired by name, the remaining ones in order by their function.
     """
     pairs = _pair_layers(first, second)
     renamed = {b: a for a, b in pairs.items()}
@@ -166,7 +166,7 @@ def _pair_layers(first: AnyGraph, second: AnyGraph) -> dict[str, str]:
 
 
 def _iterate_facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
-    """Yield what is written down of a layer and differs; of two functions, what both have."""
+    """Yield the properties of a layer that differ; of two functions, only common properties."""
     alike, both = first.get("function") == second.get("function"), first.keys() & second.keys()
     for what in dict.fromkeys([*first, *second]):
         if (alike or what in both) and first.get(what) != second.get(what):
@@ -174,14 +174,16 @@ def _iterate_facts(layer: str, first: Facts, second: Facts) -> Iterator[Change]:
 
 
 def _iterate_arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Change]:
-    """Yield which arrays of a layer differ, in how many elements, and by how much."""
+    """Yield the arrays of a layer that differ, the number of differing elements, and the largest
+    difference.
+    """
     for what in dict.fromkeys([*first, *second]):
         a, b = first.get(what), second.get(what)
         kinds = _describe_array(a), _describe_array(b)
         if a is None or b is None or kinds[0] != kinds[1]:
             yield Change(layer, what, kinds[0], kinds[1])
         elif a.tobytes() != b.tobytes():
-            apart = (a != b) & ((a == a) | (b == b))  # NaN is no number, but the same NaN
+            apart = (a != b) & ((a == a) | (b == b))  # two NaN count as equal
             with np.errstate(invalid="ignore"):
                 by = np.abs(a.astype(np.float64) - b.astype(np.float64))
             largest = float(by.max(initial=0.0))
@@ -199,7 +201,7 @@ def _name_kind(node: Union[Node, FloatNode]) -> str:
 
 
 def _list_starts(graph: AnyGraph) -> list[str]:
-    """Return the names of what a network starts from."""
+    """Return the names of a network's inputs and states."""
     if isinstance(graph, FloatGraph):
         return list(graph.starts)
     return [tensor.name for tensor in (*graph.inputs, *graph.states)]
@@ -226,7 +228,7 @@ def _describe_exactly(tensor: Tensor) -> str:
 
 
 def _list_resets(graph: AnyGraph) -> Arrays:
-    """Return what states hold after reset, where those are not zeros."""
+    """Return the values of states after reset that are not zeros."""
     if isinstance(graph, FloatGraph):
         return {}
     arrays = graph.arrays
@@ -236,7 +238,7 @@ def _list_resets(graph: AnyGraph) -> Arrays:
 def _describe_layers(
     graph: AnyGraph, renamed: Mapping[str, str]
 ) -> dict[str, tuple[Facts, Arrays]]:
-    """Return layer -> what it is, and its arrays; renamed: tensors -> their names in the other
+    """Return layer -> its properties and its arrays; renamed: tensors -> their names in the second
     network.
     """
     if isinstance(graph, FloatGraph):
@@ -262,7 +264,7 @@ def _call(graph: Graph, node: Node, renamed: Mapping[str, str]) -> tuple[Facts, 
 
 
 def _build(build: Build) -> str:
-    """Return what another build of TensorFlow Lite Micro calls, and why."""
+    """Return the call of another build of TensorFlow Lite Micro, and the reason."""
     return f"{build.difference}: {build.function.name if build.function else 'refused'}"
 
 

@@ -1,9 +1,8 @@
-"""Reads what a device has dumped: raw bytes, .npy, or text as a serial terminal saves it.
+"""Reading of a device's dumps: raw bytes, .npy, or text saved from a serial terminal.
 
-A dump belongs to a golden by its name. For the golden `x0/conv1` these are taken, each with the
-ending .bin, .npy, .hex, .txt, .log, .csv or .c: `x0/conv1`, `x0_conv1`, and, where the golden set
-holds one input only, `conv1`. So too for time steps: `x0/t1/conv1`, `x0_t1_conv1`, `t1/conv1`,
-`t1_conv1`.
+The name of a dump identifies its golden. Dumps of the golden `x0/conv1` are `x0/conv1`, `x0_conv1`,
+and `conv1` if the golden set has a single input, each with the ending .bin, .npy, .hex, .txt, .log,
+.csv or .c. Dumps of time steps are `x0/t1/conv1`, `x0_t1_conv1`, `t1/conv1` and `t1_conv1`.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from .text_dumps import parse_text
 
 ENDINGS = (".bin", ".npy", ".hex", ".txt", ".log", ".csv", ".c")
 
-#: Endings of texts whose base the ending says.
+#: Endings that determine the base of a text.
 _BASES = {".hex": 16, ".csv": 10}
 
-#: Bytes of text that are read for each byte of a golden, and besides.
+#: Most bytes of text for each byte of a golden, and in addition.
 _TEXT_PER_BYTE, _TEXT_BESIDES = 64, 1 << 16
 
 _HEADER_LIMIT = 1 << 16
@@ -37,22 +36,20 @@ _NO_NPY = (
 
 
 def list_dump_names(name: str, inputs: int) -> list[str]:
-    """Return the names without ending under which a dump of this golden may lie, see above."""
+    """Return the possible names, without ending, of this golden's dumps; see above."""
     short = [name.split("/", 1)[1]] if inputs == 1 else []
     paths = [name, *short]
     return list(dict.fromkeys([*paths, *(path.replace("/", "_") for path in paths)]))
 
 
 def to_stored(dtype: str) -> np.dtype:
-    """Return the elements of a type as they are compared; a truth value is a byte that holds
-    anything.
-    """
+    """Return the stored form of a type's elements; a boolean is a byte of any value."""
     stored: np.dtype = np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
     return stored
 
 
 def convert_to_stored(values: np.ndarray) -> np.ndarray:
-    """Return an array as it is compared: little-endian, truth values as bytes."""
+    """Convert an array to its stored form: little-endian, booleans as bytes."""
     values = np.ascontiguousarray(values)
     return values.astype(to_stored(values.dtype.name), copy=False)
 
@@ -60,9 +57,9 @@ def convert_to_stored(values: np.ndarray) -> np.ndarray:
 def read(path: Path, dtype: str, count: int, base: Optional[int] = None) -> np.ndarray:
     """Return the dump in a file as `count` elements of dtype, flat and little-endian.
 
-    base: of the numbers in a text, 10 or 16; by default 16 of a .hex file, 10 of a .csv file, and
-    of other texts what the whole text fits. Raises Unlike where size or type differ, Error where
-    the file is not what its ending says, or fits both bases.
+    base: of the numbers in a text, 10 or 16. By default it is 16 for a .hex file, 10 for a .csv
+    file, and for further texts the base that the whole text fits. Raises Unlike for a different
+    size or type, and Error if the file contradicts its ending, or fits both bases.
     """
     little = to_stored(dtype)
     try:
@@ -88,7 +85,7 @@ def _content(path: Path, dtype: np.dtype, count: int, base: Optional[int]) -> by
 
 
 def _decoded(content: bytes) -> str:
-    """Return a text that a terminal saved, in UTF-16 if it begins so."""
+    """Decode a text saved from a terminal, as UTF-16 if it begins with its mark."""
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return content.decode(encoding, "replace")
 

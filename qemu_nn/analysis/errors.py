@@ -11,8 +11,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Errors:
-    """sqnr: signal to quantization noise in dB (inf without any). cosine: of the angle between
-    the two. largest, mean: of quantized minus real.
+    """Quantization errors of an array.
+
+    sqnr: signal to quantization noise in dB (inf without noise). cosine: of the angle between both
+    arrays. largest, mean: of quantized minus float values.
     """
 
     sqnr: float
@@ -41,7 +43,7 @@ class Tally:
         self._count += error.size
 
     def merge(self, other: Tally) -> None:
-        """Compare what another one has compared, too."""
+        """Add the counts of another tally."""
         self._signal += other._signal
         self._noise += other._noise
         self._other += other._other

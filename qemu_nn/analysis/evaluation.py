@@ -77,7 +77,7 @@ class Evaluation:
 
     @property
     def accuracy(self) -> Optional[float]:
-        """The share of samples, 0..1, whose largest score is at the label; None without labels."""
+        """Share of samples, 0..1, whose largest score is at the label; None without labels."""
         return self.figures.get("accuracy")
 
     def text(self) -> str:
@@ -160,7 +160,7 @@ class Evaluation:
         return pandas.DataFrame(self.table().rows, columns=list(self.table().columns))
 
     def main_figures(self) -> dict[str, Cell]:
-        """Return the figures of the network as they are shown, by name.
+        """Return the displayed figures of the network, by name.
 
         Returns
         -------
@@ -212,9 +212,7 @@ class Evaluation:
 
 
 def compute_part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float]:
-    """Return the figures of one part by name; top: which of the top-k accuracies next to the
-    first.
-    """
+    """Return the figures of one part by name; top: the second top-k accuracy, besides the first."""
     if isinstance(part, Classified):
         return {"accuracy": part.accuracy, **{f"top_{k}": part.within(k) for k in top}}
     if isinstance(part, Reconstructed):
@@ -268,7 +266,7 @@ def _finite(figures: Mapping[str, float]) -> dict[str, Optional[float]]:
 
 
 def _format_figure(name: str, value: float) -> str:
-    """Return a figure for people: shares in percent, ratios in dB, others in four digits."""
+    """Format a figure: shares in percent, ratios in dB, all further ones with four digits."""
     if math.isnan(value):
         return "not known"
     if name == "sqnr_db":

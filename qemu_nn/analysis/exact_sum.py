@@ -8,13 +8,13 @@ import numpy as np
 
 #: A finite float64 is an integer of 53 bits times 2^e with e >= -1126: sums count these units.
 _LEAST = -1126
-#: Bits of the lower half of a mantissa; values whose halves are added up in float64 without error.
+#: Bits of the lower half of a mantissa, and most values whose halves float64 sums exactly.
 _HALF, _MOST = 26, 2**25
 
 
 @dataclass(frozen=True)
 class ExactSum:
-    """An exact sum: units * 2^-1126, and of how many values; not finite if one of them is not."""
+    """Exact sum: units * 2^-1126, and the number of values; not finite if a value is not."""
 
     units: int = 0
     count: int = 0
@@ -25,12 +25,12 @@ class ExactSum:
         return ExactSum(self.units + other.units, self.count + other.count, finite)
 
     def __float__(self) -> float:
-        """Return the nearest float64; NaN where a value was not finite."""
+        """Return the nearest float64; NaN if a value was not finite."""
         return self._over(1)
 
     @property
     def mean(self) -> float:
-        """The nearest float64 to the exact mean; NaN of no values."""
+        """Nearest float64 to the exact mean; NaN without values."""
         return self._over(self.count)
 
     def _over(self, count: int) -> float:

@@ -1,7 +1,7 @@
 """Figures of scores, predictions and reconstructions: counts and exact sums.
 
-Each function looks at one batch; its results are added with +, in any order and from batches of any
-size, and the sum is the same to the last bit.
+Each function processes one batch. Results are added with +, in any order and for batches of any
+size; the sum is always identical.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ Key = TypeVar("Key")
 
 _NOTHING = ExactSum()
 
-#: Figures of a class: how often it is the label, and how well it is told from the others.
+#: Figures of a class: number of its labels, and quality of its predictions.
 PER_CLASS = ("support", "precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
 class Classified:
-    """Predicted classes and right classes.
+    """Predicted and correct classes.
 
-    pairs: how often a class was chosen at a label, by (label, chosen). top: how often the label was
-    among the k largest scores, by k.
+    pairs: (label, chosen) -> count. top: k -> number of labels among the k largest scores.
     """
 
     classes: int
@@ -89,7 +88,7 @@ class Classified:
 
 
 def classify(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) -> Classified:
-    """Return the choices of scores [n, classes], the first of equal ones, next to the labels [n].
+    """Count the choices of scores [n, classes], the first of equal ones, against the labels [n].
 
     Raises Error for labels that are not classes, and for NaN among the scores.
     """
@@ -112,8 +111,8 @@ def classify(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) ->
 
 
 def choose_classes(scores: np.ndarray) -> np.ndarray:
-    """Return the class [n] with the largest of the scores [n, classes], the first of equals; Error
-    for NaN.
+    """Return the class [n] of the largest score [n, classes], the first of equals; raise Error for
+    NaN.
     """
     if np.isnan(scores).any():
         raise Error("there is no largest score, as the network's scores contain NaN")
@@ -125,8 +124,8 @@ def choose_classes(scores: np.ndarray) -> np.ndarray:
 class Compared:
     """Outputs of two networks for the same samples.
 
-    identical: samples whose outputs are all equal; agreed: choices that are the same, of `choices`.
-    signal, noise: sums of squares of the others, and of the differences. largest: difference.
+    identical: samples with equal outputs. agreed: equal choices, of `choices`. signal, noise: sums
+    of squares of the wanted outputs, and of the differences. largest: difference.
     """
 
     samples: int = 0
@@ -150,12 +149,12 @@ class Compared:
 
     @property
     def agreement(self) -> Optional[float]:
-        """The share of equal choices; None where nothing is chosen."""
+        """Share of equal choices; None without choices."""
         return self.agreed / self.choices if self.choices else None
 
     @property
     def sqnr(self) -> float:
-        """The ratio of signal to noise in dB; inf without any noise."""
+        """Signal-to-noise ratio in dB; inf without noise."""
         return compute_decibels(float(self.signal), float(self.noise))
 
 
@@ -209,7 +208,7 @@ def measure_deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
 
 @dataclass(frozen=True)
 class Reconstructed:
-    """The reconstruction error of every sample, in order, and its label if there are any."""
+    """Reconstruction error of every sample, in order, and its label, if any."""
 
     errors: np.ndarray
     labels: Optional[np.ndarray] = None
@@ -227,8 +226,10 @@ class Reconstructed:
         return sum_exactly(self.errors).mean
 
     def area(self) -> Optional[float]:
-        """Return how well the errors tell samples of label 1 from those of 0: the area under the
-        curve of hits over false alarms; None without samples of both.
+        """Return the area under the curve of hits over false alarms, for errors of samples labelled
+        1 and 0.
+
+        None without samples of both labels.
         """
         return None if self.labels is None else compute_area(self.errors, self.labels)
 
@@ -236,7 +237,7 @@ class Reconstructed:
 def measure_reconstruction(
     got: np.ndarray, wanted: np.ndarray, labels: Optional[np.ndarray]
 ) -> Reconstructed:
-    """Return the mean square of the differences of each sample [n, ...], and its label, 0 or 1."""
+    """Return the mean squared difference of each sample [n, ...], and its label, 0 or 1."""
     if labels is not None and not np.isin(labels, (0, 1)).all():
         outside = labels[~np.isin(labels, (0, 1))].flat[0]
         raise Error(
@@ -250,8 +251,9 @@ def measure_reconstruction(
 
 
 def compute_area(values: np.ndarray, labels: np.ndarray) -> Optional[float]:
-    """Return the chance that a value of label 1 lies above one of label 0, equal ones counting
-    half; values, labels: [n]. None where a label is missing.
+    """Return the probability that a value of label 1 exceeds one of label 0; equal ones count half.
+
+    values, labels: [n]. None if a label is missing.
     """
     positive = labels == 1
     _, ranks, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -280,6 +282,6 @@ def _sum_squares(rows: np.ndarray) -> np.ndarray:
 
 
 def _subtract(got: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """got - wanted; 0 where both are the same infinite number."""
+    """Return got - wanted; 0 if both are the same infinity."""
     with np.errstate(invalid="ignore"):
         return np.where(got == wanted, 0.0, got - wanted)

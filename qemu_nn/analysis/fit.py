@@ -21,7 +21,7 @@ _FITS = _COLUMNS.index("fits")
 
 @dataclass(frozen=True)
 class Fit:
-    """Memory that a network needs and that a chip has; Network.fit() returns it.
+    """Memory of a network compared with a chip's; Network.fit() returns it.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Fit:
 
     @property
     def fits_tflm(self) -> Optional[bool]:
-        """True if all memories suffice for TensorFlow Lite Micro; None if there is no file."""
+        """True if all memories suffice for TensorFlow Lite Micro; None without a file."""
         rows = self._interpreted()
         return not any(row[_FITS] == "no" for row in rows) if rows else None
 
@@ -124,7 +124,7 @@ class Fit:
         return self.table.csv()
 
     def record(self) -> dict[str, object]:
-        """Return what json() holds.
+        """Return the content of json().
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The table of a float network: what each operator reads, computes and holds."""
+"""Table of a float network: inputs, function and parameters of each operator."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ def float_table(graph: FloatGraph) -> Table:
 
 
 def float_text(graph: FloatGraph, full: bool = False) -> str:
-    """Return the table for a terminal: in 120 columns, with the numbers of the layers that are
-    read.
+    """Return the table for a terminal, in 120 columns, with the numbers of the input layers.
 
-    full: with all names, however wide.
+    full: with complete names, at any width.
     """
     table = float_table(graph)
     if full:

@@ -1,4 +1,4 @@
-"""Reads a golden set that may be damaged or made up: nothing in it is taken for granted."""
+"""Reading of a golden set that may be damaged or forged: everything is verified."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CRC = re.compile(r"[0-9a-f]{8}")
 
 @dataclass(frozen=True)
 class Entry:
-    """One golden. others: profile in words -> CRC-32 of what it computes instead."""
+    """One golden. others: profile in words -> CRC-32 of its different result."""
 
     name: str
     input: int
@@ -40,16 +40,16 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all its elements."""
+        """Bytes of all elements."""
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)
 class Goldens:
-    """A golden set whose files are all there and whole; entries in program order.
+    """Complete golden set; entries in program order.
 
-    profile: whose bits they are; core: of which core, in words. folder: or the archive; held:
-    golden -> its bytes, where they come from an archive.
+    profile: of its bits. core: in words. folder: or the archive. held: golden -> its bytes, if they
+    are from an archive.
     """
 
     folder: Path
@@ -60,7 +60,7 @@ class Goldens:
     held: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     def values(self, entry: Entry) -> np.ndarray:
-        """Return the elements of a golden, in its shape, little-endian; truth values as bytes."""
+        """Return the elements of a golden in its shape, little-endian, booleans as bytes."""
         if entry.name in self.held:
             return np.frombuffer(self.held[entry.name], to_stored(entry.dtype)).reshape(entry.shape)
         content = _read_content(self.folder, f"{entry.name}.bin", entry.nbytes, entry.crc32)
@@ -72,7 +72,7 @@ def load(folder: Path) -> Goldens:
     """Return the golden set in a folder or an archive, checked against the manifest's sizes and
     CRCs.
 
-    Raises Error where there is no golden set, or any of its files is missing or changed.
+    Raises Error if there is no golden set, or a file is missing or changed.
     """
     if folder.is_file():
         return _read_archive(folder)
@@ -197,7 +197,7 @@ def _check_files(goldens: Goldens, listed: Mapping[str, tuple[int, int]]) -> Non
 
 
 def _read_content(folder: Path, name: str, size: int, crc: int) -> bytes:
-    """Return a file of the set, which must be as the manifest lists it."""
+    """Return a file of the set, after a check against the manifest."""
     path = folder / name
     if not path.is_file():
         raise _make_damage_error(folder, f"{name} is missing")

@@ -1,4 +1,4 @@
-"""JUnit's XML, which CI servers read: a test case for each file or layer."""
+"""JUnit XML for CI servers: a test case for each file or layer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import printable
 
 @dataclass(frozen=True)
 class Case:
-    """A test case. failure: why it failed, "" if it passed; missing: nothing was compared."""
+    """A test case. failure: the reason, "" if it passed; missing: true if nothing was compared."""
 
     name: str
     failure: str = ""

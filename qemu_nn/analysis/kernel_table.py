@@ -31,14 +31,14 @@ def make_kernel_table(rows: Iterable[Row]) -> Table:
 
 
 def describe_profiles(row: Row) -> str:
-    """Return what a row claims, in words; see spell_profiles()."""
+    """Return the claimed profiles of a row in words; see spell_profiles()."""
     return spell_profiles([profile for profile in all_profiles() if row.claims(profile)])
 
 
 def spell_profiles(profiles: Sequence[Profile]) -> str:
-    """Return profiles in words: "all", or releases, with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
+    """Return profiles in words: "all", or releases with core paths: "5.6.0: dsp; 5.9.0: mve, dsp".
 
-    A path with only some roundings is followed by them: "dsp (truncate)".
+    The roundings follow a path that has only some of them: "dsp (truncate)".
     """
     if list(profiles) == all_profiles():
         return "all"

@@ -18,7 +18,8 @@ from ..ir.graph import Graph, Node
 #: Optimization level and float ABI that firmware is usually built with.
 _USUAL = ("-O3", "hard")
 
-#: Counted function that replaces a requantization, which has no counts; it has one load more.
+#: Counted function that replaces a requantization, which has no counts of its own; it has one
+#: additional load.
 _LIKE = "arm_elementwise_mul"
 
 #: The function that sums weights for another function.
@@ -70,7 +71,7 @@ def get_arguments(node: Node) -> dict[str, int]:
 def iterate_calls(
     function: Function, params: Mapping[str, int], setting: tuple[str, str, str, str]
 ) -> Iterator[CallEstimate]:
-    """Yield the call, after the call that sums its weights on a core with Helium."""
+    """Yield the call; on a core with Helium, first the call that sums its weights."""
     core = setting[0]
     path = PATHS.get(STANDS_FOR.get(core, core))
     if path is None:  # the sentence of an unknown core, whatever the function is

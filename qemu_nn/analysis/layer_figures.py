@@ -16,8 +16,10 @@ from .errors import Errors, Tally, measure_errors, sum_squares, tally_errors
 
 @dataclass(frozen=True)
 class Bars:
-    """A histogram to draw: shares of equal bins over [low, high], which holds all values and
-    what the format can represent, from limits[0] to limits[1]; its half below 0 only if in use.
+    """Histogram to draw: shares of equal bins over [low, high].
+
+    The bins cover all values and the range of the format, limits[0] to limits[1], without its
+    negative half if unused.
     """
 
     low: float
@@ -29,15 +31,15 @@ class Bars:
 
 @dataclass(frozen=True)
 class LayerFigures:
-    """One layer, or the input. operator: what the float network computes there; function: the
-    device, None for the input. low, high: range of the real values.
+    """Figures of one layer, or of the input.
 
-    saturated: of `elements`, those whose exact value left the format; lost: those of them that
-    left it by more than a step, and that no activation after the layer would have cut off.
-    sums: least and largest accumulator. whole: errors accumulate through the network; single: the
-    layer alone, on the real inputs rounded into its format. crowded: share of the values that
-    are not 0 within an eighth of the largest. dead: of `channels`, those that are 0 always.
-    input_frac: fraction bits of what it reads.
+    operator: in the float network. function: on the device, None for the input. low, high: range of
+    the float values. saturated: of `elements`, those whose exact value is outside the format. lost:
+    those more than a step outside that no later activation would clip. sums: least and largest
+    accumulator. whole: errors accumulated through the network. single: errors of the layer alone,
+    on float inputs rounded to its format. crowded: share of the nonzero values within an eighth of
+    the largest. dead: channels that are always 0, of `channels`. input_frac: fraction bits of its
+    input.
     """
 
     name: str
@@ -64,7 +66,7 @@ class LayerFigures:
 
     @property
     def wraps(self) -> bool:
-        """Does an accumulator leave 32 bits?"""
+        """True if an accumulator exceeds 32 bits."""
         return self.sums is not None and not -(2**31) <= self.sums[0] <= self.sums[1] < 2**31
 
     @property
@@ -80,9 +82,11 @@ class LayerFigures:
 
 @dataclass(frozen=True)
 class WeightFigures:
-    """Weights or bias of a layer. saturated of `elements` lie more than a step outside of the
-    format; lost became zero, though they are large enough to matter; bits: that the largest
-    integer needs. channels: the largest magnitude of each output channel, floats.
+    """Figures of weights or bias of a layer.
+
+    saturated: of `elements`, those more than a step outside the format. lost: relevant ones that
+    became zero. bits: of the largest integer. channels: largest magnitude of each output channel,
+    floats.
     """
 
     layer: str
@@ -100,9 +104,9 @@ class WeightFigures:
 
 @dataclass
 class Gathered:
-    """The figures of one tensor while batches come in.
+    """Figures of one tensor, accumulated over batches.
 
-    kept: the real values that the activations after it pass, lowest and highest.
+    kept: lowest and highest float value that later activations pass.
     """
 
     format: Format
@@ -120,8 +124,9 @@ class Gathered:
     def add(
         self, real: np.ndarray, device: np.ndarray, single: Optional[np.ndarray] = None
     ) -> None:
-        """Add a batch: real values, and integers of the whole network and of the layer alone, where
-        these are others."""
+        """Add a batch: float values, integers of the whole network, and of the layer alone if they
+        differ.
+        """
         got, exact = self.format.dequantize(device), np.asarray(real, np.float64)
         signal = sum_squares(exact)
         batch = tally_errors(exact, got, signal)
@@ -139,9 +144,7 @@ class Gathered:
     def _codes(
         self, device: np.ndarray, got: np.ndarray
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """Return what integers stand for, and how often each occurs, if that is quicker to
-        count.
-        """
+        """Return the values of integers, and the count of each, if counting is faster."""
         if device.dtype.kind != "i" or device.itemsize > 1:
             return got, None
         times = np.bincount(device.ravel().view(np.uint8), minlength=256)
@@ -156,9 +159,9 @@ class Gathered:
         self.sums = (min(now[0], low), max(now[1], high))
 
     def add_unsaturated(self, outputs: np.ndarray, cut: Optional[np.ndarray] = None) -> None:
-        """Add the integers of one batch as they would be in an unbounded format.
+        """Add the integers of one batch in an unbounded format.
 
-        cut: the interval to which an activation in the same call would cut them.
+        cut: the clamping interval of an activation in the same call.
         """
         least, most = self.format.limits
         kept = self.format.scale_unrounded(np.array(self.kept))
@@ -183,7 +186,7 @@ class Gathered:
             self.alive = other.alive if self.alive is None else self.alive | other.alive
 
     def compute_crowded_share(self) -> float:
-        """Return the share of the real values other than 0 within an eighth of the largest."""
+        """Return the share of the nonzero float values within an eighth of the largest."""
         inner = np.abs(self.real.centres) <= self.real.largest / 8
         return float(self.real.counts[inner].sum() / max(self.real.counts.sum(), 1))
 
@@ -192,9 +195,10 @@ class Gathered:
         return (0, 0) if self.alive is None else (int((~self.alive).sum()), self.alive.size)
 
     def make_bars(self, most: int = 64) -> Bars:
-        """Return the histograms of real and quantized values in at most so many bins.
+        """Return the histograms of float and quantized values in at most this many bins.
 
-        Bins are some power of two of the format's steps wide, and hold what rounds into them.
+        The width of a bin is a power of two of the format's steps; a bin counts the values that
+        round into it.
         """
         ends, step = self.format.ends, self.format.scale
         negative = min(self.real.low, self.device.low) < 0
@@ -218,8 +222,9 @@ class Gathered:
 def _count_beyond(
     values: np.ndarray, ends: np.ndarray, cuts: Sequence[np.ndarray], least: float, most: float
 ) -> int:
-    """Return how many values leave an interval, once cut to other ones; ends: the least and the
-    largest, which mostly say that none does.
+    """Count the values outside an interval after clamping to a second one.
+
+    ends: least and largest value, which mostly show that there is none.
     """
     for cut in cuts:
         ends = np.clip(ends, *cut)
@@ -240,11 +245,10 @@ def measure_weights(
     format: str,
     matters: float = 0.0,
 ) -> WeightFigures:
-    """Return the figures of an array of integers [...] of a layer, and the real one that it stands
-    for.
+    """Return the figures of a layer's integer array [...] and its float counterpart.
 
-    scale: of the integers, broadcasts to them. format: what it is called. matters: the least
-    magnitude whose loss matters.
+    scale: of the integers, broadcasts to them. format: its name. matters: the least relevant
+    magnitude.
     """
     limits = np.iinfo(integers.dtype)
     real = np.asarray(real, np.float64)

@@ -12,15 +12,15 @@ _COLUMNS = ("memory", "part", "bytes", "what")
 #: "flash  code              3508  of the network, its kernels and the C library"
 _LINE = re.compile(r"(flash|RAM|)\s+([a-z]+)\s+([0-9]{1,12})(?:\s{2}(.*))?")
 
-#: The parts whose sizes are known without a compiler, and what `info` calls them.
+#: Parts with sizes known without a compiler, and their names in `info`.
 _KNOWN = {("flash", "weights"): "weight_bytes", ("RAM", "arena"): "activation_bytes"}
 
 
 def find_report_lines(text: str, name: str, facts: dict[str, Cell]) -> Table:
-    """Return the lines of such a report, among others that make prints.
+    """Return the lines of such a report in the output of make.
 
-    name: of its file; facts: of the network's summary, which the report has to agree with. Raises
-    Error where there is no report, or one of another network or core.
+    name: of its file. facts: of the network's summary, which the report must match. Raises Error
+    without a report, and for one of a different network or core.
     """
     rows: list[tuple[Cell, ...]] = []
     sizes: dict[tuple[str, str], int] = {}

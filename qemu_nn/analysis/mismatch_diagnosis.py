@@ -1,4 +1,4 @@
-"""Why what a device computed differs from a golden, where that can be recognized."""
+"""Diagnosis of known causes for a device's difference from a golden."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _AXES = {3: "HWC"}
 def find_likely_cause(
     goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
 ) -> str:
-    """Return a sentence, or "" where nothing is recognized.
+    """Return a sentence, or "" without a known cause.
 
-    want: the golden in its shape; got: the dump, flat, same dtype, different. twins: CRC-32 ->
-    name of a golden of the same input.
+    want: the golden in its shape. got: the dump, flat, same dtype, different. twins: CRC-32 -> name
+    of a golden of the same input.
     """
     return next(_list_causes(goldens, entry, want, got, twins), "")
 
@@ -57,10 +57,9 @@ def _list_causes(
 
 
 def _list_changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
-    """Return what to change in the goldens' device to get one of these: the fewest changes there
-    are.
+    """Return the fewest changes of the goldens' device that lead to one of these profiles.
 
-    Cores that are alike are named together.
+    Equivalent cores are named together.
     """
     own, alike = goldens.profile, defaultdict(list)
     for other in matching:
@@ -79,7 +78,7 @@ def _list_changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
 
 
 def _list_layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
-    """Yield the same elements with the axes in another order; axes of one element have no order."""
+    """Yield the same elements with permuted axes; axes of one element have no order."""
     if not 2 <= want.ndim <= 4:
         return
     names = _AXES.get(want.ndim, "0123"[: want.ndim])
@@ -92,7 +91,7 @@ def _list_layouts(want: np.ndarray, got: np.ndarray) -> Iterator[str]:
 def _diagnose_rounding(want: np.ndarray, got: np.ndarray, rounding: str) -> Iterator[str]:
     """Yield nearest is never below truncation, and at most one above it."""
     if got.dtype.kind == "f" or got.dtype.itemsize == 8:
-        return  # nothing of the kind is rounded
+        return  # this kind of layer rounds nothing
     steps = got.astype(np.int64) - want
     off = steps[steps != 0]
     if off.size < 2 or np.abs(off).max() != 1:

@@ -1,4 +1,4 @@
-"""Outputs of a run as rows: all of them for programs, the first or best ones for people."""
+"""Outputs of a run as rows: all for programs, the first or best ones for people."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def _labels(name: str, shape: tuple[int, ...]) -> Iterator[str]:
 
 
 def _words(values: np.ndarray) -> Cell:
-    """Return the first values of an array, and how many there are."""
+    """Return the first values of an array, and their total number."""
     shown = ", ".join(f"{value:.{_DIGITS}g}" for value in values.ravel()[:_VALUES].tolist())
     return shown if values.size <= _VALUES else f"{shown}, ... ({values.size:,})"

@@ -1,4 +1,4 @@
-"""Pages of HTML that need no other file, from the templates of this package."""
+"""Self-contained HTML pages from the templates of this package."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ _FOLDER = "templates"
 
 
 def load_templates() -> Any:
-    """Return the library that fills templates; Error where it is missing."""
+    """Return the library that fills templates; raise Error if it is missing."""
     return require("jinja2", "report", "a report as a page")
 
 
 def fill_page(template: str, **values: Any) -> str:
-    """Return a template filled with values, `made` and `style` among them: what made it, and
-    page.css.
+    """Fill a template with values, and with `made`, the origin, and `style`, page.css.
 
-    Raises Error where jinja2 is missing.
+    Raises Error if jinja2 is missing.
     """
     jinja2 = load_templates()
     how = {"autoescape": True, "undefined": jinja2.StrictUndefined, "finalize": _visible}

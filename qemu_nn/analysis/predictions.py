@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import Error
 
-#: Most classes of a confusion matrix, whose size is their square.
+#: Most classes of a confusion matrix, which has the square of this number of cells.
 _MOST = 1000
 
 
 @dataclass
 class Choices:
-    """The choices among `classes` while batches come in."""
+    """Choices among `classes`, accumulated over batches."""
 
     classes: int
     device: list[np.ndarray] = field(default_factory=list)
@@ -37,8 +37,8 @@ class Choices:
         self.labels += other.labels
 
     def figures(self) -> dict[str, Any]:
-        """Return agreement; with all labels accuracies too, and confusion[label, class] of the
-        device.
+        """Return the agreement; with all labels also the accuracies and the device's
+        confusion[label, class].
         """
         if not self.device:
             return {}

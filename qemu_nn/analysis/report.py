@@ -24,7 +24,7 @@ from .table import Cell, Table
 #: Characters of a layer's name on the page.
 _LONGEST = 40
 
-#: Columns of the table of layers: how each is computed, and what it cost.
+#: Columns of the table of layers: function of each, and its errors.
 _HOW = ("function", "format", "weights", "bias", "bias_shift", "out_shift", "sum_min", "sum_max")
 _COST = (
     *("min", "max", "saturated_%", "lost_%"),
@@ -188,7 +188,7 @@ class Report:
         return json.dumps(document, indent=2)
 
     def html(self) -> str:
-        """Return the whole report as one page that needs no other file.
+        """Return the whole report as one self-contained page.
 
         Returns
         -------
@@ -219,13 +219,13 @@ class Report:
 
 
 def _find_present(layers: Sequence[LayerFigures]) -> dict[str, bool]:
-    """Return which of the columns that not every network has are not empty."""
+    """Return the optional columns that are not empty."""
     names = ("weight_format", "bias_format", "bias_shift", "out_shift", "sums")
     return {name: any(getattr(layer, name) is not None for layer in layers) for name in names}
 
 
 def _link_layer(line: str, layers: Sequence[LayerFigures]) -> tuple[str, str, Optional[int]]:
-    """Return the layer that a sentence begins with, the rest of it, and the layer's number."""
+    """Return the layer at the start of a sentence, the rest of it, and the layer's number."""
     starts = [(f"{layer.name}:", f"{layer.name} ") for layer in layers]
     found = [number for number, start in enumerate(starts) if line.startswith(start)]
     if not found:

@@ -38,7 +38,7 @@ class Glance:
 
 
 def summarize_calls(graph: Graph, from_float: bool, notes: int, preprocessing: str = "") -> Glance:
-    """Return what a quantized network is, in facts and layer by layer; preprocessing: in words."""
+    """Summarize a quantized network in facts and layer by layer; preprocessing: in words."""
     tensors = [node.output for node in graph.nodes]
     macs = [get_extent(node.function.macs, node.params) for node in graph.nodes]
     rows = tuple(
@@ -71,7 +71,7 @@ def summarize_calls(graph: Graph, from_float: bool, notes: int, preprocessing: s
 
 
 def summarize_operators(graph: FloatGraph) -> Glance:
-    """Return what a float network is, in facts and operator by operator."""
+    """Summarize a float network in facts and operator by operator."""
     table = float_table(graph)
     shapes = {name: "x".join(map(str, shape)) for name, shape in graph.shapes.items()}
     facts: dict[str, Cell] = {
@@ -84,7 +84,7 @@ def summarize_operators(graph: FloatGraph) -> Glance:
 
 
 def _count_kinds(names: Iterable[str]) -> str:
-    """Return how many, and of what, most first."""
+    """Return the total, and the count of each kind, most first."""
     counts = Counter(names)
     words = _list_words([f"{n} {name}" for name, n in counts.most_common()])
     return f"{sum(counts.values())}: {words}"

@@ -1,4 +1,6 @@
-"""Layers of a network on a device and in another runtime: where they differ, and by how much."""
+"""Comparison of a network's layers on a device and in another runtime: place and size of
+differences.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _SIDE, _PIXELS, _MAPS = 48, 5, 40
 
 @dataclass(frozen=True, eq=False)
 class LayerDifference:
-    """One layer on the device and in the other runtime.
+    """One layer on the device and in the second runtime.
 
     Attributes
     ----------
@@ -88,7 +90,7 @@ class RuntimeComparison:
 
     @property
     def table(self) -> Table:
-        """A row for each layer; None where the other runtime does not show the tensor."""
+        """Row for each layer; None if the second runtime does not show the tensor."""
         columns = ("layer", "function", "elements", "differ", "share", "largest", "begins_here")
         return Table(columns, tuple(map(_row, self.layers)))
 
@@ -100,7 +102,7 @@ class RuntimeComparison:
 
     @property
     def verdict(self) -> str:
-        """A sentence: how many elements differ, and where this begins."""
+        """Sentence with the number of differing elements, and the first layer."""
         compared = [layer for layer in self.layers if layer.compared]
         total = sum(layer.elements for layer in compared)
         wrong = sum(layer.differing for layer in compared)
@@ -146,7 +148,7 @@ class RuntimeComparison:
         return json.dumps({**facts, "layers": self.table.records()}, indent=2)
 
     def html(self) -> str:
-        """Return a page: the share of each layer that differs, and maps of where.
+        """Return a page with the differing share of each layer, and maps of the differences.
 
         Returns
         -------
@@ -229,9 +231,9 @@ class Running:
     where: Optional[np.ndarray] = None
 
     def add(self, own: np.ndarray, other: np.ndarray) -> None:
-        """Compare a sample; own: the device's values, other: as many of the other runtime."""
+        """Compare a sample; own: the device's values, other: those of the second runtime."""
         theirs = other.reshape(own.shape)
-        wrong = (own != theirs) & ~((own != own) & (theirs != theirs))  # NaN is the same as NaN
+        wrong = (own != theirs) & ~((own != own) & (theirs != theirs))  # two NaN count as equal
         apart = np.abs(own.astype(np.float64) - theirs.astype(np.float64))
         apart = np.where(wrong, np.nan_to_num(apart, nan=1.0, posinf=1.0), 0.0)
         self.elements += own.size
@@ -239,7 +241,7 @@ class Running:
         self.where = apart if self.where is None else np.maximum(self.where, apart)
 
     def result(self, layer: str, function: str, inputs_same: bool) -> LayerDifference:
-        """Return what was added up."""
+        """Return the accumulated result."""
         where = np.zeros(1) if self.where is None else self.where
         counts = (self.elements, self.differing, float(where.max(initial=0)))
         compared = self.where is not None

@@ -1,4 +1,4 @@
-"""The classes with the largest scores of each sample, as a table."""
+"""Table of the best classes of each sample."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def list_best_classes(
 ) -> Table:
     """Return the best classes of the first samples, best first; of equals the first.
 
-    scores: floats [N, ...] by output; the last output holds a score for each class, of a
-    recurrent network those of the last time step. classes: their names, else they are numbers.
-    Raises Error where there are more or fewer names than scores, or no scores of classes.
+    scores: floats [N, ...] by output. The last output has a score for each class; of a recurrent
+    network, the last time step counts. classes: their names, else numbers. Raises Error if the
+    numbers of names and scores differ, or the scores are not of classes.
     """
     name, values = list(scores.items())[-1]
     if _is_vector(values.shape[1:]):

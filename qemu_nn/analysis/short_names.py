@@ -11,8 +11,8 @@ from ..errors import cut, printable
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
     """Return name -> a name of at most `longest` characters; different names stay different.
 
-    Of the several names that converters join with ";" the first stays, and folders ("model/")
-    that all names begin with go.
+    Converters join several names with ";": the first is kept. Leading folders ("model/") that all
+    names share are removed.
     """
     every = list(dict.fromkeys(names))
     plain = {name: printable(name.split(";")[0].strip("/")) or "-" for name in every}
@@ -37,7 +37,7 @@ def _count_shared(paths: Sequence[Sequence[str]]) -> int:
 
 
 def _make_unique(short: dict[str, str], longest: int) -> dict[str, str]:
-    """Make names unique: append a number to the second of two equal names."""
+    """Make names unique by a number after repeated ones."""
     taken: set[str] = set()
     numbers: Counter[str] = Counter()
     made = {}

@@ -126,10 +126,10 @@ def summarize(
 ) -> Summary:
     """Return the summary of a plan.
 
-    buffers: all memory of the device except weights, scratch included: activation_bytes is their
-    sum. interpreter: figures of the .tflite file. scratch_bytes is the most that one call asks for,
-    peak_bytes the most that is in use at a time; tflm_head_bytes what TFLite Micro plans for calls
-    of the s8 and s16 API, tflm_arena_bytes what kTensorArenaSize needs for the file.
+    buffers: all memory of the device except weights, including scratch memory; activation_bytes is
+    their sum. interpreter: figures of the .tflite file. scratch_bytes: largest of one call.
+    peak_bytes: largest use at one time. tflm_head_bytes: TFLite Micro's plan for calls of the s8
+    and s16 API. tflm_arena_bytes: kTensorArenaSize of the file.
     """
     graph = plan.graph
     shared = graph.memory is None and plan.profile.is_affine
@@ -194,7 +194,7 @@ def _in_tflm(plan: Plan, interpreter: Optional[Interpreter]) -> dict[str, Cell]:
 
 
 def _list_computed(step: Step) -> Iterator[tuple[str, str]]:
-    """Yield the layers that a step computes, and how."""
+    """Yield the layers that a step computes, and their functions."""
     yield step.node.name, str(step.row)
     for node in (*step.folds, *([step.relu.node] if step.relu else [])):
         yield node.name, f"with {step.node.name}"
@@ -205,7 +205,7 @@ def _layer(node: Node) -> tuple[Cell, ...]:
 
 
 def _get_place(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
-    """Return where its output lies in the arena, or its shifts where there is none."""
+    """Return the address of its output in the arena, or its shifts without an address."""
     if arena is None:
         return tuple(node.params.get(name) for name in _SHIFTS)
     return (arena.tensors[node.name], arena.until[node.name], arena.live[node.name])
@@ -225,22 +225,20 @@ def format_tensor_shape(tensor: Tensor) -> str:
 
 
 def format_end_shape(tensor: Tensor) -> str:
-    """Return type and shape in memory, and the source file's shape where its axes are in another
-    order.
-    """
+    """Return type and shape in memory, and the source file's shape if the axis order differs."""
     if tensor.logical == tensor.shape:
         return format_tensor_shape(tensor)
     return f"{format_tensor_shape(tensor)} ({'x'.join(map(str, tensor.logical))} in the file)"
 
 
 def describe_tensor(tensor: Tensor) -> str:
-    """Return type, shape and format, where there is one."""
+    """Return type, shape and format, if any."""
     spelled = tensor.spelled if tensor.scale is None else str(tensor.format)
     return f"{format_end_shape(tensor)} {spelled or ''}".strip()
 
 
 def _ends(graph: Graph) -> dict[str, Cell]:
-    """Return the facts of what goes in, what comes out and what stays."""
+    """Return the facts of inputs, outputs and states."""
     first, tensors = graph.input, graph.tensors
     facts: dict[str, Cell] = {"input": format_end_shape(first), "input_format": first.spelled}
     if len(graph.inputs) > 1:

@@ -16,24 +16,24 @@ from .short_names import shorten_names
 
 Cell = Union[str, int, float, None]
 
-#: Characters with which a formula of a spreadsheet begins, or blanks that it skips.
+#: First characters of a spreadsheet formula, and blanks that it skips.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
-#: Between two columns; the fewest characters that words are cut to in a narrow terminal.
+#: Gap between two columns; least characters of a shortened word in a narrow terminal.
 _GAP, _SHORTEST = "  ", 16
 
 #: Rows of a table in a notebook.
 _ROWS = 200
 
-#: Columns of layers' names, which differ in the middle, and how long people see them.
+#: Columns of layers' names, which differ in the middle, and their displayed length.
 _LAYERS, _LONGEST = ("layer", "since"), 40
 
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns and rows of cells; None is a cell that has no value.
+    """Named columns and rows of cells; None is an empty cell.
 
-    Raises ValueError where a row does not have one cell for each column.
+    Raises ValueError if a row does not have one cell for each column.
     """
 
     columns: tuple[str, ...]
@@ -50,11 +50,12 @@ class Table:
         return Table(columns, tuple(tuple(row[i] for i in indices) for row in self.rows))
 
     def text(self, width: Optional[int] = None) -> str:
-        """Return aligned for a terminal: numbers to the right, in groups of three; None as '-'.
+        """Return the table aligned for a terminal: numbers to the right, in groups of three; None
+        as '-'.
 
-        Of longer words only the ends are shown, of long names of layers a short one for each. A
-        table wider than `width`, by default that of the terminal, has shorter words; columns that
-        still do not fit follow below, after the first column again.
+        Long words are shortened in the middle; long names of layers get a short name each. A table
+        wider than `width`, by default the terminal's, has shorter words. Columns that still do not
+        fit follow below, after a copy of the first column.
         """
         width = terminal_width() if width is None else width
         right = [self._is_numeric(i) for i in range(len(self.columns))]
@@ -64,7 +65,7 @@ class Table:
         return "\n\n".join(_aligned(lines, right, block) for block in _blocks(lines, width))
 
     def html(self) -> str:
-        """Return HTML for a notebook; of a long table the first rows."""
+        """Return HTML for a notebook, of a long table only the first rows."""
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>"
@@ -81,9 +82,9 @@ class Table:
         return self.html()
 
     def csv(self) -> str:
-        """Return a header line and a line for each row; words in quotes, None is an empty field.
+        """Return a header line and a line for each row; words in quotes, None as an empty field.
 
-        An apostrophe precedes a word that a spreadsheet would compute as a formula.
+        An apostrophe precedes a word that a spreadsheet would evaluate as a formula.
         """
         out = io.StringIO()
         writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
@@ -100,9 +101,7 @@ class Table:
         return json.dumps(self.records(), indent=2)
 
     def _words(self, rows: Iterable[tuple[Cell, ...]]) -> list[tuple[str, ...]]:
-        """Return rows as people see them; a long cell is cut before every letter of it is looked
-        at.
-        """
+        """Return the displayed rows; long cells are cut before they are measured."""
         where = [i for i, name in enumerate(self.columns) if name in _LAYERS]
         names = [str(row[i]) for row in self.rows for i in where if row[i] is not None]
         short = shorten_names(names, _LONGEST) if max(map(len, names), default=0) > _LONGEST else {}
@@ -127,8 +126,8 @@ def _widths(lines: Sequence[_Line]) -> list[int]:
 
 
 def _shortened(lines: list[_Line], right: Sequence[bool], width: int) -> list[_Line]:
-    """Return lines whose words are cut so far that all columns fit a width; as they are if none
-    of their lengths does.
+    """Return lines with words shortened until all columns fit a width; unchanged if no
+    length fits.
     """
     keys = _keys(lines)
     for longest in range(_LONGEST, _SHORTEST - 1, -1):
@@ -145,7 +144,7 @@ def _shortened(lines: list[_Line], right: Sequence[bool], width: int) -> list[_L
 
 
 def _blocks(lines: Sequence[_Line], width: Optional[int]) -> Iterator[list[int]]:
-    """Yield the columns that fit a width next to each other; each block begins with the keys."""
+    """Yield groups of columns that fit a width; each group begins with the keys."""
     keys, widths = _keys(lines), _widths(lines)
     block: list[int] = []
     for column in range(len(widths)):

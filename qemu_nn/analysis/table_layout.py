@@ -7,10 +7,10 @@ from ..io.terminal import terminal_width
 from .short_names import shorten_names
 from .table import Cell, Table, spell
 
-#: Characters in a line; the longest name of a layer and the shortest that such names are cut to.
+#: Characters of a line; longest name of a layer, and least length of shortened names.
 WIDTH, _LONGEST, _SHORTEST = 120, 40, 12
 
-#: Column -> what it is called here, and the most characters of a cell.
+#: Column -> its name here, and the most characters of a cell.
 _COLUMNS = {
     "function": ("operator", 26),
     "operator": ("operator", 26),

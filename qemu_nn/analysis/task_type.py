@@ -12,7 +12,7 @@ from ..io.arguments import one_of
 
 Shape = tuple[int, ...]
 
-#: Kinds of networks; of an unlabelled one only differences from another are known.
+#: Kinds of networks; an unlabelled one only has differences from another network.
 KINDS = ("classifier", "regressor", "autoencoder", "unlabelled")
 
 
@@ -23,10 +23,11 @@ def infer_kind(
     labels: Optional[np.ndarray],
     steps: bool = False,
 ) -> str:
-    """Return the kind of a network, of KINDS, by the shapes of one sample and by labels [n, ...].
+    """Return the kind of a network, one of KINDS, by the shapes of one sample and by labels [n,
+    ...].
 
-    given: what the caller says it is. steps: whether the first axis of a sample is time. Raises
-    Error, which says how to give the kind, where the labels fit none or more than one.
+    given: the caller's choice. steps: true if the first axis of a sample is time. Raises Error,
+    with a way to name the kind, if the labels fit none or several.
     """
     if given is not None:
         return _check_kind(one_of(KINDS, given, "kind"), inputs, outputs, labels)
@@ -48,7 +49,7 @@ def infer_kind(
 
 
 def _check_kind(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.ndarray]) -> str:
-    """Return the kind; Error where shapes or labels cannot be of it."""
+    """Return the kind; raise Error if shapes or labels contradict it."""
     if kind == "autoencoder" and math.prod(inputs) != math.prod(outputs):
         raise Error(
             f"an autoencoder's output has the size of its input, but this network makes "
@@ -77,7 +78,7 @@ def _check_kind(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.nd
 def convert_values(labels: np.ndarray, outputs: Shape) -> np.ndarray:
     """Return labels [n, ...] of a regressor in the shape of its outputs [n, *outputs].
 
-    Labels of images may have their channels on the other end. Raises Error for another shape.
+    The channel axis of image labels may be at either end. Raises Error for further shapes.
     """
     for moved in (labels, *_move_channels(labels)):
         if _squeeze(moved.shape[1:]) == _squeeze(outputs):
@@ -86,15 +87,15 @@ def convert_values(labels: np.ndarray, outputs: Shape) -> np.ndarray:
 
 
 def _move_channels(images: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return images with their channels last, which were first, and the other way round."""
+    """Move the channel axis of images to the opposite end."""
     return (np.moveaxis(images, 1, -1), np.moveaxis(images, -1, 1)) if images.ndim == 4 else ()
 
 
 def convert_scores(outputs: np.ndarray, labels: Optional[np.ndarray], steps: bool) -> np.ndarray:
     """Return outputs [n, ...] of a classifier as scores [choices, classes], a row for each label.
 
-    A label for a whole sequence belongs to its last step. Of one output the scores are those of the
-    labels 0 and 1. Raises Error where that is no probability, or outputs are not a vector.
+    A label for a whole sequence applies to its last step. A single output is split into scores of
+    the labels 0 and 1. Raises Error if it is not a probability, or outputs are not vectors.
     """
     count, shape = len(outputs), outputs.shape[1:]
     if labels is None or labels.ndim > 1:

@@ -15,7 +15,7 @@ BASES = (10, 16)
 _SEPARATORS = re.compile(r"[\s,;{}\[\]]+")
 _ADDRESS = re.compile(r"\s*(0[xX])?[0-9a-fA-F]{2,16}:(?=\s|$)")
 
-#: A time that a serial terminal puts before a line: 12:34:56.789 ->, [2026-01-31 12:34:56], [1.25].
+#: Time stamp of a serial terminal before a line: 12:34:56.789 ->, [2026-01-31 12:34:56], [1.25].
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
 _STAMP = re.compile(
     rf"\s*(?:\[[^\]]*{_CLOCK}[^\]]*\]|\[\s*\d+\.\d+(?:\s+\d+\.\d+)?\](?=\s*\S)"
@@ -36,7 +36,7 @@ _FLOAT = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?|nan|inf)
 
 
 class Unlike(Exception):
-    """The dump is not of the golden's size or type; the text is a sentence."""
+    """Dump of a size or type different from the golden's; the text is a sentence."""
 
 
 class _Word(NamedTuple):
@@ -45,7 +45,7 @@ class _Word(NamedTuple):
 
 
 class _Unreadable(Exception):
-    """A word that is no number of a base; its argument is the word."""
+    """Word that is not a number of the base; its argument is the word."""
 
 
 def parse_text(
@@ -59,8 +59,8 @@ def parse_text(
     """Return the bytes of a dump of `count` elements.
 
     base: 10 or 16; None decides by the whole text. table: a CSV file, which may have a first line
-    of names and a first column of indices. Raises Unlike for another number of elements, Error for
-    what is no number, and for a text that fits both bases with different bytes.
+    of names and a first column of indices. Raises Unlike for a different number of elements. Raises
+    Error for words that are not numbers, and for a text that fits both bases with different bytes.
     """
     declared = _c_array(text, where)
     if declared is not None:
@@ -79,10 +79,10 @@ def parse_text(
 
 
 def parse_hex(text: str, where: str = "the text") -> bytes:
-    """Return the bytes of a hex dump. Raises Error with the line that is something else.
+    """Return the bytes of a hex dump, in memory order. Raises Error with the first invalid line.
 
-    Bytes are in memory order. A word of more than two digits with 0x in front is a number, so its
-    last two digits are the first byte. Addresses ("00000010: ...") are skipped.
+    A word with 0x and more than two digits is a number, so its last two digits are the first byte.
+    Addresses ("00000010: ...") are skipped.
     """
     try:
         return b"".join(_hex_bytes(word) for word in _words(text))
@@ -96,7 +96,7 @@ _Reader = Callable[[Sequence[_Word], np.dtype, int], bytes]
 def _fitting(
     readers: Mapping[int, _Reader], words: Sequence[_Word], dtype: np.dtype, count: int, where: str
 ) -> bytes:
-    """Return what the only reader that fits makes of the words."""
+    """Return the result of the only reader that fits the words."""
     found: dict[int, bytes] = {}
     strange: dict[int, _Word] = {}
     unlike: list[str] = []
@@ -137,7 +137,7 @@ def _words(text: str) -> Iterator[_Word]:
 
 
 def _without_names(words: list[_Word], count: int, base: int) -> list[_Word]:
-    """Return the values of a table: no first line of names, and no first column of indices."""
+    """Return the values of a table without a first line of names and a first column of indices."""
     first = [word for word in words if word.line == words[0].line]
     numeric = re.compile(r"[0-9a-fA-FxX]+") if base == 16 else _FLOAT
     if not all(numeric.fullmatch(word.text) or _NUMBER.fullmatch(word.text) for word in first):
@@ -149,7 +149,7 @@ def _without_names(words: list[_Word], count: int, base: int) -> list[_Word]:
 
 
 def _c_array(text: str, where: str) -> Optional[tuple[str, list[_Word]]]:
-    """Return the declaration and the values of a C array; None if the text is none."""
+    """Return the declaration and the values of a C array; None for a different text."""
     plain = _COMMENTS.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     head, brace, rest = plain.partition("{")
     if not brace or not re.search(r"\]\s*=\s*$", head):
@@ -167,7 +167,7 @@ def _c_array(text: str, where: str) -> Optional[tuple[str, list[_Word]]]:
 
 
 def _read_hex(words: Sequence[_Word], dtype: np.dtype, count: int) -> bytes:
-    """Return bytes in hexadecimal; or numbers that all have 0x, one for each element."""
+    """Read bytes in hexadecimal, or numbers that all have 0x, one for each element."""
     content, size = b"".join(map(_hex_bytes, words)), count * dtype.itemsize
     if len(content) == size:
         return content
@@ -176,7 +176,7 @@ def _read_hex(words: Sequence[_Word], dtype: np.dtype, count: int) -> bytes:
         values = [int(word.text, 16) for word in words]
         for value, word in zip(values, words):
             if value >> bits and (value >> (bits - 1)) + 1 << (bits - 1) not in (1 << 32, 1 << 64):
-                raise _Unreadable(word)  # it is more than an element with its sign extended
+                raise _Unreadable(word)  # longer than a sign-extended element
         return b"".join((v & (1 << bits) - 1).to_bytes(dtype.itemsize, "little") for v in values)
     raise Unlike(f"it has {len(content)} bytes, but the golden has {size}")
 
@@ -196,7 +196,7 @@ def _hex_bytes(word: _Word) -> bytes:
 
 
 def _read_numbers(words: Sequence[_Word], dtype: np.dtype, count: int) -> bytes:
-    """Return decimal numbers, or such with 0x, one for each element."""
+    """Read decimal numbers, or numbers with 0x, one for each element."""
     if dtype.kind == "f":
         values = np.array([_float(word) for word in words], dtype)
     else:
@@ -218,7 +218,7 @@ def _float(word: _Word) -> float:
 
 
 def _integers(words: Sequence[_Word], dtype: np.dtype) -> np.ndarray:
-    """Return integers of a type; decimal ones may all be printed as unsigned ones."""
+    """Convert integers to a type; decimal ones may all be printed as unsigned."""
     bits = 8 * dtype.itemsize
     whole = 1 << bits
     signed = any(word.text.startswith("-") for word in words)

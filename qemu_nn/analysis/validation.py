@@ -123,7 +123,7 @@ class Validation:
 
     @property
     def first(self) -> Optional[LayerCheck]:
-        """The first layer in program order that differs; None where all are equal."""
+        """First layer in program order that differs; None if all are equal."""
         return next((layer for layer in self.layers if not layer.same), None)
 
     @property
@@ -229,7 +229,7 @@ class Validation:
         return json.dumps(self.to_dict(), indent=2)
 
     def html(self) -> str:
-        """Return the validation as one page that needs no other file.
+        """Return the validation as one self-contained page.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class Validation:
         return [(name, first.text(), first.difference.cause) for name, first in firsts]
 
     def _notes(self) -> list[str]:
-        """Return what should be known about the figures."""
+        """Return notes on the figures."""
         timed = any(layer.counted is not None and layer.estimate for layer in self.layers)
         if timed and self.functions == "stand-in":
             return [

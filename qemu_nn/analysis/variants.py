@@ -15,10 +15,10 @@ from .compare import measure_difference, spell_position
 from .kernel_table import spell_profiles
 from .table import Cell, Table
 
-#: Layer (or function) -> what it computes for each input; None where it refuses to.
+#: Layer (or function) -> its result for each input; None if it refuses the input.
 Outputs = Mapping[str, Sequence[Optional[np.ndarray]]]
 
-#: The column of a network whose calls differ between builds of TensorFlow Lite Micro.
+#: Column for networks whose calls differ between builds of TensorFlow Lite Micro.
 BUILDS = "builds"
 
 _COLUMNS = (
@@ -28,10 +28,9 @@ _COLUMNS = (
 
 
 def add_builds(table: Table, graph: Graph) -> Table:
-    """Return the table of a network and a column that says where builds of TensorFlow Lite Micro
-    part.
+    """Return the table of a network with a column for differing builds of TensorFlow Lite Micro.
 
-    The table alone, if none do.
+    Without differing builds, return the table unchanged.
     """
     words = {node.name: "; ".join(map(_describe_parting, node.builds)) for node in graph.nodes}
     if not any(words.values()):
@@ -41,7 +40,7 @@ def add_builds(table: Table, graph: Graph) -> Table:
 
 
 def format_builds(table: Table) -> str:
-    """Return the table for a terminal, with whole sentences below it on where builds part."""
+    """Return the table for a terminal, followed by sentences on differing builds."""
     if BUILDS not in table.columns:
         return table.text()
     said = {row["layer"]: row[BUILDS] for row in table.records() if row[BUILDS]}
@@ -50,7 +49,7 @@ def format_builds(table: Table) -> str:
 
 
 def _describe_parting(build: Build) -> str:
-    """Return which builds call something else, and what of it is known."""
+    """Return the builds with a different call, and the known facts of this call."""
     known = DIFFERENCES[build.difference]
     which = [f"{known.kernels} kernels"] if known.kernels else []
     which += [f"cores of the path {', '.join(known.paths)}"] if known.paths else []
@@ -63,10 +62,9 @@ def _describe_parting(build: Build) -> str:
 def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: bool) -> Table:
     """Return a line for each layer and group of profiles that differ from the base in the same way.
 
-    differing: of how many elements; first: the input (or call) and element where it starts, with
-    the value of the base and the other one. since: the first layer that differs there, from which
-    a difference may come; chained=False: the outputs have nothing to do with each other. A layer
-    that computes the same everywhere has one line with nothing differing.
+    differing: number of elements. first: the input (or call) and element of the first difference,
+    with both values. since: the first layer that differs, a possible cause; chained=False: outputs
+    are independent. A layer without differences has one line.
     """
     since: dict[Profile, str] = {}
     rows: list[tuple[Cell, ...]] = []
@@ -87,7 +85,9 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
 
 
 def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
-    """Return profiles in words: what they have in common, if no other of the same API has it."""
+    """Return profiles in words: their common property, if no further profile of the same API has
+    it.
+    """
     kinds = {p.is_affine for p in others}
     every = [p for p in all_profiles() if p.is_affine in kinds]
     releases = {p.cmsis for p in every}
@@ -108,7 +108,7 @@ def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
 def _pair_outputs(
     wanted: Sequence[Optional[np.ndarray]], got: Sequence[Optional[np.ndarray]]
 ) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """Return what both have computed, with its number."""
+    """Return pairs of results, with their number."""
     both = enumerate(zip(wanted, got))
     return [(i, want, have) for i, (want, have) in both if want is not None and have is not None]
 

@@ -1,4 +1,4 @@
-"""Emulated boards as data: the core, where its memory is, and its serial port."""
+"""Data of emulated boards: the core, its memory map, and its serial port."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _mps2(name: str, title: str, machine: str, abi: str) -> Board:
 
 
 _ALL = (
-    # A micro:bit has 256 KB of flash and 16 KB of RAM, into which hardly a self-test fits: QEMU
-    # gives its Cortex-M0 more.
+    # A micro:bit has 256 KB of flash and 16 KB of RAM, hardly enough for a self-test. QEMU gives
+    # its Cortex-M0 more.
     Board(
         "m0",
         "a micro:bit's Cortex-M0 with 4 MB of flash and of RAM",

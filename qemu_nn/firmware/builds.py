@@ -18,9 +18,7 @@ _BROUGHT = ("network.c", "preprocess.c", "tflm/", "local/")
 
 
 def list_sources(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the C files of the network, and those that stand in for Arm's, of an export's
-    paths.
-    """
+    """Return the C files of the network, and the stand-ins for Arm's, from an export's paths."""
     found = sorted(path for path in paths if path.endswith(".c"))
     return {
         "sources": [path for path in found if path.startswith(_BROUGHT)],
@@ -29,7 +27,7 @@ def list_sources(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def make_arduino_folder(sources: Iterable[str], name: str) -> dict[str, str]:
-    """Return the folder src/ of a library for Arduino: it compiles what is there, and nothing
+    """Return the folder src/ of an Arduino library, which compiles every file in it and nothing
     else.
     """
     files = {f"src/{path.replace('/', '_')}": f'#include "../{path}"\n' for path in sources}

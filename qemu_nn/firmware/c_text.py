@@ -1,4 +1,4 @@
-"""C text: arrays, headers and tables of them, comments, and lists that fit into their lines."""
+"""C text: arrays, headers, tables, comments, and lists folded to the line width."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..functions.prototypes import Prototype, get_c_types
 from ..functions.shapes import Either, Extent, Half, Largest, Total
 from ..targets import is_affine
 
-#: Columns of a line, and elements of an array in one.
+#: Columns of a line, and array elements in a line.
 _WIDTH, _PER_LINE = 100, 16
 
-#: A space where no line may end.
+#: Space at which no line may be broken.
 _HARD = "\0"
 
 #: Arm's headers declare the same types under these guards, and C99 allows a typedef only once.
@@ -36,9 +36,7 @@ typedef int32_t q31_t;
 
 
 def sanitize_comment(text: str) -> str:
-    """Return a stranger's text such that it cannot end a comment, continue a line or hide a
-    trigraph.
-    """
+    """Return untrusted text that cannot end a comment, continue a line or form a trigraph."""
     return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
 
 
@@ -56,8 +54,8 @@ def format_header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis
     """Return a header that defines `static const q7_t symbol[COUNT] = {...};`, flat, with its
     guard.
 
-    symbol: a valid identifier. comment: lines in front; they are made harmless here. cmsis: the
-    release, whose headers name the types.
+    symbol: a valid identifier. comment: first lines; sanitized here. cmsis: the release, whose
+    headers name the types.
     """
     guard = f"QN_GOLDEN_{symbol.upper()}_H"
     return "\n".join(
@@ -91,7 +89,7 @@ def format_definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
 
 
 def format_lines(values: np.ndarray) -> list[str]:
-    """Return the elements in memory order, a few in each line, without a comma at its end."""
+    """Return the elements in memory order, several in a line, without a final comma."""
     plain = values.view(np.uint8) if values.dtype == bool else values
     spell: Callable[[Any], str] = _SPELLED.get(plain.dtype.name, str)
     flat = [spell(value) for value in plain.ravel().tolist()]
@@ -99,7 +97,7 @@ def format_lines(values: np.ndarray) -> list[str]:
 
 
 def _format_real(value: float) -> str:
-    """Return a number of type float, which the compiler reads as the same bits; NaN as any."""
+    """Return a float constant with exactly these bits; any NaN for a NaN."""
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
@@ -109,7 +107,9 @@ def _format_real(value: float) -> str:
 
 
 def _format_int64(value: int) -> str:
-    """C has no such constant as the least one, only the largest, with a sign in front."""
+    """Return a 64-bit constant. C has no constant for the least one, only a negated
+    positive one.
+    """
     return str(value) if value > -(2**63) else f"({value + 1} - 1)"
 
 
@@ -157,9 +157,9 @@ def format_golden_table(network: str, names: Iterable[tuple[int, str, str]]) -> 
 
 
 def wrap_lines(head: str, parts: Sequence[str], tail: str, indent: int = 4) -> str:
-    """Join head, parts and tail within the line's width, broken between the parts alone.
+    """Join head, parts and tail within the line's width, broken only between parts.
 
-    If not even the first part fits after the head, all parts go below it.
+    If the first part does not fit after the head, all parts go below it.
     """
     hard = [text.replace(" ", _HARD) for text in parts]
     lines = _fill(f"{head.replace(' ', _HARD)}{', '.join(hard)}{tail}", indent, " " * (indent + 4))
@@ -195,8 +195,8 @@ def _fill(text: str, indent: int, further: str) -> str:
 
 
 def format_extent(value: Extent, values: Mapping[str, str]) -> str:
-    """Return a number, a C argument, or what is made of several; values: C argument -> C text of
-    it.
+    """Return a number, a C argument, or an expression of several; values: C argument ->
+    its C text.
     """
     if isinstance(value, str):
         return values[value]

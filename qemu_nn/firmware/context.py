@@ -36,7 +36,7 @@ from .symbols import Constant, LayerSymbols, Symbols, describe_tensor, reserve_a
 #: Name of a buffer -> its C identifier.
 Buffers = Mapping[str, str]
 
-#: Columns before a call that has structs, and of one that has none.
+#: Columns before a call with structs, and before one without.
 _INNER, _OUTER = 8, 4
 
 
@@ -103,7 +103,7 @@ def make_context(
 def _list_tensors(
     graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers, cmsis: str
 ) -> dict[str, dict[str, Any]]:
-    """Return inputs, states and results: names, words, C type, size, and where each is."""
+    """Return inputs, states and results: names, descriptions, C type, size, and address."""
     types = get_c_types(cmsis)
     addresses = list(zip(graph.inputs, layout.inputs))
     addresses += [(state, layout.states[state.name]) for state in graph.states]
@@ -123,9 +123,7 @@ def _list_tensors(
 
 
 def _list_events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the calls by their indices, and the lines around them that make loops, with their
-    depth.
-    """
+    """Return the indices of calls, the lines of loops around them, and their depth."""
     events: list[dict[str, Any]] = []
     depth = 0
     for kind, index in list_program(len(graph.nodes), graph.loops):
@@ -145,7 +143,7 @@ def _list_events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[di
 def _list_arguments(
     what: str, names: tuple[str, ...], tensors: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Return tensors that are C arguments: `output`, or `output_<stem>` where there are several."""
+    """Return tensors that are C arguments: `output`, or `output_<stem>` if there are several."""
     return {
         name: {
             **tensors[name],
@@ -181,8 +179,11 @@ def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class CallText:
-    """Format a call in C. before: another call that it needs; structs: definitions before it;
-    answers: does it return a status?"""
+    """A call in C.
+
+    before: a call that must precede it. structs: definitions before it. answers: true if it returns
+    a status.
+    """
 
     before: Optional[str]
     structs: tuple[str, ...]
@@ -199,7 +200,7 @@ def call_text(call: MemoryCall, layer: LayerSymbols, buffers: Buffers, cmsis: st
     """Return the call of one layer: arm_relu_q7(AT(q7_t, arena, 0), RELU1_SIZE), in this release's
     types.
 
-    An argument that is a struct is defined before it, under the argument's own name.
+    A struct argument is defined before it, under the argument's own name.
     """
     function, types = layer.node.function, get_c_types(cmsis)
     values = {"NULL": "NULL", **{name: macro.name for name, macro in layer.params.items()}}
@@ -247,9 +248,7 @@ def _make_sums_call(
 def _list_members(
     argument: Argument, call: MemoryCall, values: Mapping[str, str], buffers: Buffers
 ) -> Optional[dict[str, str]]:
-    """Return member -> C text of what a struct argument holds; None if the argument is no
-    struct.
-    """
+    """Return member -> C text of a struct argument; None if the argument is not a struct."""
     if argument.struct is not None:
         scalars = call.step.node.function.params
         return {
@@ -286,7 +285,7 @@ def _format_scratch(call: MemoryCall, argument: Argument, buffers: Buffers) -> s
 
 
 def copy_text(call: MemoryCall, buffers: Buffers) -> Optional[str]:
-    """Return the copy before a call that would overwrite what a later one reads."""
+    """Return the copy before a call that would overwrite the input of a later one."""
     if call.copy is None:
         return None
     target, source = (

@@ -1,4 +1,4 @@
-"""A folder of files that is written whole or not at all, and not over what the user has edited."""
+"""Atomic writing of a folder of files, which never overwrites the user's edits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..io.files import MEGABYTE, open_for_writing, read_bytes
 
 _MANIFEST_LIMIT = 256 * MEGABYTE
 
-#: Relative path -> check sum of a file as it was written; None of one that may hold anything.
+#: Relative path -> checksum of a file at its writing; None for any content.
 Listed = Mapping[str, Optional[str]]
 
 
@@ -25,12 +25,12 @@ Listed = Mapping[str, Optional[str]]
 def replace_folder(
     folder: Path, listed: Callable[[Path], Listed], force: bool = False
 ) -> Iterator[Path]:
-    """Yield a fresh folder to write into, which replaces `folder` if nothing is raised.
+    """Yield a fresh folder to write into; it replaces `folder` unless an exception is raised.
 
-    folder: absolute; new, empty, or one that holds only the files that listed(folder) names by
-    their relative paths, as they were written, or, with `force`, edited. Anything else in it is an
-    Error, raised before anything is written. Files and folders keep the modes they had; a link
-    to a file stays, and the file it leads to is replaced.
+    folder: absolute; new, empty, or with only the files that listed(folder) names by their relative
+    paths. They must be unchanged, or, with `force`, may be edited. Further content is an Error,
+    raised before writing. Files and folders keep their modes. A link to a file is kept, and its
+    target replaced.
     """
     _check_replaceable(folder, listed, force)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def replace_folder(
         fresh = Path(work) / "fresh"
         fresh.mkdir()
         yield fresh
-        _check_replaceable(folder, listed, force)  # it may have been edited meanwhile
+        _check_replaceable(folder, listed, force)  # a check for edits in the meantime
         with ExitStack() as linked:
             for path in reversed([fresh, *fresh.rglob("*")]):  # folders may become read-only
                 _keep(folder / path.relative_to(fresh), path, linked)
@@ -46,9 +46,7 @@ def replace_folder(
 
 
 def read_earlier_files(manifest: Path, format: str) -> dict[str, str]:
-    """Return the files that a manifest of this format lists, with check sums; none if it is no
-    such.
-    """
+    """Return the files of a manifest of this format with checksums; none for a different file."""
     try:
         document = json.loads(read_bytes(manifest, _MANIFEST_LIMIT))
         if document["format"] != format:
@@ -109,7 +107,7 @@ def _leads_astray(folder: Path, name: str) -> bool:
 
 
 def _keep(earlier: Path, path: Path, linked: ExitStack) -> None:
-    """Give a new file the mode of the earlier one; where that is a link, write where it leads."""
+    """Give a new file the mode of the earlier one; if that is a link, write its target."""
     if not earlier.exists():
         return
     shutil.copymode(earlier, path)
@@ -120,7 +118,7 @@ def _keep(earlier: Path, path: Path, linked: ExitStack) -> None:
 
 
 def _swap(folder: Path, fresh: Path, earlier: Path) -> None:
-    """Replace the folder by `fresh`; the earlier one comes back if that fails."""
+    """Replace the folder by `fresh`; restore the earlier one on failure."""
     if not folder.exists():
         fresh.rename(folder)
         return

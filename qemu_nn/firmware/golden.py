@@ -1,9 +1,10 @@
-"""Goldens for the firmware engineer: what every layer must compute, as files and as C.
+"""Goldens for the firmware engineer: the correct result of every layer, as files and as C.
 
-A golden set is a folder with, for every golden, `<name>.npy`, `<name>.bin` (little-endian) and
-`<name>.h`, where the name is `x<input>/<layer>`, or `x<input>/t<step>/<layer>` for a recurrent
-network; golden_check.c and .h, golden_table.h; and manifest.json, which lists all of it. Or it is
-one .npz file with the arrays and the manifest, for programs other than C.
+A golden set is a folder with three files for every golden: `<name>.npy`, `<name>.bin`
+(little-endian) and `<name>.h`. The name is `x<input>/<layer>`, or `x<input>/t<step>/<layer>` for a
+recurrent network. The folder also has golden_check.c and .h, golden_table.h, and manifest.json,
+which lists all files. Alternatively, one .npz file has the arrays and the manifest, for programs
+other than C.
 """
 
 from __future__ import annotations
@@ -46,17 +47,17 @@ _TEMPLATES = ("golden_check.c", "golden_check.h")
 _RESERVED = {"con", "prn", "aux", "nul"} | {f"{p}{n}" for p in ("com", "lpt") for n in range(10)}
 
 
-#: Layer -> what it computes for one input, [T, *shape] in a recurrent network, [*shape] otherwise.
+#: Layer -> its result for one input, [T, *shape] in a recurrent network, else [*shape].
 Trace = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Golden:
-    """Golden of one layer for one input, or the input or a state itself.
+    """Golden of one layer for one input, or of the input or a state itself.
 
-    tensor: the layer's, if it has one: its format. group: "", or its folder inside the input's:
-    "t0" at that time step, "start" before the first. others: profile in words -> CRC-32 of what it
-    computes instead, where its bits differ.
+    tensor: the layer's, for its format, if any. group: "", or its folder inside the input's: "t0"
+    at that time step, "start" before the first. others: profile in words -> CRC-32 of its different
+    result.
     """
 
     layer: str
@@ -105,11 +106,10 @@ class GoldenSet:
 def write(
     folder: Path, about: About, samples: Iterable[Iterable[Golden]], force: bool = False
 ) -> GoldenSet:
-    """Write a golden set, from the goldens of each input, whole or not at all.
+    """Write a golden set atomically, from the goldens of each input.
 
-    The folder must be new, empty, or hold an earlier golden set and nothing else (which is
-    replaced; edited files only with `force`). Raises Error where it holds something else, OSError
-    where it cannot be written.
+    The folder must be new, empty, or contain only an earlier golden set, which is replaced; edited
+    files only with `force`. Raises Error for further content, OSError if it cannot be written.
     """
     folder = Path(folder).resolve()
     with replace_folder(folder, _list_earlier, force) as fresh:
@@ -122,9 +122,9 @@ def write(
 
 
 def write_one(path: Path, about: About, samples: Iterable[Iterable[Golden]]) -> GoldenSet:
-    """Write a golden set as one .npz file, whole or not at all: arrays, and manifest.json.
+    """Write a golden set atomically as one .npz file: arrays, and manifest.json.
 
-    Raises Error where a file is there that is no golden set, the set is too large or cannot be
+    Raises Error if the path is a file other than a golden set, or the set is too large or cannot be
     written.
     """
     path = Path(path).resolve()
@@ -154,16 +154,16 @@ def _is_golden(path: Path) -> bool:
 
 
 def _list_earlier(folder: Path) -> Listed:
-    """Return the files of an earlier golden set in this folder; none if it is no such thing."""
+    """Return the files of an earlier golden set in this folder; none for further content."""
     files = read_earlier_files(folder / MANIFEST, FORMAT)
     return {MANIFEST: None, **files} if files else {}
 
 
 class Names:
-    """Layer names made into names that every file system and C accept; each its own, always, and of
-    40 characters at most, which the link to a device sends.
+    """Names of layers that every file system and C accept.
 
-    Of a name that is several, as TFLite's converter joins them ("relu;conv;bias"), the first.
+    Each is unique, stable, and at most 40 characters long, the limit of the device link. Of several
+    names that TFLite's converter joined ("relu;conv;bias"), the first is used.
     """
 
     def __init__(self) -> None:
@@ -184,16 +184,14 @@ class Names:
 
 
 def _describe_integers(tensor: Optional[Tensor]) -> dict[str, Any]:
-    """Return what the integers of a golden stand for: fraction bits, or a scale and a zero
-    point.
-    """
+    """Return the format of a golden's integers: fraction bits, or a scale and a zero point."""
     if tensor is None or tensor.scale is None:
         return {"frac": tensor.frac if tensor else None}
     return {"frac": None, "scale": tensor.scale, "zero_point": tensor.zero_point}
 
 
 class _Writer:
-    """A golden set in the making: its files, and the lists of them."""
+    """Writer of a golden set: its files, and their lists."""
 
     def __init__(self, store: Callable[[str, bytes], object], about: About, with_c: bool) -> None:
         self._store = store
@@ -232,7 +230,7 @@ class _Writer:
     def _add_c(
         self, name: str, entry: Mapping[str, Any], values: np.ndarray, tensor: Optional[Tensor]
     ) -> None:
-        """Write the golden as C reads it."""
+        """Write the golden as a C header."""
         self._put(f"{name}.bin", values.tobytes())
         words = self._comment(entry, describe_format(tensor) if tensor else None)
         text = format_header(make_symbol(name), values, words, self._about.profile.cmsis)
@@ -254,7 +252,7 @@ class _Writer:
         self._files.append({"path": path, "size": len(content), "crc32": format_checksum(content)})
 
     def finish(self) -> int:
-        """Write what lists the goldens; returns the bytes of all files."""
+        """Write the lists of goldens; return the bytes of all files."""
         if self._with_c:
             self._finish_c()
         profile = self._about.profile
@@ -290,7 +288,7 @@ class _Writer:
 
 
 def _open_writer(folder: Path) -> Callable[[str, bytes], None]:
-    """Return what writes files, and the folders that they are in."""
+    """Return a function that writes files, and their folders."""
 
     def store(path: str, content: bytes) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -300,27 +298,24 @@ def _open_writer(folder: Path) -> Callable[[str, bytes], None]:
 
 
 def _build(profile: Profile) -> str:
-    """Return what of TensorFlow Lite Micro's build is not the default, in words after others."""
+    """Return the non-default properties of TensorFlow Lite Micro's build, to append in words."""
     return "".join(f", {name} {value}" for name, value in profile.build.items())
 
 
-# ---- what one run computed, made into goldens in program order ----
+# ---- results of one run as goldens in program order ----
 
 
 def describe_format(tensor: Tensor) -> Optional[str]:
-    """Return what an integer q of a tensor stands for: Q0.7, or 0.0235 x (q+128); None if nobody
-    knows.
+    """Return the value of an integer q of a tensor: Q0.7, or 0.0235 x (q+128); None if unknown.
 
-    Harmless in a comment.
+    The text is safe in a comment.
     """
     known = tensor.frac is not None or tensor.scale is not None
     return str(tensor.format).replace("*", " x ") if known else None
 
 
 def _describe_unknown(dtype: str) -> str:
-    """Return what the elements of a tensor are that has no format: of some types nobody asks for
-    one.
-    """
+    """Describe the elements of a tensor without a format; some types never have one."""
     return "unknown Q format" if dtype in ("int8", "int16", "uint8") else dtype
 
 
@@ -335,9 +330,9 @@ def iterate_sample(
     """Yield the goldens of one sample: the start states, then for each time step inputs and all
     layers.
 
-    x: input -> its values, [T, *shape] of a recurrent network. start: state -> its values.
-    others: another profile in words -> what it computes. A layer that it does not have is left out;
-    for what is left of an input, such a profile has the whole input, as it does not destroy it.
+    x: input -> its values, [T, *shape] of a recurrent network. start: state -> its values. others:
+    a further profile in words -> its results. Its missing layers are omitted. For the remains of a
+    destroyed input, it has the whole input, because it does not destroy it.
     """
     known = graph.tensors
     for name, values in start.items():
@@ -360,7 +355,7 @@ def iterate_sample(
 
 
 def _list_differing(values: np.ndarray, others: Trace) -> dict[str, int]:
-    """Return profile -> CRC-32 of what it computes, where that differs from the values."""
+    """Return profile -> CRC-32 of its result, if it differs from the values."""
     return {
         profile: crc32(other)
         for profile, other in others.items()

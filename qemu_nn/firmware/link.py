@@ -1,4 +1,4 @@
-"""The device's end of `qemu-nn validate`, as files of an export; docs/protocol.md defines it."""
+"""Device side of `qemu-nn validate`, as files of an export; docs/protocol.md defines it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _LINE = 80
 
 
 def make_description(graph: Graph, about: About) -> list[str]:
-    """Return the lines of a C string with JSON that says which network a device has.
+    """Return the lines of a C string with JSON that describes the device's network.
 
-    The JSON object is not closed yet: the compiler knows what else there is.
+    The JSON object is left open: the compiler adds the rest.
     """
     profile = about.profile
     said = {
@@ -58,10 +58,10 @@ def _list_sizes(tensors: Sequence[Tensor]) -> list[list[Any]]:
 
 
 def _escape(text: str) -> str:
-    """ASCII such that C reads it as it is, without trigraphs."""
+    """Escape ASCII for a C string, without trigraphs."""
     return "".join("\\" + c if c in '"\\?' else c for c in text)
 
 
 def make_values(graph: Graph, about: About) -> Mapping[str, Any]:
-    """Return what link_network.c says, as `link` of its template."""
+    """Return the values of link_network.c, as `link` of its template."""
     return {"description": make_description(graph, about)}

@@ -14,11 +14,11 @@ from ..runtime.arena import TFLM_ALIGNMENT, align, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 
-#: Names of the buffers of a network that brings no memory of its own: of what it shares over time,
-#: and of what outlives a run.
+#: Buffer names of a network without memory of its own: for shared memory, and for memory that
+#: outlives a run.
 ARENA, STATES = "arena", "states"
 
-#: Layer -> what C calls its scratch memory -> bytes.
+#: Layer -> C name of its scratch memory -> bytes.
 Needed = Mapping[str, Mapping[str, int]]
 
 #: Every address is a multiple of this many bytes: the widest element's.
@@ -27,7 +27,7 @@ _ALIGNMENT = 4
 
 @dataclass(frozen=True)
 class Copy:
-    """Bytes to copy before a call, because it would overwrite them where they are."""
+    """Bytes to copy before a call that would overwrite them."""
 
     source: Address
     target: Address
@@ -44,8 +44,11 @@ class Block:
 
 @dataclass(frozen=True)
 class MemoryCall:
-    """One call with its pointers. step: has the row that stands in for the function; scratch: what
-    C calls the memory -> where it is, ctx if there is one piece."""
+    """One call with its pointers.
+
+    step: contains the row that replaces the function. scratch: C name of the memory -> its address;
+    ctx for a single piece.
+    """
 
     step: Step
     inputs: tuple[Address, ...]
@@ -61,7 +64,7 @@ class MemoryCall:
 
 @dataclass(frozen=True)
 class Layout:
-    """A network's memory: buffers (name -> bytes), and where everything is in them."""
+    """Memory of a network: buffers (name -> bytes), and the addresses in them."""
 
     buffers: Mapping[str, int]
     inputs: tuple[Address, ...]
@@ -70,7 +73,7 @@ class Layout:
 
     @property
     def kept(self) -> frozenset[str]:
-        """The buffers that outlive a run: those with states in them."""
+        """Buffers that outlive a run, because they contain states."""
         return frozenset(address.buffer for address in self.states.values())
 
     def stays(self, index: int) -> bool:
@@ -84,13 +87,11 @@ class Layout:
 
 
 def plan_layout(plan: Plan) -> Layout:
-    """Return the graph's own memory where it has one; otherwise one arena, planned by liveness.
+    """Return the graph's own memory, or else one arena, planned by liveness.
 
-    Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; others work in place where
-    they may.
-
-    Raises Error where a device would need more than the memory says: scratch buffers, or zeros that
-    nothing has written.
+    Calls of the s8 and s16 API share it as in TensorFlow Lite Micro; further calls work in place if
+    legal. Raises Error if a device would need more than the described memory: scratch buffers, or
+    zeros that no call has written.
     """
     graph = plan.graph
     if plan.cleared:
@@ -126,7 +127,7 @@ def plan_layout(plan: Plan) -> Layout:
 def list_buffers(plan: Plan) -> Mapping[str, int]:
     """Return all static memory of a network's firmware: name -> bytes.
 
-    Of one that cannot be exported, as its memory lacks something: that memory, as it is described.
+    If the memory lacks a part and the export is impossible, return the memory as described.
     """
     try:
         return plan_layout(plan).buffers
@@ -137,7 +138,7 @@ def list_buffers(plan: Plan) -> Mapping[str, int]:
 
 
 def _iterate_written(call: MemoryCall) -> Iterator[Block]:
-    """Yield where a call writes, and the copy before it."""
+    """Yield the output address of a call, and the copy before it."""
     yield Block(call.output, call.step.sizes.output)
     yield from call.scratch.values()
     if call.copy:
@@ -153,7 +154,7 @@ def _overlap(one: Block, other: Block) -> bool:
 
 
 def _place_blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
-    """Return blocks of these sizes, one after the other."""
+    """Place blocks of these sizes one after the other."""
     blocks, offset = {}, start.offset
     for name, size in sizes.items():
         blocks[name] = Block(Address(start.buffer, offset), size)
@@ -162,8 +163,8 @@ def _place_blocks(start: Address, sizes: Mapping[str, int]) -> dict[str, Block]:
 
 
 def _plan_as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
-    """Return every tensor in a block of its own while it lives, as TensorFlow Lite Micro has
-    them.
+    """Place every tensor in a block of its own during its lifetime, as TensorFlow Lite
+    Micro does.
     """
     arena = plan_tensor_arena(graph, needed)
     states, kept = {}, 0
@@ -187,8 +188,8 @@ def _plan_as_tflm(graph: Graph, steps: list[Step], needed: Needed) -> Layout:
 
 
 def _choose_plain(plan: Plan, step: Step) -> Step:
-    """Return the step on its plain row; a model of the device's own way stays where the plan needs
-    it.
+    """Return the step on its plain row; a model of the device's path is kept if the
+    plan needs it.
     """
     if step.row.kind == "model":
         return step
@@ -199,9 +200,7 @@ def _choose_plain(plan: Plan, step: Step) -> Step:
 def _copy(
     step: Step, inputs: list[Address], output: Address, spare: Optional[Address]
 ) -> Optional[Copy]:
-    """Return the copy to make first: of an input that the call overwrites and a later call
-    reads.
-    """
+    """Return the copy before the call: of an input that it overwrites and a later call reads."""
     function = step.node.function
     if spare is not None:
         return Copy(inputs[0], spare, step.sizes.inputs[0])
@@ -214,7 +213,7 @@ def _copy(
 
 
 def _get_given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) -> Layout:
-    """Return the firmware's own addresses, and those of its buffers that they name."""
+    """Return the firmware's own addresses, and the buffers that they name."""
     calls = []
     for step in steps:
         given, sizes = memory.calls[step.node.name], needed[step.node.name]
@@ -236,5 +235,5 @@ def _get_given(graph: Graph, memory: Memory, steps: list[Step], needed: Needed) 
 
 
 def _holds(memory: Memory, address: Optional[Address], size: int) -> bool:
-    """True if the buffer has so many bytes from this address on."""
+    """True if the buffer has this many bytes from this address on."""
     return address is not None and address.offset + size <= memory.buffers[address.buffer]

@@ -16,8 +16,7 @@ from .symbols import Symbols, list_constants, reserve_macro
 def format_one_header(graph: Graph, symbols: Symbols) -> str:
     """Write `#define CONV1_OUT_SHIFT 9`, `#define CONV1_WEIGHT {1, 2}` and so on, layer by layer.
 
-    Arrays are flat and in the order the device reads them; formats that are known are
-    `#define CONV1_DEC_BITS 5`.
+    Arrays are flat, in the device's order; known formats are `#define CONV1_DEC_BITS 5`.
     """
     parts = [f"/* {sanitize_comment(graph.name)}: shifts, weights and biases as macros. */"]
     parts += ["#ifndef LAYERS_H", "#define LAYERS_H"]
@@ -61,7 +60,7 @@ def _format_number(value: int) -> str:
 
 
 def _list_scalars(node: Node) -> set[str]:
-    """Return the shifts of a call; of one that is affine, all arguments that are no sizes."""
+    """Return the shifts of a call; of an affine one, all arguments except sizes."""
     if node.output.scale is None:
         return {"out_shift", "bias_shift"} & set(node.params)
     function = node.function

@@ -1,4 +1,4 @@
-"""The project's plain kernels as C files that stand in for CMSIS-NN in a build."""
+"""The project's plain kernels as C files that replace CMSIS-NN in a build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 
 
 def list_sources(symbols: Iterable[str]) -> dict[str, str]:
-    """Return path below the C core -> content, of what these functions need to compile and link."""
+    """Return path below the C core -> content, for all files needed to compile and link these
+    functions.
+    """
     texts, definitions, symbols = csrc_files.read_texts(), _find_definitions(), list(symbols)
     wanted = {*(definitions[symbol] for symbol in symbols), *list_headers(symbols)}
     found: dict[str, str] = {}
@@ -48,10 +50,10 @@ def _list_words(path: str) -> frozenset[str]:
 
 
 def rename_functions(files: Mapping[str, str], lead: str) -> dict[str, str]:
-    """Return the files of a folder, such that every function that they define begins with `lead`.
+    """Return the files of a folder with the prefix `lead` on every function that they define.
 
-    Macros of names.h, which each C file and each header of the folder itself begins with, do it:
-    prototypes of the core are pasted together.
+    The prefix is added by macros of names.h, which each C file and each of the folder's headers
+    includes first: the core's prototypes are built by token pasting.
     """
     found = {
         name
@@ -70,7 +72,7 @@ def rename_functions(files: Mapping[str, str], lead: str) -> dict[str, str]:
 
 @cache
 def _find_definitions() -> dict[str, str]:
-    """Return function -> the file that defines it, among those that hold no fast row."""
+    """Return function -> the file that defines it, among files without fast rows."""
     fast = {row.symbol for row in ROWS if row.kind == "fast"}
     found = {
         path: _DEFINITION.findall(text)

@@ -1,7 +1,7 @@
-"""Preprocessing in C: a table of the codes that raw bytes become, and what its self-test expects.
+"""Preprocessing in C: a table from raw bytes to codes, and the expected result of its self-test.
 
-A table is exact by construction, on any core and with any compiler, where arithmetic on floats is
-not: a compiler may contract a*b + c, and a core without a floating-point unit takes long for it.
+A table is exact on any core and with any compiler, unlike float arithmetic: a compiler may contract
+a*b + c, and a core without a floating-point unit takes long for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..operators import Transpose
 from ..runtime.host import Host
 from .c_text import format_comment, format_lines
 
-#: Types of raw samples that a table has an entry for, and the first of their values.
+#: Types of raw samples with a table, and their least values.
 _FIRST = {"uint8": 0, "int8": -128}
 
 #: Types of inputs that a table has codes of.
@@ -25,12 +25,12 @@ _CODES = ("int8", "uint8", "int16")
 #: Elements of raw samples that are prepared at a time.
 _BLOCK = 2**20
 
-#: An odd number, whose multiples tell where an element stands.
+#: Odd number whose multiples identify the position of an element.
 _STEP = 2654435761
 
 
 def preprocess(host: Host) -> Mapping[str, Any]:
-    """Return what the templates say of a preprocessing; lacking: why there is no C for one."""
+    """Return the template values of a preprocessing; lacking: the reason for missing C."""
     steps = host.preprocessing
     if steps is None:
         return {"raw": "", "lacking": ""}
@@ -72,7 +72,9 @@ def preprocess(host: Host) -> Mapping[str, Any]:
 
 
 def _make_table(host: Host, raw: str) -> Union[np.ndarray, str]:
-    """Return codes [channels, 256] of all values, a single row where they are alike; or why not."""
+    """Return codes [channels, 256] of all values, a single row if the channels are equal; or the
+    reason for none.
+    """
     if raw not in _FIRST:
         return f"raw samples of {raw} have too many values for a table"
     if host.graph.input.dtype not in _CODES:
@@ -97,13 +99,13 @@ def _make_table(host: Host, raw: str) -> Union[np.ndarray, str]:
 
 
 def _start(host: Host) -> tuple[tuple[int, ...], Optional[str]]:
-    """Return shape and layout of a sample, which has one axis at least."""
+    """Return shape and layout of a sample, with at least one axis."""
     shape, layout = host.start
     return shape or (1,), layout
 
 
 def _make_sample(turn: int, shape: tuple[int, ...], raw: str) -> np.ndarray:
-    """Return a raw sample [1, *shape] of the self-test; all of them hold each value in each
+    """Return a raw sample [1, *shape] of the self-test; together they contain each value in each
     channel.
     """
     pixels, channels = math.prod(shape[:-1]), shape[-1]

@@ -37,7 +37,7 @@ MANIFEST = "manifest.json"
 #: The golden set's folder inside of the project's.
 GOLDENS = "goldens"
 
-#: Folders of functions that firmware needs next to CMSIS-NN, and where their headers are.
+#: Folders of functions that firmware needs besides CMSIS-NN, and the folders of their headers.
 _BROUGHT = ("tflm/", "local/")
 _HEADERS = {
     OWN_HEADER: f"tflm/{OWN_HEADER}",
@@ -74,12 +74,12 @@ def write(
     host: Host,
     name: str = DEFAULT_NAME,
 ) -> Firmware:
-    """Write the project into a folder that has the golden set already, for the same profile.
+    """Write the project into a folder with the golden set of the same profile.
 
-    plan: traced; steps: time steps of each golden input, 1 if the network is not recurrent; one:
-    write layers.h, one header of plain macros, too; host: prepares the network's inputs; name: what
-    all public names begin with, as check_name() takes it. Raises Error where the network cannot
-    run on a device as it is, or jinja2 is missing.
+    plan: traced. steps: time steps of each golden input, 1 if the network is not recurrent. one:
+    also write layers.h, one header of plain macros. host: prepares the network's inputs. name:
+    prefix of all public names, valid for check_name(). Raises Error if the network cannot run on a
+    device unchanged, or jinja2 is missing.
     """
     graph, memory = plan.graph, plan_layout(plan)
     named = make_symbols(graph, goldens.stems, name)
@@ -108,7 +108,7 @@ def write(
 
 
 def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str, str]:
-    """Return path -> text of all that the templates make of these values, and of the functions.
+    """Return path -> text of all filled templates, and of the functions.
 
     Adds the lists of sources to the values.
     """
@@ -129,7 +129,7 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
 
 
 def check_name(name: object) -> str:
-    """Return the network's name in C, if C takes it."""
+    """Return the network's name in C; raise Error if it is not an identifier."""
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII)):
         raise Error(
             f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits "
@@ -141,9 +141,7 @@ def check_name(name: object) -> str:
 
 
 def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) -> dict[str, str]:
-    """Return the functions that stand in for Arm's, and those that firmware needs next to
-    CMSIS-NN.
-    """
+    """Return the functions that replace Arm's, and those that firmware needs besides CMSIS-NN."""
     functions = stand_in.make_stand_ins(calls)
     contents: dict[str, str] = {}
     for folder, stem in (("tflm", "tflm"), ("local", "local_NN"), ("kernels", "stand_in")):
@@ -172,9 +170,9 @@ def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) ->
 
 @contextmanager
 def replace_earlier(folder: Path, force: bool) -> Iterator[Path]:
-    """Yield a fresh folder that replaces `folder`, which may hold an earlier export.
+    """Yield a fresh folder that replaces `folder`, which may contain an earlier export.
 
-    force: also one that was edited since.
+    force: also replace an edited one.
     """
     try:
         with replace_folder(folder, _list_earlier, force) as fresh:
@@ -184,8 +182,8 @@ def replace_earlier(folder: Path, force: bool) -> Iterator[Path]:
 
 
 def _list_earlier(folder: Path) -> Listed:
-    """Return the files of an earlier export in this folder and of its builds; none if it is no
-    such.
+    """Return the files of an earlier export in this folder and of its builds; none for further
+    content.
     """
     files = read_earlier_files(folder / MANIFEST, FORMAT)
     return {**dict.fromkeys([MANIFEST, *_list_files(folder, "build")]), **files} if files else {}

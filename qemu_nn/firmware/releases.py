@@ -1,4 +1,4 @@
-"""Conditions on releases and compilers, which a network's C checks while it compiles."""
+"""Conditions on releases and compilers, checked by a network's C at compile time."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _OLD_GCC = f"defined(__ARM_FEATURE_MVE) && {_GCC} && (__GNUC__ * 100 + __GNUC_MI
 
 _PACKED = ("arm_depthwise_conv_s4", "arm_depthwise_conv_s4_opt", "arm_depthwise_conv_wrapper_s4")
 
-#: From so many classes on a sum of exponentials may be too large for the scalar softmax.
+#: Number of classes from which a sum of exponentials may overflow the scalar softmax.
 _CLASSES = 512
 
 
-#: Releases whose headers the C tells apart.
+#: Releases whose headers the C distinguishes.
 _CHECKED = [each for each in known.ALL if each.place >= known.place_of("5.6.0")]
 _CHECKED = [each for each in _CHECKED if each.is_tag or each.name in known.WHOLE]
 
 
 def list_releases(profile: Profile) -> dict[str, Any]:
-    """Return what the templates say of the release: its name, and conditions of other headers.
+    """Return the template values of the release: its name, and conditions for different headers.
 
-    The conditions begin with the newest header, as the first guard that is defined counts.
+    The conditions begin with the newest header, because the first defined guard counts.
     """
     own = known.BY_NAME[profile.cmsis]
     groups = [list(group) for _, group in groupby(_CHECKED, attrgetter("guard"))]
@@ -60,9 +60,7 @@ def _describe_releases(group: list[Release]) -> str:
 
 
 def list_caveats(nodes: Iterable[Node]) -> list[dict[str, str]]:
-    """Return condition and words of warnings: where a compiler is known to make other bits of Arm's
-    C.
-    """
+    """Return condition and text of warnings about compilers that change the bits of Arm's C."""
     found = []
     nodes = list(nodes)
     if any(node.function.name in _PACKED for node in nodes):

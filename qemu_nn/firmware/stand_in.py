@@ -1,5 +1,7 @@
-"""C functions that compute a network's calls with the project's plain kernels: under Arm's names
-for a build without CMSIS-NN, and those that CMSIS-NN does not have for every build."""
+"""C functions that compute a network's calls with the project's plain kernels.
+
+They have Arm's names in a build without CMSIS-NN; functions that CMSIS-NN lacks are in every build.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ from . import plain_kernels
 from .c_text import format_extent, format_signature, wrap_lines
 from .memory import MemoryCall
 
-#: The headers of Arm's that are always there: of the types, before 7.0.0 or in it, of functions.
+#: Arm's headers that are always present: of the types, before 7.0.0 or in it, and of functions.
 _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
 
 
-#: The header of ML-KWS-for-MCU, whose functions exports bring along.
+#: Header of ML-KWS-for-MCU, whose functions are part of exports.
 LOCAL_HEADER = "local_NN.h"
 
 _NEEDS = ("spare", "stacked", "joined", "sums")
@@ -41,10 +43,9 @@ _NEEDS = ("spare", "stacked", "joined", "sums")
 class StandIn:
     """A function, the row that computes it, and the fields of the row's C parameters.
 
-    spare: bytes of scratch memory that the row needs where the calls bring none. stacked, joined:
-    bytes of the arrays that hold what belongs to each channel, and the weights, if the calls have
-    that in several. sums: do the calls want sums of weights? profile: the number of the row's
-    parameters.
+    spare: bytes of scratch memory that the row needs if the calls have none. stacked, joined: bytes
+    of the arrays for per-channel parameters and for weights, if the calls have several. sums: true
+    if the calls need sums of weights. profile: number in the row's parameters.
     """
 
     function: Function
@@ -58,7 +59,9 @@ class StandIn:
 
     @property
     def folder(self) -> str:
-        """Its folder in an export: of functions of CMSIS-NN, or of others that firmware needs."""
+        """Its folder in an export: for functions of CMSIS-NN, or for further ones that firmware
+        needs.
+        """
         if is_own(self.function):
             return "tflm"
         order = self.function.order
@@ -66,10 +69,10 @@ class StandIn:
 
 
 def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
-    """Return what computes these calls, each function once.
+    """Return the stand-ins of these calls, each function once.
 
-    Where one call needs the model of the device's own way, all calls of its function get it: its
-    bits are those of the plain row.
+    If one call needs the model of the device's path, all calls of its function use it: its bits
+    equal those of the plain row.
     """
     functions: dict[str, StandIn] = {}
     for call in sorted(calls, key=lambda call: call.step.row.kind != "model"):
@@ -92,7 +95,7 @@ def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
 
 
 def _merge(one: StandIn, other: StandIn) -> StandIn:
-    """Return what the calls of either need."""
+    """Merge the needs of both calls."""
     most = {name: max(getattr(one, name), getattr(other, name)) for name in _NEEDS}
     return replace(one, **most)
 
@@ -103,7 +106,7 @@ def list_sources(functions: Iterable[StandIn]) -> dict[str, str]:
 
 
 def make_implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
-    """Return what the template of the C file says."""
+    """Return the template values of the C file."""
     functions = list(functions)
     return {
         "profile": str(profile),
@@ -133,7 +136,7 @@ def list_arm_headers(called: Iterable[str], cmsis: str) -> list[str]:
 
 
 def list_headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
-    """Return file name -> what the template of a header says; Arm's, or of functions of our own."""
+    """Return file name -> template values of a header, Arm's or ours."""
     functions = list(functions)
     prototypes = [make_prototype(each.function, cmsis) for each in functions]
     prototypes += [VECTOR_SUM] if _needs_sums(functions, cmsis) else []
@@ -162,7 +165,7 @@ def _needs_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
 
 
 def _definition(stand_in: StandIn, profile: Profile) -> str:
-    """Return the function under Arm's name: fills the structs of the row and calls it."""
+    """Return the function with Arm's name: it fills the structs of the row and calls it."""
     function = stand_in.function
     declared = make_prototype(function, profile.cmsis)
     values = _list_expressions(declared)
@@ -200,7 +203,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
 
 
 def _format_scratch(stand_in: StandIn, declared: Prototype) -> str:
-    """C text of the scratch memory: what the call brings, if that is enough."""
+    """Return the C text of the scratch memory: the call's own, if it is large enough."""
     given = [e.name for e in declared.arguments if e.name in SCRATCH or e.name == "ctx"]
     if stand_in.spare:
         return "spare.bytes"
@@ -208,7 +211,7 @@ def _format_scratch(stand_in: StandIn, declared: Prototype) -> str:
 
 
 def _list_expressions(declared: Prototype) -> Mapping[str, str]:
-    """C argument -> C text of it inside of the function."""
+    """Return C argument -> its C text inside the function."""
     values = {arg.name: arg.name for arg in declared.arguments if arg.struct is None}
     for arg in declared.arguments:
         for member, held in arg.struct.members.items() if arg.struct else ():
@@ -244,9 +247,9 @@ def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
 
 
 def _put_arrays(function: Function, values: Mapping[str, str]) -> list[str]:
-    """C that fills `joined` with the weights and `stacked` with what belongs to each channel.
+    """Return C that fills `joined` with the weights and `stacked` with the per-channel parameters.
 
-    values: C argument -> C text of it. No lines where C has one array, too.
+    values: C argument -> its C text. No lines if C has a single array as well.
     """
     lines = []
     if function.parts and function.weights is not None:

@@ -1,4 +1,4 @@
-"""Names of a network made into C: macros of its arguments, arrays of its weights, each its own."""
+"""C names of a network: macros of its arguments and arrays of its weights, all unique."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..ir.stored import stored_arrays
 from .c_text import sanitize_comment
 from .golden import describe_format
 
-#: C argument -> how firmware spells its macro after the layer's name, where that is not itself.
+#: C argument -> suffix of its macro after the layer's name, if it differs from the argument.
 _SPELLED = {
     "dim_im_in": "IM_DIM",
     "ch_im_in": "IM_CH",
@@ -46,7 +46,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Formats:
-    """Fraction bits of one call's numbers; None where the graph does not say."""
+    """Fraction bits of one call's numbers; None if the graph does not know them."""
 
     input: Optional[int]
     weights: Optional[int]
@@ -56,8 +56,10 @@ class Formats:
 
 @dataclass(frozen=True)
 class LayerSymbols:
-    """A node in C. stem: its identifier; params: C argument -> macro; numbers: macros of its
-    formats; arrays: C argument -> symbol.
+    """A node in C.
+
+    stem: its identifier. params: C argument -> macro. numbers: macros of its formats. arrays: C
+    argument -> symbol.
     """
 
     node: Node
@@ -86,8 +88,10 @@ class LayerSymbols:
 
 @dataclass(frozen=True)
 class Constant:
-    """Target of a pointer argument. key: the same of two layers that share it; part: what it
-    is to its layer."""
+    """Target of a pointer argument.
+
+    key: equal for two layers that share it. part: its role in the layer.
+    """
 
     key: tuple[str, str]
     part: str
@@ -96,9 +100,11 @@ class Constant:
 
 @dataclass(frozen=True)
 class Symbols:
-    """A whole network in C. stems: inputs, states and layers -> identifiers; inputs: each -> its
-    macros; arrays: symbol -> what is in it; resets: state -> symbol of what it is after reset, of
-    those that are not zeros."""
+    """A whole network in C.
+
+    stems: inputs, states and layers -> identifiers. inputs: each -> its macros. arrays: symbol ->
+    its content. resets: state -> symbol of its value after reset, if not zeros.
+    """
 
     stems: Mapping[str, str]
     inputs: Mapping[str, tuple[Macro, ...]]
@@ -169,9 +175,7 @@ def _solve_formats(node: Node, fracs: Mapping[str, Optional[int]]) -> Formats:
 def _make_number_macros(
     taken: set[str], stem: str, tensor: Tensor, formats: Optional[Formats] = None
 ) -> tuple[Macro, ...]:
-    """Return macros of what the integers of a tensor stand for, and of those of the arrays after
-    it.
-    """
+    """Return macros of the format of a tensor's integers, and of its arrays."""
     values: dict[str, Optional[str]] = {}
     weights, bias = (formats.weights, formats.bias) if formats else (None, None)
     for what, frac in (("FRAC", tensor.frac), ("WT_FRAC", weights), ("BIAS_FRAC", bias)):
@@ -222,8 +226,8 @@ def _make_unique(wanted: str, taken: set[str]) -> str:
 
 
 def _start(stem: str) -> str:
-    """Return an identifier with a letter in front: what starts otherwise is a number or
-    reserved.
+    """Return an identifier that begins with a letter, because further ones are numbers
+    or reserved.
     """
     legal = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     return legal if legal[:1].isalpha() else f"layer_{legal.lstrip('_')}"

@@ -49,6 +49,8 @@ class Session:
 
     Network.session() returns one. A pickle contains its network and its options.
 
+    Network.session() returns one. A pickle contains its network and its options.
+
     Network.session() returns one. It pickles as its network and its options.
 
     Parameters
