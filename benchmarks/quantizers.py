@@ -129,10 +129,10 @@ def of_ours(path, x):
     for name, how in {
         "fast": {},
         "best": {"effort": "best"},
-        "best, ram=": {"effort": "best", "ram": memory},
+        "best, ram=": {"effort": "best", "budget": {"ram": memory}},
     }.items():
         yield name, lambda how=how: qemu_nn.quantize(path, x, scheme="affine", **how)
-    yield "power2, best", lambda: qemu_nn.quantize(path, x, effort="best")
+    yield "power2, best", lambda: qemu_nn.quantize(path, x, effort="best", scheme="power2")
 
 
 def compare(path):

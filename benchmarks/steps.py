@@ -61,7 +61,7 @@ def data(name, network, folder, count):
 def judged(label, network, fitted, test, scheme, **how):
     """Quantize, print a line, and return what came of it."""
     start = time.perf_counter()
-    quantized = qemu_nn.quantize(network, fitted, scheme=scheme, softmax=False, **how)
+    quantized = qemu_nn.quantize(network, fitted, scheme=scheme, options={"softmax": False}, **how)
     took = time.perf_counter() - start
     report = qemu_nn.analyze(quantized, test)  # which, unlike predict(), adds no softmax
     ratio, same = report.layers[-1].whole.sqnr, report.agreement
@@ -85,7 +85,7 @@ def compare(name, root):
     made = {}
     for scheme in ("power2", "affine"):
         ways = {effort: {"effort": effort} for effort in ("fast", "best")}
-        ways.update((step, {"steps": [step]}) for step in SINGLE if name in SMALL)
+        ways.update((step, {"effort": {"steps": [step]}}) for step in SINGLE if name in SMALL)
         for way, how in ways.items():
             made[scheme, way] = judged(f"{scheme}, {way}", network, fitted, test, scheme, **how)
             print()
@@ -93,8 +93,8 @@ def compare(name, root):
     print()
     cycles, memory = cost(made["affine", "fast"])
     budget = {"ram": memory, "cycles": int(1.05 * cycles)}
-    budget.update(effort="best", target="cortex-m4")
-    mixed = judged("affine, mixed, best", network, fitted, test, "affine", **budget)
+    how = {"budget": budget, "effort": "best", "target": "cortex-m4"}
+    mixed = judged("affine, mixed, best", network, fitted, test, "affine", **how)
     print(f"; {cycles:,} -> {cost(mixed)[0]:,} cycles, {memory:,} -> {cost(mixed)[1]:,} bytes")
 
 

@@ -56,7 +56,7 @@ estimate -- estimate the time of a network on a device
 
 estimate_call -- estimate the instructions of one call on a device
 
->>> qemu_nn.estimate_call("arm_relu_q7", {"size": 1000}, release="5.9.0").instructions
+>>> qemu_nn.estimate_call("arm_relu_q7", {"size": 1000}, cmsis="5.9.0").instructions
 
 export -- write C that calls CMSIS-NN, with a self-test
 
@@ -118,11 +118,14 @@ if TYPE_CHECKING:
     from .api.evaluate import evaluate
     from .api.export import export
     from .api.fine_tune import fine_tune, trainable
-    from .api.micro_frontend import micro_frontend
+    from .api.golden import compare, golden
+    from .api.micro_frontend import Pcan, Smoothing, micro_frontend
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
+    from .api.quantize_options import Budget, Effort, QuantizeOptions
     from .api.run import run
     from .api.validate import validate
+    from .api.variants import variants
     from .api.which_cmsis import cmsis_of
     from .cycles.model import estimate_call
     from .executorch import from_pytorch
@@ -132,6 +135,14 @@ if TYPE_CHECKING:
 
 #: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
+    "variants": "api.variants",
+    "compare": "api.golden",
+    "golden": "api.golden",
+    "Smoothing": "api.micro_frontend",
+    "Pcan": "api.micro_frontend",
+    "QuantizeOptions": "api.quantize_options",
+    "Effort": "api.quantize_options",
+    "Budget": "api.quantize_options",
     "Chain": "api.chain",
     "Dataset": "api.data",
     "FloatNetwork": "api.network",
@@ -161,24 +172,30 @@ _HOMES = {
 }
 
 __all__ = [
+    "Budget",
     "Chain",
     "Dataset",
     "DeviceWarning",
+    "Effort",
     "Error",
     "FloatNetwork",
     "InputWarning",
     "LayerFault",
     "ModelError",
     "Network",
+    "Pcan",
     "Preprocessing",
+    "QuantizeOptions",
     "Refused",
     "SizeMismatch",
+    "Smoothing",
     "Target",
     "__version__",
     "analyze",
     "chain",
     "check",
     "cmsis_of",
+    "compare",
     "compare_runtime",
     "datasheet",
     "diff",
@@ -188,12 +205,14 @@ __all__ = [
     "export",
     "fine_tune",
     "from_pytorch",
+    "golden",
     "load",
     "micro_frontend",
     "quantize",
     "run",
     "trainable",
     "validate",
+    "variants",
 ]
 
 

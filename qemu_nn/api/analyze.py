@@ -41,7 +41,6 @@ def analyze(
     threads: int = 1,
     progress: Optional[Progress] = None,
     client: Any = None,
-    workers: Optional[int] = None,
 ) -> Report:
     """Report what quantization cost, layer by layer: exact runs against the float reference.
 
@@ -61,10 +60,9 @@ def analyze(
         Threads that share the blocks of samples.
     progress : callable, optional
         Wraps the iteration over blocks, as tqdm does.
-    client : dask.distributed.Client or str, optional
-        Compute on this cluster, or on that of the scheduler at this address.
-    workers : int, optional
-        Compute on so many processes of this machine, by dask.
+    client : dask.distributed.Client, str or int, optional
+        Compute on this cluster, on that of the scheduler at this address, or on so many processes
+        of this machine, by dask.
 
     Returns
     -------
@@ -100,7 +98,7 @@ def analyze(
     size = _at_once(reference)
     source = real_batches(network, data, size)
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
-    with open_cluster(client, workers) as found:
+    with open_cluster(client) as found:
         reading, blocks, total = open_blocks(source, None, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
         share = {"client": found, "threads": threads}

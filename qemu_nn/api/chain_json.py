@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Optional
 
 from ..errors import Error, ModelError
 from ..io.files import read_bytes
 from ..io.typed_json import Fields, parse_json
-from .micro_frontend import micro_frontend
+from .micro_frontend import Pcan, Smoothing, micro_frontend
 from .network import Network, load_quantized
 
 #: Samples per second of sound, where nobody says otherwise.
@@ -20,13 +20,12 @@ _LIMIT = 2**20
 
 #: Arguments of micro_frontend() by the type that they have in JSON; the rate is that of the chain.
 _FRONTEND = {
-    "integer": ("window_ms", "channels", "smoothing_bits", "gain_bits", "scale_shift"),
-    "number": (
-        *("lowest_hz", "highest_hz", "even_smoothing", "odd_smoothing"),
-        *("min_signal_remaining", "pcan_strength", "pcan_offset"),
-    ),
-    "flag": ("pcan", "quantized"),
+    "integer": ("window_ms", "channels", "scale_shift"),
+    "number": ("lowest_hz", "highest_hz", "min_signal_remaining"),
+    "flag": ("quantized",),
 }
+_SMOOTHING = {"integer": ("bits",), "number": ("even", "odd")}
+_PCAN = {"integer": ("gain_bits",), "number": ("strength", "offset")}
 
 
 def described_by(given: object) -> Optional[Path]:
@@ -72,10 +71,25 @@ def _network(stage: Fields, folder: Path, rate: int) -> Network:
 
 
 def _frontend(fields: Fields) -> dict[str, Any]:
-    _only(fields, (name for names in _FRONTEND.values() for name in names))
+    """Return the arguments of micro_frontend(); "pcan" is an object, or false for none."""
+    found = _typed(fields, _FRONTEND, ("smoothing", "pcan"))
+    if "smoothing" in fields:
+        found["smoothing"] = Smoothing(**_typed(fields.object("smoothing"), _SMOOTHING))
+    if fields.values.get("pcan") is False:
+        found["pcan"] = None
+    elif "pcan" in fields:
+        found["pcan"] = Pcan(**_typed(fields.object("pcan"), _PCAN))
+    return found
+
+
+def _typed(
+    fields: Fields, kinds: Mapping[str, Sequence[str]], others: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return values of these types; Error for a name that is neither among them nor others."""
+    _only(fields, [*(name for names in kinds.values() for name in names), *others])
     return {
         name: getattr(fields, kind)(name)
-        for kind, names in _FRONTEND.items()
+        for kind, names in kinds.items()
         for name in names
         if name in fields
     }

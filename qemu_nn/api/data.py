@@ -141,7 +141,7 @@ class Dataset:
         """
         return value if isinstance(value, Dataset) else cls(value)
 
-    def random_inputs(self, usual: int) -> int:
+    def draw_count(self, usual: int) -> int:
         """Return the number of random inputs to use, where there is no source; otherwise 0.
 
         Parameters

@@ -82,7 +82,7 @@ def datasheet(
         told = find_report_lines(text, path.name, dict(summary.facts))
     evaluation: Optional[Evaluation] = None
     data = Dataset.of(data)
-    data.random_inputs(0)
+    data.draw_count(0)
     if data.source is not None:
         evaluation = evaluate(network, data, target=wanted, threads=threads, progress=progress)
     fit: Optional[Fit] = None

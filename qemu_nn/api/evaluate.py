@@ -51,7 +51,6 @@ def evaluate(
     threads: int = 1,
     progress: Optional[Callable[[Iterable[Any]], Iterable[Any]]] = None,
     client: Any = None,
-    workers: Optional[int] = None,
 ) -> Evaluation:
     """Measure accuracy and errors of a network on data, and its distance to the float network.
 
@@ -85,10 +84,9 @@ def evaluate(
         Blocks of samples that are computed at a time.
     progress : callable, optional
         Wraps the iteration over blocks, as tqdm does.
-    client : dask.distributed.Client or str, optional
-        Compute on this cluster, or on that of the scheduler at this address.
-    workers : int, optional
-        Compute on so many processes of this machine, by dask.
+    client : dask.distributed.Client, str or int, optional
+        Compute on this cluster, on that of the scheduler at this address, or on so many processes
+        of this machine, by dask.
 
     Returns
     -------
@@ -119,7 +117,7 @@ def evaluate(
     job = _job(
         subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops, source.classes
     )
-    with open_cluster(client, workers) as found:
+    with open_cluster(client) as found:
         reading, blocks, total = open_blocks(source, rest, subject.sample_bytes, found is not None)
         parts = reduce_blocks(
             _Blockwise(job, reading),

@@ -77,7 +77,7 @@ def export(
     said = about(session, target)
     graph = session.graph
     data = Dataset.of(data)
-    count = data.random_inputs(_SAMPLES)
+    count = data.draw_count(_SAMPLES)
     x = arrange_by_name(graph, draw_inputs(graph, count) if count else coded(session.host, data))
     with project.replace_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)

@@ -17,7 +17,7 @@ from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function, layouts
 from ..ir.formats import find_differing
 from ..ir.graph import Graph, Node
-from ..ptq.budgets import Budget
+from ..ptq.budgets import DeviceBudget
 from ..runtime.plan import CLOBBER
 from ..runtime.session import Session, draw_inputs
 from ..targets import (
@@ -68,7 +68,7 @@ def quickest(
     target: str,
     profile: Profile,
     named: Collection[str],
-    budget: Optional[Budget] = None,
+    budget: Optional[DeviceBudget] = None,
 ) -> tuple[Graph, tuple[str, ...]]:
     """Return the network with the quickest function for each layer, and a note for each that
     changes.

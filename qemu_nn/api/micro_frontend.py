@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..errors import Error
 from ..functions import FUNCTIONS
 from ..functions import micro_frontend_tables as tables
 from ..functions.tflm_signal_tables import make_twiddles
-from ..io.arguments import as_count, as_flag, as_number
+from ..io.arguments import as_count, as_flag, as_number, format_value
 from ..ir.graph import Graph, Node, Tensor
 from .network import Network
 
@@ -25,6 +26,40 @@ _INPUT = "samples"
 _FEATURE_SCALE = 26 / 256
 
 
+@dataclass(frozen=True)
+class Smoothing:
+    """The estimate of the noise in a micro frontend.
+
+    Parameters
+    ----------
+    even, odd : float, default 0.025 and 0.06
+        How much of a window comes into the noise, of even and of odd channels.
+    bits : int, default 10
+        Fraction bits of the noise.
+    """
+
+    even: float = 0.025
+    odd: float = 0.06
+    bits: int = 10
+
+
+@dataclass(frozen=True)
+class Pcan:
+    """The gain control of a micro frontend: per-channel amplitude normalization.
+
+    Parameters
+    ----------
+    strength, offset : float, default 0.95 and 80
+        The exponent of the gain, and what is added to the noise before.
+    gain_bits : int, default 21
+        Fraction bits of the gain.
+    """
+
+    strength: float = 0.95
+    offset: float = 80.0
+    gain_bits: int = 21
+
+
 def micro_frontend(
     *,
     rate: int = 16000,
@@ -32,14 +67,9 @@ def micro_frontend(
     channels: int = 40,
     lowest_hz: float = 125.0,
     highest_hz: float = 7500.0,
-    smoothing_bits: int = 10,
-    even_smoothing: float = 0.025,
-    odd_smoothing: float = 0.06,
+    smoothing: Smoothing = Smoothing(),
     min_signal_remaining: float = 0.05,
-    pcan: bool = True,
-    pcan_strength: float = 0.95,
-    pcan_offset: float = 80.0,
-    gain_bits: int = 21,
+    pcan: Optional[Pcan] = Pcan(),
     scale_shift: int = 6,
     quantized: bool = True,
 ) -> Network:
@@ -60,18 +90,13 @@ def micro_frontend(
         Features of a window.
     lowest_hz, highest_hz : float, default 125 and 7500
         The ends of the filter bank.
-    smoothing_bits : int, default 10
-        Fraction bits of the noise.
-    even_smoothing, odd_smoothing : float, default 0.025 and 0.06
-        How much of a window comes into the noise, of even and of odd channels.
+    smoothing : Smoothing, default Smoothing(even=0.025, odd=0.06, bits=10)
+        How the noise is estimated.
     min_signal_remaining : float, default 0.05
         The least part of a signal that is left when the noise is taken away.
-    pcan : bool, default True
-        Control the gain of each channel. The library does not, unless told to.
-    pcan_strength, pcan_offset : float, default 0.95 and 80
-        The exponent of the gain, and what is added to the noise before.
-    gain_bits : int, default 21
-        Fraction bits of the gain.
+    pcan : Pcan, optional, default Pcan(strength=0.95, offset=80, gain_bits=21)
+        How the gain of each channel is controlled; with None it is not, as in the library unless
+        told to.
     scale_shift : int, default 6
         Fraction bits of the logarithm.
     quantized : bool, default True
@@ -103,15 +128,18 @@ def micro_frontend(
         )
     channels = as_count(channels, "channels", most=1000)
     low, high = as_number(lowest_hz, "lowest_hz"), as_number(highest_hz, "highest_hz")
-    bits = as_count(smoothing_bits, "smoothing_bits", least=correction, most=16)
-    smoothing = _weight(even_smoothing, "even_smoothing")
-    alternate = _weight(odd_smoothing, "odd_smoothing")
+    if not isinstance(smoothing, Smoothing):
+        raise Error(f"smoothing must be a Smoothing, not {format_value(smoothing)}")
+    if not isinstance(pcan, (Pcan, type(None))):
+        raise Error(f"pcan must be a Pcan or None, not {format_value(pcan)}")
+    bits = as_count(smoothing.bits, "smoothing.bits", least=correction, most=16)
+    even, odd = _weight(smoothing.even, "smoothing.even"), _weight(smoothing.odd, "smoothing.odd")
     reduction = {
         "length": channels,
-        "smoothing": smoothing,
-        "one_minus_smoothing": _ONE - smoothing,
-        "alternate_smoothing": alternate,
-        "alternate_one_minus_smoothing": _ONE - alternate,
+        "smoothing": even,
+        "one_minus_smoothing": _ONE - even,
+        "alternate_smoothing": odd,
+        "alternate_one_minus_smoothing": _ONE - odd,
         "min_signal_remaining": _weight(min_signal_remaining, "min_signal_remaining"),
         "smoothing_bits": bits,
         "spectral_subtraction_bits": _NOISE_BITS,
@@ -121,13 +149,13 @@ def micro_frontend(
     calls = _Calls(size)
     magnitude = _magnitudes(calls, rate, size, fft_length, channels, (low, high))
     x = calls.add("signal", "tflm_signal_subtraction_u32", [magnitude, "signal_noise"], reduction)
-    if as_flag(pcan, "pcan"):
+    if pcan is not None:
         noise = [magnitude, "noise_noise"]
         calls.add("noise", "tflm_signal_noise_estimate_u32", noise, reduction)
         bits_of_gain = as_count(
-            gain_bits, "gain_bits", least=correction + _PCAN_BITS, most=_PCAN_BITS + 18
+            pcan.gain_bits, "pcan.gain_bits", least=correction + _PCAN_BITS, most=_PCAN_BITS + 18
         )
-        curve = _gains(pcan_strength, pcan_offset, bits_of_gain, bits - correction)
+        curve = _gains(pcan.strength, pcan.offset, bits_of_gain, bits - correction)
         gained = {
             "length": channels,
             "lut_length": curve.size,
@@ -183,10 +211,10 @@ def _magnitudes(
 
 
 def _gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> np.ndarray:
-    strength, offset = as_number(strength, "pcan_strength"), as_number(offset, "pcan_offset")
+    strength, offset = as_number(strength, "pcan.strength"), as_number(offset, "pcan.offset")
     if not (0 <= strength <= 8 and 2**-10 <= offset <= 2**20):
         raise Error(
-            "pcan_strength must be in 0..8 and pcan_offset in 2^-10..2^20, are "
+            "pcan.strength must be in 0..8 and pcan.offset in 2^-10..2^20, are "
             f"{strength:g} and {offset:g}"
         )
     return tables.make_gain_table(strength, offset, gain_bits, noise_bits)

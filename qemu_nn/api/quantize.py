@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,6 @@ from ..io.arguments import (
     MOST_THREADS,
     as_callable,
     as_count,
-    as_flag,
-    as_mapping,
-    as_number,
-    as_path,
-    format_value,
     one_of,
 )
 from ..ir.float_graph import FloatGraph
@@ -38,41 +33,30 @@ from ..ptq.pipeline import improve_network
 from ..ptq.schemes import SCHEMES, Overrides, Scheme, get_scheme
 from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
-from ..quantizer.steps import EFFORTS, STEPS
 from ..runtime.cluster import open_cluster
 from ..runtime.evaluate import iterate_tensors
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
-from ..targets import DEFAULT_CORE, Target
+from ..targets import DEFAULT_CORE, LEGACY_CMSIS, Target, is_affine, roundings
 from .data import Batch, Dataset, batches
 from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
+from .quantize_options import Budget, Effort, QuantizeOptions, read_group
 
 
 def quantize(
     network: Union[FloatNetwork, str, Path],
     data: Any,
     *,
-    scheme: str = "power2",
     target: Union[str, Target, None] = None,
+    scheme: Optional[str] = None,
     bits: int = 8,
     method: Union[str, float] = "extrapolate",
-    weight_method: Union[str, float] = "minmax",
-    effort: str = "fast",
-    steps: Optional[Sequence[str]] = None,
-    minutes: float = 10.0,
-    flash: Optional[int] = None,
-    ram: Optional[int] = None,
-    cycles: Optional[int] = None,
-    formats: Optional[Overrides] = None,
-    functions: Optional[Mapping[str, str]] = None,
-    softmax: bool = True,
-    search_range: int = 3,
-    tolerance: float = 0.0,
+    effort: Union[str, Mapping[str, Any], Effort] = "fast",
+    budget: Union[Mapping[str, int], Budget, None] = None,
+    options: Union[Mapping[str, Any], QuantizeOptions, None] = None,
     threads: int = 1,
     client: Any = None,
-    workers: Optional[int] = None,
-    resume: Union[str, Path, None] = None,
     progress: Optional[Progress] = None,
 ) -> Network:
     """Quantize a float network to calls of CMSIS-NN.
@@ -86,16 +70,17 @@ def quantize(
         or an iterable of these; a .npy file; a .npz with x and perhaps y; a folder of images, whose
         sub-folders are the classes. A search uses the labels y, if there are any. The quantized
         network keeps the preprocessing of the data, and prepares later data alike.
-    scheme : {"power2", "affine"}, default "power2"
-        "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. "affine":
-        TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for each
-        tensor, and a weight scale for each output channel of a convolution; with bits=16 its 16x8
-        scheme, for the s16 functions: activations of 16 bits without zero points, weights of 8.
     target : str or Target, optional
         The device, as Network.session() takes it; default: "cortex-m4", and of a target without a
         release "5.9.0" for power2, "7.0.0" for affine. Of several functions that give a layer's
         bits, a core or chip that is named gets the one of the fewest estimated cycles on it;
         `notes` say what that gains.
+    scheme : {"affine", "power2"}, optional
+        "affine": TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for
+        each tensor, and a weight scale for each output channel of a convolution; with bits=16 its
+        16x8 scheme, for the s16 functions: activations of 16 bits without zero points, weights of
+        8. "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. Default:
+        "affine", unless the target's release has the q7 and q15 functions alone.
     bits : {8, 16}, default 8
         Bits of activations, and of weights but in the scheme affine, which has weights of 8.
     method : str or float, default "extrapolate"
@@ -103,47 +88,18 @@ def quantize(
         a number, or "search". "minmax" covers the values seen. "extrapolate" covers what 500
         samples are likely to reach (20 with powers of two), if the data hold fewer. The search
         starts from it and tries narrower ranges, format by format, on the exact network.
-    weight_method : str or float, default "minmax"
-        The same for weights, without "search".
-    effort : {"fast", "best"}, default "fast"
-        "best" takes the steps of docs/quantizing.md, and keeps those that make the network more
-        accurate on samples that did not fit it; `notes` say what each has gained there.
-    steps : sequence of str, optional
-        Take these steps alone, in their order: "average", "formats", "equalize", "absorb",
-        "split", "search", "round", "correct", "descend".
-    minutes : float, default 10.0
-        Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
-        them. Widths for a budget are no longer measured after them, but chosen by what they save.
-    flash : int, optional
-        The most bytes of weights and biases. As many layers as needed get weights of 4 bits, those
-        first that cost the least; `notes` say what each costs. For scheme="affine" with bits=8.
-    ram : int, optional
-        The most bytes of memory, as exported firmware has it (fit() says it, too) without a stack.
-        Layers get activations of 16 bits as far as it and the other budgets let them, those first
-        that gain the most. For scheme="affine" with bits=8.
-    cycles : int, optional
-        The same for the cycles that estimate() gives for `target`.
-    formats : mapping of str to mapping, optional
-        Overrides: formats that are given and not chosen, by layer and role. For power2 in fraction
-        bits, {"conv1": {"output": 5, "weights": 7, "bias": 6}}; for affine as ranges of outputs,
-        {"conv1": {"output": (-1.5, 2.0)}}.
-    functions : mapping of str to str, optional
-        Layer -> the C function to call instead of the fastest that fits.
-    softmax : bool, default True
-        Keep a softmax at the end.
-    search_range : int, default 3
-        How often a search halves a range at most.
-    tolerance : float, default 0.0
-        With labels, a search ends when its accuracy is at most this much below the float network's.
+    effort : {"fast", "best"}, Effort or mapping, default "fast"
+        "best" takes the steps of docs/quantizing.md that make a network more accurate; an Effort
+        also has a time limit, the steps, and a file to resume from.
+    budget : Budget or mapping, optional
+        The most bytes of flash, bytes of memory or cycles that the network may take.
+    options : QuantizeOptions or mapping, optional
+        How weights and single layers are quantized.
     threads : int, default 1
         Candidates of a search that are computed at a time.
-    client : dask.distributed.Client or str, optional
-        Compute candidates of a search on this cluster, or on that of the scheduler at this address.
-    workers : int, optional
-        Compute candidates of a search on so many processes of this machine, by dask.
-    resume : str or Path, optional
-        A file that keeps what a search has decided, and what steps have made of the network, after
-        each of them, so that an interrupted run can go on: its result is that of one run.
+    client : dask.distributed.Client, str or int, optional
+        Compute candidates of a search on this cluster, on that of the scheduler at this address, or
+        on so many processes of this machine.
     progress : callable, optional
         Wraps iterations over batches and search steps, as tqdm does.
 
@@ -170,39 +126,26 @@ def quantize(
     >>> quantized = quantize("net.onnx", "calib.npz", target="cortex-m4")
     """
     network, progress = unquantized(network), as_callable(progress, "progress")
-    softmax = as_flag(softmax, "softmax")
-    scheme = one_of(SCHEMES, scheme, "scheme")
+    choice, tries = read_group(QuantizeOptions, options, "options"), Effort.of(effort)
     device = Target.of(DEFAULT_CORE if target is None else target)
+    scheme = _scheme_for(device) if scheme is None else one_of(SCHEMES, scheme, "scheme")
     wanted = replace(device, cmsis=device.cmsis or SCHEMES[scheme]).profile()
     searched = isinstance(method, str) and method == "search"
-    one_of(EFFORTS, effort, "effort")
     first = "extrapolate" if searched else method
-    chosen = get_scheme(scheme, wanted, functions, bits, first, weight_method)
-    span = as_count(search_range, "search_range", 0, 64) * chosen.octave
+    chosen = get_scheme(scheme, wanted, choice.functions, bits, first, choice.weight_method)
     threads = as_count(threads, "threads", most=MOST_THREADS)
-    file = None if resume is None else as_path(resume, "resume")
-    how = Search(span, as_number(tolerance, "tolerance"), None, threads, resume=file)
-    how_long = as_number(minutes, "minutes")
-    if how_long < 0:
-        raise Error(f"minutes must be 0 or more, not {format_value(minutes)}")
-    taken = EFFORTS[effort] if steps is None else _steps(steps)
-    budget = parse_budget(
-        {"flash": flash, "ram": ram, "cycles": cycles}, chosen, bits, device.device
-    )
-    if not (searched or taken or budget) and (client is not None or workers is not None):
+    file, taken = None if tries.resume is None else Path(tries.resume), tries.taken
+    span = tries.search_range * chosen.octave
+    how = Search(span, tries.tolerance, None, threads, resume=file)
+    limits = parse_budget(vars(read_group(Budget, budget, "budget")), chosen, bits, device.device)
+    if client is not None and not (searched or taken or limits):
         raise Error(
-            "client and workers are for method='search', effort='best', flash=, ram= and cycles=, "
-            "which alone have many candidates"
+            "client is for method='search', effort='best' and budget=, which alone have many "
+            "candidates"
         )
     if file is not None and not (searched or taken):
-        raise Error(
-            "resume is for method='search', effort='best' and steps=, which alone can go on later"
-        )
-    given = {
-        layer: as_mapping(roles, f"the formats of {layer}")
-        for layer, roles in as_mapping(formats, "formats").items()
-    }
-    job = _job(network, chosen, given, softmax)
+        raise Error("resume is for method='search' and effort='best', which alone can go on later")
+    job = _job(network, chosen, choice.formats or {}, choice.softmax)
     data = Dataset.of(data)
     source = batches(data, network.graph.shape, network.graph.layout)
     to_device_input = partial(_device_input, job.reference, job.graph.input)
@@ -211,18 +154,18 @@ def quantize(
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
             x = to_device_input(_channels_last(batch.x, network.graph))
-            if searched or taken or budget or not kept:
+            if searched or taken or limits or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
 
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     curve = None
-    with files.locked(file), open_cluster(client, workers) as found:
-        until = time.monotonic() + 60 * how_long
-        way = StepPlan(taken, until, replace(how, client=found), budget, progress)
-        if budget is not None:
-            job, curve = narrow_layers(job, kept, budget, way)
+    with files.locked(file), open_cluster(client) as found:
+        until = time.monotonic() + 60 * tries.minutes
+        way = StepPlan(taken, until, replace(how, client=found), limits, progress)
+        if limits is not None:
+            job, curve = narrow_layers(job, kept, limits, way)
         if searched:
             own = name_search_record(file, "method") if taken else file
             tried = searched_formats(job, kept, replace(way.search, resume=own), progress)
@@ -233,7 +176,7 @@ def quantize(
     choices: tuple[str, ...] = ()
     if target is not None:
         graph, choices = quickest(
-            graph, device.device, wanted, {*(functions or {}).values()}, budget
+            graph, device.device, wanted, {*(choice.functions or {}).values()}, limits
         )
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x
@@ -243,12 +186,11 @@ def quantize(
     return Network(graph, job.reference, notes, data.preprocessing, curve)
 
 
-def _steps(steps: Any) -> tuple[str, ...]:
-    """Return the steps that are named, in the order in which they are taken."""
-    if isinstance(steps, str) or not isinstance(steps, Iterable):
-        raise Error(f"steps must be a list of {', '.join(STEPS)}, not {format_value(steps)}")
-    named = [one_of(STEPS, step, "step") for step in steps]
-    return tuple(step for step in STEPS if step in named)
+def _scheme_for(target: Target) -> str:
+    """Return the scheme of the functions that a target's release has."""
+    if target.cmsis is None:
+        return "power2" if target.rounding in roundings(LEGACY_CMSIS) else "affine"
+    return "affine" if is_affine(target.cmsis) else "power2"
 
 
 def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> Job:

@@ -42,7 +42,6 @@ def run(
     real: bool = False,
     progress: Optional[Progress] = None,
     client: Any = None,
-    workers: Optional[int] = None,
 ) -> dict[str, np.ndarray]:
     """Run a network on data of any size, and return or write what the device computes.
 
@@ -69,10 +68,9 @@ def run(
         Give the floats that outputs stand for, as Network.predict() does.
     progress : callable, optional
         Wraps the iteration over batches, as tqdm does.
-    client : dask.distributed.Client or str, optional
-        Compute on this cluster, or on that of the scheduler at this address.
-    workers : int, optional
-        Compute on so many processes of this machine, by dask.
+    client : dask.distributed.Client, str or int, optional
+        Compute on this cluster, on that of the scheduler at this address, or on so many processes
+        of this machine, by dask.
 
     Returns
     -------
@@ -96,7 +94,7 @@ def run(
     source = coded_batches(session.host, Dataset.of(data), PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
     progress = as_callable(progress, "progress")
-    with open_cluster(client, workers) as found:
+    with open_cluster(client) as found:
         return run_batches(session, source, path, state, trace, real, progress, found)
 
 

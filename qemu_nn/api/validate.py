@@ -110,7 +110,7 @@ def validate(
             raise Error(f"{on} is a {core}, not {wanted.device}: give Target({core!r}, ...)")
     given = {} if wanted is None else {"target": wanted}
     data = Dataset.of(data)
-    count = data.random_inputs(_SAMPLES)
+    count = data.draw_count(_SAMPLES)
     with reached(network, on, given, wait, make_variables(on, make)) as device:
         device.begin_session()
         try:

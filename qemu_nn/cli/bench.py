@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import click
 
@@ -17,6 +17,8 @@ from ..api import golden as pipeline
 from ..api.data import coded
 from ..api.kernel_ranking import ranked, ranks_text
 from ..api.network import Network
+from ..api.variants import compare_function_variants
+from ..api.variants import variants as compare_builds
 from ..bench.against import (
     BenchRun,
     compare,
@@ -32,7 +34,6 @@ from ..bench.release_variants import compare_release_variants
 from ..bench.report import BenchReport, check_picture, describe_host, draw
 from ..bench.rows import time_rows
 from ..bench.s8_networks import S8_NETWORKS
-from ..bench.variants import compare_function_variants, compare_network_variants
 from ..bench.wuqi_networks import NPU_NETWORKS
 from ..errors import Error
 from ..io.arguments import have
@@ -42,7 +43,6 @@ from ..io.typed_json import parse_json
 from ..io.version import __version__
 from ..ir.graph import Graph
 from ..kernels import table as kernels
-from ..kernels.devices import profile_for
 from ..targets import Target
 from ..testing.cases import CASES, Case
 from .data_options import data, dataset, reading
@@ -237,8 +237,7 @@ def variants(
     state: Optional[Path],
     cycles: bool,
     releases: bool,
-    client: Optional[str],
-    workers: Optional[int],
+    client: Union[str, int, None],
     form: Optional[str],
     target: Target,
     **how: Any,
@@ -249,10 +248,8 @@ def variants(
     With --cycles: for each layer of MODEL all functions of the target that give its bits, by
     estimated cycles.
     """
-    if not data:
-        dataset(None, (), dict(how)).random_inputs(0)
     if cycles:
-        if data or state:
+        if data or state or dataset(None, (), dict(how)).draw_count(0):
             raise Error("--cycles compares functions on random inputs: leave --data, --state out")
         ranks = ranked(_network(what), target)
         say(getattr(ranks, form)() if form else ranks_text(ranks))
@@ -261,22 +258,21 @@ def variants(
         raise Error(f"{what} is a network of the NPU, which has no cores, releases or roundings")
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
         network = _network(what)
-        graph = network.graph
-        x = None
-        if data:
-            x = coded(network.host, dataset(network, data, how))
-        wanted = profile_for(graph.ops, target)
+        samples = dataset(network, data, how)
+        start = read_state(state)
         if releases:
-            table = compare_release_variants(graph, wanted, x, read_state(state))
+            x = coded(network.host, samples) if data else None
+            wanted = network.profile(target)
+            table = compare_release_variants(network.graph, wanted, x, start)
             say(getattr(table, form or "text")())
             return
-        table = compare_network_variants(graph, wanted, x, read_state(state), client, workers)
+        table = compare_builds(network, samples, target=target, state=start, client=client)
     else:
         if releases:
             raise Error(f"{what} is a function: --releases compares a MODEL")
-        if data or state:
+        if data or state or dataset(None, (), dict(how)).draw_count(0):
             raise Error(f"{what} is compared on random calls: --data and --state are for a MODEL")
-        table = compare_function_variants(what, target, client=client, workers=workers)
+        table = compare_function_variants(what, target, client=client)
     say(getattr(table, form)() if form else format_builds(table))
 
 

@@ -93,10 +93,10 @@ GROUPS: dict[str, dict[str, Command]] = {
             "Compare a device that runs MODEL with the emulator.",
             "validate net.qnz --on serial:/dev/ttyACM0@921600",
         ),
-        "report": Command(
-            "report",
+        "datasheet": Command(
+            "datasheet",
             "Write the data sheet of MODEL on a device, for a design review.",
-            "report net.qnz -d test.npz --target stm32f746 -o report.html",
+            "datasheet net.qnz -d test.npz --target stm32f746 -o datasheet.html",
         ),
     },
     "Reference": {

@@ -53,15 +53,26 @@ force = click.option("--force", is_flag=True, help="Overwrite files even if they
 
 
 def cluster(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return the options that say where blocks are computed: here, on processes, on a cluster."""
-    verb = click.option(
+    """Return the options that say where blocks are computed: here, on processes, on a cluster.
+
+    The command takes them as one `client`.
+    """
+
+    @functools.wraps(verb)
+    def collected(*args: Any, **options: Any) -> None:
+        workers, client = options.pop("workers"), options.pop("client")
+        if None not in (workers, client):
+            raise Error("give --workers or --dask, not both: a cluster has workers of its own")
+        return verb(*args, client=workers if client is None else client, **options)
+
+    found = click.option(
         "--workers",
         type=click.IntRange(1),
         help="Processes of this machine that share the samples, by dask.",
-    )(verb)
+    )(collected)
     return click.option(
         "--dask", "client", metavar="ADDRESS", help="Scheduler of a dask cluster to compute on."
-    )(verb)
+    )(found)
 
 
 def progress(turns: Iterable[Any]) -> Iterable[Any]:

@@ -66,9 +66,8 @@ def import_(
 @click.option(
     "--scheme",
     type=click.Choice([*SCHEMES]),
-    default="power2",
-    show_default=True,
-    help="power2: for the q7 and q15 functions; affine: for s8 and s16, as TensorFlow Lite.",
+    help="affine: for the s8 and s16 functions, as TensorFlow Lite (default); power2: for those of "
+    "q7 and q15 (default with a --cmsis that has these alone).",
 )
 @click.option(
     "--bits",
@@ -170,7 +169,6 @@ def quantize(
     data: tuple[str, ...],
     output: Path,
     bits: str,
-    steps: Optional[str],
     given: tuple[str, ...],
     function: tuple[str, ...],
     weights: Optional[Path],
@@ -198,9 +196,13 @@ def quantize(
         network,
         dataset(network, data, how),
         bits=int(bits),
-        steps=None if steps is None else [step.strip() for step in steps.split(",")],
-        formats=_formats(given),
-        functions=_functions(function),
+        effort=_effort(how),
+        budget={name: how.pop(name) for name in ("flash", "ram", "cycles")},
+        options={
+            **{name: how.pop(name) for name in ("weight_method", "softmax")},
+            "formats": _formats(given),
+            "functions": _functions(function),
+        },
         progress=progress,
         **how,
     )
@@ -208,6 +210,17 @@ def quantize(
     say(pipeline.describe(quantized, target).text())
     for note in quantized.notes:
         say(sentence(f"note: {note}"))
+
+
+def _effort(how: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an effort, taken out of all."""
+    steps = how.pop("steps")
+    names = ("minutes", "resume", "search_range", "tolerance")
+    return {
+        "level": how.pop("effort"),
+        "steps": None if steps is None else [step.strip() for step in steps.split(",")],
+        **{name: how.pop(name) for name in names},
+    }
 
 
 def _check_output(path: Path) -> None:

@@ -91,8 +91,8 @@ class CallEstimate:
 def estimate_call(
     function: str,
     params: Params,
-    core: str = "cortex-m4",
-    release: str = "7.0.0",
+    target: str = "cortex-m4",
+    cmsis: str = "7.0.0",
     optimization: str = "-O3",
     float_abi: str = "hard",
 ) -> CallEstimate:
@@ -105,10 +105,10 @@ def estimate_call(
     params : mapping of str to int
         Its scalar arguments by the names of `qemu_nn.cmsis`; `bias` is 0 where C gets NULL for it,
         and 1 if it is missing.
-    core : str, default "cortex-m4"
+    target : str, default "cortex-m4"
         A core ("m4") or a chip ("stm32f411"). Counts were recorded on Cortex-M3, M4 and M55; those
         of M4 stand for M7, M33 and M35P, those of M55 for M52 and M85.
-    release : str, default "7.0.0"
+    cmsis : str, default "7.0.0"
         "5.6.0" and "5.9.0" for the q7 and q15 functions, "7.0.0" for those of s8, s16 and s4.
     optimization : str, default "-O3"
         "-O2", "-O3", "-Os" or "-Ofast" of GCC 12.2.
@@ -128,13 +128,13 @@ def estimate_call(
 
     Examples
     --------
-    >>> call = estimate_call("arm_relu_q7", {"size": 1000}, release="5.9.0")
+    >>> call = estimate_call("arm_relu_q7", {"size": 1000}, cmsis="5.9.0")
     >>> call.low <= call.instructions <= call.high
     True
     """
-    target = resolve(core)
-    counted_on = STANDS_FOR.get(target, target)
-    entry, abi = _get_entry(function, target, counted_on, release, optimization, float_abi)
+    core = resolve(target)
+    counted_on = STANDS_FOR.get(core, core)
+    entry, abi = _get_entry(function, core, counted_on, cmsis, optimization, float_abi)
     counted = _count_parts(function, params, PATHS[counted_on], "random")
     count = _sum(entry, "instructions", counted)
     least, most, margin = entry["spans"][function]
@@ -143,7 +143,7 @@ def estimate_call(
         other = _sum(entry, "instructions", _count_parts(function, params, PATHS[counted_on], data))
         low, high = min(low, other), max(high, other)
     return CallEstimate(
-        function, target, counted_on, release, optimization, abi, max(round(count), 1),
+        function, core, counted_on, cmsis, optimization, abi, max(round(count), 1),
         int(low * (1 - margin)), int(high * (1 + margin)) + 1,
         {name: round(_sum(entry, name, counted)) for name in CLASSES if name in entry},
     )  # fmt: skip

@@ -21,7 +21,7 @@ WORDS = {"flash": "bytes of weights", "ram": "bytes of memory", "cycles": "cycle
 
 
 @dataclass(frozen=True)
-class Budget:
+class DeviceBudget:
     """The most that a network may take, by the names of WORDS; core: whose cycles are counted."""
 
     limits: dict[str, int]
@@ -65,14 +65,14 @@ class Budget:
 
 def parse_budget(
     given: Mapping[str, Optional[int]], scheme: Scheme, bits: int, target: str
-) -> Optional[Budget]:
+) -> Optional[DeviceBudget]:
     """Return the budget that a user gives, if any. Raises Error for a scheme without mixed
     widths.
     """
     limits = {name: as_count(most, name) for name, most in given.items() if most is not None}
     if limits and (scheme.powers or bits != 8):
         raise Error(
-            f"{next(iter(limits))}= is for scheme='affine' with bits=8: no other functions take "
-            "one width in some layers and another in others"
+            f"{next(iter(limits))}= is for scheme='affine' with bits=8: no other "
+            "functions take one width in some layers and another in others"
         )
-    return Budget(limits, scheme.profile, resolve(target)) if limits else None
+    return DeviceBudget(limits, scheme.profile, resolve(target)) if limits else None

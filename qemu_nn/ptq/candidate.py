@@ -17,7 +17,7 @@ from ..operators import Identity, Reshape
 from ..quantizer.search import Search
 from ..runtime.evaluate import evaluate
 from ..runtime.session import Session
-from .budgets import Budget
+from .budgets import DeviceBudget
 from .checkpoint import State, copy_in_c_order
 from .format_search import Job, Progress
 
@@ -32,7 +32,7 @@ class StepPlan:
     steps: tuple[str, ...]
     until: float
     search: Search
-    budget: Optional[Budget] = None
+    budget: Optional[DeviceBudget] = None
     progress: Optional[Progress] = None
 
     def iterate_in_time(self, turns: Iterable[Any]) -> Iterator[Any]:
@@ -89,7 +89,7 @@ class Judge:
 
     x: np.ndarray
     scores: dict[str, np.ndarray]
-    budget: Optional[Budget] = None
+    budget: Optional[DeviceBudget] = None
 
     def __call__(self, trial: Trial) -> float:
         """Return the signal-to-noise ratio of the scores in decibels, as compute_ratio() has it."""

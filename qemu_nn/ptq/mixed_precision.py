@@ -16,7 +16,7 @@ from ..lowering.s8_conv_dense import choose_narrow_function
 from ..quantizer.affine_rules import Rescale
 from ..quantizer.fusion import find_clamps
 from ..runtime.cluster import Compute, open_compute
-from .budgets import WORDS, Budget
+from .budgets import WORDS, DeviceBudget
 from .candidate import Judge, StepPlan, Trial, judge_of
 from .format_search import Job
 
@@ -32,7 +32,7 @@ Bits = Mapping[str, int]
 
 
 def narrow_layers(
-    job: Job, kept: Sequence[Batch], budget: Budget, way: StepPlan
+    job: Job, kept: Sequence[Batch], budget: DeviceBudget, way: StepPlan
 ) -> tuple[Job, Table]:
     """Return the job with layer widths that meet the budget, a note for each change, and their
     table.
@@ -87,7 +87,7 @@ class _Move:
         return f"{' and '.join(self.layers)}: {self.bits} bits"
 
 
-def _list_width_choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
+def _list_width_choices(job: Job, budget: DeviceBudget) -> dict[str, tuple[int, ...]]:
     """Return layer -> its possible widths."""
     found: dict[str, tuple[int, ...]] = {}
     written = find_clamps(job.graph)
@@ -107,7 +107,7 @@ def _list_width_choices(job: Job, budget: Budget) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _may_be_wide(job: Job, name: str, budget: Budget, unknown: Collection[str]) -> bool:
+def _may_be_wide(job: Job, name: str, budget: DeviceBudget, unknown: Collection[str]) -> bool:
     """True if the device has functions and formats for the wide layer, and the cycle budget counts
     them.
 
@@ -151,7 +151,7 @@ class _Search:
     """
 
     job: Job
-    budget: Budget
+    budget: DeviceBudget
     choices: Mapping[str, tuple[int, ...]]
     near: Mapping[str, set[str]]
     judge: Judge

@@ -300,20 +300,21 @@ def _count_threads(client: Any) -> int:
     return threads
 
 
-def open_cluster(client: Any = None, workers: Optional[int] = None) -> AbstractContextManager[Any]:
+def open_cluster(client: Any = None) -> AbstractContextManager[Any]:
     """Yield a client of dask, or None without a client.
 
     It is the given one, one for a scheduler's address, or one of that many processes on this
     machine, which end with the block.
     """
-    if client is not None and workers is not None:
-        raise Error("give client= or workers=, not both: a client has workers of its own")
-    if workers is not None:
-        return _open_local(as_count(workers, "workers", most=MOST_THREADS))
+    if isinstance(client, int):
+        return _open_local(as_count(client, "client", most=MOST_THREADS))
     if isinstance(client, str):
         return _open_remote(client)
     if client is not None and not (hasattr(client, "map") and hasattr(client, "nthreads")):
-        raise Error(f"client must be a dask.distributed.Client, not {format_value(client)}")
+        raise Error(
+            "client must be a dask.distributed.Client, the address of a scheduler or a number of "
+            f"processes, not {format_value(client)}"
+        )
     return nullcontext(client)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from flat_options import grouped
 from thread_client import Client
 
 import qemu_nn
@@ -36,7 +37,7 @@ def dense(weights, bias=None, *, data, formats=None, activation=None, bits=8, **
     graph = FloatGraph("net", "x", weights.shape[1:], None, tuple(nodes), (nodes[-1].name,))
     network = pipeline.FloatNetwork(graph)
     how = {"method": "minmax", "formats": formats, "bits": bits, **how}
-    return qemu_nn.quantize(network, np.array(data, float), **how)
+    return qemu_nn.quantize(network, np.array(data, float), **grouped(**how))
 
 
 def images(bits=8):
@@ -60,7 +61,7 @@ def images(bits=8):
     )
     graph = FloatGraph("net", "x", (6, 6, 3), "NHWC", nodes, ("gate",))
     x = RNG.normal(size=(20, 6, 6, 3))
-    return qemu_nn.quantize(pipeline.FloatNetwork(graph), x, bits=bits), x
+    return qemu_nn.quantize(pipeline.FloatNetwork(graph), x, bits=bits, scheme="power2"), x
 
 
 def layer(report, name):
@@ -87,7 +88,10 @@ def test_every_layer_of_the_float_network_is_compared_whole_and_alone(bits):
 def test_the_layer_alone_is_better_than_behind_a_bad_one():
     network, x = images()
     coarse = qemu_nn.quantize(
-        pipeline.FloatNetwork(network.reference), x, formats={"conv": {"weights": 1}}
+        pipeline.FloatNetwork(network.reference),
+        x,
+        scheme="power2",
+        options={"formats": {"conv": {"weights": 1}}},
     )
     report = qemu_nn.analyze(coarse, x)
     assert layer(report, "deep").single.sqnr > layer(report, "deep").whole.sqnr + 6
@@ -167,7 +171,9 @@ def test_a_sum_of_two_tensors_that_saturates_is_counted():
     x = np.full((10, 4), 0.75)
     for frac, expected in ((7, 40), (6, 0)):
         formats = {"sum": {"output": frac}}
-        network = qemu_nn.quantize(pipeline.FloatNetwork(graph), x, formats=formats)
+        network = qemu_nn.quantize(
+            pipeline.FloatNetwork(graph), x, scheme="power2", options={"formats": formats}
+        )
         assert layer(qemu_nn.analyze(network, x), "sum").lost == expected
 
 
@@ -237,7 +243,7 @@ def test_labels_of_an_image_are_refused_and_thousands_of_classes_have_no_confusi
     conv = FloatNode("conv", Conv(np.ones((2, 1, 1, 2))), ("x",))
     graph = FloatGraph("net", "x", (4, 4, 2), "NHWC", (conv,), ("conv",))
     x = RNG.normal(size=(3, 4, 4, 2))
-    network = qemu_nn.quantize(pipeline.FloatNetwork(graph), x)
+    network = qemu_nn.quantize(pipeline.FloatNetwork(graph), x, scheme="power2")
     assert qemu_nn.analyze(network, x).agreement is None
     with pytest.raises(Error, match="does not end in scores of classes"):
         qemu_nn.analyze(network, qemu_nn.Dataset(x, [0, 1, 0]))

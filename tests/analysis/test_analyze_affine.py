@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from flat_options import grouped
 from paths import SHARED
 
 import qemu_nn
@@ -52,7 +53,7 @@ def network(nodes=NODES, shape=(8, 7, 3)):
 @pytest.fixture(scope="module")
 def quantized():
     given = {"clip": {"output": (-4.0, 6.0)}}  # the clip's limits lie inside
-    return qemu_nn.quantize(network(), X, scheme="affine", formats=given)
+    return qemu_nn.quantize(network(), X, scheme="affine", options={"formats": given})
 
 
 def layer(report, name):
@@ -122,7 +123,7 @@ def test_a_range_that_is_too_narrow_is_told():
     x = RNG.uniform(-1, 1, (200, 4))
     nodes = [("fc", Dense(RNG.normal(size=(3, 4))), ("x",))]
     how = {"formats": {"fc": {"output": (-0.25, 0.25)}}, "scheme": "affine"}
-    report = qemu_nn.analyze(qemu_nn.quantize(network(nodes, (4,)), x, **how), x)
+    report = qemu_nn.analyze(qemu_nn.quantize(network(nodes, (4,)), x, **grouped(**how)), x)
     assert layer(report, "fc").lost > 100
     assert "saturate in 0.001961*(q+1)" in report.advice[0]
     assert 'formats={"fc": {"output": (LOW, HIGH)}}' in report.advice[0]
@@ -148,7 +149,7 @@ def test_weights_that_saturate_are_told():
     x = RNG.uniform(-1, 1, (100, 50))
     nodes = [("fc", Dense(weights), ("x",))]
     how = {"scheme": "affine", "weight_method": 50}
-    report = qemu_nn.analyze(qemu_nn.quantize(network(nodes, (50,)), x, **how), x)
+    report = qemu_nn.analyze(qemu_nn.quantize(network(nodes, (50,)), x, **grouped(**how)), x)
     saturated = [each.saturated for each in report.weights if each.role == "weights"]
     assert saturated == [1]
 
@@ -240,7 +241,7 @@ def test_a_limit_of_six_is_seen_although_the_format_ends_there():
     ]
     given = {"half": {"output": (-1.0, 2.0)}}
     x = RNG.uniform(-4, 4, (100, 4))
-    made = qemu_nn.quantize(network(nodes, (4,)), x, scheme="affine", formats=given)
+    made = qemu_nn.quantize(network(nodes, (4,)), x, scheme="affine", options={"formats": given})
     operators = {n.name: n.operator for n in dequantize_graph(made.graph).nodes}
     assert operators["six"] == Relu(limit=6.0)
     assert operators["half"].low == pytest.approx(-0.5, abs=0.01)

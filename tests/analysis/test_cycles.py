@@ -18,14 +18,17 @@ from qemu_nn.cycles.table import COUNTERS
 
 #: Three recorded calls of each function and core, in builds chosen by a hash.
 RECORDED = GOLDEN / "cycles.csv.gz"
-SETTINGS = ("core", "release", "optimization", "float_abi")
+SETTINGS = {
+    **{"target": "core", "cmsis": "release"},
+    **{"optimization": "optimization", "float_abi": "float_abi"},
+}
 
 
 @pytest.fixture(scope="module")
 def recorded():
     with gzip.open(RECORDED, "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    settings = [{name: row[name] for name in SETTINGS} for row in rows]
+    settings = [{name: row[SETTINGS[name]] for name in SETTINGS} for row in rows]
     calls = [
         qemu_nn.estimate_call(row["function"], json.loads(row["params"]), **setting)
         for row, setting in zip(rows, settings)
@@ -119,7 +122,7 @@ def test_data_that_a_softmax_leaves_out_make_its_range_wide():
     row = {"num_rows": 1, "row_size": 100, "mult": 1 << 30, "shift": 23, "diff_min": -248}
     call = qemu_nn.estimate_call("arm_softmax_s8", row)
     assert call.low < 0.2 * call.instructions
-    dense = qemu_nn.estimate_call("arm_relu_q7", {"size": 100}, release="7.0.0")
+    dense = qemu_nn.estimate_call("arm_relu_q7", {"size": 100}, cmsis="7.0.0")
     assert dense.high - dense.low < 0.3 * dense.instructions
 
 
@@ -131,9 +134,9 @@ def test_windows_are_counted_at_the_edges():
 
 
 def test_a_core_without_counts_borrows_those_of_one_that_has_its_instructions():
-    m4, m7 = (qemu_nn.estimate_call("arm_relu_q7", {"size": 64}, core=c) for c in ("m4", "m7"))
+    m4, m7 = (qemu_nn.estimate_call("arm_relu_q7", {"size": 64}, target=c) for c in ("m4", "m7"))
     assert (m7.core, m7.counted_on, m7.instructions) == ("cortex-m7", "cortex-m4", m4.instructions)
-    m3 = qemu_nn.estimate_call("arm_relu_q7", {"size": 64}, core="cortex-m3")
+    m3 = qemu_nn.estimate_call("arm_relu_q7", {"size": 64}, target="cortex-m3")
     assert m3.float_abi == "soft", "a Cortex-M3 has no other"
 
 
@@ -141,12 +144,12 @@ def test_a_core_without_counts_borrows_those_of_one_that_has_its_instructions():
     ("changes", "sentence"),
     [
         ({"function": "arm_relu_q9"}, "no instruction counts of 'arm_relu_q9'.*did you mean"),
-        ({"core": "cortex-m0"}, "no instruction counts of cortex-m0; have: cortex-m3"),
-        ({"release": "6.0.0"}, "no instruction counts of CMSIS 6.0.0.*have: CMSIS 5.6.0"),
+        ({"target": "cortex-m0"}, "no instruction counts of cortex-m0; have: cortex-m3"),
+        ({"cmsis": "6.0.0"}, "no instruction counts of CMSIS 6.0.0.*have: CMSIS 5.6.0"),
         ({"optimization": "-O1"}, "have: CMSIS 5.6.0 -O2 hard float"),
-        ({"core": "m55", "float_abi": "soft"}, "soft float, on cortex-m55; have: CMSIS 7.0.0"),
-        ({"function": "arm_softmax_s8", "release": "5.9.0"}, "have: CMSIS 7.0.0 on cortex-m3, "),
-        ({"function": "arm_convolve_even_s4", "core": "m3"}, "have: CMSIS 7.0.0 on cortex-m55$"),
+        ({"target": "m55", "float_abi": "soft"}, "soft float, on cortex-m55; have: CMSIS 7.0.0"),
+        ({"function": "arm_softmax_s8", "cmsis": "5.9.0"}, "have: CMSIS 7.0.0 on cortex-m3, "),
+        ({"function": "arm_convolve_even_s4", "target": "m3"}, "have: CMSIS 7.0.0 on cortex-m55$"),
         ({"params": {}}, "arm_relu_q7 lacks the argument 'size'"),
         ({"params": {"size": None}}, "arm_relu_q7 cannot have these arguments"),
         ({"params": {"size": -1}}, "arm_relu_q7 cannot have these arguments"),

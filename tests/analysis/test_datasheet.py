@@ -118,7 +118,7 @@ def test_a_report_of_another_network_is_refused(text, reason, tmp_path):
 def test_options_of_data_are_refused_without_data():
     with pytest.raises(Error, match="limit= says how data are read, but there are none"):
         qemu_nn.datasheet(NETWORK, qemu_nn.Dataset(None, limit=3))
-    words = ["report", str(FOLDER / "digits.qnz"), "--labels", "labels.txt"]
+    words = ["datasheet", str(FOLDER / "digits.qnz"), "--labels", "labels.txt"]
     result = CliRunner().invoke(main, words)
     assert (result.exit_code, "--labels says how" in result.output) == (2, True)
 
@@ -144,7 +144,7 @@ def test_what_estimate_refuses_is_refused(how, reason):
 def test_the_verb_writes_the_page_and_prints_json(tmp_path):
     pytest.importorskip("jinja2", reason="a page needs jinja2")
     page = tmp_path / "report.html"
-    words = ["report", FOLDER / "digits.qnz", "-d", DATA, "--target", CHIP, "-o", page, "--json"]
+    words = ["datasheet", FOLDER / "digits.qnz", "-d", DATA, "--target", CHIP, "-o", page, "--json"]
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 0, result.output
     told = json.loads(result.output[result.output.index("{") :])

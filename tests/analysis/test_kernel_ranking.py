@@ -103,8 +103,10 @@ def outputs(network, target):
 
 def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
     network, where = float_network((3, 3), pads=(1, 1, 1, 1)), qemu_nn.Target("m3", "5.9.0")
-    plain = qemu_nn.quantize(network, DATA, target=qemu_nn.Target("dsp", cmsis="5.9.0"))
-    quick = qemu_nn.quantize(network, DATA, target=where)
+    plain = qemu_nn.quantize(
+        network, DATA, target=qemu_nn.Target("dsp", cmsis="5.9.0"), scheme="power2"
+    )
+    quick = qemu_nn.quantize(network, DATA, target=where, scheme="power2")
     rows = by_layer(ranked(plain, where))["conv"]
     assert plain.graph.nodes[0].function.name == "arm_convolve_HWC_q7_fast"
     assert quick.graph.nodes[0].function.name == rows[0]["function"] != rows[-1]["function"]
@@ -115,9 +117,9 @@ def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
 
 
 def test_a_faster_function_that_takes_more_memory_than_the_budget_is_no_choice():
-    def made(**how):
+    def made(**budget):
         network = float_network((1, 1), (2, 2), channels=64)
-        found = qemu_nn.quantize(network, DATA, scheme="affine", target="m4", **how)
+        found = qemu_nn.quantize(network, DATA, scheme="affine", target="m4", budget=budget)
         return found.graph.nodes[0].function.name, found.fit(
             qemu_nn.Target("stm32f411", cmsis="7.0.0"), stack=0
         ).ram
@@ -134,14 +136,20 @@ def test_a_function_that_the_user_names_stays():
     named = {"conv": "arm_convolve_HWC_q7_fast"}
     network = float_network((3, 3), pads=(1, 1, 1, 1))
     quick = qemu_nn.quantize(
-        network, DATA, target=qemu_nn.Target("m3", cmsis="5.6.0"), functions=named
+        network,
+        DATA,
+        target=qemu_nn.Target("m3", cmsis="5.6.0"),
+        scheme="power2",
+        options={"functions": named},
     )
     assert quick.graph.nodes[0].function.name == named["conv"]
 
 
 def test_without_counts_or_bits_of_its_own_nothing_changes():
     network = float_network((3, 3), pads=(1, 1, 1, 1))
-    plain = qemu_nn.quantize(network, DATA, target=qemu_nn.Target("dsp", cmsis="5.6.0")).graph
+    plain = qemu_nn.quantize(
+        network, DATA, target=qemu_nn.Target("dsp", cmsis="5.6.0"), scheme="power2"
+    ).graph
     for target in ("m0", "dsp"):
         assert quickest(plain, target, profile(target, "5.6.0"), ()) == (plain, ())
 
@@ -165,7 +173,7 @@ def test_a_note_says_where_functions_part():
     """Show that with DSP instructions, _fast refuses windows that reach beyond the image."""
     plain = {"conv": "arm_convolve_HWC_q7_basic"}
     network = float_network((3, 3), pads=(1, 1, 2, 2))
-    graph = qemu_nn.quantize(network, DATA, functions=plain).graph
+    graph = qemu_nn.quantize(network, DATA, scheme="power2", options={"functions": plain}).graph
     quick, notes = quickest(graph, "m3", profile("m3"), ())
     assert quick.nodes[0].function.name == "arm_convolve_HWC_q7_fast_nonsquare"
     assert notes[0].startswith("conv: arm_convolve_HWC_q7_fast_nonsquare instead of")

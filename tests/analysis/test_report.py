@@ -31,7 +31,9 @@ def report():
     )
     network = pipeline.FloatNetwork(FloatGraph(EVIL, "x", (4,), None, nodes, ("zero",)))
     x = rng.normal(size=(50, 4))
-    return qemu_nn.analyze(qemu_nn.quantize(network, x), (x, rng.integers(0, 3, 50)))
+    return qemu_nn.analyze(
+        qemu_nn.quantize(network, x, scheme="power2"), (x, rng.integers(0, 3, 50))
+    )
 
 
 def test_the_page_needs_nothing_from_elsewhere_and_runs_its_own_script_alone(report):

@@ -56,7 +56,7 @@ window.addEventListener("load", () => {
 def reports():
     rng = np.random.default_rng(0)
     real = rng.normal(size=(60, 8, 8, 1))
-    made = qemu_nn.analyze(qemu_nn.quantize(float_network(), real), real)
+    made = qemu_nn.analyze(qemu_nn.quantize(float_network(), real, scheme="power2"), real)
     named = [replace(layer, name=f"{LONG}_{i}") for i, layer in enumerate(made.layers)]
     yield replace(made, network="n" * 300, layers=tuple(named), advice=(f"{LONG}_1: wider",))
     network = Network(affine_networks.small())
@@ -70,7 +70,7 @@ def reports():
 
 def test_the_page_says_what_was_made_of_what(tmp_path):
     real = np.random.default_rng(1).normal(size=(20, 8, 8, 1))
-    qemu_nn.quantize(float_network(), real).save(tmp_path / "net.qnz")
+    qemu_nn.quantize(float_network(), real, scheme="power2").save(tmp_path / "net.qnz")
     np.save(tmp_path / "data.npy", real)
     report = qemu_nn.analyze(tmp_path / "net.qnz", tmp_path / "data.npy")
     page = report.html()

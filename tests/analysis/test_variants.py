@@ -10,7 +10,7 @@ from thread_client import Client
 
 from qemu_nn import cmsis
 from qemu_nn.analysis.variants import compare_profiles
-from qemu_nn.bench.variants import compare_function_variants, compare_network_variants
+from qemu_nn.api.variants import compare_function_variants, compare_network_variants
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.runtime.session import draw_inputs

@@ -24,6 +24,7 @@ CALLS = {
     "quantize": (load, qemu_nn.quantize, qemu_nn.Network.save),
     "fine-tune": (qemu_nn.fine_tune,),
     "analyze": (qemu_nn.analyze,),
+    "datasheet": (qemu_nn.datasheet,),
     "evaluate": (qemu_nn.evaluate,),
     "diff": (qemu_nn.diff,),
     "export": (qemu_nn.export, qemu_nn.Network.fit),
@@ -34,6 +35,13 @@ RENAMED = {
     **{"input": "input_tensor"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
     **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
+}
+
+#: Arguments of quantize() that are groups of options.
+GROUPS = {
+    "effort": qemu_nn.Effort,
+    "budget": qemu_nn.Budget,
+    "options": qemu_nn.QuantizeOptions,
 }
 
 #: Options that are no arguments, as Python has values and methods for them: --json is .json(), the
@@ -81,6 +89,10 @@ def taken(verb):
         names = {"output_tensor" if name == "output" else name for name in names}
     if "target" in names:
         names |= {field.name for field in fields(qemu_nn.Target)} - {"device"}
+    for group, kind in GROUPS.items():
+        if group in names and verb == "quantize":
+            names |= {field.name for field in fields(kind)} - {"level", group}
+            names -= {group} - {"effort"}
     if "stack" in names:
         names |= {"fit"}
     return {RENAMED.get(name, name) for name in names - FIXED - SHARED}

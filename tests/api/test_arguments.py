@@ -43,12 +43,12 @@ def calls(tmp_path_factory):
     """Public functions and arguments with which they work, by name."""
     folder = tmp_path_factory.mktemp("calls")
     demo, x, _ = pipeline.example()
-    quantized = qemu_nn.quantize(float_network(), REAL)
+    quantized = qemu_nn.quantize(float_network(), REAL, scheme="power2")
     pipeline.golden(demo, x[:1], folder / "goldens")
     device = {"target": "cortex-m4"}
     steps = np.zeros((2, 3, 4), np.int16)
     window = {"dim_im_in": 2, "ch_im_in": 1, "dim_kernel": 2, "padding": 0, "stride": 2}
-    formats = {"formats": None, "functions": None, "method": "minmax", "weight_method": "minmax"}
+    formats = {"options": None, "budget": None, "effort": "fast", "method": "minmax"}
     quantize = {"network": float_network(), "data": REAL, **formats}
     return {
         "load": (
@@ -71,14 +71,23 @@ def calls(tmp_path_factory):
         "evaluate": (float_network().evaluate, {"x": REAL, "trace": False}),
         "quantize": (
             qemu_nn.quantize,
-            {**quantize, **device, "scheme": "power2", "bits": 8, "softmax": True},
+            {**quantize, **device, "scheme": "power2", "bits": 8},
+        ),
+        "Effort": (
+            qemu_nn.Effort,
+            {"level": "fast", "steps": None, "minutes": 1, "resume": None, "search_range": 1},
+        ),
+        "Budget": (qemu_nn.Budget, {"flash": None, "ram": None, "cycles": None}),
+        "QuantizeOptions": (
+            lambda **how: qemu_nn.quantize(float_network(), REAL, options=how, scheme="power2"),
+            {"weight_method": "minmax", "formats": None, "functions": None, "softmax": True},
         ),
         "quantize affine": (partial(qemu_nn.quantize, scheme="affine"), quantize),
         "search": (
             partial(qemu_nn.quantize, method="search"),
             {
                 **{"network": float_network(), "data": REAL[:1]},
-                **{"search_range": 0, "tolerance": 0.0, "threads": 1, "resume": None},
+                **{"effort": {"level": "fast", "search_range": 0}, "threads": 1},
             },
         ),
         "analyze": (
@@ -130,6 +139,7 @@ NAMES = (
         "recurrent run",
         "evaluate",
     ),
+    *("Effort", "Budget", "QuantizeOptions"),
     *("quantize", "quantize affine", "search", "analyze", "golden", "compare", "export", "find"),
     *("buffer_size", "arm_avepool_q7_HWC", "Network", "FloatNetwork"),
 )
@@ -171,30 +181,40 @@ def test_every_function_refuses_arrays_that_are_none(name):
         (lambda net: net.session("cortex-m4", threads=2), "small is a float network"),
         (lambda net: qemu_nn.analyze(net, REAL), "small is a float network; quantize it first"),
         (lambda net: qemu_nn.export(net, "x"), "small is a float network; quantize it first"),
-        (lambda net: qemu_nn.quantize(3, REAL), "a network must be the result of load.. or a path"),
         (
-            lambda net: qemu_nn.quantize(qemu_nn.quantize(net, REAL), REAL),
+            lambda net: qemu_nn.quantize(3, REAL, scheme="power2"),
+            "a network must be the result of load.. or a path",
+        ),
+        (
+            lambda net: qemu_nn.quantize(
+                qemu_nn.quantize(net, REAL, scheme="power2"), REAL, scheme="power2"
+            ),
             "small is quantized already; give the float network instead",
         ),
         (
-            lambda net: qemu_nn.quantize(net, REAL).session(threads="2"),
+            lambda net: qemu_nn.quantize(net, REAL, scheme="power2").session(threads="2"),
             "threads must be an integer, not '2'",
         ),
         (
-            lambda net: qemu_nn.quantize(net, REAL).session(threads=10**6),
+            lambda net: qemu_nn.quantize(net, REAL, scheme="power2").session(threads=10**6),
             "threads must be at most 1024, not 1000000",
         ),
         (
-            lambda net: qemu_nn.quantize(net, REAL, method="entropy"),
+            lambda net: qemu_nn.quantize(net, REAL, method="entropy", scheme="power2"),
             "no method 'entropy'; have: extrapolate, minmax, mse, kl, or a percentile as a number, "
             "or search",
         ),
         (
-            lambda net: qemu_nn.quantize(net, REAL, weight_method="search"),
+            lambda net: qemu_nn.quantize(
+                net, REAL, scheme="power2", options={"weight_method": "search"}
+            ),
             "no method 'search'; have: extrapolate, minmax, mse, kl, or a percentile as a number$",
         ),
         (lambda net: Network("net.tflite"), r"Network.. takes a graph.*; load.. reads files"),
-        (lambda net: qemu_nn.quantize(net, "none.npz"), "cannot read none.npz: No such file"),
+        (
+            lambda net: qemu_nn.quantize(net, "none.npz", scheme="power2"),
+            "cannot read none.npz: No such file",
+        ),
     ],
 )
 def test_the_sentence_names_the_way_out(call, reason):
@@ -204,9 +224,12 @@ def test_the_sentence_names_the_way_out(call, reason):
 
 def test_a_network_may_be_given_as_its_file(tmp_path):
     float_network().save(tmp_path / "float.qnz")
-    quantized = qemu_nn.quantize(tmp_path / "float.qnz", REAL)
+    quantized = qemu_nn.quantize(tmp_path / "float.qnz", REAL, scheme="power2")
     quantized.save(tmp_path / "net.qnz")
-    assert qemu_nn.quantize(str(tmp_path / "float.qnz"), REAL).notes == quantized.notes
+    assert (
+        qemu_nn.quantize(str(tmp_path / "float.qnz"), REAL, scheme="power2").notes
+        == quantized.notes
+    )
     report = qemu_nn.analyze(str(tmp_path / "net.qnz"), REAL)
     assert report.text() == qemu_nn.analyze(quantized, REAL).text()
     qemu_nn.export(tmp_path / "net.qnz", tmp_path / "firmware")
@@ -214,7 +237,7 @@ def test_a_network_may_be_given_as_its_file(tmp_path):
     with pytest.raises(Error, match=r"float\.qnz is a float network; quantize it first"):
         qemu_nn.analyze(tmp_path / "float.qnz", REAL)
     with pytest.raises(Error, match=r"net\.qnz is quantized already"):
-        qemu_nn.quantize(tmp_path / "net.qnz", REAL)
+        qemu_nn.quantize(tmp_path / "net.qnz", REAL, scheme="power2")
 
 
 @pytest.mark.parametrize("network", [Network(classifier()), float_network()])

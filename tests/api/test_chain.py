@@ -270,7 +270,7 @@ HOSTILE = {
     "itself": ({"stages": [{"file": "chain.json", "hop": 1}]}, "describes a chain of networks"),
     "option": (
         {"stages": [{"micro_frontend": {"pcan": 1}, "hop": 1}]},
-        r"stages\[0\]: micro_frontend: 'pcan' must be true or false, not 1",
+        r"stages\[0\]: micro_frontend: 'pcan' must be an object, not 1",
     ),
     "flag": (
         {"stages": [{"micro_frontend": {"channels": True}, "hop": 1}]},

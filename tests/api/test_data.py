@@ -96,12 +96,12 @@ def test_a_calibration_reader_is_read_again_if_it_can_be_rewound():
 def test_a_calibration_reader_calibrates_as_its_arrays_do():
     network = float_network()
     x = np.random.default_rng(5).normal(size=(6, *network.graph.shape)).astype(np.float32)
-    whole = qemu_nn.quantize(network, x)
+    whole = qemu_nn.quantize(network, x, scheme="power2")
     for source in (
         [{"x": x[:3]}, {"x": x[3:]}],
         CalibrationReader([{"x": each[None]} for each in x]),
     ):
-        found = qemu_nn.quantize(network, source)
+        found = qemu_nn.quantize(network, source, scheme="power2")
         assert found.graph.nodes == whole.graph.nodes
         assert all(np.array_equal(found.graph.arrays[k], v) for k, v in whole.graph.arrays.items())
 
@@ -297,9 +297,9 @@ def test_a_data_set_is_its_source_and_what_it_says_of_it():
     data = Dataset(X, Y, limit=2)
     assert Dataset.of(data) is data
     assert Dataset.of(X).source is X
-    assert (data.random_inputs(4), Dataset(None, limit=2).random_inputs(4)) == (0, 2)
-    assert Dataset(None).random_inputs(4) == 4
+    assert (data.draw_count(4), Dataset(None, limit=2).draw_count(4)) == (0, 2)
+    assert Dataset(None).draw_count(4) == 4
     with pytest.raises(Error, match="labels= says how data are read, but there are none"):
-        Dataset(None, Y[:1]).random_inputs(4)
+        Dataset(None, Y[:1]).draw_count(4)
     with pytest.raises(TypeError):
         Dataset(X, Y, "NHWC")

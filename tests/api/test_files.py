@@ -112,7 +112,7 @@ def test_where_no_file_can_be_written_is_told_before_any_work(tmp_path, monkeypa
         files.check_place(tmp_path / "page.html")
 
 
-@pytest.mark.parametrize("verb", ["analyze", "report", "validate", "quantize", "fine-tune"])
+@pytest.mark.parametrize("verb", ["analyze", "datasheet", "validate", "quantize", "fine-tune"])
 def test_every_verb_that_works_long_looks_at_its_output_first(tmp_path, verb):
     option = {"analyze": "--html", "validate": "--html"}.get(verb, "-o")
     asked = [verb, "missing.qnz", option, str(tmp_path / "none" / "out.qnz")]

@@ -11,6 +11,7 @@ import float_classifiers
 import ndk_networks
 import numpy as np
 import pytest
+from flat_options import grouped
 from float_classifiers import classifier, data
 from networks import classifier as q7_classifier
 from networks import recurrent
@@ -32,7 +33,7 @@ RNG = np.random.default_rng(5)
 
 
 def quantized(**options):
-    return qemu_nn.quantize(classifier(), data(), **options)
+    return qemu_nn.quantize(classifier(), data(), **grouped(**options))
 
 
 #: Kind of network -> the network, and samples of it, channels last.
@@ -136,7 +137,7 @@ def test_a_quantized_network_predicts_what_the_float_one_does(options, net, far)
     host.
     """
     x = data(50)
-    network, want = qemu_nn.quantize(net, x, **options), net.predict(x)
+    network, want = qemu_nn.quantize(net, x, **grouped(**options)), net.predict(x)
     assert network.graph.input.name == "centred"
     np.testing.assert_array_equal(want, net.evaluate(x)[net.graph.outputs[0]])
     got = network.predict(x)
@@ -146,7 +147,7 @@ def test_a_quantized_network_predicts_what_the_float_one_does(options, net, far)
 
 
 def test_what_the_device_leaves_out_is_computed():
-    network = qemu_nn.quantize(classifier(log=True, reshaped=False), data())
+    network = qemu_nn.quantize(classifier(log=True, reshaped=False), data(), scheme="power2")
     assert network.graph.outputs == ("dense",)
     np.testing.assert_allclose(np.exp(network.predict(data(9))).sum(1), 1)
     (scores,) = network.host.scores(network.session().run(network.host.codes(data(2)))).items()
@@ -156,7 +157,9 @@ def test_what_the_device_leaves_out_is_computed():
 def test_two_outputs_come_by_name():
     net = classifier(reshaped=False)
     graph = replace(net.graph, outputs=("dense", "prob"))
-    network = qemu_nn.quantize(FloatNetwork(graph), data(), softmax=False)
+    network = qemu_nn.quantize(
+        FloatNetwork(graph), data(), scheme="power2", options={"softmax": False}
+    )
     got, want = network.predict(data(7)), FloatNetwork(graph).predict(data(7))
     assert network.graph.outputs == ("dense",)
     assert list(got) == list(want) == ["dense", "prob"]
@@ -179,7 +182,10 @@ def test_a_cube_needs_a_layout():
     nodes = (FloatNode("y", Conv(weights, layout="NCHW"), ("x",)),)
     net = FloatNetwork(FloatGraph("cube", "x", (3, 3, 3), "NCHW", nodes, ("y",)))
     x = RNG.normal(size=(20, 3, 3, 3)).astype(np.float32)
-    network, last = qemu_nn.quantize(net, qemu_nn.Dataset(x, layout="NCHW")), np.moveaxis(x, 1, -1)
+    network, last = (
+        qemu_nn.quantize(net, qemu_nn.Dataset(x, layout="NCHW"), scheme="power2"),
+        np.moveaxis(x, 1, -1),
+    )
     np.testing.assert_array_equal(net.predict(x), net.evaluate(x)["y"])  # the layout of its file
     np.testing.assert_array_equal(net.predict(last, layout="NHWC"), net.evaluate(x)["y"])
     with pytest.raises(Error, match=r"\[20, 3, 3, 3\] fits the network as NHWC and as NCHW: give"):
@@ -197,7 +203,7 @@ def test_a_channel_of_one_may_be_missing():
     nodes = (FloatNode("y", Conv(weights), ("x",)),)
     net = FloatNetwork(FloatGraph("grey", "x", (6, 5, 1), "NHWC", nodes, ("y",)))
     x = RNG.normal(size=(4, 6, 5, 1)).astype(np.float32)
-    for network in (net, qemu_nn.quantize(net, x)):
+    for network in (net, qemu_nn.quantize(net, x, scheme="power2")):
         want = network.predict(x)
         np.testing.assert_array_equal(network.predict(x[..., 0]), want)
         np.testing.assert_array_equal(network.predict(x[0, ..., 0]), want[0])
@@ -417,7 +423,7 @@ def test_preprocessing_makes_real_numbers_of_pixels():
 def test_a_network_with_preprocessing_takes_pixels_in_any_type():
     steps = Preprocessing(scale=1 / 32, mean=(4, 3), std=2, dtype="uint8")
     net = classifier(softmax=False)
-    network = replace(qemu_nn.quantize(net, data()), preprocessing=steps)
+    network = replace(qemu_nn.quantize(net, data(), scheme="power2"), preprocessing=steps)
     pixels = RNG.integers(0, 256, (5, 8, 6, 2)).astype(np.uint8)
     real = steps.apply(pixels)
     want = replace(network, preprocessing=None).predict(real)
@@ -444,7 +450,7 @@ def test_pictures_of_any_size_are_resized_and_cut():
     nodes = (FloatNode("y", Conv(weights), ("x",)),)
     net = FloatNetwork(FloatGraph("rgb", "x", (8, 6, 3), "NHWC", nodes, ("y",)))
     calib = RNG.uniform(0, 4, (10, 8, 6, 3)).astype(np.float32)
-    network = replace(qemu_nn.quantize(net, calib), preprocessing=steps)
+    network = replace(qemu_nn.quantize(net, calib, scheme="power2"), preprocessing=steps)
     pictures = np.kron(RNG.integers(0, 256, (2, 10, 8, 3)), np.ones((1, 2, 2, 1)))
     pictures = pictures.astype(np.uint8)
     want = network.predict(np.stack([steps.resize_image(each) for each in pictures]))
@@ -565,4 +571,4 @@ def test_quantize_prepares_its_data_and_keeps_how(scheme):
         network.predict(pixels), same.predict(steps.apply(pixels, "NCHW"))
     )
     with pytest.raises(Error, match="preprocessing must be a Preprocessing, not 3"):
-        qemu_nn.quantize(net, qemu_nn.Dataset(pixels, preprocessing=3))
+        qemu_nn.quantize(net, qemu_nn.Dataset(pixels, preprocessing=3), scheme="power2")

@@ -19,7 +19,7 @@ def nouns():
     session = demo.session()
     yield from (session, session.plan, session.profile, describe(demo), describe(demo).layers)
     real = demo.graph.input.format.dequantize(x[:8])
-    made = qemu_nn.quantize(float_network(), real)
+    made = qemu_nn.quantize(float_network(), real, scheme="power2")
     report = qemu_nn.analyze(made, real)
     yield from (made, report, report.table())
 
@@ -78,7 +78,7 @@ def test_a_page_escapes_what_a_stranger_wrote():
 
 def test_reports_and_summaries_are_tables_in_a_notebook():
     real = np.random.default_rng(1).normal(size=(4, 8, 8, 1))
-    report = qemu_nn.analyze(qemu_nn.quantize(float_network(), real), real)
+    report = qemu_nn.analyze(qemu_nn.quantize(float_network(), real, scheme="power2"), real)
     assert report._repr_html_().count("<tr>") == 1 + len(report.layers)
     summary = describe(example()[0])
     assert summary._repr_html_().count("<tr>") == 1 + len(summary.layers.rows)

@@ -189,7 +189,7 @@ def test_memory_grows_neither_with_the_data_nor_with_the_outputs(tmp_path, monke
 def test_every_verb_and_function_on_data_has_the_same_words():
     python = {field.name for field in fields(qemu_nn.Dataset)} - {"source", "preprocessing"}
     parts = {"data", "size", "crop", "scale", "mean", "std"}
-    verbs = ("run", "golden", "export", "quantize", "analyze", "evaluate", "variants", "report")
+    verbs = ("run", "golden", "export", "quantize", "analyze", "evaluate", "variants", "datasheet")
     for verb in (*verbs, "validate", "fine-tune"):
         options = {parameter.name for parameter in main.get_command(None, verb).params}
         assert options >= python | parts, verb

@@ -38,7 +38,7 @@ VERBS += [
     "fine-tune",
     "analyze",
     "evaluate",
-    "report",
+    "datasheet",
     "export",
     "validate",
     "conformance",

@@ -62,7 +62,7 @@ COMMANDS = [
     ("check", "net.qnz", "--golden", "goldens"),
     ("diff", "net.qnz", DEMO / "digits.qnz"),
     ("evaluate", "net.qnz", "-d", "data.npz"),
-    ("report", "net.qnz", "-d", "data.npz"),
+    ("datasheet", "net.qnz", "-d", "data.npz"),
     ("run", "net.qnz", "-d", "x.npy", "--real"),
     ("golden", "net.qnz", "-d", "x.npy", "-o", "more"),
     ("compare", "goldens", "goldens"),
@@ -78,7 +78,7 @@ def test_names_stay_within_their_line(arguments):
     assert not re.search(f"^{FORGED}", output, re.MULTILINE)
 
 
-TABLES = [each for each in COMMANDS if each[0] in ("info", "diff", "report") and len(each) < 5]
+TABLES = [each for each in COMMANDS if each[0] in ("info", "diff", "datasheet") and len(each) < 5]
 
 
 @pytest.mark.parametrize("arguments", TABLES, ids=lambda each: " ".join(map(str, each)))
@@ -91,7 +91,7 @@ def test_csv_holds_no_formula(arguments):
 
 def test_pages_show_control_characters_instead_of_sending_them():
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
-    output_of("report", "net.qnz", "-d", "data.npz", "-o", "sheet.html")
+    output_of("datasheet", "net.qnz", "-d", "data.npz", "-o", "sheet.html")
     page = Path("sheet.html").read_text(encoding="utf-8")
     title = re.search("<title>(.*)</title>", page, re.DOTALL)[1]
     assert FORGED in title

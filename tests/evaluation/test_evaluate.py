@@ -7,6 +7,7 @@ import affine_networks
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from flat_options import grouped
 from float_classifiers import classifier, data
 from networks import recurrent
 from thread_client import Client
@@ -47,7 +48,7 @@ def case(request):
     if request.param != "float":
         how = {"scheme": "affine"} if request.param == "affine" else {}
         bits = 16 if request.param == "16 bits" else 8
-        network = qemu_nn.quantize(network, x[:50], bits=bits, **how)
+        network = qemu_nn.quantize(network, x[:50], bits=bits, **grouped(**how))
     y[:200] = network.predict(x[:200]).reshape(200, 5).argmax(1)
     return network, x, y
 
@@ -113,7 +114,7 @@ def test_a_regressor_s_errors_are_averaged():
     network = chained(dense(4, 6), dense(2, 4))
     x = RNG.normal(size=(150, 6))
     y = network.predict(x) + RNG.normal(size=(150, 2))
-    quantized = qemu_nn.quantize(network, x)
+    quantized = qemu_nn.quantize(network, x, scheme="power2")
     found = qemu_nn.evaluate(quantized, qemu_nn.Dataset(x, y))
     errors = quantized.predict(x) - y
     assert found.kind == "regressor"
@@ -268,7 +269,7 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
     ],
 )
 def test_what_does_not_fit_is_a_sentence(how, words):
-    network = qemu_nn.quantize(classifier(), data(40))
+    network = qemu_nn.quantize(classifier(), data(40), scheme="power2")
     with pytest.raises(Error, match=words):
         qemu_nn.evaluate(network, **{"data": data(40), **how})
 
@@ -291,7 +292,7 @@ def test_kinds_follow_from_labels_and_shapes():
 
 
 def test_inputs_that_were_not_scaled_are_told():
-    network = qemu_nn.quantize(chained(dense(3, 6)), RNG.normal(size=(100, 6)))
+    network = qemu_nn.quantize(chained(dense(3, 6)), RNG.normal(size=(100, 6)), scheme="power2")
     with pytest.warns(qemu_nn.InputWarning, match="were they scaled"):
         qemu_nn.evaluate(network, 255 * RNG.uniform(size=(40, 6)))
 
@@ -378,7 +379,7 @@ def output_of(*arguments, code=0):
 
 
 def test_the_verb_prints_what_the_function_returns(tmp_path):
-    network, x = qemu_nn.quantize(classifier(), data(40)), data(90)
+    network, x = qemu_nn.quantize(classifier(), data(40), scheme="power2"), data(90)
     y = RNG.integers(0, 5, 90)
     network.save(tmp_path / "net.qnz")
     np.save(tmp_path / "x.npy", x)
@@ -402,5 +403,5 @@ def test_the_verb_prints_what_the_function_returns(tmp_path):
 def test_processes_give_the_same_figures(case):
     pytest.importorskip("distributed", reason="a cluster of processes needs dask")
     network, x, y = case
-    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), workers=2)
+    found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), client=2)
     assert found.json() == qemu_nn.evaluate(network, qemu_nn.Dataset(x, y)).json()

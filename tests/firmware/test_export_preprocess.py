@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from exported import check, needs, write
+from flat_options import grouped
 from float_classifiers import SHAPE, classifier
 from networks import classifier as q7_classifier
 
@@ -30,7 +31,9 @@ def quantized(steps=STEPS, **how):
     raw = pixels.astype(np.int16) - 128 if steps.dtype == "int8" else pixels
     net = classifier(softmax=False)
     return qemu_nn.quantize(
-        net, qemu_nn.Dataset(raw.astype(np.float32), preprocessing=steps), **how
+        net,
+        qemu_nn.Dataset(raw.astype(np.float32), preprocessing=steps),
+        **grouped(**how),
     )
 
 
@@ -129,7 +132,9 @@ def test_what_a_table_cannot_hold_is_said(tmp_path):
     )
     net = FloatNetwork(FloatGraph("each", "x", (4, 3, 2), "NHWC", nodes, ("y",)))
     x = RNG.normal(size=(9, 4, 3, 2)).astype(np.float32)
-    network = replace(qemu_nn.quantize(net, x), preprocessing=Preprocessing(scale=1 / 255))
+    network = replace(
+        qemu_nn.quantize(net, x, scheme="power2"), preprocessing=Preprocessing(scale=1 / 255)
+    )
     assert network.graph.input.name == "each"
     text = (write(tmp_path / "b", network) / "network.h").read_text()
     assert "the network's own normalization differs from pixel to pixel" in text

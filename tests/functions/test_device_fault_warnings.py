@@ -88,8 +88,10 @@ def test_quantization_does_not_choose_it():
     net = FloatNetwork(FloatGraph("net", "x", (4, 4, 5), "NHWC", nodes, ("conv",)))
     x = np.random.default_rng(2).normal(size=(8, 4, 4, 5))
     with pytest.raises(ModelError, match="Conv 'conv': CMSIS 5.6.0.*" + HINT):
-        qemu_nn.quantize(net, x, target=qemu_nn.Target("cortex-m4", cmsis="5.6.0"))
-    assert qemu_nn.quantize(net, x, target=qemu_nn.Target("cortex-m4", cmsis="5.9.0")).graph.nodes
+        qemu_nn.quantize(net, x, target=qemu_nn.Target("cortex-m4", cmsis="5.6.0"), scheme="power2")
+    assert qemu_nn.quantize(
+        net, x, target=qemu_nn.Target("cortex-m4", cmsis="5.9.0"), scheme="power2"
+    ).graph.nodes
 
 
 @pytest.mark.skipif(not MODEL.exists(), reason=f"{MODEL} is missing")
@@ -98,5 +100,7 @@ def test_the_network_that_showed_it_is_refused():
     net = qemu_nn.load(MODEL)
     x = np.random.default_rng(2).normal(size=(4, *net.graph.shape))
     with pytest.raises(ModelError, match="ends in a hard fault"):
-        qemu_nn.quantize(net, x, target=qemu_nn.Target("cortex-m4", cmsis="5.6.0"))
-    assert qemu_nn.quantize(net, x, target=qemu_nn.Target("cortex-m3", cmsis="5.6.0")).graph.nodes
+        qemu_nn.quantize(net, x, target=qemu_nn.Target("cortex-m4", cmsis="5.6.0"), scheme="power2")
+    assert qemu_nn.quantize(
+        net, x, target=qemu_nn.Target("cortex-m3", cmsis="5.6.0"), scheme="power2"
+    ).graph.nodes

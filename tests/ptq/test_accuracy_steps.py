@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from branched_network import SCHEMES, inputs, lowered, network, on_grid, same, scheme
 from click.testing import CliRunner
+from flat_options import grouped
 from float_classifiers import classifier, data
 from thread_client import Client
 
@@ -205,7 +206,10 @@ def closeness(quantized, x):
 )
 def test_without_effort_nothing_changes(how):
     net, x = classifier(softmax=False), data()
-    assert same(qemu_nn.quantize(net, x, **how), qemu_nn.quantize(net, x))
+    assert same(
+        qemu_nn.quantize(net, x, **grouped(**how)),
+        qemu_nn.quantize(net, x, scheme="power2"),
+    )
 
 
 @pytest.mark.parametrize(("name", "gain"), [("power2", 2), ("affine", 2)])
@@ -213,7 +217,7 @@ def test_steps_help_on_other_data_and_are_told(name, gain):
     net, x, other = FloatNetwork(network(slope=0.0)), inputs(24), inputs(40, seed=6)
     plain = qemu_nn.quantize(net, x, scheme=name)
     steps = ["round", "equalize", "correct", "average"]
-    better = qemu_nn.quantize(net, x, scheme=name, steps=steps)
+    better = qemu_nn.quantize(net, x, scheme=name, effort={"steps": steps})
     assert closeness(better, other) > closeness(plain, other) + gain
     told = [note.split(":")[0] for note in better.notes[-4:]]
     assert told == ["average", "equalize", "round", "correct"]
@@ -222,7 +226,7 @@ def test_steps_help_on_other_data_and_are_told(name, gain):
 @pytest.mark.parametrize("steps", [["equalize"], ["equalize", "correct"]])
 def test_all_samples_say_how_far_values_reach(steps):
     net, x = FloatNetwork(network(slope=0.0)), inputs(24)
-    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=steps)
+    quantized = qemu_nn.quantize(net, x, scheme="affine", effort={"steps": steps})
     assert any("equalize" in note and "->" in note for note in quantized.notes)
     highest = quantized.graph.input.format.dequantize(np.array(127, np.int8))
     assert x[::4].max() * 1.1 < 0.98 * x.max() < highest
@@ -240,7 +244,7 @@ def test_rows_have_scales_of_their_own(tmp_path):
     assert np.abs(quantized.graph.arrays[last.weights]).max(1).tolist() == [127] * 5
     plain = "arm_fully_connected_s8"
     for how in ({"functions": {"dense": plain}}, {"bits": 16}):
-        other = qemu_nn.quantize(net, x, scheme="affine", **how)
+        other = qemu_nn.quantize(net, x, **grouped("affine", **how))
         assert other.graph.nodes[-1].function.name == how.get("functions", {}).get(
             "dense", "arm_fully_connected_s16"
         )
@@ -249,7 +253,13 @@ def test_rows_have_scales_of_their_own(tmp_path):
 def test_the_same_data_give_the_same_network_on_threads_and_a_cluster():
     net, x = classifier(softmax=False), data(12)
     first, *others = (
-        qemu_nn.quantize(net, x, steps=["formats", "equalize", "round"], **how)
+        qemu_nn.quantize(
+            net,
+            x,
+            scheme="power2",
+            effort={"steps": ["formats", "equalize", "round"]},
+            **how,
+        )
         for how in ({}, {"threads": 2}, {"client": Client(3)})
     )
     for other in others:
@@ -259,7 +269,7 @@ def test_the_same_data_give_the_same_network_on_threads_and_a_cluster():
 
 def test_analysis_compares_scaled_channels_with_what_they_stand_for():
     net, x = FloatNetwork(network(slope=0.0)), inputs(8)
-    quantized = qemu_nn.quantize(net, x, scheme="affine", steps=["equalize", "round"])
+    quantized = qemu_nn.quantize(net, x, scheme="affine", effort={"steps": ["equalize", "round"]})
     report = qemu_nn.analyze(quantized, x)
     assert min(layer.whole.sqnr for layer in report.layers) > 15
     real, other = (evaluate(each, x)["dense"] for each in (net.graph, quantized.reference))
@@ -267,22 +277,34 @@ def test_analysis_compares_scaled_channels_with_what_they_stand_for():
 
 
 def test_a_softmax_stays():
-    quantized = qemu_nn.quantize(classifier(), data(), steps=["equalize", "round"])
+    quantized = qemu_nn.quantize(
+        classifier(), data(), scheme="power2", effort={"steps": ["equalize", "round"]}
+    )
     assert "prob" in quantized.graph.outputs
 
 
 def test_a_search_among_the_steps_goes_on_where_it_was(tmp_path):
     how = {"steps": ["search", "round"], "search_range": 1}
     file = tmp_path / "search.json"
-    first = qemu_nn.quantize(classifier(softmax=False), data(), **how, resume=file)
+    first = qemu_nn.quantize(
+        classifier(softmax=False),
+        data(),
+        **grouped(**how, resume=file),
+    )
     written = file.read_bytes()
-    second = qemu_nn.quantize(classifier(softmax=False), data(), **how, resume=file)
+    second = qemu_nn.quantize(
+        classifier(softmax=False),
+        data(),
+        **grouped(**how, resume=file),
+    )
     assert same(first, second)
     assert file.read_bytes() == written
 
 
 def test_without_time_each_step_is_told():
-    quantized = qemu_nn.quantize(classifier(), data(), effort="best", minutes=0)
+    quantized = qemu_nn.quantize(
+        classifier(), data(), scheme="power2", effort={"level": "best", "minutes": 0}
+    )
     assert quantized.notes[-len(STEPS) :] == tuple(
         f"{name}: there was no time for it" for name in STEPS
     )
@@ -295,18 +317,18 @@ def test_without_time_each_step_is_told():
         ({"steps": "round"}, "steps must be a list of"),
         ({"steps": ["rund"]}, "round"),
         ({"minutes": -1}, "minutes must be 0 or more, not -1"),
-        ({"workers": 2}, "effort='best'"),
+        ({"client": 2}, "effort='best'"),
     ],
 )
 def test_what_no_step_understands_is_told(how, words):
     with pytest.raises(Error) as caught:
-        qemu_nn.quantize(classifier(), data(), **how)
+        qemu_nn.quantize(classifier(), data(), **grouped(**how))
     assert words in str(caught.value)
 
 
 def test_one_sample_cannot_fit_and_judge():
     with pytest.raises(Error, match="need two samples: one to fit, and one to judge"):
-        qemu_nn.quantize(classifier(), data(1), steps=["round"])
+        qemu_nn.quantize(classifier(), data(1), scheme="power2", effort={"steps": ["round"]})
 
 
 def test_the_command_line_takes_steps_by_commas(tmp_path):
@@ -340,7 +362,9 @@ def test_weights_of_four_bits_come_two_in_a_byte():
 
 def test_layers_take_weights_of_four_bits_by_their_functions():
     net, x = FloatNetwork(network(slope=0.0)), inputs(24)
-    quantized = qemu_nn.quantize(net, x, scheme="affine", functions=NARROW, steps=["round"])
+    quantized = qemu_nn.quantize(
+        net, x, scheme="affine", effort={"steps": ["round"]}, options={"functions": NARROW}
+    )
     assert {node.function.name for node in quantized.graph.nodes} >= {*NARROW.values()}
     own = next(node for node in quantized.graph.nodes if node.name == "dense")
     integers = unpack_nibbles(quantized.graph.arrays[own.weights], 160)
@@ -351,7 +375,7 @@ def test_layers_take_weights_of_four_bits_by_their_functions():
 def test_networks_of_four_bits_are_written_as_tflite(tmp_path):
     net, x = FloatNetwork(network(slope=0.0)), inputs(12)
     functions = {**NARROW, "point": "arm_convolve_wrapper_s4"}
-    quantized = qemu_nn.quantize(net, x, scheme="affine", functions=functions)
+    quantized = qemu_nn.quantize(net, x, scheme="affine", options={"functions": functions})
     quantized.save(tmp_path / "net.tflite")
     again = qemu_nn.load(tmp_path / "net.tflite")
     assert np.array_equal(again.predict(x), quantized.predict(x))
@@ -361,9 +385,11 @@ def test_as_many_layers_as_flash_asks_for_get_four_bits():
     net, x = FloatNetwork(network(slope=0.0)), inputs(24)
     whole = qemu_nn.quantize(net, x, scheme="affine")
     size = sum(array.nbytes for array in whole.graph.arrays.values())
-    assert same(qemu_nn.quantize(net, x, scheme="affine", flash=size), whole)
+    assert same(qemu_nn.quantize(net, x, scheme="affine", budget={"flash": size}), whole)
     steps = ["average", "round"]
-    less = qemu_nn.quantize(net, x, scheme="affine", flash=size - 60, steps=steps)
+    less = qemu_nn.quantize(
+        net, x, scheme="affine", effort={"steps": steps}, budget={"flash": size - 60}
+    )
     narrow = [n.name for n in less.graph.nodes if n.function.name.endswith("s4")]
     assert 0 < len(narrow) < 5
     assert sum(array.nbytes for array in less.graph.arrays.values()) <= size - 60
@@ -412,7 +438,7 @@ def test_layers_are_as_wide_as_a_budget_lets_them(name):
         "cycles": cycles,
     }[name]
     budget = (of(narrow) + of(wide)) // 2
-    between = qemu_nn.quantize(net, x, scheme="affine", **{name: budget})
+    between = qemu_nn.quantize(net, x, scheme="affine", budget={name: budget})
     assert {*widths(between).values()} == {"int8", "int16"}
     assert of(between) <= budget
     assert closeness(between, x) > closeness(narrow, x) + 1
@@ -421,7 +447,7 @@ def test_layers_are_as_wide_as_a_budget_lets_them(name):
     assert name == "cycles" or of(between) == last[name]
     assert last["snr"] == pytest.approx(closeness(between, x), abs=0.1)
     assert len(between.curve.rows) == sum(" dB" in note for note in between.notes) > 1
-    everything = qemu_nn.quantize(net, x, scheme="affine", **{name: 2 * of(wide)})
+    everything = qemu_nn.quantize(net, x, scheme="affine", budget={name: 2 * of(wide)})
     assert same(everything, wide)
 
 
@@ -431,7 +457,7 @@ def test_widths_of_weights_and_of_activations_share_budgets(tmp_path):
     size = weight_bytes(plain.graph)
     budgets = {"flash": size - 60, "cycles": int(1.3 * cycles(plain))}
     steps = ["average", "correct"]
-    both = qemu_nn.quantize(net, x, scheme="affine", **budgets, steps=steps)
+    both = qemu_nn.quantize(net, x, scheme="affine", effort={"steps": steps}, budget=budgets)
     assert "int16" in widths(both).values()
     assert any(node.function.name.endswith("s4") for node in both.graph.nodes)
     assert weight_bytes(both.graph) <= size - 60
@@ -446,7 +472,7 @@ def test_widths_of_weights_and_of_activations_share_budgets(tmp_path):
 def test_networks_of_two_widths_are_written_as_tflite(tmp_path):
     net, x = FloatNetwork(network(slope=0.0)), inputs(12)
     size = cycles(qemu_nn.quantize(net, x, scheme="affine"))
-    quantized = qemu_nn.quantize(net, x, scheme="affine", cycles=int(1.1 * size))
+    quantized = qemu_nn.quantize(net, x, scheme="affine", budget={"cycles": int(1.1 * size)})
     assert "tflm_requantize_s8_s16" in {node.function.name for node in quantized.graph.nodes}
     quantized.save(tmp_path / "net.tflite")
     again = qemu_nn.load(tmp_path / "net.tflite")
@@ -462,9 +488,9 @@ def test_what_nothing_is_known_of_is_not_taken_for_cheap():
         FloatNode("both", Elementwise("maximum"), ("a", "b")),
     ]
     net = FloatNetwork(FloatGraph("net", "x", x.shape[1:], "NHWC", tuple(nodes), ("both",)))
-    free = qemu_nn.quantize(net, x, scheme="affine", ram=10**6)
+    free = qemu_nn.quantize(net, x, scheme="affine", budget={"ram": 10**6})
     assert {*widths(free).values()} == {"int16"}
-    counted = qemu_nn.quantize(net, x, scheme="affine", cycles=10**8)
+    counted = qemu_nn.quantize(net, x, scheme="affine", budget={"cycles": 10**8})
     assert widths(counted)["both"] == "int8"
     assert not any("not counted" in note for note in counted.notes)
 
@@ -472,14 +498,27 @@ def test_what_nothing_is_known_of_is_not_taken_for_cheap():
 def test_without_time_a_budget_holds_all_the_same():
     net, x = FloatNetwork(network(slope=0.0)), inputs(8)
     most = int(1.2 * cycles(qemu_nn.quantize(net, x, scheme="affine")))
-    assert cycles(qemu_nn.quantize(net, x, scheme="affine", cycles=most, minutes=0)) <= most
+    assert (
+        cycles(
+            qemu_nn.quantize(
+                net,
+                x,
+                scheme="affine",
+                effort={"level": "fast", "minutes": 0},
+                budget={"cycles": most},
+            )
+        )
+        <= most
+    )
 
 
 def test_budgets_that_pull_apart_are_met_if_some_widths_meet_both():
     """Depthwise weights of 4 bits take many more cycles than those of 8, which then are enough."""
     net, x = FloatNetwork(network(slope=0.0)), inputs(8)
     budgets = {"flash": 800, "cycles": 165_000}
-    found = qemu_nn.quantize(net, x, scheme="affine", **budgets, minutes=0)
+    found = qemu_nn.quantize(
+        net, x, scheme="affine", effort={"level": "fast", "minutes": 0}, budget=budgets
+    )
     assert cycles(found) <= budgets["cycles"]
     assert sum(array.nbytes for array in found.graph.arrays.values()) <= budgets["flash"]
 
@@ -491,7 +530,9 @@ def test_without_time_the_way_to_a_budget_is_short(monkeypatch):
     monkeypatch.setattr(
         widths_of, "_trial", lambda job, bits: tried.append(bits) or made(job, bits)
     )
-    found = qemu_nn.quantize(net, x, scheme="affine", ram=864, minutes=0)
+    found = qemu_nn.quantize(
+        net, x, scheme="affine", effort={"level": "fast", "minutes": 0}, budget={"ram": 864}
+    )
     assert found.fit(qemu_nn.Target("stm32f411", cmsis="7.0.0"), stack=0).ram <= 864
     assert len(found.curve.rows) == 4
     assert len(tried) < 45
@@ -512,7 +553,7 @@ def test_without_time_the_way_to_a_budget_is_short(monkeypatch):
 )
 def test_budgets_that_no_width_reaches_are_told(how, words):
     with pytest.raises(Error) as caught:
-        qemu_nn.quantize(FloatNetwork(network(slope=0.0)), inputs(4), **how)
+        qemu_nn.quantize(FloatNetwork(network(slope=0.0)), inputs(4), **grouped(**how))
     assert words in str(caught.value)
 
 
@@ -523,7 +564,7 @@ def test_notes_promise_what_unseen_data_give(count):
         x = inputs(count, seed=200 + seed)
         plain = qemu_nn.quantize(net, x, scheme="affine")
         steps = ["equalize", "round", "correct"]
-        better = qemu_nn.quantize(net, x, scheme="affine", steps=steps)
+        better = qemu_nn.quantize(net, x, scheme="affine", effort={"steps": steps})
         told = [float(r) for note in better.notes for r in re.findall(r"([0-9.]+) dB", note)][-1]
         assert told < closeness(better, unseen) + 2
         assert closeness(better, unseen) > closeness(plain, unseen) - 0.1

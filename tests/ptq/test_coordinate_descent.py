@@ -131,5 +131,7 @@ def test_scores_that_are_all_zero_have_errors_of_ordinary_size(scheme):
     zeros = Dense(np.zeros((3, 4)), np.zeros(3))
     graph = FloatGraph("zeros", "x", (4,), None, (FloatNode("dense", zeros, ("x",)),), ("dense",))
     x = np.random.default_rng(3).normal(size=(6, 4))
-    made = qemu_nn.quantize(qemu_nn.FloatNetwork(graph), x, scheme=scheme, steps=["descend"])
+    made = qemu_nn.quantize(
+        qemu_nn.FloatNetwork(graph), x, scheme=scheme, effort={"steps": ["descend"]}
+    )
     assert not made.predict(x).any()

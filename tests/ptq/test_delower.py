@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flat_options import grouped
 from trainable_networks import SCHEMES, images, quantized
 
 import qemu_nn
@@ -50,7 +51,7 @@ def test_changes_of_formats_are_found_again_behind_training(how):
     )
     net = qemu_nn.FloatNetwork(FloatGraph("net", "x", (8, 8, 2), "NHWC", nodes, ("c",)))
     x = rng.normal(size=(8, 8, 8, 2))
-    network = qemu_nn.quantize(net, x, scheme="affine", **how)
+    network = qemu_nn.quantize(net, x, **grouped("affine", **how))
     changes = [n for n in network.graph.nodes if n.function.name.startswith("tflm_requantize")]
     assert len({node.function.name for node in changes}) == 1 + len(how)
     found = recovered(network, profile(network))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from flat_options import grouped
 from float_classifiers import classifier, data
 from thread_client import Client
 
@@ -125,15 +126,20 @@ def test_what_is_kept_names_the_formats(tmp_path):
 
 def test_a_file_to_resume_is_refused_where_nothing_would_be_kept(tmp_path):
     with pytest.raises(Error, match="resume is for method='search'"):
-        qemu_nn.quantize(classifier(), data(4), resume=tmp_path / "kept")
+        qemu_nn.quantize(
+            classifier(),
+            data(4),
+            scheme="power2",
+            effort={"level": "fast", "resume": tmp_path / "kept"},
+        )
 
 
 def test_candidates_on_a_cluster_give_the_same_result():
     network, x = classifier(), data(60)
     y = network.predict(x).reshape(60, 5).argmax(1)
     how = {"method": "search", "search_range": 1}
-    here = qemu_nn.quantize(network, (x, y), **how)
-    there = qemu_nn.quantize(network, (x, y), client=Client(3), **how)
+    here = qemu_nn.quantize(network, (x, y), **grouped(**how))
+    there = qemu_nn.quantize(network, (x, y), client=Client(3), **grouped(**how))
     assert model_hash(there.graph) == model_hash(here.graph)
-    with pytest.raises(Error, match="client and workers are for method='search'"):
-        qemu_nn.quantize(network, (x, y), workers=2)
+    with pytest.raises(Error, match="client is for method='search'"):
+        qemu_nn.quantize(network, (x, y), client=2, scheme="power2")

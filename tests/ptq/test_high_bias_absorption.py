@@ -190,7 +190,7 @@ def test_it_gains_on_other_data_and_is_told(scheme):
     (real,) = evaluate(graph, other).values()
 
     def closeness(steps):
-        quantized = qemu_nn.quantize(FloatNetwork(graph), x, scheme=scheme, steps=steps)
+        quantized = qemu_nn.quantize(FloatNetwork(graph), x, scheme=scheme, effort={"steps": steps})
         error = real - quantized.predict(other)
         return 10 * np.log10((real**2).sum() / (error**2).sum()), quantized.notes
 

@@ -28,7 +28,9 @@ def example():
     with np.load(FOLDER / "data.npz") as data:
         x = data["calib_q"] * data["scale"]
     plain = {name: "arm_fully_connected_q7" for name in LAYERS if name.startswith("dense")}
-    quantized = qemu_nn.quantize(network, x, functions=plain, softmax=False)
+    quantized = qemu_nn.quantize(
+        network, x, scheme="power2", options={"functions": plain, "softmax": False}
+    )
     return network, x, quantized
 
 

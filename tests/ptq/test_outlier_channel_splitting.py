@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from flat_options import grouped
 
 import qemu_nn
 from qemu_nn.api.golden import FloatNetwork
@@ -156,7 +157,7 @@ def test_it_gains_on_other_data_and_is_told(scheme):
     real = evaluate(graph, other)["dense"]
 
     def quantized(steps):
-        result = qemu_nn.quantize(FloatNetwork(graph), x, scheme=scheme, steps=steps)
+        result = qemu_nn.quantize(FloatNetwork(graph), x, scheme=scheme, effort={"steps": steps})
         error = real - result.predict(other)
         return result, 10 * np.log10((real**2).sum() / (error**2).sum())
 
@@ -169,7 +170,7 @@ def test_it_gains_on_other_data_and_is_told(scheme):
 def test_copies_that_gain_little_are_left_out(monkeypatch):
     net, x = FloatNetwork(loud()), inputs(16)
     monkeypatch.setitem(STEPS, "split", replace(STEPS["split"], least=20.0))
-    result = qemu_nn.quantize(net, x, scheme="affine", steps=["split"])
+    result = qemu_nn.quantize(net, x, scheme="affine", effort={"steps": ["split"]})
     assert result.notes[-1] == "split: it does not help, and is left out"
     assert result.reference.shapes["sum"][-1] == CHANNELS
 
@@ -180,5 +181,5 @@ def test_copies_keep_within_a_budget():
     size = sum(array.nbytes for array in plain.graph.arrays.values())
     for room, added in ((0, 0), (1000, 1)):
         how = {"flash": size + room, "steps": ["split"]}
-        result = qemu_nn.quantize(net, x, scheme="affine", **how)
+        result = qemu_nn.quantize(net, x, **grouped("affine", **how))
         assert result.reference.shapes["sum"][-1] == CHANNELS + added

@@ -31,7 +31,11 @@ def test_a_published_model_runs_with_little_noise_or_is_refused_by_its_operator(
     expected = MODELS[name][bits == 16]
     if isinstance(expected, str):
         with pytest.raises(ModelError, match=expected):
-            qemu_nn.quantize(network, x, bits=bits, method="minmax", softmax=False)
+            qemu_nn.quantize(
+                network, x, bits=bits, method="minmax", scheme="power2", options={"softmax": False}
+            )
     else:
-        quantized = qemu_nn.quantize(network, x, bits=bits, method="minmax", softmax=False)
+        quantized = qemu_nn.quantize(
+            network, x, bits=bits, method="minmax", scheme="power2", options={"softmax": False}
+        )
         assert noise(network, quantized, x) > expected

@@ -18,9 +18,13 @@ def test_a_published_model_runs_with_little_noise_or_is_refused_by_its_operator(
     expected = next(least for start, least in LEAST.items() if name.startswith(start))
     if isinstance(expected, str):
         with pytest.raises(ModelError, match=expected):
-            qemu_nn.quantize(network, x, scheme="affine", method="minmax", softmax=False)
+            qemu_nn.quantize(
+                network, x, scheme="affine", method="minmax", options={"softmax": False}
+            )
         return
-    quantized = qemu_nn.quantize(network, x, scheme="affine", method="minmax", softmax=False)
+    quantized = qemu_nn.quantize(
+        network, x, scheme="affine", method="minmax", options={"softmax": False}
+    )
     got, exact = scores(quantized, np.moveaxis(x, 1, -1) if network.graph.layout == "NCHW" else x)
     noise = np.sum((got - exact) ** 2)
     assert 10 * np.log10(np.sum(exact.astype(float) ** 2) / noise) > expected
@@ -52,8 +56,8 @@ def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made
     expected = qemu_nn.load(PUBLISHED).graph
     network, x = loaded(f"{RESNET.parent.name}/{RESNET.name}")
     functions = {"dense/linear": "arm_fully_connected_s8"}
-    how = {"scheme": "affine", "method": "minmax", "functions": functions}
-    plain = qemu_nn.quantize(network, x, **how).graph
+    how = {"scheme": "affine", "method": "minmax"}
+    plain = qemu_nn.quantize(network, x, **how, options={"functions": functions}).graph
     order = {n.name: i for i, n in enumerate(plain.nodes)}
     pairs = []
     for node in expected.nodes:  # branches stand in another order
@@ -72,7 +76,9 @@ def test_with_the_published_ranges_it_is_the_network_that_tflites_converter_made
     assert max(order[name] for name, _ in pairs) == len(order) - 2
     given = {name: {"output": node.output.format.ends} for name, node in pairs}
     given[plain.input.name] = {"output": expected.input.format.ends}
-    graph = qemu_nn.quantize(network, x, formats=given, **how).graph
+    graph = qemu_nn.quantize(
+        network, x, **how, options={"functions": functions, "formats": given}
+    ).graph
     for name, node in pairs:
         made = graph.node(name)
         assert made.output.zero_point == node.output.zero_point

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from flat_options import grouped
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
@@ -60,7 +61,7 @@ def noise(network, quantized, x):
 )
 def test_a_quantized_network_is_close_to_the_float_one(data, bits, least, method):
     net = network()
-    quantized = qemu_nn.quantize(net, data, bits=bits, method=method)
+    quantized = qemu_nn.quantize(net, data, bits=bits, method=method, scheme="power2")
     assert quantized.graph.input.name == "x"
     assert [node.name for node in quantized.graph.nodes] == ["conv", "relu", "pool", "scores"]
     assert noise(net, quantized, data) > least
@@ -68,23 +69,23 @@ def test_a_quantized_network_is_close_to_the_float_one(data, bits, least, method
 
 @pytest.mark.parametrize("target", ["cortex-m0", "cortex-m3", "cortex-m7", "cortex-m55"])
 def test_every_core_gets_a_network_that_it_can_run(data, target):
-    quantized = qemu_nn.quantize(network(), data, target=target)
+    quantized = qemu_nn.quantize(network(), data, target=target, scheme="power2")
     quantized.session(target=target)
 
 
 def test_sources_of_data_are_interchangeable(data, tmp_path):
     net = network()
     np.savez(tmp_path / "calib.npz", x=data)
-    expected = qemu_nn.quantize(net, data).graph
+    expected = qemu_nn.quantize(net, data, scheme="power2").graph
     for source in (str(tmp_path / "calib.npz"), (data[i : i + 7] for i in range(0, 200, 7))):
-        graph = qemu_nn.quantize(net, source).graph
+        graph = qemu_nn.quantize(net, source, scheme="power2").graph
         assert [n.params for n in graph.nodes] == [n.params for n in expected.nodes]
         for name, array in expected.arrays.items():
             np.testing.assert_array_equal(graph.arrays[name], array)
 
 
 def test_what_the_host_computes_is_told_and_the_device_gets_the_rest(data):
-    quantized = qemu_nn.quantize(network(mean=0.5), data)
+    quantized = qemu_nn.quantize(network(mean=0.5), data, scheme="power2")
     assert quantized.graph.input.name == "x"  # without padding it folds
     padded = network(mean=0.5)
     nodes = list(padded.graph.nodes)
@@ -92,15 +93,17 @@ def test_what_the_host_computes_is_told_and_the_device_gets_the_rest(data):
     nodes[1] = FloatNode("conv", conv, ("norm",))
     nodes[4] = FloatNode("flat", Reshape((96,)), ("pool",))
     nodes[5] = FloatNode("scores", Dense(RNG.normal(size=(5, 96))), ("flat",))
-    quantized = qemu_nn.quantize(pipeline.FloatNetwork(padded.graph.with_nodes(nodes)), data)
+    quantized = qemu_nn.quantize(
+        pipeline.FloatNetwork(padded.graph.with_nodes(nodes)), data, scheme="power2"
+    )
     assert quantized.graph.input.name == "norm"
     assert quantized.notes[0].startswith("the device's input is norm")
 
 
 def test_a_softmax_is_kept_or_left_out(data):
     net = network(softmax=True)
-    assert qemu_nn.quantize(net, data).graph.outputs == ("softmax",)
-    without = qemu_nn.quantize(net, data, softmax=False)
+    assert qemu_nn.quantize(net, data, scheme="power2").graph.outputs == ("softmax",)
+    without = qemu_nn.quantize(net, data, scheme="power2", options={"softmax": False})
     assert without.graph.outputs == ("scores",)
     assert without.notes == ("softmax: it is left out; the output is scores",)
 
@@ -108,7 +111,9 @@ def test_a_softmax_is_kept_or_left_out(data):
 def test_given_formats_and_functions_are_obeyed(data):
     given = {"conv": {"output": 3, "weights": 6}, "x": {"output": 4}}
     functions = {"scores": "arm_fully_connected_q7"}
-    graph = qemu_nn.quantize(network(), data, formats=given, functions=functions).graph
+    graph = qemu_nn.quantize(
+        network(), data, scheme="power2", options={"formats": given, "functions": functions}
+    ).graph
     assert (graph.input.frac, graph.node("pool").output.frac) == (4, 3)
     assert graph.node("conv").params["out_shift"] == 4 + 6 - 3
     assert graph.node("scores").function.name == "arm_fully_connected_q7"
@@ -124,8 +129,15 @@ def test_a_search_is_not_worse_than_minmax_and_recovers_what_outliers_cost(data)
     spoiled = data.copy()
     spoiled[0] *= 100  # one image decides every range
     rest, labels = data[1:], y[1:]
-    plain = qemu_nn.quantize(net, (spoiled, y))
-    found = qemu_nn.quantize(net, (spoiled, y), method="search", threads=2, search_range=5)
+    plain = qemu_nn.quantize(net, (spoiled, y), scheme="power2")
+    found = qemu_nn.quantize(
+        net,
+        (spoiled, y),
+        method="search",
+        threads=2,
+        scheme="power2",
+        effort={"level": "fast", "search_range": 5},
+    )
     before, after = (np.mean(scores(q, rest).argmax(1) == labels) for q in (plain, found))
     assert after > before + 0.1
 
@@ -134,7 +146,9 @@ def test_a_search_without_labels_comes_closer_to_the_float_scores(data):
     net = network()
     spoiled = data.copy()
     spoiled[0] *= 3
-    plain, found = (qemu_nn.quantize(net, spoiled, method=m) for m in ("minmax", "search"))
+    plain, found = (
+        qemu_nn.quantize(net, spoiled, method=m, scheme="power2") for m in ("minmax", "search")
+    )
     exact = net.evaluate(spoiled)["scores"]
 
     def error(quantized):
@@ -147,12 +161,12 @@ def test_a_search_without_labels_comes_closer_to_the_float_scores(data):
 def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
     net, state = network(), tmp_path / "search.json"
     how = {"method": "search", "resume": state}
-    first = qemu_nn.quantize(net, data, **how)
-    again = qemu_nn.quantize(net, data, **how)
+    first = qemu_nn.quantize(net, data, **grouped(**how))
+    again = qemu_nn.quantize(net, data, **grouped(**how))
     for name, array in first.graph.arrays.items():
         np.testing.assert_array_equal(again.graph.arrays[name], array)
     with pytest.raises(ModelError, match="another network, data or options"):
-        qemu_nn.quantize(net, data * 2, **how)
+        qemu_nn.quantize(net, data * 2, **grouped(**how))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +183,9 @@ def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
 )
 def test_options_that_do_not_fit_are_refused_with_the_reason(data, how, reason):
     with pytest.raises(Error, match=reason):
-        qemu_nn.quantize(network(), data, **how)
+        qemu_nn.quantize(network(), data, **grouped(**how))
+    with pytest.raises(Error, match="no layout 'NWHC'"):
+        qemu_nn.quantize(network(), qemu_nn.Dataset(data, layout="NWHC"))
 
 
 def test_an_output_that_is_the_input_is_refused_by_its_name():
@@ -195,7 +211,10 @@ def test_a_softmax_in_the_middle_is_noted_where_it_is_of_powers_of_two():
     made = pipeline.FloatNetwork(FloatGraph("net", "x", (4,), None, nodes, ("y",)))
     x = RNG.normal(size=(20, 4))
     assert qemu_nn.quantize(made, x, scheme="affine").notes == ()
-    assert "b: the device's softmax is of powers of two" in qemu_nn.quantize(made, x).notes[0]
+    assert (
+        "b: the device's softmax is of powers of two"
+        in qemu_nn.quantize(made, x, scheme="power2").notes[0]
+    )
 
 
 def test_an_input_of_one_number_is_run_and_exported(tmp_path):
@@ -221,7 +240,7 @@ def test_what_can_not_run_is_refused_before_any_data_are_read():
         yield
 
     with pytest.raises(ModelError, match="slope below zero"):
-        qemu_nn.quantize(pipeline.FloatNetwork(graph), never())
+        qemu_nn.quantize(pipeline.FloatNetwork(graph), never(), scheme="power2")
 
 
 # ---- the command line ----
@@ -247,7 +266,17 @@ def test_import_prints_the_layers_and_writes_a_package(files):
 
 
 def test_quantize_writes_a_network_that_runs_and_says_what_gave_way(files, data):
-    arguments = ("--no-softmax", "--format", "conv.output=4", "--bits", "8", "--method", "99.5")
+    arguments = (
+        "--scheme",
+        "power2",
+        "--no-softmax",
+        "--format",
+        "conv.output=4",
+        "--bits",
+        "8",
+        "--method",
+        "99.5",
+    )
     out = files / "q.qnz"
     result = invoke("quantize", files / "net.qnz", "-d", files / "calib.npz", "-o", out, *arguments)
     assert result.exit_code == 0, result.output

@@ -6,6 +6,7 @@ import pytest
 from affine_operators import CASES, errors, functions, quantized
 from affine_quantizing import affine, classifier, noise, tflite_multiplier
 from click.testing import CliRunner
+from flat_options import grouped
 from published_float_models import FLOAT, MODELS, loaded
 from published_float_scores import LEAST, scores
 
@@ -71,7 +72,9 @@ def data():
 @pytest.mark.parametrize("method", ["minmax", "mse", "kl", 99.99, "search"])
 def test_every_method_is_close_to_the_float_network(data, method):
     how = {"search_range": 1, "threads": 2} if method == "search" else {}
-    made = qemu_nn.quantize(classifier(data), data, scheme="affine", bits=16, method=method, **how)
+    made = qemu_nn.quantize(
+        classifier(data), data, bits=16, method=method, **grouped("affine", **how)
+    )
     assert any(n.startswith("grouped: filters over all channels with zeros") for n in made.notes)
     assert noise(made, data) > 30
 
@@ -158,9 +161,9 @@ def test_a_published_model_runs_with_little_noise_in_16_bits(name):
     expected = next(least for start, least in LEAST.items() if name.startswith(start))
     if isinstance(expected, str):
         with pytest.raises(ModelError, match=expected):
-            qemu_nn.quantize(network, x, scheme="affine", bits=16, softmax=False)
+            qemu_nn.quantize(network, x, scheme="affine", bits=16, options={"softmax": False})
         return
-    made = qemu_nn.quantize(network, x, scheme="affine", bits=16, softmax=False)
+    made = qemu_nn.quantize(network, x, scheme="affine", bits=16, options={"softmax": False})
     got, exact = scores(made, np.moveaxis(x, 1, -1) if network.graph.layout == "NCHW" else x)
     signal = 10 * np.log10(np.sum(exact.astype(float) ** 2) / np.sum((got - exact) ** 2))
     assert signal > expected

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from affine_quantizing import affine, float_network, noise, tflite_multiplier, values
 from click.testing import CliRunner
+from flat_options import grouped
 
 import qemu_nn
 from qemu_nn.cli.main import main
@@ -391,7 +392,7 @@ def test_digits_are_recognized_as_by_the_float_network():
 def test_options_that_do_not_fit_are_refused_with_the_reason(data, how, reason):
     network = float_network(SOFTMAX, data.shape[1:])
     with pytest.raises(Error, match=reason):
-        qemu_nn.quantize(network, data, **{"scheme": "affine", **how})
+        qemu_nn.quantize(network, data, **grouped(**{"scheme": "affine", **how}))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_with_the_published_ranges_every_shift_weight_and_bias_is_the_published_
     given["conv2"]["weights"] = 9  # found by a search over accuracy, one bit below its range
     network = qemu_nn.load(CIFAR10 / text, weights=CIFAR10 / weights)
     x = np.load(CIFAR10 / "golden.npz")["x"]
-    quantized = qemu_nn.quantize(network, x, formats=given)
+    quantized = qemu_nn.quantize(network, x, scheme="power2", options={"formats": given})
     for layer in result["layers"]:
         node = quantized.graph.node(layer["name"])
         shifts = (node.params["bias_shift"], node.params["out_shift"])

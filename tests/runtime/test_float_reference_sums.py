@@ -177,7 +177,7 @@ def test_a_tally_is_what_its_sums_are():
 
 def test_figures_do_not_depend_on_how_many_samples_are_computed_at_once(monkeypatch):
     real = np.random.default_rng(5).normal(size=(30, 8, 8, 1))
-    network = qemu_nn.quantize(float_network(), real)
+    network = qemu_nn.quantize(float_network(), real, scheme="power2")
     sizes = []
 
     def batches(network, data, size):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from flat_options import grouped
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
@@ -21,7 +22,7 @@ def float_network(nodes, shape=(4, 4, 2), outputs=None):
 def affine(nodes, data, outputs=None, **how):
     shape = (data[0] if isinstance(data, tuple) else data).shape[1:]
     network = float_network(nodes, shape, outputs)
-    return qemu_nn.quantize(network, data, **{"scheme": "affine", "method": "minmax", **how})
+    return qemu_nn.quantize(network, data, **grouped("affine", **{"method": "minmax", **how}))
 
 
 def values(quantized, x):

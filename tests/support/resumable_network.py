@@ -1,6 +1,7 @@
 """A small float network whose quantization takes several steps, with its data."""
 
 import numpy as np
+from flat_options import grouped
 
 import qemu_nn
 from qemu_nn.api.golden import FloatNetwork
@@ -31,4 +32,4 @@ def inputs(count=16, seed=20):
 
 def quantized(x=None, **how):
     x = inputs() if x is None else x
-    return qemu_nn.quantize(FloatNetwork(network()), x, **{"steps": STEPS, **how})
+    return qemu_nn.quantize(FloatNetwork(network()), x, **grouped(**{"steps": STEPS, **how}))

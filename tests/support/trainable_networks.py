@@ -1,6 +1,7 @@
 """Small networks of every scheme, to train."""
 
 import numpy as np
+from flat_options import grouped
 
 import qemu_nn
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
@@ -73,4 +74,4 @@ SCHEMES = {
 
 
 def quantized(name, count=24):
-    return qemu_nn.quantize(float_network(), images(count), **SCHEMES[name])
+    return qemu_nn.quantize(float_network(), images(count), **grouped(**SCHEMES[name]))

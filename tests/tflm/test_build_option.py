@@ -11,7 +11,7 @@ import qemu_nn
 from qemu_nn.analysis import variants
 from qemu_nn.analysis.golden_set import load as load_goldens
 from qemu_nn.api.golden import compare, golden
-from qemu_nn.bench.variants import compare_network_variants
+from qemu_nn.api.variants import compare_network_variants
 from qemu_nn.cli.main import main
 from qemu_nn.functions.tflm_builds import Difference
 from qemu_nn.importers import tflite

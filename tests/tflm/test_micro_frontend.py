@@ -17,8 +17,18 @@ SETTINGS = sorted(key.split("/")[0] for key in RECORDED if key.endswith("/settin
 CLICK = np.array([-32768, 3, -32768, 1], np.int16)
 
 
+def grouped(pcan=True, **flat):
+    """Return arguments of micro_frontend() for settings without their groups."""
+    bits = {"even_smoothing": "even", "odd_smoothing": "odd", "smoothing_bits": "bits"}
+    gain = {"pcan_strength": "strength", "pcan_offset": "offset", "gain_bits": "gain_bits"}
+    smoothing = {bits[name]: flat.pop(name) for name in bits if name in flat}
+    gains = {gain[name]: flat.pop(name) for name in gain if name in flat}
+    control = qemu_nn.Pcan(**gains) if pcan else None
+    return {"smoothing": qemu_nn.Smoothing(**smoothing), "pcan": control, **flat}
+
+
 def features_of(samples, step, rate=16000, **settings):
-    front = qemu_nn.micro_frontend(rate=rate, **settings)
+    front = qemu_nn.micro_frontend(rate=rate, **grouped(**settings))
     hop = step * rate // 1000
     return qemu_nn.chain(front, hops=[hop], rate=rate).run(samples)["features"]
 
@@ -116,17 +126,19 @@ REFUSED = {
     "bands": ({"lowest_hz": 4000, "highest_hz": 300}, "is from 4000 to 300 Hz"),
     "rate": ({"rate": 8000}, "between 0 and 4000 Hz"),
     "near the end": ({"highest_hz": 7999.9999}, "too close to half of the rate, 8000 Hz"),
-    "smoothing": ({"odd_smoothing": 1.5}, "odd_smoothing must be in 0..1, is 1.5"),
+    "smoothing": ({"odd_smoothing": 1.5}, "smoothing.odd must be in 0..1, is 1.5"),
     "nan": ({"even_smoothing": float("nan")}, "must be a finite number"),
-    "bits": ({"smoothing_bits": 2}, "smoothing_bits must be at least 3"),
-    "gain": ({"gain_bits": 14}, "gain_bits must be at least 15"),
+    "bits": ({"smoothing_bits": 2}, "smoothing.bits must be at least 3"),
+    "gain": ({"gain_bits": 14}, "pcan.gain_bits must be at least 15"),
     "scale": ({"scale_shift": 11}, "scale_shift must be at most 10"),
-    "offset": ({"pcan_offset": 0.0}, r"pcan_offset in 2\^-10"),
-    "flag": ({"pcan": "no"}, "pcan must be True or False"),
+    "offset": ({"pcan_offset": 0.0}, r"pcan.offset in 2\^-10"),
 }
 
 
 @pytest.mark.parametrize(("settings", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_no_library_computes_is_refused(settings, words):
     with pytest.raises(Error, match=words):
-        qemu_nn.micro_frontend(**settings)
+        qemu_nn.micro_frontend(**grouped(**settings))
+    for wrong in ({"pcan": "no"}, {"smoothing": 0.1}):
+        with pytest.raises(Error, match="must be a"):
+            qemu_nn.micro_frontend(**wrong)

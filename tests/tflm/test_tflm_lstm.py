@@ -11,7 +11,7 @@ from tflite_files import File
 from tflite_lstm import KEPT, LSTMS, sequence
 
 import qemu_nn
-from qemu_nn.bench.variants import compare_network_variants
+from qemu_nn.api.variants import compare_network_variants
 from qemu_nn.errors import ModelError, Refused
 
 #: Recorded on 23 October 2026: outputs [T, ...] of a sequence.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from ..kernels.table import list_rows
 from ..runtime.cluster import open_cluster, open_compute
 from ..runtime.inputs import Inputs, State
 from ..runtime.session import Session, draw_inputs, make_other_profiles
-from ..targets import Profile, Target, all_profiles
+from ..targets import DEFAULT_CORE, Profile, Target, all_profiles
 from ..testing.calls import draw_all_arguments
+from .data import Dataset, coded
+from .network import Network, quantized
 
 #: Layer or function -> what it computes for each input.
 _Outputs = dict[str, list[Optional[np.ndarray]]]
@@ -32,27 +35,69 @@ _Outputs = dict[str, list[Optional[np.ndarray]]]
 _INPUTS, _CALLS = 8, 200
 
 
+def variants(
+    network: Union[Network, str, Path],
+    data: Any = None,
+    *,
+    target: Union[str, Target] = DEFAULT_CORE,
+    state: State = None,
+    client: Any = None,
+) -> Table:
+    """Compare a network on a device with itself under every other profile, layer by layer.
+
+    Parameters
+    ----------
+    network : Network or str or Path
+        A quantized network, or its file.
+    data : Dataset or source, optional
+        Inputs, as golden() takes them; default: random ones, always the same.
+    target : str or Target, default "cortex-m4"
+        The device, as Network.session() takes it.
+    state : ndarray or mapping of str to ndarray, shape (N, *state shape), optional
+        What a recurrent network starts from; default: as it is after reset.
+    client : dask.distributed.Client, str or int, optional
+        Compute profiles on this cluster, on that of the scheduler at this address, or on so many
+        processes of this machine.
+
+    Returns
+    -------
+    Table
+        Each layer that differs under some profile, and its first element that does.
+
+    Raises
+    ------
+    Error
+        The device could not run the network, or the data do not fit.
+
+    Examples
+    --------
+    >>> print(variants("net.tflite", "test.npz", target="m4").text())
+    """
+    network, samples = quantized(network), Dataset.of(data)
+    count = samples.draw_count(_INPUTS)
+    x = draw_inputs(network.graph, count) if count else coded(network.host, samples)
+    return compare_network_variants(network.graph, network.profile(target), x, state, client)
+
+
 def compare_network_variants(
     graph: Graph,
     wanted: Profile,
     x: Optional[Inputs] = None,
     state: State = None,
     client: Any = None,
-    workers: Optional[int] = None,
 ) -> Table:
     """Return where the layers of a network differ from those under the wanted profile.
 
-    x, state: as Session.run() takes them; random inputs if not given. client: of dask, or a
-    scheduler's address; workers: processes of this machine; they share the profiles. Where builds
-    of TensorFlow Lite Micro call other functions, a column more says which layers part. Raises
-    Error as a session does.
+    x, state: as Session.run() takes them; random inputs if not given. client: as open_cluster()
+    takes it. Where builds of TensorFlow Lite Micro call other functions, a column more says which
+    layers differ. Raises Error as a session does.
     """
     first = Session(graph, wanted, trace=True)
     if x is None:
         x = draw_inputs(first.graph, _INPUTS)
     others = make_other_profiles(graph, wanted)
     every = _compute_each(
-        [wanted, *others], _Traced(graph, x, state, {**others, wanted: first}), client, workers
+        [wanted, *others], _Traced(graph, x, state, {**others, wanted: first}), client
     )
     table = compare_profiles(every.pop(wanted), every, chained=True)
     return add_builds(table, graph)
@@ -82,10 +127,10 @@ class _Traced:
 
 
 def _compute_each(
-    profiles: Sequence[Profile], job: Callable[[Profile], _Outputs], client: Any, workers: Any
+    profiles: Sequence[Profile], job: Callable[[Profile], _Outputs], client: Any
 ) -> dict[Profile, _Outputs]:
     """Return what a job computes under every profile, in their order."""
-    with open_cluster(client, workers) as found, open_compute(job, found) as compute:
+    with open_cluster(client) as found, open_compute(job, found) as compute:
         done = dict(compute(profiles))
     return {profile: done[number] for number, profile in enumerate(profiles)}
 
@@ -95,7 +140,6 @@ def compare_function_variants(
     target: Target,
     calls: int = _CALLS,
     client: Any = None,
-    workers: Optional[int] = None,
 ) -> Table:
     """Return where a function, or every function of an op, differs from itself under the wanted
     profile.
@@ -103,7 +147,7 @@ def compare_function_variants(
     name: a C name ("arm_softmax_q7"), an op ("softmax"), or an op with its type ("softmax_q7").
     Of an op that the q7 and the s8 API have, those functions that the wanted release has.
     Compared are random calls, of every kind of values, that
-    both profiles accept. client, workers: as in compare_network_variants().
+    both profiles accept. client: as in compare_network_variants().
     """
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
@@ -120,9 +164,7 @@ def compare_function_variants(
         invoke(
             functions[0], draw_all_arguments(Random(0), functions[0]), wanted
         )  # says what it has
-    every = _compute_each(
-        profiles, _Called(tuple(f.name for f in functions), calls), client, workers
-    )
+    every = _compute_each(profiles, _Called(tuple(f.name for f in functions), calls), client)
     return compare_profiles(every.pop(wanted), every, chained=False)
 
 

@@ -1,4 +1,4 @@
-"""The command report: the data sheet of a network on a device."""
+"""The command datasheet: the data sheet of a network on a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import click
 
-from ..api.datasheet import datasheet
+from ..api import datasheet as sheets
 from ..api.golden import load_quantized
 from ..io import files
 from .data_options import data as data_option
@@ -30,7 +30,7 @@ from .options import PATH, check_page, device, form, progress, say, threads
 @threads
 @form("json", "csv")
 @device
-def report(
+def datasheet(
     model: Path, data: tuple[str, ...], output: Optional[Path], form: Optional[str], **how: Any
 ) -> None:
     """Write the data sheet of MODEL on a device, for a design review.
@@ -41,7 +41,7 @@ def report(
     check_page(output)
     network = load_quantized(model)
     samples = dataset(network, data, how)
-    sheet = datasheet(network, samples, progress=progress, **how)
+    sheet = sheets.datasheet(network, samples, progress=progress, **how)
     if output is not None:
         files.write_text(output, sheet.html())
     say(getattr(sheet, form or "text")())

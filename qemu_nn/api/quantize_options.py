@@ -1,0 +1,190 @@
+"""Groups of quantize()'s options: effort, budget, and how layers are quantized."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Optional, TypeVar, Union
+
+from ..errors import Error
+from ..io.arguments import (
+    as_count,
+    as_flag,
+    as_mapping,
+    as_number,
+    as_path,
+    format_value,
+    have,
+    one_of,
+)
+from ..ptq.schemes import Overrides
+from ..quantizer.steps import EFFORTS, STEPS
+
+Group = TypeVar("Group")
+
+
+def read_group(kind: type[Group], given: Any, name: str) -> Group:
+    """Return a group of options that a caller gives as such, as a mapping, or not at all."""
+    if isinstance(given, kind):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        raise Error(f"{name} must be a {kind.__name__} or a mapping, not {format_value(given)}")
+    options = dict(given or {})
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+    for option in options:
+        if option not in known:
+            raise Error(f"{name} has no option {format_value(option)}; {have(known, str(option))}")
+    return kind(**options)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard quantize() tries to make a network accurate, and for how long.
+
+    Parameters
+    ----------
+    level : {"best", "fast"}, default "best"
+        "best" takes the steps of docs/quantizing.md, and keeps those that make the network more
+        accurate on samples that did not fit it; `notes` say what each has gained there. "fast"
+        takes none.
+    steps : sequence of str, optional
+        Take these steps alone, in their order: "average", "formats", "equalize", "absorb",
+        "split", "search", "round", "correct", "descend".
+    minutes : float, default 10.0
+        Begin no step, and no layer of a step, after so many minutes; a search takes up to half of
+        them. Widths for a budget are no longer measured after them, but chosen by what they save.
+    resume : str or Path, optional
+        A file that keeps what a search has decided, and what steps have made of the network, after
+        each of them, so that an interrupted run can go on: its result is that of one run.
+    search_range : int, default 3
+        How often a search halves a range at most.
+    tolerance : float, default 0.0
+        With labels, a search ends when its accuracy is at most this much below the float network's.
+
+    Raises
+    ------
+    Error
+        An option has another type, is unknown or out of range.
+    """
+
+    level: str = "best"
+    steps: Optional[tuple[str, ...]] = None
+    minutes: float = 10.0
+    resume: Union[str, Path, None] = None
+    search_range: int = 3
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        one_of(EFFORTS, self.level, "effort")
+        as_count(self.search_range, "search_range", 0, 64)
+        as_number(self.tolerance, "tolerance")
+        if as_number(self.minutes, "minutes") < 0:
+            raise Error(f"minutes must be 0 or more, not {format_value(self.minutes)}")
+        if self.resume is not None:
+            object.__setattr__(self, "resume", as_path(self.resume, "resume"))
+        if self.steps is not None:
+            object.__setattr__(self, "steps", _steps(self.steps))
+
+    @classmethod
+    def of(cls, value: Any) -> Effort:
+        """Return an effort that a caller gives.
+
+        Parameters
+        ----------
+        value : Effort, mapping or str
+            An effort, its options by name, or its level.
+
+        Returns
+        -------
+        Effort
+            The effort.
+
+        Raises
+        ------
+        Error
+            It is something else, or an option is unknown.
+        """
+        return cls(value) if isinstance(value, str) else read_group(cls, value, "effort")
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The steps to take."""
+        return EFFORTS[self.level] if self.steps is None else self.steps
+
+
+def _steps(steps: Any) -> tuple[str, ...]:
+    """Return the steps that are named, in the order in which they are taken."""
+    if not isinstance(steps, (list, tuple)):
+        raise Error(f"steps must be a list of {', '.join(STEPS)}, not {format_value(steps)}")
+    named = [one_of(STEPS, step, "step") for step in steps]
+    return tuple(step for step in STEPS if step in named)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that a quantized network may take; for scheme="affine" with bits=8.
+
+    Parameters
+    ----------
+    flash : int, optional
+        Bytes of weights and biases. As many layers as needed get weights of 4 bits, those first
+        that cost the least; `notes` say what each costs.
+    ram : int, optional
+        Bytes of memory, as exported firmware has it (fit() says it, too) without a stack. Layers
+        get activations of 16 bits as far as it and the other budgets let them, those first that
+        gain the most.
+    cycles : int, optional
+        The same for the cycles that estimate() gives for the target.
+
+    Raises
+    ------
+    Error
+        A limit is no integer of 1 or more.
+    """
+
+    flash: Optional[int] = None
+    ram: Optional[int] = None
+    cycles: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        for name, most in vars(self).items():
+            if most is not None:
+                object.__setattr__(self, name, as_count(most, name))
+
+
+@dataclass(frozen=True)
+class QuantizeOptions:
+    """Choices of quantize() for weights and for single layers.
+
+    Parameters
+    ----------
+    weight_method : str or float, default "minmax"
+        How ranges of weights are chosen, as `method` of quantize(), without "search".
+    formats : mapping of str to mapping, optional
+        Formats that are given and not chosen, by layer and role. For power2 in fraction bits,
+        {"conv1": {"output": 5, "weights": 7, "bias": 6}}; for affine as ranges of outputs,
+        {"conv1": {"output": (-1.5, 2.0)}}.
+    functions : mapping of str to str, optional
+        Layer -> the C function to call instead of the fastest that fits.
+    softmax : bool, default True
+        Keep a softmax at the end.
+
+    Raises
+    ------
+    Error
+        An option has another type.
+    """
+
+    weight_method: Union[str, float] = "minmax"
+    formats: Optional[Overrides] = None
+    functions: Optional[Mapping[str, str]] = None
+    softmax: bool = True
+
+    def __post_init__(self) -> None:
+        as_flag(self.softmax, "softmax")
+        formats = {
+            layer: as_mapping(roles, f"the formats of {layer}")
+            for layer, roles in as_mapping(self.formats, "formats").items()
+        }
+        object.__setattr__(self, "formats", formats)
