@@ -203,7 +203,7 @@ class Host:
         -------
         dict of str to ndarray, shape (N, *output shape)
             As scores(); outputs whose number format is not known keep their type, and so do all
-            outputs of a network that takes integers of an unknown format.
+            outputs of a network that takes integers of 8 or 16 bits of an unknown format.
 
         Raises
         ------
@@ -213,7 +213,8 @@ class Host:
         found = self.scores(outputs)
         if self.reference is None and self.after is None:
             tensors = self.graph.tensors
-            strange = any(_stands_for_itself(tensor) for tensor in self.graph.inputs)
+            inputs = (tensor for tensor in self.graph.inputs if np.dtype(tensor.dtype).itemsize < 4)
+            strange = any(map(_stands_for_itself, inputs))
             plain = (name for name in found if strange or _stands_for_itself(tensors[name]))
             found.update((name, tensors[name].from_memory(outputs[name])) for name in plain)
         return found

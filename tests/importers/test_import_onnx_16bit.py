@@ -89,13 +89,14 @@ def test_a_transposed_layer_has_channels_for_the_zero_point_of_its_input(tmp_pat
     assert layers["y_q"].single.sqnr > 60
 
 
-def test_weights_of_16_bits_are_refused(tmp_path):
+def test_layers_with_weights_of_16_bits_are_computed_in_float32(tmp_path):
     file = File(0, "int16")
     gemm(file)
     file.constants["w"] = file.constants["w"].astype(np.int16) * 100
     file.constants["w_z"] = np.zeros((), np.int16)
-    with pytest.raises(ModelError, match="its weights have more than 8 bits"):
-        qemu_nn.load(saved(tmp_path, file))
+    network = qemu_nn.load(saved(tmp_path, file))
+    assert any("computed in float32" in note for note in network.notes)
+    assert "tflm_batch_matmul_f32" in [node.function.name for node in network.graph.nodes]
 
 
 def test_dynamic_quantization_is_refused_with_a_way_out(tmp_path):

@@ -315,6 +315,8 @@ WEIGHTS = {
     "last": np.array([-1], np.int64),
     "middle": np.array([2, 3], np.int64),
     "nine": np.array([9], np.int64),
+    "wide": RNG.integers(-3000, 3000, (3, 4, 3, 3)).astype(np.int16),
+    "fine": np.array(1e-4, np.float32),
     "picks": np.array([5, 0, 0, -1], np.int64),
     "pick": np.array(2, np.int64),
     "whole": np.array([1, 4, 6, 3], np.int64),
@@ -418,6 +420,29 @@ OPERATORS = {
     ],
     "pixels of two axes": [node("Resize", "a   two_sizes", "c", axes=[2, 3])],
     "pixels in between": [node("Resize", "a   sizes", "c", mode="linear")],
+    "a sum of three": [node("Sum", "a half a", "p"), node("Mul", "p half", "c")],
+    "averages of floats": [node("Elu", "a", "p"), node("AveragePool", "p", "c", **WINDOW)],
+    "means of a sum": [node("Add", "a a", "p"), node("GlobalAveragePool", "p", "c")],
+    "the largest of floats": [
+        node("Mul", "a channels", "p"),
+        node("MaxPool", "p", "q", **WINDOW),
+        node("Sub", "q half", "c"),
+    ],
+    "a softmax of floats": [node("Mul", "a channels", "p"), node("Softmax", "p", "c")],
+    "a bend after a product": [node("Mul", "a channels", "p"), node("PRelu", "p channels", "c")],
+    "pixels between floats": [
+        node("Mul", "a channels", "p"),
+        node("Resize", "p   sizes", "c", mode="linear"),
+    ],
+    "a product of two tensors": [
+        node("Softmax", "a", "p"),
+        node("MatMul", "p a", "q"),
+        node("Mul", "q half", "c"),
+    ],
+    "weights of 16 bits": [
+        node("DequantizeLinear", "wide fine", "b"),
+        node("Conv", "a b", "c", pads=[1, 1, 1, 1]),
+    ],
     "a shape that is computed": [
         node("Shape", "a", "n", start=0, end=1),
         node("Concat", "n last", "m", axis=0),
@@ -538,7 +563,7 @@ def test_integers_are_clipped_as_they_are(load):
 
 def test_arithmetic_on_integers_themselves_is_refused(load):
     nodes = [node("QuantizeLinear", "x s z", "q"), node("Add", "q q", "y")]
-    with pytest.raises(ModelError, match="it reads the integers 'q' without"):
+    with pytest.raises(ModelError, match="with integers themselves"):
         load(nodes)
 
 
@@ -561,6 +586,66 @@ def test_averages_of_integers_count_zeros_after_the_image(tmp_path):
     x = np.ones((1, 1, 3, 3), np.float32)
     got = qemu_nn.load(tmp_path / "net.onnx").predict(x)
     np.testing.assert_allclose(got[0, 0], [[1, 0.5], [0.5, 0.25]], atol=1e-6)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("scales", [1, 9])
+def test_rows_of_a_table_are_looked_up_by_an_input(tmp_path, first, scales):
+    """Look up rows of a table that is dequantized before or after."""
+    table = np.random.default_rng(4).integers(-100, 100, (9, 5)).astype(np.int8)
+    scale = np.full(scales, SCALE) if scales > 1 else np.array(SCALE)
+    zero = np.zeros(scale.shape, np.int8)
+    if first:
+        nodes = [
+            node("DequantizeLinear", "table ts tz", "real", axis=0),
+            node("Gather", "real i", "a"),
+        ]
+    else:
+        nodes = [node("Gather", "table i", "rows"), node("DequantizeLinear", "rows ts tz", "a")]
+        scale, zero = np.array(SCALE), np.array(0, np.int8)
+    held = {"table": table, "ts": scale, "tz": zero, "s": np.array(SCALE), "z": np.int8(ZERO)}
+    graph = helper.make_graph(
+        [*nodes, *pair("a", "y")],
+        "net",
+        [helper.make_tensor_value_info("i", TensorProto.INT64, ("n", 3))],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(np.array(array), name) for name, array in held.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    onnx.save(model, tmp_path / "net.onnx")
+    network = qemu_nn.load(tmp_path / "net.onnx")
+    assert network.graph.input.dtype == "int32"
+    places = np.array([[0, 8, 3], [1, 1, 7]])
+    want = through(table[places] * SCALE)
+    for given in (places, places.astype(np.int32), places.astype(float)):
+        np.testing.assert_allclose(network.predict(given), want, rtol=1e-6)
+    with pytest.raises(Error, match="whole numbers"):
+        network.predict(places + 0.5)
+
+
+def test_a_fixed_batch_is_a_batch_of_any_size(load):
+    nodes = [*pair("x", "a"), node("Reshape", "a rows", "y")]
+    network = load(nodes, (2, 3, 4), rows=np.array([2, -1], np.int64))
+    x = samples(3, 4)
+    np.testing.assert_allclose(network.predict(x), through(x).reshape(6, -1), rtol=1e-6)
+
+
+def test_a_signal_meets_weights_of_floats(load, tmp_path):
+    weights = np.random.default_rng(5).uniform(-0.4, 0.4, (2, 4, 3)).astype(np.float32)
+    nodes = [*pair("x", "a"), node("Conv", "a w", "c", pads=[1, 0]), *pair("c", "y")]
+    network = load(nodes, ("n", 4, 9), w=weights)
+    x = samples(4, 9)
+    evaluator = reference.ReferenceEvaluator(str(tmp_path / "net.onnx"))
+    assert np.abs(network.predict(x) - evaluator.run(None, {"x": x})[0]).max() <= 1.01 * SCALE
+
+
+def test_floats_at_the_end_that_the_host_has_not_are_the_device_s(load):
+    nodes = [*pair("x", "a"), node("ReduceL2", "a last", "y")]
+    network = load(nodes, last=WEIGHTS["last"])
+    assert network.graph.tensors[network.graph.outputs[0]].dtype == "float32"
+    x = samples(4)
+    want = np.linalg.norm(through(x), axis=1, keepdims=True)
+    np.testing.assert_allclose(network.predict(x), want, rtol=1e-6)
 
 
 # ---- the host ----

@@ -25,6 +25,9 @@ from .symbols import Fixed, Int, Outside, Pending, Real, Value, order_of
 #: Numbers of float32, which stand for themselves.
 REAL = Format("float32", 1.0)
 
+#: Integers that stand for themselves: places in an axis.
+PLACES = Format("int32", 1.0)
+
 #: All real values.
 ANY = (-math.inf, math.inf)
 
@@ -105,6 +108,21 @@ class Builder:
                 return value
         shape = tensor.sample
         value = Int(self.unique(tensor.name), shape, order_of(shape), form, element)
+        self.inputs.append(tensor_of(value))
+        self.sources[value.name] = tensor.name
+        self._starts.append(value)
+        return value
+
+    def places(self, source: Outside) -> Int:
+        """Return the input of the network that an input of the file with integers is."""
+        tensor = source.tensor
+        if tensor.name not in self._model.inputs or not source.before:
+            raise ModelError(f"its indices {tensor.name!r} must be an input of the file")
+        for value in self._starts:
+            if self.sources[value.name] == tensor.name and value.format == PLACES:
+                return value
+        shape = tensor.sample
+        value = Int(self.unique(tensor.name), shape, tuple(range(len(shape))), PLACES)
         self.inputs.append(tensor_of(value))
         self.sources[value.name] = tensor.name
         self._starts.append(value)

@@ -19,6 +19,8 @@ _MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Slice", "Ga
 def fold(call: OnnxCall) -> Any:
     """Return the only output of a node of constants."""
     op = call.node.op
+    if op == "Shape":
+        return _shape(call)
     if op not in folding.FOLDS:
         raise ModelError("its inputs are constants; it is supported for computed tensors alone")
     first: Any = call.inputs[0] if call.inputs else None
@@ -27,6 +29,13 @@ def fold(call: OnnxCall) -> Any:
     if isinstance(first, Fixed) and op in _MOVES and first.scale.size == 1:
         return replace(first, data=folding.fold(_of(call, first.data)), axis=0)
     return folding.fold(_of(call, _real(first)))
+
+
+def _shape(call: OnnxCall) -> np.ndarray:
+    value: Any = call.value(0)
+    whole = value.data.shape if isinstance(value, Fixed) else value.shape
+    piece = slice(call.integer("start", 0), call.integer("end", len(whole)))
+    return np.array(whole[piece], np.int64)
 
 
 def _of(call: OnnxCall, first: Any) -> OnnxCall:

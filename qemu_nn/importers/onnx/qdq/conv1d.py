@@ -9,7 +9,7 @@ import numpy as np
 
 from ....ir.formats import Format
 from ..call import OnnxCall
-from .site import Converter, Site
+from .site import Converter, Site, once
 from .symbols import LAST, Fixed, Int, Pending, Real
 
 #: Attributes -> what they say of the row's own axis.
@@ -26,12 +26,20 @@ def of_lines(convert: Converter) -> Converter:
         assert isinstance(made, Pending)  # as all of images are
 
         def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-            image = made.emit(form, name, ends)
-            return replace(image, shape=(image.shape[0], image.shape[2]), order=(1, 0))
+            return _lowered(made.emit(form, name, ends))
 
-        return replace(made, emit=emit, shape=(made.shape[0], made.shape[2]))
+        floats = made.real
+        real = None if floats is None else once(lambda: _lowered(floats()))
+        shape = (made.shape[0], made.shape[2])
+        return replace(made, emit=emit, shape=shape, real=real)
 
     return converted
+
+
+def _lowered(image: Int) -> Int:
+    """Return an image of one row as a signal."""
+    order = tuple(axis // 2 for axis in image.order if axis != 1)
+    return replace(image, shape=(image.shape[0], image.shape[2]), order=order)
 
 
 def _lifted(call: OnnxCall) -> OnnxCall:
@@ -51,7 +59,15 @@ def _raised_later(value: Pending) -> Pending:
         raised: Int = _raised(value.emit(form, name, ends))
         return raised
 
-    return replace(value, emit=emit, shape=(value.shape[0], 1, value.shape[1]))
+    floats = value.real
+
+    def real() -> Int:
+        assert floats is not None
+        raised: Int = _raised(floats())
+        return raised
+
+    shape = (value.shape[0], 1, value.shape[1])
+    return replace(value, emit=emit, shape=shape, real=None if floats is None else once(real))
 
 
 def _raised(value: Any) -> Any:
@@ -66,4 +82,6 @@ def _raised(value: Any) -> Any:
         axis = value.axis % 3
         data = np.expand_dims(value.data, 2)
         return replace(value, data=data, axis=axis + (axis == 2))
+    if isinstance(value, np.ndarray) and value.ndim == 3:
+        return np.expand_dims(value, 2)
     return value

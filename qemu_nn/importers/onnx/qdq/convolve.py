@@ -13,7 +13,16 @@ from ....ir.formats import Format
 from ....operators import Shape
 from ..call import OnnxCall
 from .float32 import floated
-from .layers import Weights, bordered, centred, fitting, made_of, weights_of
+from .layers import (
+    Weights,
+    bordered,
+    centred,
+    fitting,
+    made_of,
+    real_weights,
+    stays_float,
+    weights_of,
+)
 from .padding import geometry
 from .shaping import sliced
 from .site import Converter, Site
@@ -33,7 +42,7 @@ _CENTRED = (
 
 def convolve(site: Site) -> Pending:
     """Convert Conv of an image, in any number of groups."""
-    if isinstance(site.call.optional(1), np.ndarray):
+    if stays_float(site.call.optional(1)):
         return _in_floats(site, "executorch_convolution_f32")
     call, x, held = site.call, site.image(0), weights_of(site.call, 1, 0)
     depth, *size = x.shape
@@ -100,7 +109,7 @@ def _spread(filters: np.ndarray, groups: int) -> np.ndarray:
 
 def transpose_conv(site: Site) -> Pending:
     """Convert ConvTranspose of an image, in any number of groups."""
-    if isinstance(site.call.optional(1), np.ndarray):
+    if stays_float(site.call.optional(1)):
         return _in_floats(site, "executorch_transpose_convolution_f32")
     x, held = site.image(0), weights_of(site.call, 1, 1)
     if held.data.ndim != 4 or held.data.shape[0] != x.shape[0]:
@@ -164,7 +173,7 @@ def _rows_in_front(params: dict[str, int]) -> int:
 
 def _in_floats(site: Site, function: str) -> Pending:
     """Return a convolution with weights that the file holds as floats."""
-    call, shape, weights = site.call, site.shape(), site.call.floats(1)
+    call, shape, weights = site.call, site.shape(), real_weights(site.call)
     transposed, groups = "transpose" in function, call.integer("group", 1)
     if weights.ndim != 4 or len(shape) != 3 or groups < 1:
         raise ModelError(f"its weights {list(weights.shape)} do not fit {[1, *shape]}")

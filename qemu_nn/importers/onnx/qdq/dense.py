@@ -13,8 +13,8 @@ from ....functions.scaling import quantize_multiplier
 from ....ir.formats import Format, activation_limits
 from ...arguments import moves, sides
 from .float32 import constant, floated, step, through
-from .layers import fitting, made_of
-from .site import Converter, Site
+from .layers import fitting, made_of, real_weights, stays_float
+from .site import Converter, Site, once
 from .symbols import Emit, Fixed, Int, Pending
 
 
@@ -72,7 +72,7 @@ def gemm(site: Site) -> Pending:
     """Convert Gemm of one row, with a constant matrix."""
     call = site.call
     held: Any = call.optional(1)
-    if isinstance(held, np.ndarray):
+    if stays_float(held):
         return _in_floats(site, bool(call.integer("transB", 0)))
     x = site.integers(0)
     if call.integer("transA", 0):
@@ -105,7 +105,7 @@ def _times(bias: Any, factor: float) -> np.ndarray:
 
 def _in_floats(site: Site, turned: bool) -> Pending:
     """Return rows times a matrix that the file holds as floats; turned: as [out, in]."""
-    call, shape, matrix = site.call, site.shape(), site.call.floats(1)
+    call, shape, matrix = site.call, site.shape(), real_weights(site.call)
     if call.integer("transA", 0) or matrix.ndim != 2 or matrix.shape[turned] != shape[-1]:
         raise ModelError(f"its matrix {list(matrix.shape)} does not fit {[1, *shape]}")
     columns = matrix.shape[1 - turned]
@@ -140,11 +140,11 @@ def matmul(site: Site) -> Pending:
     """Convert MatMul with a constant matrix, which may get a bias, or of two tensors."""
     call = site.call
     held: Any = call.optional(1)
-    if isinstance(held, np.ndarray):
+    if stays_float(held):
         return _in_floats(site, False)
-    x = site.integers(0)
     if not isinstance(held, Fixed):
-        return _matrices(site, x, site.integers(1))
+        return _matrices(site)
+    x = site.integers(0)
     if held.data.ndim != 2:
         raise ModelError(f"its constant {list(held.data.shape)} must be a matrix")
     _check_axis(held, 1)
@@ -158,12 +158,22 @@ def matmul(site: Site) -> Pending:
     )
 
 
-def _matrices(site: Site, x: Int, y: Int) -> Pending:
+def _matrices(site: Site) -> Pending:
     """Return a product of two tensors of the same outer axes."""
-    fits = len(x.shape) == len(y.shape) and len(x.shape) in (2, 3)
-    if not fits or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
-        raise ModelError(f"{[1, *x.shape]} and {[1, *y.shape]} cannot be multiplied here")
-    plain = range(len(x.shape))
+    one, two = site.shape(0), site.shape(1)
+    fits = len(one) == len(two) and len(one) in (2, 3)
+    if not fits or one[:-2] != two[:-2] or one[-1] != two[-2]:
+        raise ModelError(f"{[1, *one]} and {[1, *two]} cannot be multiplied here")
+    plain = range(len(one))
+    floats = [site.floats(index) for index in range(2)]
+
+    def real() -> Int:
+        left, right = (site.builder.ordered(make(), plain) for make in floats)
+        return _in_real(site, left, right, True)(left, right)
+
+    if any(isinstance(site.call.value(index), Pending) for index in range(2)):
+        return floated(site, (*one[:-1], two[-1]), real)
+    x, y = site.integers(0), site.integers(1)
     x, y = site.builder.ordered(x, plain), site.builder.ordered(y, plain)
     if x.kind != y.kind:
         x, y = site.builder.widened(x), site.builder.widened(y)
@@ -192,7 +202,7 @@ def _matrices(site: Site, x: Int, y: Int) -> Pending:
         made = Int(name, shape, tuple(range(len(shape))), form)
         return site.builder.call(f"arm_batch_matmul_{x.kind}", params, [x, y], made)
 
-    return Pending(emit, shape, clamps=True)
+    return Pending(emit, shape, clamps=True, real=once(real))
 
 
 def _in_real(site: Site, x: Int, y: Int, plain: bool) -> Callable[[Int, Int], Int]:

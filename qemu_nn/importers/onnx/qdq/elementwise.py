@@ -23,7 +23,7 @@ from ....operators import Shape
 from ...arguments import sides
 from .building import REAL, rescaling
 from .float32 import constant, floated, step, through
-from .site import Converter, Site
+from .site import Converter, Site, once
 from .symbols import Curve, Fixed, Function, Int, Pending, Real, broadcast, order_of
 
 #: The formats that softmax writes.
@@ -159,7 +159,13 @@ def _combined(
         called = f"{function}_{one.kind}"
         return site.builder.call(called, params, [one, two], _made(name, one, form))
 
-    return Pending(emit, one.shape, clamps=True)
+    return Pending(emit, one.shape, clamps=True, real=_reals(site, real, one, two))
+
+
+def _reals(site: Site, function: str, one: Int, two: Int) -> Callable[[], Int]:
+    """Return what makes a function of two tensors in float32."""
+    real = site.builder.real
+    return once(lambda: _in_real(site, function, real(one), real(two)))
 
 
 def _in_real(site: Site, real: str, one: Int, two: Int) -> Int:
@@ -226,7 +232,7 @@ def divide(site: Site) -> Pending:
         function, made = f"executorch_quantized_div_{one.kind}", _made(name, one, form)
         return site.builder.call(function, params, [one, two], made)
 
-    return Pending(emit, one.shape)
+    return Pending(emit, one.shape, real=_reals(site, "div", one, two))
 
 
 def choose(site: Site, what: str) -> Pending:
@@ -246,7 +252,7 @@ def choose(site: Site, what: str) -> Pending:
         function = f"{'arm' if first.kind == 's8' else 'tflm'}_{what}_{first.kind}"
         return site.builder.call(function, params, [first, second], _made(name, one, form))
 
-    return Pending(emit, one.shape)
+    return Pending(emit, one.shape, real=_reals(site, what, one, two))
 
 
 def power(site: Site) -> Pending:
@@ -270,17 +276,25 @@ def power(site: Site) -> Pending:
 
 
 def softmax(site: Site) -> Pending:
-    """Convert Softmax along the last axis."""
-    x = site.integers(0)
-    rank = len(x.shape) + 1
+    """Convert Softmax along one axis."""
+    shape, floats = site.shape(), site.floats(0)
+    rank = len(shape) + 1
     opset = site.call.integer("opset", site.builder.opset)  # which operators on integers have
     axis = site.call.integer("axis", -1 if opset >= _OF_ONE_AXIS else 1) % rank
     if axis == 0:
         raise ModelError("it runs along the batch; samples must be independent")
     axes = [axis - 1] if opset >= _OF_ONE_AXIS else list(range(axis - 1, rank - 1))
-    x = site.builder.ordered(x, [*(i for i in range(rank - 1) if i not in axes), *axes])
-    row = math.prod(x.shape[i] for i in axes)
-    rows = {"num_rows": x.size // row, "row_size": row}
+    order = [*(i for i in range(rank - 1) if i not in axes), *axes]
+    row = math.prod(shape[i] for i in axes)
+    rows = {"num_rows": math.prod(shape) // row, "row_size": row}
+
+    def real() -> Int:
+        params = {**rows, "beta_bits": bits(1.0)}
+        return step(site.builder, "softmax", [site.builder.ordered(floats(), order)], params)
+
+    if isinstance(site.call.value(0), Pending):
+        return floated(site, shape, real)
+    x = site.builder.ordered(site.integers(0), order)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         function, own = _softmax_of(x, form)
@@ -297,7 +311,7 @@ def softmax(site: Site) -> Pending:
             made = site.builder.call(function, params, [x], made)
         return site.builder.rescaled(made, form, name)
 
-    return Pending(emit, x.shape)
+    return Pending(emit, shape, real=once(real))
 
 
 def _softmax_of(x: Int, form: Format) -> tuple[str, Format]:
@@ -311,6 +325,8 @@ def _softmax_of(x: Int, form: Format) -> tuple[str, Format]:
 
 def prelu(site: Site) -> Pending:
     """Convert PRelu, of slopes that the file holds."""
+    if isinstance(site.call.value(0), Pending):
+        return _of_floats(site, _bent, "prelu")
     x = site.integers(0)
     held: Any = site.call.value(1)
     slopes = _slopes(held)
@@ -333,6 +349,10 @@ def prelu(site: Site) -> Pending:
         return site.builder.call("tflm_prelu_s8", params, [x], made, data)
 
     return Pending(emit, x.shape)
+
+
+def _bent(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, slope * x, x)
 
 
 def _along(numbers: np.ndarray, x: Int) -> np.ndarray:

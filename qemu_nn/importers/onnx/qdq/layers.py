@@ -73,6 +73,19 @@ def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:
     return np.rint(zero / np.array(factors)).astype(np.int64)
 
 
+def stays_float(weights: Any) -> bool:
+    """True if a layer has weights that its functions of integers cannot take."""
+    if isinstance(weights, Fixed):
+        return weights.dtype == "int16"
+    return isinstance(weights, np.ndarray)
+
+
+def real_weights(call: OnnxCall) -> np.ndarray:
+    """Return the weights of a layer as floats."""
+    weights: Any = call.value(1)
+    return weights.real.astype(np.float32) if isinstance(weights, Fixed) else call.floats(1)
+
+
 def weights_of(call: OnnxCall, index: int, axis: int) -> Fixed:
     """Return the weights less their zero points, whose scales are along an axis or one for all."""
     given: Any = call.optional(index)
@@ -155,7 +168,7 @@ def padded(builder: Builder, x: Int, before: list[int], after: list[int], channe
         return x
     depth, *size = x.shape
     shape = (depth + channels, *(b + n + a for b, n, a in zip(before, size, after)))
-    params = {"pad_value": x.format.zero_point, **sides("input", x.memory)}
+    params = {"pad_value": x.format.zero_point, **sides("input", x.memory)}  # bits of 0.0 are 0
     params.update(sides("pre", (0, *before, 0)))
     params.update(sides("post", (0, *after, channels)))
     made = replace(x, name=f"{x.name}/padded", shape=shape)

@@ -178,6 +178,9 @@ class _Network:
             raise ModelError(_DYNAMICALLY)
         if call.node.op == "Shape" and not outside:
             return {call.node.outputs[0]: self._shape_of(call)}
+        table: Any = call.inputs[0]
+        if call.node.op == "Gather" and isinstance(table, _CONSTANTS) and any(outside):
+            return self._on_device(call)
         if outside and all(outside) and len(outside) == len(values):
             return self.before.convert(call)
         if any(outside):
@@ -192,7 +195,12 @@ class _Network:
             except ModelError:  # such as a Transpose that moves the batch
                 if call.node.op not in FLOATS:
                     raise
-        return self.after.convert(call, self.builder)
+        if outside or call.node.op not in CONVERTERS:
+            return self.after.convert(call, self.builder)
+        try:
+            return self.after.convert(call, self.builder)
+        except ModelError:  # of which the host has fewer forms than the device
+            return self._on_device(replace(call, asked=set()))
 
     def _shape_of(self, call: OnnxCall) -> np.ndarray:
         """Return the shape of a tensor of the device."""

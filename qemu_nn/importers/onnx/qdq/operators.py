@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Optional
+from typing import Any, Optional
 
 from ....errors import ModelError
 from ..reading import Model, OnnxNode
@@ -49,11 +50,61 @@ def plain(model: Model) -> Model:
             nodes += _expanded(node, f"integers{number}")
         elif node.op == _CONCAT:
             nodes += _concat(node, f"integers{number}")
+        elif node.op in _IN_PAIRS and len(node.inputs) > 1:
+            nodes += _paired(node, f"operands{number}")
         else:
             renamed = node.op.replace("com.microsoft.", "")
             pair = renamed in (QUANTIZE, DEQUANTIZE)
             nodes.append(replace(node, op=renamed) if pair else node)
-    return replace(model, constants=constants, nodes=tuple(_bounded(nodes, model.outputs)))
+    nodes = _bounded(_looked_up(nodes, constants), model.outputs)
+    return replace(model, constants=constants, nodes=tuple(_needed(nodes, model.outputs)))
+
+
+def _needed(nodes: list[OnnxNode], outputs: tuple[str, ...]) -> list[OnnxNode]:
+    """Return the nodes that the outputs come from."""
+    names, found = set(outputs), []
+    for node in reversed(nodes):
+        if not names.isdisjoint(node.outputs):
+            found.append(node)
+            names.update(node.inputs)
+    return found[::-1]
+
+
+def _looked_up(nodes: list[OnnxNode], constants: Mapping[str, Any]) -> list[OnnxNode]:
+    """Return the nodes with constant integers dequantized before their rows are looked up, and not
+    after it.
+    """
+    makers = {
+        node.outputs[0]: node
+        for node in nodes
+        if node.op == "Gather" and node.inputs[0] in constants and node.outputs
+    }
+    found = []
+    for number, node in enumerate(nodes):
+        gather = makers.get(node.inputs[0]) if node.op == DEQUANTIZE and node.inputs else None
+        if gather is None:
+            found.append(node)
+            continue
+        real = f"table{number}/real"
+        found.append(replace(node, inputs=(gather.inputs[0], *node.inputs[1:]), outputs=(real,)))
+        inputs = (real, *gather.inputs[1:])
+        found.append(replace(gather, inputs=inputs, outputs=node.outputs))
+    return found
+
+
+#: Operators of any number of operands, and those of two that they are in turn.
+_IN_PAIRS = {"Sum": "Add", "Max": "Max", "Min": "Min"}
+
+
+def _paired(node: OnnxNode, stem: str) -> list[OnnxNode]:
+    """Return operators of two operands each, instead of one of several."""
+    found, first = [], node.inputs[0]
+    for number, second in enumerate(node.inputs[1:], 2):
+        made = node.outputs[0] if number == len(node.inputs) else f"{stem}/{number}"
+        op, outputs = _IN_PAIRS[node.op], (made, *node.outputs[1:])
+        found.append(replace(node, op=op, inputs=(first, second), outputs=outputs))
+        first = made
+    return found
 
 
 def _bounded(nodes: list[OnnxNode], outputs: tuple[str, ...]) -> list[OnnxNode]:

@@ -12,15 +12,12 @@ from ....ir.formats import Format
 from ...arguments import SUFFIXES, groups
 from .. import indices
 from ..call import OnnxCall
-from .building import REAL, rescaling, scaled
+from .building import PLACES, REAL, rescaling, scaled
 from .float32 import floated, step
 from .shaping import same
 from .site import Converter, Site, once
 from .symbols import Int, Pending
 from .windows import pool
-
-#: Places in an axis.
-_PLACES = Format("int32", 1.0)
 
 
 def arg(site: Site, what: str) -> Int:
@@ -38,7 +35,7 @@ def arg(site: Site, what: str) -> Int:
     shape = (*x.shape[:axis], *middle, *x.shape[axis + 1 :])
     params = {"kept_0": math.prod(x.shape[:axis]), "reduced_0": x.shape[axis]}
     params["kept_1"] = math.prod(x.shape[axis + 1 :])
-    made = Int(call.node.outputs[0], shape, tuple(range(len(shape))), _PLACES)
+    made = Int(call.node.outputs[0], shape, tuple(range(len(shape))), PLACES)
     function = f"tflm_arg_{what}_{SUFFIXES[x.format.dtype]}"
     return site.builder.call(function, params, [x], made)
 

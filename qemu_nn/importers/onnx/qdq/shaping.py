@@ -15,10 +15,12 @@ from ....operators import Shape
 from ...arguments import sides
 from .. import indices
 from ..call import OnnxCall
+from .building import PLACES, REAL
+from .float32 import floated
 from .layers import pad_function
 from .pairs import shift_of
-from .site import Converter, Site, moved
-from .symbols import LAST, Fixed, Int, Pending, broadcast, order_of
+from .site import Converter, Site, moved, once
+from .symbols import LAST, Fixed, Int, Outside, Pending, broadcast, order_of
 
 _SLICES = 5
 
@@ -298,7 +300,7 @@ def picked(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
 def _gathered(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
     at, count = x.order.index(axis), len(places)
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
-    flat = Int(f"{name}/places", (count,), (0,), Format("int32", 1.0))
+    flat = Int(f"{name}/places", (count,), (0,), PLACES)
     numbers = np.array(places, np.int32)
     index = site.builder.call("tflm_constant_s32", {"length": count}, [], flat, numbers)
     params = {"batches": 1, "outer": math.prod(x.memory[:at]), "side": x.shape[axis], "depth": 1}
@@ -309,7 +311,10 @@ def _gathered(site: Site, x: Int, axis: int, places: list[int], name: str) -> In
 
 
 def gather(site: Site) -> Pending:
-    """Convert Gather of elements that the file names."""
+    """Convert Gather of elements that the file names, or of rows of a table that an input names."""
+    table: Any = site.call.value(0)
+    if isinstance(table, (Fixed, np.ndarray)):
+        return _looked_up(site, table)
     own, index = site.shape(), site.call.array(1)
     rank = len(own) + 1
     axis = site.call.integer("axis", 0) % rank - 1
@@ -326,6 +331,40 @@ def gather(site: Site) -> Pending:
         return replace(site.builder.ordered(made, _plain(own)), shape=shape, order=_plain(shape))
 
     return moved(site, shape, put)
+
+
+def _looked_up(site: Site, table: Any) -> Pending:
+    """Return rows of a constant table: of 8 bits if it has one scale, of float32 otherwise."""
+    call, builder, index = site.call, site.builder, site.call.value(1)
+    data = table.data if isinstance(table, Fixed) else call.floats(0)
+    if not isinstance(index, Outside) or call.integer("axis", 0) or data.ndim < 2:
+        raise ModelError("it looks up elements of a constant, not rows by an input of the file")
+    places = builder.places(index)
+    shape = (*places.shape, *data.shape[1:])
+    params = {"batches": 1, "outer": 1, "side": len(data), "inner": data[0].size, "depth": 1}
+    params.update(count=places.size, step_0=1, **{f"step_{i}": 0 for i in range(1, 5)})
+
+    def rows(form: Format, numbers: np.ndarray, name: str) -> Int:
+        whole = Int(f"{name}/table", data.shape, _plain(data.shape), form)
+        flat = numbers.reshape(-1).astype(form.dtype)
+        held = builder.call(f"tflm_constant_{whole.kind}", {"length": flat.size}, [], whole, flat)
+        made = Int(name, shape, _plain(shape), form)
+        return builder.call(f"tflm_gather_{held.kind}", params, [held, places], made)
+
+    def real() -> Int:
+        numbers = table.real if isinstance(table, Fixed) else data
+        return rows(REAL, numbers, f"{call.node.outputs[0]}/rows")
+
+    single = isinstance(table, Fixed) and table.scale.size == 1 and table.dtype == "int8"
+    if not single:
+        return floated(site, shape, real)
+    own = Format("int8", float(table.scale.reshape(())), int(table.zero.reshape(())))
+
+    def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
+        made = rows(own, table.data, name if form == own else f"{name}/rows")
+        return builder.rescaled(made, form, name)
+
+    return Pending(emit, shape, real=once(real))
 
 
 def expand(site: Site) -> Pending:

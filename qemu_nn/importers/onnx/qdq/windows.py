@@ -16,7 +16,7 @@ from .layers import Weights, padded
 from .operators import COUNTS_OUTSIDE
 from .padding import geometry
 from .shaping import picked
-from .site import Converter, Site, moved
+from .site import Converter, Site, moved, once
 from .symbols import LAST, Int, Pending
 
 
@@ -63,6 +63,10 @@ def _windows(call: OnnxCall, size: Sequence[int]) -> dict[str, int]:
 
 
 def _called(site: Site, function: str, x: Int, places: Mapping[str, int], made: Int) -> Int:
+    if x.kind == "f32":
+        function = {"arm_max_pool": "tflm_max_pool", "arm_avgpool": "tflm_average_pool"}[function]
+        params = {"batches": 1, "channels": x.shape[0], **places, "activation": 0}
+        return site.builder.call(f"{function}_f32", params, [x], made)
     low, high = x.format.limits
     params = {"batches": 1, "channels": x.shape[0], **places, "act_min": low, "act_max": high}
     return site.builder.call(f"{function}_{x.kind}", params, [x], made)
@@ -70,22 +74,33 @@ def _called(site: Site, function: str, x: Int, places: Mapping[str, int], made: 
 
 def _averages(site: Site, places: dict[str, int]) -> Pending:
     """Return averages of windows; those that count a border are of an image with it."""
-    x = site.image(0)
-    depth = x.shape[0]
-    site.call.ignore(COUNTS_OUTSIDE)
-    if site.call.integer("count_include_pad", 0):
-        x, places = _padded(site, x, places)
+    depth, floats = site.shape()[0], site.floats(0)
     shape = (depth, places["output_h"], places["output_w"])
+    site.call.ignore(COUNTS_OUTSIDE)
+    bordered = bool(site.call.integer("count_include_pad", 0))
+
+    def real() -> Int:
+        x, windows = site.builder.ordered(floats(), LAST), places
+        if bordered:
+            x, windows = _padded(site, x, places)
+        made = Int(f"{x.name}/pool", shape, LAST, x.format)
+        return _called(site, "arm_avgpool", x, windows, made)
+
+    if isinstance(site.call.value(0), Pending):
+        return floated(site, shape, real)
+    x, windows = site.image(0), places
+    if bordered:
+        x, windows = _padded(site, x, places)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         finer = x.format.scale > form.scale
-        if finer and _inside(places):  # where a second rounding would be more than a step
-            return _average(site, x, places, form, name)
+        if finer and _inside(windows):  # where a second rounding would be more than a step
+            return _average(site, x, windows, form, name)
         same = x.format == form
         made = Int(name if same else f"{name}/pool", shape, LAST, x.format)
-        return site.builder.rescaled(_called(site, "arm_avgpool", x, places, made), form, name)
+        return site.builder.rescaled(_called(site, "arm_avgpool", x, windows, made), form, name)
 
-    return Pending(emit, shape)
+    return Pending(emit, shape, real=once(real))
 
 
 def _inside(places: Mapping[str, int]) -> bool:
@@ -144,6 +159,7 @@ def resize(site: Site) -> Pending:
     if mode == "nearest":
         places = [_nearest(call, way, *each) for each in zip(shape[1:], to, scales)]
         return _picked_pixels(site, places)
+    call.ignore("nearest_mode")
     even = all(side * scale == out for side, scale, out in zip(shape[1:], scales, to))
     if mode != "linear" or way not in _WAYS[:3] or not even:
         raise ModelError(
@@ -233,15 +249,19 @@ def _picked_pixels(site: Site, places: list[list[int]]) -> Pending:
 
 
 def _bilinear(site: Site, corners: bool, to: list[int]) -> Pending:
-    x = site.image(0)
-    depth, *size = x.shape
+    depth, *size = site.shape()
     params = {"batches": 1, "input_h": size[0], "input_w": size[1], "channels": depth}
     params.update(output_h=to[0], output_w=to[1], align_corners=int(corners))
     params["half_pixel_centers"] = int(not corners)
-    shape = (depth, to[0], to[1])
+    shape, floats = (depth, to[0], to[1]), site.floats(0)
 
     def real() -> Int:
-        return step(site.builder, "resize_bilinear", [site.builder.real(x)], params, shape)
+        x = site.builder.ordered(floats(), LAST)
+        return step(site.builder, "resize_bilinear", [x], params, shape)
+
+    if isinstance(site.call.value(0), Pending) or site.integers(0).kind == "s16":
+        return floated(site, shape, real)
+    x = site.image(0)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
         same = x.format == form
@@ -249,7 +269,7 @@ def _bilinear(site: Site, corners: bool, to: list[int]) -> Pending:
         made = site.builder.call(f"tflm_resize_bilinear_{x.kind}", params, [x], made)
         return site.builder.rescaled(made, form, name)
 
-    return floated(site, shape, real) if x.kind == "s16" else Pending(emit, shape)
+    return Pending(emit, shape, real=once(real))
 
 
 POOLS: dict[str, Converter] = {
