@@ -15,10 +15,17 @@ def describe_accuracy(graph: Graph, results: Mapping[str, np.ndarray], labels: n
     """Return the accuracy of a run in words, from the network's last output, a score for each
     class.
     """
+    right, total = count_right(graph, results, labels)
+    return f"{100 * right / total:.2f} % ({right} of {total})" if total else "no inputs"
+
+
+def count_right(
+    graph: Graph, results: Mapping[str, np.ndarray], labels: np.ndarray
+) -> tuple[int, int]:
+    """Return how many results of a run are right, and how many there are."""
     last = graph.node(graph.outputs[-1]).output
     scores = convert_class_scores(results[last.name], last.shape)
-    right, total = count_correct(scores, labels), labels.size
-    return f"{100 * right / total:.2f} % ({right} of {total})" if total else "no inputs"
+    return count_correct(scores, labels), labels.size
 
 
 def convert_class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

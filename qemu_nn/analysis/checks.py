@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from .junit import Case, junit
-from .table import Cell, Table
+from .table import Cell, Said, Table, json_text, verdict
 
 if TYPE_CHECKING:
     from ..importers.tflite.support_report import SupportReport
@@ -88,7 +87,7 @@ class Checks:
         """
         rows = tuple(
             (
-                *(model.file, model.operators, "yes" if model.runs else "no"),
+                *(model.file, model.operators, verdict(model.runs)),
                 *(model.arena_bytes, model.weight_bytes),
                 *("; ".join(part) or None for part in (model.reasons, model.warnings)),
             )
@@ -151,9 +150,19 @@ class Checks:
         str
             A list with an object for each file; reasons and warnings are lists.
         """
+        return json_text(self.to_list())
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return what json() holds.
+
+        Returns
+        -------
+        list of dict
+            One for each file; reasons and warnings are lists.
+        """
         lists = ({"reasons": m.reasons, "warnings": m.warnings} for m in self.models)
         facts = self.table().part(*_COLUMNS[:5]).records()
-        return json.dumps([{**row, **more} for row, more in zip(facts, lists)], indent=2)
+        return [{**row, **more} for row, more in zip(facts, lists)]
 
 
 class OperatorTable:
@@ -187,7 +196,7 @@ class OperatorTable:
             "faults": self._examined.faults,
             "operators": self._rows().records(),
         }
-        return json.dumps(document, indent=2)
+        return json_text(document)
 
     def _rows(self) -> Table:
         rows: list[tuple[Cell, ...]] = [
@@ -199,4 +208,6 @@ class OperatorTable:
 
 def _outcome(looked_at: bool, reason: str) -> tuple[Cell, Cell]:
     """Return true if an operator runs, else the reason."""
-    return ("no" if looked_at else "not looked at", reason) if reason else ("yes", None)
+    if not reason:
+        return verdict(True), None
+    return verdict(False) if looked_at else Said("not looked at", None), reason

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from . import dumps
 from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
+from .table import json_text
 
 #: Files named in a message; further ones are counted.
 _NAMED = 5
@@ -185,11 +186,50 @@ class Comparison:
         ]
         return found + [Case(name, missing=True) for name in self.missing]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        dict
+            The verdict, a dictionary for each dump, and the names of what has no partner.
+        """
+        return {
+            "same": self.same,
+            "dumps": [_dump_values(finding) for finding in self.findings],
+            "missing": list(self.missing),
+            "ignored": [str(path) for path in self.strange],
+        }
+
+    def json(self) -> str:
+        """Return the comparison as JSON.
+
+        Returns
+        -------
+        str
+            One object, as to_dict() has it.
+        """
+        return json_text(self.to_dict())
+
     def __repr__(self) -> str:
         return f"<Comparison: {self.lines()[-1]}>"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _dump_values(finding: Finding) -> dict[str, Any]:
+    """Return a finding as JSON has it."""
+    return {
+        "golden": finding.name,
+        "layer": finding.layer,
+        "file": str(finding.dump),
+        "same": finding.same,
+        "elements": finding.elements,
+        "bytes": finding.nbytes,
+        "difference": None if finding.difference is None else asdict(finding.difference),
+        "unlike": finding.unlike or None,
+    }
 
 
 def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:

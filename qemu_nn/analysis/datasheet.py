@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -14,7 +13,7 @@ from .fit import Fit
 from .page import fill_page
 from .short_names import shorten_names
 from .summary import Summary, format_facts
-from .table import Cell, Table
+from .table import Cell, Table, json_text, verdict
 
 #: Columns of the layers: of the summary, and of the estimate, if any.
 _SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scratch_bytes")
@@ -91,7 +90,7 @@ class DataSheet:
                     f"{str(self.estimate.facts['energy']).partition(',')[0]}, a product"
                 )
         if self.fit is not None:
-            facts["fits"] = "yes" if self.fit.fits else "no"
+            facts["fits"] = verdict(self.fit.fits)
         return facts
 
     def __repr__(self) -> str:
@@ -114,7 +113,7 @@ class DataSheet:
         timed = [name for name in _TIMED if name in known]
         rows = tuple(
             (*(row[name] for name in columns), *(times[row["layer"]][name] for name in timed))
-            for row in self.summary.layers.records()
+            for row in self.summary.layers.cells()
         )
         return Table((*columns, *timed), rows)
 
@@ -148,12 +147,12 @@ class DataSheet:
             Facts, layers, and what evaluate(), Network.fit() and estimate() and a report of an
             export say.
         """
-        timed = None if self.estimate is None else json.loads(self.estimate.json())
+        timed = None if self.estimate is None else self.estimate.to_dict()
         return {
             "network": self.network,
             "target": self.target,
             "profile": self.profile,
-            "facts": self.summary.facts,
+            "facts": self.summary.values(),
             "layers": self.table().records(),
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
             "fit": None if self.fit is None else self.fit.record(),
@@ -170,7 +169,7 @@ class DataSheet:
         str
             One object, as to_dict() has it.
         """
-        return json.dumps(self.to_dict(), indent=2)
+        return json_text(self.to_dict())
 
     def html(self) -> str:
         """Return the sheet as one self-contained page.
@@ -221,4 +220,4 @@ class DataSheet:
 
 
 def _by_layer(table: Table) -> dict[Cell, dict[str, Cell]]:
-    return {row["layer"]: row for row in table.records()}
+    return {row["layer"]: row for row in table.cells()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
@@ -14,8 +13,8 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Build, Graph, Node, Tensor
-from .summary import format_tensor_shape
-from .table import Cell, Table
+from .summary import format_tensor_shape, make_format_cell
+from .table import Cell, Said, Table, json_text, shape_cell
 
 AnyGraph = Union[Graph, FloatGraph]
 Facts = Mapping[str, Cell]
@@ -118,7 +117,7 @@ class Diff:
             One object: the names, whether they are the same, and the list of changes.
         """
         names = {"first": self.first, "second": self.second, "same": self.same}
-        return json.dumps({**names, "changes": self.table().records()}, indent=2)
+        return json_text({**names, "changes": self.table().records()})
 
     def _sentence(self) -> str:
         if self.same:
@@ -193,7 +192,10 @@ def _iterate_arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Chang
 
 def _describe_array(array: Optional[np.ndarray]) -> Optional[str]:
     """Return type and shape."""
-    return None if array is None else f"{array.dtype} {'x'.join(map(str, array.shape))}"
+    if array is None:
+        return None
+    value = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    return Said(f"{array.dtype} {shape_cell(array.shape)}", value)
 
 
 def _name_kind(node: Union[Node, FloatNode]) -> str:
@@ -221,10 +223,12 @@ def _describe_whole(graph: AnyGraph) -> Facts:
     return {**tensors, **ends, "memory": memory, "loops": str(graph.loops)}
 
 
-def _describe_exactly(tensor: Tensor) -> str:
+def _describe_exactly(tensor: Tensor) -> Said:
     """Return type, shape and format of a tensor to the last digit."""
     scaled = f"{tensor.scale!r}*(q{-tensor.zero_point:+d})"
-    return f"{format_tensor_shape(tensor)} {tensor.spelled if tensor.scale is None else scaled}"
+    shape, form = format_tensor_shape(tensor), make_format_cell(tensor)
+    words = f"{shape} {tensor.spelled if tensor.scale is None else scaled}"
+    return Said(words, {**shape.value, "format": None if form is None else form.value})
 
 
 def _list_resets(graph: AnyGraph) -> Arrays:
@@ -277,7 +281,7 @@ def _describe_operator(
         "function": _name_kind(node),
         "name": node.name,
         "reads": ", ".join(renamed.get(name, name) for name in node.inputs),
-        "output": "x".join(map(str, shape)),
+        "output": shape_cell(shape),
         **{n: str(v) for n, v in own.items() if not (n in arrays or v is None)},
     }
     return facts, arrays

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .summary import format_facts
-from .table import Cell, Table
+from .table import Cell, Table, json_text, values_of
 from .table_layout import narrow_table
 
 
@@ -74,9 +74,19 @@ class Estimate:
         Returns
         -------
         str
-            One object: the facts, totals as numbers, and the list of layers.
+            One object, as to_dict() has it.
+        """
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        dict
+            The facts, totals as numbers, and the list of layers.
         """
         least, usual, most = self.cycles
         cycles = {"least_cycles": least, "cycles": usual, "most_cycles": most}
         total = {"instructions": self.instructions, "low": self.low, "high": self.high, **cycles}
-        return json.dumps({**self.facts, **total, "layers": self.layers.records()}, indent=2)
+        return {**values_of(self.facts), **total, "layers": self.layers.records()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from ..io.optional_deps import require
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
 from .summary import format_facts
-from .table import Cell, Table
+from .table import Cell, Table, json_text
 
 #: Most classes whose figures and confusions a terminal shows.
 _SHOWN = 20
@@ -141,7 +140,7 @@ class Evaluation:
         str
             One object, as to_dict() has it.
         """
-        return json.dumps(self.to_dict(), indent=2)
+        return json_text(self.to_dict())
 
     def to_pandas(self) -> Any:
         """Return the figures as a data frame of pandas.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
@@ -12,7 +11,7 @@ from ..chips import Chip
 from ..errors import printable
 from ..ir.interpreter import InterpreterMemory
 from ..targets import core_words
-from .table import Cell, Table
+from .table import Cell, Said, Table, json_text, verdict
 
 _KIB = 1024
 _COLUMNS = ("memory", "needed", "of_chip", "left", "fits", "what")
@@ -144,7 +143,7 @@ class Fit:
         str
             One object.
         """
-        return json.dumps({"network": self.network, **self.record()}, indent=2)
+        return json_text({"network": self.network, **self.record()})
 
     def _sentence(self) -> str:
         verb = "fits" if self.fits else "does not fit"
@@ -158,6 +157,6 @@ class Fit:
 
 def _row(memory: str, needed: int, kib: int, what: str) -> tuple[Cell, ...]:
     if not kib:
-        return (memory, needed, None, None, "outside", what)
+        return (memory, needed, None, None, Said("outside", None), what)
     left = kib * _KIB - needed
-    return (memory, needed, kib * _KIB, left, "yes" if left >= 0 else "no", what)
+    return (memory, needed, kib * _KIB, left, verdict(left >= 0), what)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from .table import Cell, Table
+from .table import Cell, Said, Table, shape_cell
 from .table_layout import narrow_table
 
 
@@ -15,15 +16,28 @@ def float_table(graph: FloatGraph) -> Table:
     """Return a row for the input and for each node: operator, inputs, shape of a sample,
     parameters.
     """
-    shape = "x".join(map(str, graph.shape))
-    start = f"{shape} {graph.layout or ''}".strip()
-    rows: list[tuple[Cell, ...]] = [(graph.input, "input", "", start, None)]
+    shape = shape_cell(graph.shape)
+    start = Said(f"{shape} {graph.layout or ''}".strip(), shape.value)
+    rows: list[tuple[Cell, ...]] = [(graph.input, "input", Said("", []), start, None)]
     for node in graph.nodes:
-        output = "x".join(map(str, graph.shapes[node.name]))
+        output = shape_cell(graph.shapes[node.name])
         operator = type(node.operator).__name__
-        sources = ", ".join(node.inputs)
+        sources = Said(", ".join(node.inputs), list(node.inputs))
         rows.append((node.name, operator, sources, output, _parameters(node) or None))
     return Table(("layer", "operator", "reads", "output", "parameters"), tuple(rows))
+
+
+def float_values(graph: FloatGraph) -> dict[str, Any]:
+    """Return a float network as JSON has it: inputs, outputs, and the rows of the table."""
+    starts = graph.starts.items()
+    images = graph.layout if len(graph.shape) == 3 else None
+    inputs = [
+        {"name": name, "shape": list(shape), "layout": images if name == graph.input else None}
+        for name, shape in starts
+    ]
+    outputs = [{"name": name, "shape": list(graph.shapes[name])} for name in graph.outputs]
+    ends = {"network": graph.name, "inputs": inputs, "outputs": outputs}
+    return {**ends, "layers": float_table(graph).records()}
 
 
 def float_text(graph: FloatGraph, full: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..kernels.table import Row
 from ..targets import Profile, all_profiles, roundings
-from .table import Table
+from .table import Table, verdict
 
 _COLUMNS = ("op", "type", "variant", "kind", "profiles", "cpu", "runs_here")
 
@@ -23,7 +23,7 @@ def make_kernel_table(rows: Iterable[Row]) -> Table:
                 row.kind,
                 describe_profiles(row),
                 " ".join(row.features) or "any",
-                "yes" if row.runs_here() else "no",
+                verdict(row.runs_here()),
             )
             for row in rows
         ),

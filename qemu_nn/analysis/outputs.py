@@ -19,14 +19,20 @@ Arrays = Mapping[str, np.ndarray]
 SAMPLES, _VALUES, _DIGITS = 20, 5, 4
 
 
-def sample_records(outputs: Arrays) -> Iterator[dict[str, object]]:
-    """Yield every sample as a dictionary: its number, and output -> nested list of its values.
+def output_values(outputs: Arrays, with_values: bool = True) -> list[dict[str, object]]:
+    """Return a dictionary for each output: name, type, shape, and nested lists of its values.
 
-    outputs: arrays [N, ...] by name.
+    outputs: arrays [N, ...] by name. with_values: otherwise the values are None.
     """
-    for number in range(_count(outputs)):
-        values = {name: array[number].tolist() for name, array in outputs.items()}
-        yield {"sample": number, **values}
+    return [
+        {
+            "name": name,
+            "dtype": array.dtype.name,
+            "shape": list(array.shape),
+            "values": array.tolist() if with_values else None,
+        }
+        for name, array in outputs.items()
+    ]
 
 
 def outputs_csv(outputs: Arrays) -> str:

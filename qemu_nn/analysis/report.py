@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from .layer_figures import LayerFigures, WeightFigures
 from .page import load_templates
 from .short_names import shorten_names
 from .summary import format_facts
-from .table import Cell, Table
+from .table import Cell, Said, Table, json_text
 
 #: Characters of a layer's name on the page.
 _LONGEST = 40
@@ -102,7 +101,7 @@ class Report:
             (f"{self.reference}_accuracy", self.float_accuracy),
         ):
             if value is not None:
-                facts[name] = f"{100 * value:.2f} %"
+                facts[name] = Said(f"{100 * value:.2f} %", value)
         facts.update(self.costs)
         return facts
 
@@ -185,7 +184,7 @@ class Report:
             "advice": list(self.advice),
             "confusion": None if self.confusion is None else self.confusion.tolist(),
         }
-        return json.dumps(document, indent=2)
+        return json_text(document)
 
     def html(self) -> str:
         """Return the whole report as one self-contained page.

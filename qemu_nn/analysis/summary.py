@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html
-import json
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional, Union
 
 from ..errors import cut
 from ..functions.shapes import get_extent
@@ -18,7 +17,7 @@ from ..ir.stored import layer_bytes, weight_bytes
 from ..runtime.arena import TensorArena, interpreter_memory, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
-from .table import Cell, Table, spell
+from .table import Cell, Said, Table, json_text, spell, values_of
 from .table_layout import narrow_table
 
 _LAYER = ("layer", "function", "output", "format")
@@ -103,9 +102,33 @@ class Summary:
         Returns
         -------
         str
-            One object: the facts, and the list of layers.
+            One object, as to_dict() has it.
         """
-        return json.dumps({**self.facts, "layers": self.layers.records()}, indent=2)
+        return json_text(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as numbers, texts, lists and dictionaries.
+
+        Returns
+        -------
+        dict
+            The facts, and the list of layers.
+        """
+        return {**self.values(), "layers": self.layers.records()}
+
+    def values(self) -> dict[str, Any]:
+        """Return the facts as JSON has them.
+
+        Returns
+        -------
+        dict
+            Inputs, outputs and states are lists, with types, shapes and formats as numbers.
+        """
+        facts = values_of(self.facts)
+        if "input" in facts:  # its format is part of it
+            facts["inputs"] = facts.pop("input")
+            facts.pop("input_format")
+        return facts
 
 
 def format_facts(facts: Mapping[str, Cell]) -> str:
@@ -166,11 +189,10 @@ def _memory(
 ) -> dict[str, Cell]:
     """Return the facts of all memory except weights."""
     words = " + ".join(f"{name} {size:,}" for name, size in buffers.items())
+    own = f"{words}, scratch included" if graph.memory is None else f"the firmware's own: {words}"
     facts: dict[str, Cell] = {
         "activation_bytes": sum(buffers.values()),
-        "activation_memory": (
-            f"{words}, scratch included" if graph.memory is None else f"the firmware's own: {words}"
-        ),
+        "activation_memory": Said(own, dict(buffers)),
     }
     if arena is not None:
         peak = max(arena.live, key=lambda layer: arena.live[layer])
@@ -201,7 +223,8 @@ def _list_computed(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _layer(node: Node) -> tuple[Cell, ...]:
-    return (node.name, node.function.name, format_tensor_shape(node.output), node.output.spelled)
+    output = node.output
+    return (node.name, node.function.name, format_tensor_shape(output), make_format_cell(output))
 
 
 def _get_place(node: Node, arena: Optional[TensorArena]) -> tuple[Cell, ...]:
@@ -219,9 +242,29 @@ def _macs(node: Node) -> int:
     return get_extent(node.function.macs, node.params)
 
 
-def format_tensor_shape(tensor: Tensor) -> str:
+def format_tensor_shape(tensor: Tensor) -> Said:
     """Return type and shape."""
-    return f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}"
+    value = {"dtype": tensor.dtype, "shape": list(tensor.shape)}
+    return Said(f"{tensor.dtype} {'x'.join(map(str, tensor.shape))}", value)
+
+
+def make_format_cell(tensor: Tensor) -> Optional[Said]:
+    """Return the format, in JSON fraction bits, or a scale and a zero point; None if unknown."""
+    spelled = tensor.spelled
+    return None if spelled is None else Said(spelled, _get_format(tensor))
+
+
+def _get_format(tensor: Tensor) -> dict[str, Union[int, float, None]]:
+    if tensor.scale is None:
+        return {"frac": tensor.frac}
+    return {"scale": tensor.scale, "zero_point": tensor.zero_point}
+
+
+def _describe_end(tensor: Tensor) -> dict[str, Any]:
+    """Return all of an input, an output or a state, as JSON has it."""
+    shapes = {"shape": list(tensor.shape), "shape_in_file": list(tensor.logical)}
+    known = None if tensor.spelled is None else _get_format(tensor)
+    return {"name": tensor.name, "dtype": tensor.dtype, **shapes, "format": known}
 
 
 def format_end_shape(tensor: Tensor) -> str:
@@ -240,7 +283,8 @@ def describe_tensor(tensor: Tensor) -> str:
 def _ends(graph: Graph) -> dict[str, Cell]:
     """Return the facts of inputs, outputs and states."""
     first, tensors = graph.input, graph.tensors
-    facts: dict[str, Cell] = {"input": format_end_shape(first), "input_format": first.spelled}
+    start = Said(format_end_shape(first), [_describe_end(first)])
+    facts: dict[str, Cell] = {"input": start, "input_format": first.spelled}
     if len(graph.inputs) > 1:
         facts = {"inputs": _name_facts(graph.inputs)}
     facts["outputs"] = _name_facts([tensors[name] for name in graph.outputs])
@@ -250,5 +294,6 @@ def _ends(graph: Graph) -> dict[str, Cell]:
     return {**facts, "states": _name_facts(graph.states)} if graph.states else facts
 
 
-def _name_facts(tensors: Iterable[Tensor]) -> str:
-    return ", ".join(f"{tensor.name}: {describe_tensor(tensor)}" for tensor in tensors)
+def _name_facts(tensors: Sequence[Tensor]) -> Said:
+    words = ", ".join(f"{tensor.name}: {describe_tensor(tensor)}" for tensor in tensors)
+    return Said(words, [_describe_end(tensor) for tensor in tensors])

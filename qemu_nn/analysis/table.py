@@ -6,15 +6,48 @@ import csv
 import html
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 from ..errors import cut, printable
 from ..io.terminal import terminal_width
 from .short_names import shorten_names
 
 Cell = Union[str, int, float, None]
+
+
+class Said(str):
+    """A text for people, and the value that programs read instead of it in JSON."""
+
+    __slots__ = ("value",)
+    value: Any
+
+    def __new__(cls, text: str, value: Any) -> Said:
+        """Make a text with a value."""
+        said = super().__new__(cls, text)
+        said.value = value
+        return said
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Said, (str(self), self.value)
+
+
+def verdict(true: bool) -> Said:
+    """Return yes or no, in JSON true or false."""
+    return Said("yes" if true else "no", bool(true))
+
+
+def shape_cell(shape: Sequence[int]) -> Said:
+    """Return a shape such as 8x8x1, in JSON a list."""
+    return Said("x".join(map(str, shape)), list(shape))
+
+
+def values_of(cells: Mapping[str, Cell]) -> dict[str, Any]:
+    """Return cells by name as programs read them in JSON."""
+    return {name: cell.value if isinstance(cell, Said) else cell for name, cell in cells.items()}
+
 
 #: First characters of a spreadsheet formula, and blanks that it skips.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -27,6 +60,23 @@ _ROWS = 200
 
 #: Columns of layers' names, which differ in the middle, and their displayed length.
 _LAYERS, _LONGEST = ("layer", "since"), 40
+
+
+def json_text(document: Any) -> str:
+    """Return a document as JSON; numbers that JSON lacks are the texts NaN, Infinity, -Infinity."""
+    return json.dumps(_plain(document), indent=2, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Said):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
 @dataclass(frozen=True)
@@ -92,13 +142,19 @@ class Table:
             writer.writerow(map(no_formula, row))
         return out.getvalue().rstrip("\n")
 
-    def records(self) -> list[dict[str, Cell]]:
+    def cells(self) -> list[dict[str, Cell]]:
         """Return each row as column -> cell."""
         return [dict(zip(self.columns, row)) for row in self.rows]
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return each row as column -> value, as JSON has it: shapes are lists, verdicts truth
+        values.
+        """
+        return [values_of(row) for row in self.cells()]
+
     def json(self) -> str:
         """Return a JSON list with an object for each row; None is null."""
-        return json.dumps(self.records(), indent=2)
+        return json_text(self.records())
 
     def _words(self, rows: Iterable[tuple[Cell, ...]]) -> list[tuple[str, ...]]:
         """Return the displayed rows; long cells are cut before they are measured."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
@@ -11,7 +10,7 @@ from ..errors import printable
 from .compare import Difference, spell_position
 from .page import fill_page
 from .summary import format_facts
-from .table import Cell, Table
+from .table import Cell, Table, json_text
 
 _COLUMNS = ("layer", "function", "verdict", "elements", "differing", "counted", "estimated")
 
@@ -226,7 +225,7 @@ class Validation:
         str
             One object, as to_dict() has it.
         """
-        return json.dumps(self.to_dict(), indent=2)
+        return json_text(self.to_dict())
 
     def html(self) -> str:
         """Return the validation as one self-contained page.

@@ -13,7 +13,7 @@ from ..ir.graph import Build, Graph
 from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles
 from .compare import measure_difference, spell_position
 from .kernel_table import spell_profiles
-from .table import Cell, Table
+from .table import Cell, Said, Table
 
 #: Layer (or function) -> its result for each input; None if it refuses the input.
 Outputs = Mapping[str, Sequence[Optional[np.ndarray]]]
@@ -133,7 +133,10 @@ def _measure_difference(
         sum(d.differing for _, d in differences),
         sum(want.size for _, want, _ in pairs),
         max(d.largest for _, d in differences),
-        f"{number}: {spell_position(first.position)}",
+        Said(
+            f"{number}: {spell_position(first.position)}",
+            {"sample": number, "position": list(first.position)},
+        ),
         first.want,
         first.got,
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional, Union
 
 from ..analysis.estimate import Estimate
 from ..analysis.layer_cycles import get_arguments, iterate_calls
-from ..analysis.table import Cell, Table
+from ..analysis.table import Cell, Said, Table
 from ..chips import Chip
 from ..cycles import boards
 from ..cycles.boards import SUPPLY, TimedBoard
@@ -153,7 +153,8 @@ def _table(layers: list[_Layer], usual: int, megahertz: Optional[float]) -> Tabl
             sum(getattr(call, name) for call in layer.calls)
             for name in ("instructions", "low", "high")
         )
-        share = f"{layer.cycles[1] / usual:.1%}"
+        part = layer.cycles[1] / usual
+        share = Said(f"{part:.1%}", round(part, 4))
         took = () if megahertz is None else (_rounded(layer.cycles[1] / megahertz / 1000),)
         mix = (sum(call.mix.get(name, 0) for call in layer.calls) for name in known)
         rows.append((*own, *counts, *map(round, layer.cycles), share, *took, *mix))
@@ -211,10 +212,11 @@ def _energy(board: TimedBoard, milliseconds: float) -> str:
     return f"{' to '.join(energies)} mJ, a product: {what}"
 
 
-def _made_of(calls: list[CallEstimate], total: int) -> str:
+def _made_of(calls: list[CallEstimate], total: int) -> Said:
     made: dict[str, int] = {}
     for call in calls:
         for name, count in call.mix.items():
             made[name] = made.get(name, 0) + count
     mix: Mapping[str, float] = {name: made.get(name, 0) / total for name in CLASSES}
-    return ", ".join(f"{share:.0%} {name}" for name, share in mix.items() if share >= 0.005)
+    words = (f"{share:.0%} {name}" for name, share in mix.items() if share >= 0.005)
+    return Said(", ".join(words), {name: round(share, 4) for name, share in mix.items()})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Optional
 
-from ..analysis.table import Cell, Table
+from ..analysis.table import Cell, Table, verdict
 from ..chips import Chip
 from ..errors import Error
 from ..targets import Target
@@ -42,15 +41,11 @@ def fit_table(network: Network, chips: Sequence[str], stack: int, target: Target
     for name, fit in fits.items():
         memory = {row["memory"]: row for row in fit.table.records()}
         flash, ram = memory["flash"], memory["RAM"]
-        own = (fit.interpreter.arena, _yes(fit.fits_tflm)) if fit.interpreter else ()
-        cells = (flash["needed"], flash["left"], ram["needed"], ram["left"], _yes(fit.fits))
+        own = (fit.interpreter.arena, verdict(bool(fit.fits_tflm))) if fit.interpreter else ()
+        cells = (flash["needed"], flash["left"], ram["needed"], ram["left"], verdict(fit.fits))
         time = _milliseconds(network, replace(target, device=name), fit.chip)
         rows.append((name, fit.chip.core, *cells, *own, time))
     return Table(columns, tuple(rows))
-
-
-def _yes(verdict: Optional[bool]) -> str:
-    return "yes" if verdict else "no"
 
 
 def _milliseconds(network: Network, target: Target, chip: Chip) -> Cell:

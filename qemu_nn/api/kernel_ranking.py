@@ -11,7 +11,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..analysis.layer_cycles import estimate_layer_cycles
-from ..analysis.table import Cell, Table
+from ..analysis.table import Cell, Table, verdict
 from ..cycles.table import COUNTERS
 from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function, layouts
@@ -138,7 +138,7 @@ def _rows(node: Node, found: Mapping[str, Mapping[str, Cell]]) -> Iterator[tuple
     order = sorted(found, key=lambda name: (int(found[name]["cycles"] or 0), name))
     for rank, name in enumerate(order, 1):
         figures = (found[name][column] for column in _COLUMNS[3:7])
-        used = "yes" if name == node.function.name else "no"
+        used = verdict(name == node.function.name)
         yield (node.name, rank, name, *figures, used)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
 
@@ -9,6 +10,7 @@ import click
 
 from ..analysis import junit as xml
 from ..analysis.compare import Comparison
+from ..analysis.table import json_text
 from ..api import check as checking
 from ..api import recompute as recomputing
 from ..api.network import load_quantized
@@ -56,32 +58,38 @@ def check(
     is 0 if all run, 1 if one does not.
     """
     one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
-    if golden is not None and (form or not one):
-        raise Error("--golden is of one MODEL, not of a folder of them, and is printed as text")
+    if golden is not None and (form == "csv" or not one):
+        raise Error("--golden is of one MODEL, not of a folder of them, and is no CSV")
     checks = checking.check(models, target, progress, releases)
-    say(getattr(checks, form or "text")())
-    good, suites = checks.run, [("check", checks.cases())]
-    if golden is not None and good:
-        found = _recomputed(models[0], golden)
-        good = all(each.same and not each.missing for each in found.values())
-        suites += [(str(path), _cases(comparison)) for path, comparison in found.items()]
+    sets = _recompute(models[0], golden) if golden is not None and checks.run else {}
+    good = checks.run and all(each.same and not each.missing for each in sets.values())
+    if form == "json" and golden is not None:
+        told = [{"folder": str(path), **found.to_dict()} for path, found in sets.items()]
+        say(json_text({"same": good, "models": checks.to_list(), "golden_sets": told}))
+    else:
+        say(getattr(checks, form or "text")())
+        _say_sets(sets)
     if junit is not None:
-        files.write_bytes(junit, xml.junit(suites).encode())
+        suites = [(str(path), _cases(comparison)) for path, comparison in sets.items()]
+        files.write_bytes(junit, xml.junit([("check", checks.cases()), *suites]).encode())
     ctx.exit(0 if good else DOES_NOT_RUN)
 
 
-def _recomputed(model: Path, folder: Path) -> dict[Path, Comparison]:
+def _recompute(model: Path, folder: Path) -> dict[Path, Comparison]:
+    """Return golden set -> what the model computes today next to it."""
+    network = load_quantized(model)
+    return {p: recomputing.recompute(network, p) for p in recomputing.golden_sets(folder)}
+
+
+def _say_sets(sets: Mapping[Path, Comparison]) -> None:
     """Say of each golden set what the model computes in another way today, if anything."""
-    network, found = load_quantized(model), {}
-    for path in recomputing.golden_sets(folder):
-        comparison = found[path] = recomputing.recompute(network, path)
+    for path, comparison in sets.items():
         for finding in comparison.findings:
             if not finding.same:
                 say("\n".join(finding.lines()))
         for name in comparison.missing:
             say(f"GONE     {printable(name)}: {_GONE}")
         say(f"{path}: {comparison.lines()[-1]}")
-    return found
 
 
 def _cases(comparison: Comparison) -> list[xml.Case]:

@@ -8,13 +8,14 @@ from typing import Any, Optional
 
 import click
 
+from ..analysis.table import json_text
 from ..api import export as delivery
 from ..api import golden as pipeline
 from ..errors import printable
 from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, device, fit, fitted, force, say
+from .options import PATH, device, fit, fitted, force, form, say
 
 #: The exit code where a network does not fit into the chip of --fit.
 TOO_LARGE = 1
@@ -36,6 +37,7 @@ TOO_LARGE = 1
 )
 @force
 @fit
+@form("json")
 @device
 @click.pass_context
 def export(
@@ -48,6 +50,7 @@ def export(
     force: bool,
     fit: Optional[str],
     stack: int,
+    form: Optional[str],
     target: Target,
     **names: Any,
 ) -> None:
@@ -61,6 +64,11 @@ def export(
     target, found = fitted(ctx, network, fit, stack, target)
     how: dict[str, Any] = {**names, "target": target, "one_header": layers == "one", "force": force}
     written = delivery.export(network, output, data=samples, **how)
+    if form is not None:
+        facts = {"folder": str(output), "ram_bytes": written.ram, "flash_bytes": written.flash}
+        chip = None if found is None else found.record()
+        say(json_text({"network": network.graph.name, **facts, "fit": chip}))
+        ctx.exit(TOO_LARGE if found and not found.fits else 0)
     say(
         f"{printable(f'{network.graph.name} in {output}')}: {written.ram:,} bytes of RAM, "
         f"{written.flash:,} of weights and biases; make -C {quote(str(output))} runs its self-test"

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import click
 
+from ..analysis.table import json_text
 from ..api import fine_tune as training
 from ..api.data import Dataset
 from ..api.network import load_quantized
@@ -15,7 +16,7 @@ from ..errors import Error, sentence
 from ..io import files
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, device, progress, say
+from .options import PATH, device, form, progress, say
 
 
 @click.command(name="fine-tune")
@@ -52,6 +53,7 @@ from .options import PATH, device, progress, say
     help="Train the steps of weights and tensors, too.",
 )
 @reading
+@form("json")
 @device
 def fine_tune(
     model: Path,
@@ -59,6 +61,7 @@ def fine_tune(
     output: Path,
     validation: Optional[Path],
     validation_labels: Optional[Path],
+    form: Optional[str],
     **how: Any,
 ) -> None:
     """Train the quantized network MODEL further, on PyTorch.
@@ -81,4 +84,8 @@ def fine_tune(
     how.update(seed=samples.seed, validation=held, progress=progress)
     tuned = training.fine_tune(network, samples, **how)
     tuned.save(output)
-    say(sentence(tuned.notes[-1]))
+    if form is None:
+        say(sentence(tuned.notes[-1]))
+    else:
+        facts = {"network": tuned.graph.name, "file": str(output), "notes": list(tuned.notes)}
+        say(json_text(facts))

@@ -7,12 +7,13 @@ from typing import Any, Optional
 
 import click
 
+from ..analysis.table import json_text
 from ..api import golden as pipeline
 from ..io import files
 from ..io.arrays import read_state
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, device, force, junit, progress, say, state, threads
+from .options import PATH, device, force, form, junit, progress, say, state, threads
 
 DIFFERS = 1
 
@@ -30,6 +31,7 @@ DIFFERS = 1
 @state
 @threads
 @force
+@form("json")
 @device
 def golden(
     model: Path,
@@ -39,6 +41,7 @@ def golden(
     threads: int,
     force: bool,
     format: Optional[str],
+    form: Optional[str],
     **names: Any,
 ) -> None:
     """Write goldens: the output of each layer of MODEL.
@@ -58,7 +61,11 @@ def golden(
         "format": format,
     }
     written = pipeline.golden(network, samples, output, **how)
-    say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
+    if form is None:
+        say(f"{len(written.names)} goldens of {written.inputs} inputs in {written.folder}")
+        return
+    facts = {"folder": str(written.folder), "inputs": written.inputs, "bytes": written.nbytes}
+    say(json_text({"network": network.graph.name, **facts, "goldens": list(written.names)}))
 
 
 @click.command()
@@ -70,10 +77,17 @@ def golden(
     help="Base of numbers in texts; by default 16 of .hex files, 10 of .csv files, and of other "
     "texts the one that fits the whole text.",
 )
+@form("json")
 @junit
 @click.pass_context
 def compare(
-    ctx: click.Context, golden: Path, dump: Path, base: Optional[str], junit: Optional[Path]
+    ctx: click.Context,
+    /,
+    golden: Path,
+    dump: Path,
+    base: Optional[str],
+    form: Optional[str],
+    junit: Optional[Path],
 ) -> None:
     """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
@@ -83,5 +97,5 @@ def compare(
     comparison = pipeline.compare(golden, dump, None if base is None else int(base))
     if junit is not None:
         files.write_bytes(junit, comparison.junit(str(golden)).encode())
-    say(str(comparison))
+    say(comparison.json() if form else str(comparison))
     ctx.exit(0 if comparison.same else DIFFERS)

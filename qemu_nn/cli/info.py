@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Optional, Union
@@ -10,8 +9,9 @@ from typing import Any, NoReturn, Optional, Union
 import click
 
 from ..analysis.estimate import Estimate
-from ..analysis.float_table import float_table, float_text
+from ..analysis.float_table import float_table, float_text, float_values
 from ..analysis.summary import Summary
+from ..analysis.table import json_text
 from ..api import check as checking
 from ..api import golden as pipeline
 from ..api.fit_table import fit_table, split_chips
@@ -73,8 +73,11 @@ def info(
         if fit is not None or timing is not None:
             what = "whether it fits" if fit else "how long it takes"
             raise Error(f"{model} is a float network: quantize it first to see {what}")
-        table = float_table(network.graph)
-        say(getattr(table, form)() if form else float_text(network.graph, full))
+        if form == "json":
+            say(json_text(float_values(network.graph)))
+        else:
+            graph = network.graph
+            say(float_table(graph).csv() if form else float_text(graph, full))
         return
     several = split_chips(fit) if fit else []
     if len(several) > 1:
@@ -86,7 +89,7 @@ def info(
     else:
         summary = estimated(ctx, network, timing, target)
     if found and form == "json":
-        say(json.dumps({**json.loads(summary.json()), "fit": found.record()}, indent=2))
+        say(json_text({**summary.to_dict(), "fit": found.record()}))
     else:
         say(getattr(summary, form)() if form else summary.text(full))
     for note in network.notes if form is None and timing is None else ():
@@ -109,4 +112,4 @@ def _say_chips(
     table = fit_table(network, chips, stack, target)
     say(getattr(table, form or "text")())
     verdicts = {row[name] for row in table.records() for name in row if name.startswith("fits")}
-    ctx.exit(TOO_SMALL if "no" in verdicts else 0)
+    ctx.exit(TOO_SMALL if False in verdicts else 0)

@@ -8,7 +8,8 @@ from typing import Any, Optional, Union
 
 import click
 
-from ..analysis.float_table import float_text
+from ..analysis.float_table import float_text, float_values
+from ..analysis.table import json_text
 from ..api import golden as pipeline
 from ..api import quantize as quantization
 from ..api.tflite_file import check_ending
@@ -22,6 +23,7 @@ from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
 from .options import PATH, cluster, device, is_given, method, progress, say, signature, source
+from .options import form as form_option
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -34,6 +36,7 @@ _OUTPUT = ".qnz file to write, or .tflite file of an affine network."
 @source(".caffemodel, .caffemodel.h5")
 @method
 @signature
+@form_option("json")
 def import_(
     model: Path,
     output: Path,
@@ -42,6 +45,7 @@ def import_(
     output_tensor: Optional[str],
     method: Optional[str],
     signature: Optional[str],
+    form: Optional[str],
 ) -> None:
     """Write a MODEL of any format as .qnz, or as .tflite.
 
@@ -54,9 +58,15 @@ def import_(
     network = pipeline.load(model, weights=weights, **part)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
-        say(float_text(network.graph))
-    else:
-        say(pipeline.describe(network).text())
+        say(_with_file(float_values(network.graph), output) if form else float_text(network.graph))
+        return
+    summary = pipeline.describe(network)
+    say(_with_file(summary.to_dict(), output) if form else summary.text())
+
+
+def _with_file(values: dict[str, Any], output: Path, **more: Any) -> str:
+    """Return a network that was written, as JSON."""
+    return json_text({"file": str(output), **values, **more})
 
 
 @click.command()
@@ -160,6 +170,7 @@ def import_(
 )
 @cluster
 @source(".caffemodel, .caffemodel.h5")
+@form_option("json")
 @device
 @click.pass_context
 def quantize(
@@ -174,6 +185,7 @@ def quantize(
     weights: Optional[Path],
     input_tensor: Optional[str],
     output_tensor: Optional[str],
+    form: Optional[str],
     **how: Any,
 ) -> None:
     """Quantize the float network MODEL with calibration data.
@@ -207,7 +219,11 @@ def quantize(
         **how,
     )
     quantized.save(output)
-    say(pipeline.describe(quantized, target).text())
+    summary = pipeline.describe(quantized, target)
+    if form is not None:
+        say(_with_file(summary.to_dict(), output, notes=list(quantized.notes)))
+        return
+    say(summary.text())
     for note in quantized.notes:
         say(sentence(f"note: {note}"))
 

@@ -8,9 +8,9 @@ from typing import Any, Optional
 import click
 import numpy as np
 
-from ..analysis.accuracy import describe_accuracy
-from ..analysis.outputs import SAMPLES, outputs_csv, shown_outputs
-from ..analysis.table import Table
+from ..analysis.accuracy import count_right, describe_accuracy
+from ..analysis.outputs import SAMPLES, output_values, outputs_csv, shown_outputs
+from ..analysis.table import Table, json_text
 from ..api import golden as pipeline
 from ..api import run as running
 from ..api.chain_json import described_by
@@ -40,7 +40,7 @@ from .scores import real_scores, say_best, say_rest
     "--trace", is_flag=True, help="Write the output of every layer, not only of the last."
 )
 @real_scores
-@form_option("csv")
+@form_option("json", "csv")
 @reading
 @state
 @threads
@@ -74,8 +74,8 @@ def run(
         found, results = run_chain(model, data, others)
         if output is not None:
             write_npz(output, results)
-        if form == "csv":
-            say(outputs_csv(results))
+        if form is not None:
+            _say_form(form, model.stem, results, output, None)
             return
         _say_arrays(results)
         say_largest(found, results)
@@ -85,8 +85,9 @@ def run(
     right = None if samples.labels is None else _chosen(samples)
     how.update(state=read_state(state), real=scores, progress=progress)
     results = running.run(network, samples, output, **how)
-    if form == "csv":
-        say(outputs_csv(results))
+    if form is not None:
+        right_share = None if right is None else _accuracy(network, results, right)
+        _say_form(form, network.graph.name, results, output, right_share)
         return
     if scores:
         say_best(network.graph, results, top, classes)
@@ -94,9 +95,38 @@ def run(
         _say_outputs(network, results)
     _say_arrays(results)
     if right is not None:
-        name = network.graph.outputs[-1]
-        last = results[name] if name in results else list(results.values())[-1]  # real scores
-        say(f"\naccuracy: {describe_accuracy(network.graph, {name: last}, right)}")
+        last = _last(network, results)
+        say(f"\naccuracy: {describe_accuracy(network.graph, last, right)}")
+
+
+def _last(network: Network, results: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the last output, by its name in the network."""
+    name = network.graph.outputs[-1]
+    return {name: results[name] if name in results else list(results.values())[-1]}  # real scores
+
+
+def _accuracy(
+    network: Network, results: dict[str, np.ndarray], labels: np.ndarray
+) -> Optional[float]:
+    right, total = count_right(network.graph, _last(network, results), labels)
+    return right / total if total else None
+
+
+def _say_form(
+    form: str,
+    network: str,
+    results: dict[str, np.ndarray],
+    output: Optional[Path],
+    accuracy: Optional[float],
+) -> None:
+    """Print all values as CSV or JSON; JSON names the file that has them instead, if any."""
+    if form == "csv":
+        say(outputs_csv(results))
+        return
+    file = None if output is None else str(output)
+    arrays = output_values(results, with_values=output is None)
+    document = {"network": network, "file": file, "outputs": arrays, "accuracy": accuracy}
+    say(json_text(document))
 
 
 def _chosen(data: Dataset) -> np.ndarray:

@@ -13,8 +13,10 @@ from ..analysis.advice import advise
 from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, measure_weights
 from ..analysis.predictions import Choices
 from ..analysis.report import Report
+from ..analysis.table import Said
 from ..errors import Error
 from ..ir.float_graph import FloatGraph
+from ..ir.formats import Format
 from ..ir.graph import Graph, Node, Tensor
 from ..lowering.float_semantics import find_meanings, iterate_counterparts, make_foreign_error
 from ..quantizer.rules import find_kept_range
@@ -217,7 +219,7 @@ class LayerRun:
             name=name,
             operator=str(self.meanings[name]) if node else "Input",
             function=node.function.name if node else None,
-            format=str(figures.format),
+            format=_spell_format(figures.format),
             weight_format=formats.get((name, "weights")),
             bias_format=formats.get((name, "bias")),
             bias_shift=params.get("bias_shift"),
@@ -240,7 +242,15 @@ class LayerRun:
     def _pair_weights(self) -> Iterator[WeightFigures]:
         """Yield the arrays of every layer with the matching float arrays."""
         for c in iterate_counterparts(self.graph, self.meanings):
-            yield measure_weights(c.layer, c.role, c.real, c.integers, c.scale, c.format, c.matters)
+            scales = np.ravel(c.scale).tolist()
+            form = Said(c.format, {"scale": scales if len(scales) > 1 else scales[0]})
+            yield measure_weights(c.layer, c.role, c.real, c.integers, c.scale, form, c.matters)
+
+
+def _spell_format(form: Format) -> Said:
+    """Return a format in words, in JSON fraction bits, or a scale and a zero point."""
+    scaled = {"scale": form.scale, "zero_point": form.zero_point}
+    return Said(str(form), scaled if form.frac is None else {"frac": form.frac})
 
 
 def _split_samples(samples: int, *sizes: int) -> Iterator[slice]:

@@ -233,7 +233,7 @@ def test_info_as_json_has_every_operator(net):
     told = json.loads(text)
     assert (code, told["file"], told["runs"]) == (2, "net.tflite", False)
     assert [each["runs"] for each in told["operators"]] == [
-        *("yes", "no", "yes", "no", "not looked at", "no")
+        *(True, False, True, False, None, False)
     ]
     assert told["operators"][1]["tflm_refuses"] == "Didn't find op for builtin opcode 'TILE'"
     assert len(call("info", net, "--csv")[1].splitlines()) == 7
@@ -271,7 +271,7 @@ def test_check_walks_over_folders_and_says_what_runs(tmp_path):
     assert "2 of 3 networks run" in checks.text()
     assert "er/bad.tflite:\n  TILE" in checks.text()
     rows = json.loads(checks.json())
-    assert [row["runs"] for row in rows] == ["yes", "no", "yes"]
+    assert [row["runs"] for row in rows] == [True, False, True]
     assert len(rows[1]["reasons"]) == 3
     assert len(checks.csv().splitlines()) == 4
 
@@ -283,7 +283,7 @@ def test_the_exit_code_says_whether_all_run(tmp_path, net):
     assert call("check", tmp_path / "none.tflite")[0] == 2
     assert call("check", good, "--target", "cortex-m9")[0] == 2
     assert call("check")[0] == 2
-    assert json.loads(call("check", good, "--json")[1])[0]["runs"] == "yes"
+    assert json.loads(call("check", good, "--json")[1])[0]["runs"] is True
 
 
 def test_a_file_that_cannot_be_read_does_not_end_the_check(tmp_path):

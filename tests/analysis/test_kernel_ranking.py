@@ -37,11 +37,11 @@ def test_functions_of_a_layer_are_sorted_by_cycles_and_hold_the_one_that_is_used
     for layer, rows in found.items():
         assert [row["rank"] for row in rows] == list(range(1, len(rows) + 1))
         assert sorted(rows, key=lambda row: row["cycles"]) == rows
-        assert [row["function"] for row in rows if row["used"] == "yes"] == [functions[layer]]
+        assert [row["function"] for row in rows if row["used"]] == [functions[layer]]
     names = {row["function"] for row in found["conv2"]}
     assert {"arm_convolve_HWC_q7_basic", "arm_convolve_HWC_q7_fast"} <= names
     figures = {row["layer"]: row for row in qemu_nn.estimate(network).layers.records()}
-    used = next(row for row in found["conv2"] if row["used"] == "yes")
+    used = next(row for row in found["conv2"] if row["used"])
     assert used["cycles"] == figures["conv2"]["cycles"]
 
 
@@ -83,7 +83,7 @@ def test_a_layer_of_interleaved_weights_is_ranked_beside_the_plain_one():
         "arm_fully_connected_q7",
         "arm_fully_connected_q7_opt",
     }
-    assert [row["function"] for row in rows if row["used"] == "yes"] == [rows[0]["function"]]
+    assert [row["function"] for row in rows if row["used"]] == [rows[0]["function"]]
 
 
 RNG = np.random.default_rng(3)
@@ -110,7 +110,7 @@ def test_a_target_gets_the_function_of_the_fewest_cycles_and_the_same_bits():
     rows = by_layer(ranked(plain, where))["conv"]
     assert plain.graph.nodes[0].function.name == "arm_convolve_HWC_q7_fast"
     assert quick.graph.nodes[0].function.name == rows[0]["function"] != rows[-1]["function"]
-    assert [row["function"] for row in rows if row["used"] == "yes"] != [rows[0]["function"]]
+    assert [row["function"] for row in rows if row["used"]] != [rows[0]["function"]]
     assert [note for note in quick.notes if "fewer cycles on cortex-m3, same bits" in note]
     assert not [note for note in plain.notes if "fewer cycles" in note]
     np.testing.assert_array_equal(outputs(quick, where), outputs(plain, where))

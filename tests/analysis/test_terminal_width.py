@@ -127,8 +127,8 @@ def test_info_cuts_float_files(tmp_path):
     onnx.save(onnx.helper.make_model(graph), str(tmp_path / "net.onnx"))
     whole = json.loads(told("info", tmp_path / "net.onnx", "--json")[1])
     cut = json.loads(told("info", tmp_path / "net.onnx", "--output-tensor", "m", "--json")[1])
-    assert [row["layer"] for row in whole] == ["x", "m", "y"]
-    assert [row["layer"] for row in cut] == ["x", "m"]
+    assert [row["layer"] for row in whole["layers"]] == ["x", "m", "y"]
+    assert [row["layer"] for row in cut["layers"]] == ["x", "m"]
     code, _text = told("info", tmp_path / "net.onnx", "--output-tensor", "q")
     assert code == 2
 

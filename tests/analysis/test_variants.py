@@ -35,7 +35,7 @@ def test_a_difference_has_its_count_size_and_place():
         "differing": 8,
         "elements": 18,
         "largest": 13,
-        "first": "1: [1][1]",
+        "first": {"sample": 1, "position": [1, 1]},
         "value": 5,
         "other_value": 9,
         "since": "a",
@@ -98,7 +98,7 @@ def test_average_pooling_depends_on_the_core():
     table = compare_network_variants(networks.average(), USUAL)
     record = only("pool", table)
     assert record["other_profiles"] == "m0 or scalar or mve"
-    image = draw_inputs(networks.average(), 8)[int(record["first"].split(":")[0])]
+    image = draw_inputs(networks.average(), 8)[record["first"]["sample"]]
     params = networks.average().nodes[0].params
     mine, other = (
         cmsis.arm_avepool_q7_HWC(Im_in=image, **params, core=core)

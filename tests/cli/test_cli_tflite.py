@@ -33,7 +33,10 @@ def test_info_shows_formats(model):
     assert "int8 0.05*(q-3)" in text
     assert "int8 0.07*(q+4)" in text
     assert "arm_convolve_wrapper_s8" in text
-    assert json.loads(invoke("info", model, "--json"))["input_format"] == "int8 0.05*(q-3)"
+    assert json.loads(invoke("info", model, "--json"))["inputs"][0]["format"] == {
+        "scale": pytest.approx(0.05),
+        "zero_point": 3,
+    }
 
 
 def test_run_takes_integers_and_real_numbers(model, x, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn.analysis.outputs import outputs_csv, sample_records, shown_outputs
+from qemu_nn.analysis.outputs import output_values, outputs_csv, shown_outputs
 from qemu_nn.cli.main import main
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
@@ -76,12 +76,11 @@ def test_outputs_that_are_no_classes_show_their_first_values():
     assert again.columns == ("sample", "output", "values")
 
 
-def test_rows_of_samples_hold_nested_lists():
+def test_all_values_are_nested_lists_or_columns():
     arrays = {"a": np.arange(4).reshape(2, 1, 2), "b": np.array([0.5, 1])}
-    assert list(sample_records(arrays)) == [
-        {"sample": 0, "a": [[0, 1]], "b": 0.5},
-        {"sample": 1, "a": [[2, 3]], "b": 1.0},
-    ]
+    a, b = output_values(arrays)
+    assert a == {"name": "a", "dtype": "int64", "shape": [2, 1, 2], "values": [[[0, 1]], [[2, 3]]]}
+    assert b == {"name": "b", "dtype": "float64", "shape": [2], "values": [0.5, 1.0]}
     assert outputs_csv(arrays).splitlines() == [
         '"sample","a[0,0]","a[0,1]","b"',
         "0,0,1,0.5",
