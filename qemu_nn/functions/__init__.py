@@ -1,4 +1,4 @@
-"""Every layer function of the firmware that can be emulated, declared once, by its C name."""
+"""Declarations of all layer functions of the firmware, each once, by its C name."""
 
 from . import (
     activation,

@@ -24,18 +24,18 @@ T = TypeVar("T")
 #: C arguments by their names.
 Params = Mapping[str, int]
 
-#: The sums of a layer as an operator on integers without its bias, from the scalar C arguments and
-#: the weights.
+#: Sums of a layer as an operator on integers, without the bias, from the scalar C arguments and the
+#: weights.
 Product = Callable[[Params, np.ndarray], Union[Conv, Dense]]
 
-#: The declaration of every function by its name: what a pickle that holds one asks.
+#: Declaration of every function by its name; pickles look it up.
 DECLARED: dict[str, Function] = {}
 
-#: Enumerators of C that may stand for their numbers.
+#: C enumerators accepted in place of their numbers.
 ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
 
 
-#: Words of names that say how a function computes, not what.
+#: Words of names that describe how a function computes, not its result.
 _OWN_WORDS = re.compile(r"_(basic|fast|RGB|nonsquare|wrapper|opt|even|1x1|1_x_n|3x3)(?=_|$)")
 
 
@@ -49,25 +49,27 @@ class Function:
     """The declaration of one C function; bindings, plans, tests and exports derive from it.
 
     params: scalar C arguments in C order. inputs, weights, bias, output: pointer arguments; an
-    output that has an input's name is that same buffer. op, type: the rows that compute it. fields:
-    C argument -> field of the op's struct where they differ; an argument `dim` also fills `dim_x`
-    and `dim_y`, as the square functions mean it. fixed: fields the C function itself sets.
-    defaults: arguments that may be left out. scratch: bytes of its bufferA or vec_buffer as Arm's
-    header documents them (used on cores with the DSP extension only); buffer: the same where every
-    core path has its own, from the scalar C arguments and the path, as Arm's `..._get_buffer_size`
-    answers. macs: multiply-accumulates. interleave: order of a weight stream that is not row-major
-    (see layouts.py). stack: C pointer arguments that one array, `bias`, holds as its rows,
-    in this order; one element stands for a whole row. parts: those that `weights` holds, one after
-    the other. An argument has_<array> tells that C does not get NULL for it. fault: why builds of
-    Arm's library stop the core of a profile in a call that is legal, None where they do not.
+    output with the name of an input is the same buffer. op, type: the rows that compute it. fields:
+    C argument -> field of the op's struct, if they differ; an argument `dim` also fills `dim_x` and
+    `dim_y`, as in the square functions. fixed: fields that the C function itself sets. defaults:
+    optional arguments.
 
-    order: how C takes the arguments; without one it is a function of ours, see prototypes.py.
-    not_called: why no exported network can call it, "" if one can. draw: scalar C arguments at
-    random, which mostly meet the contract. tables: arrays that hold certain numbers only -> these.
-    cases: scalar C arguments of calls as networks make them, for tests and benchmarks; batched: of
-    those that are timed with many samples at once. product: the sums of a layer with weights, as an
-    operator on integers. meaning: the operators of a call in floats (a Meaning of
-    meaning.py). makes: scale and zero point that the output has whatever the input's are.
+    scratch: bytes of its bufferA or vec_buffer as Arm's header documents them (used on cores with
+    the DSP extension only). buffer: the same if each core path has its own size, from the scalar C
+    arguments and the path, as Arm's `..._get_buffer_size` returns it. macs: multiply-accumulates.
+    interleave: order of a weight stream that is not row-major (see layouts.py). stack: C pointer
+    arguments that are the rows of one array, `bias`, in this order; one element represents a
+    constant row. parts: C pointer arguments concatenated in `weights`. An argument has_<array> is
+    true if C does not get NULL for the array.
+
+    fault: reason for a fault of Arm's library on the core of a profile in a legal call, else None.
+    order: order of the C arguments; functions without one are ours, see prototypes.py. not_called:
+    reason why no exported network can call it, or "". draw: random scalar C arguments, which mostly
+    meet the contract. tables: arrays with fixed content -> their content. cases: scalar C arguments
+    of typical calls, for tests and benchmarks; batched: cases timed with many samples at once.
+    product: sums of a layer with weights, as an operator on integers. meaning: operators of a call
+    in floats (a Meaning of float_semantics.py). makes: scale and zero point of the output that are
+    independent of the input's.
     """
 
     name: str
@@ -103,7 +105,9 @@ class Function:
         return f"<Function {self.name}>"
 
     def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
-        return _get_declared, (self.name,)  # pickled by its name: `buffer` may be anything
+        return _get_declared, (
+            self.name,
+        )  # pickled by its name, because `buffer` may be any object
 
     @property
     def family(self) -> str:
@@ -112,14 +116,12 @@ class Function:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All arrays that are read, as C takes them: inputs, weights, bias or what is in those."""
+        """All arrays that C reads: inputs, weights, bias, or the arrays inside these."""
         rest = (*(self.parts or (self.weights,)), *(self.stack or (self.bias,)))
         return (*self.inputs, *(array for array in rest if array))
 
     def list_read_inputs(self, params: Mapping[str, int]) -> tuple[Array, ...]:
-        """Return the inputs but for those for which C gets NULL; only the last of them can be left
-        out.
-        """
+        """Return the inputs except those passed as NULL; only the last ones can be omitted."""
         return tuple(a for a in self.inputs if not a.optional or a.nbytes(params))
 
     def weights_of(self, arrays: Mapping[str, np.ndarray]) -> Optional[np.ndarray]:
@@ -143,9 +145,9 @@ class Function:
         return get_extent(self.scratch, params) if path == "dsp" else 0
 
     def scratch_buffers(self, params: Mapping[str, int], path: str) -> dict[str, int]:
-        """Return all scratch memory that a call takes on this core path: what C calls it -> bytes.
+        """Return all scratch memory of a call on this core path: C name -> bytes.
 
-        Where there is one piece, it is called ctx.
+        A single piece is called ctx.
         """
         several = self.order.scratch_buffers if self.order else {}
         sizes = {name: needed(params, path) for name, needed in several.items()}
@@ -158,8 +160,8 @@ class Function:
         return self.output.name in {array.name for array in self.inputs}
 
     def parse_params(self, given: Mapping[str, object]) -> dict[str, int]:
-        """Return the scalar C arguments as integers; a missing, unknown or other one is an
-        error.
+        """Return the scalar C arguments as integers; raise an error for a missing, unknown or
+        non-integer one.
         """
         unknown = [str(name) for name in given if name not in self.params]
         given = {**self.defaults, **given}
@@ -210,7 +212,7 @@ def check_release(function: Function, profile: Profile, in_network: bool = False
 
 
 def _get_declared(name: str) -> Function:
-    """Return the function of a name, for a pickle that holds it."""
+    """Return the function of a name, for a pickle."""
     declared = DECLARED.get(name)
     if declared is None:
         raise Error(f"the pickle calls {name!r}, a function that this qemu_nn does not have")

@@ -23,7 +23,7 @@ LEGACY_TYPES = {
 
 @dataclass(frozen=True)
 class Elements:
-    """An array of a struct's own: the type of its elements, and the C arguments that they are."""
+    """Array owned by a struct: the type of its elements, and the C arguments that they are."""
 
     type: str
     names: tuple[str, ...]
@@ -38,10 +38,11 @@ Member = Union[Extent, Elements]
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct argument: its C type; member -> what it holds, a pointer by its own C name.
+    """A struct argument: its C type, and its members.
 
-    cast: before a pointer, where the member is one to variables. variable: does C take the
-    address of a variable? Without members it takes NULL.
+    members: name -> content, a pointer by its own C name; without members C gets NULL. cast: before
+    a pointer, if the member points to variables. variable: true if C takes the address of a
+    variable.
     """
 
     type: str
@@ -52,16 +53,16 @@ class Struct:
 
 @dataclass(frozen=True)
 class Order:
-    """C signature of a function: their names, and those of them that are structs.
+    """C signature of a function: the names of the arguments, and the structs among them.
 
-    types: of scalars that are not int32_t, or uint16_t where this is legacy; "output" is that of
+    types: of scalars that are not int32_t (uint16_t in a legacy function); "output" is the type of
     the output's elements. returns: "output" is a pointer to these. implied: scalars of our
-    declaration that are no argument of C's -> C text of them. sums: where the call asks for scratch
-    memory `ctx`, it wants sums of weights in there: what arm_vector_sum_s8() takes after that.
-    scratch_buffers: where there are several pieces of scratch memory, the argument or member of a
-    struct -> bytes, as Function.buffer. in_700: the order of release 7.0.0, where that is another.
-    legacy: is it of the q7 and q15 API? scratch: type of bufferA's elements. writes_inputs: are its
-    inputs no constants for C?
+    declaration that are not C arguments -> their C text. sums: if the call needs scratch memory
+    `ctx`, it expects sums of weights in it, computed by arm_vector_sum_s8() with these arguments.
+    scratch_buffers: if there are several pieces of scratch memory, the argument or struct member ->
+    bytes, as Function.buffer. in_700: the order in release 7.0.0, if it differs. legacy: true for
+    the q7 and q15 API. scratch: type of bufferA's elements. writes_inputs: true if C declares the
+    inputs without const.
     """
 
     names: tuple[str, ...]
@@ -79,12 +80,12 @@ class Order:
 
 
 def order(names: str, structs: Mapping[str, Struct] = {}, **more: object) -> Order:
-    """Return an order from words, and what else it has."""
+    """Return an order from words and further properties."""
     return Order(tuple(names.split()), structs, **more)  # type: ignore[arg-type]
 
 
 def dims(n: Extent, h: Extent, w: Extent, c: Extent) -> Struct:
-    """Return four sides; Arm's meaning of them differs."""
+    """Return four sides; their meaning differs between Arm's structs."""
     return Struct("cmsis_nn_dims", {"n": n, "h": h, "w": w, "c": c})
 
 
@@ -99,6 +100,6 @@ def pair(member: str, name: str) -> dict[str, Member]:
 
 
 def legacy(names: str, **more: object) -> Order:
-    """Return the order of a q7 or q15 function, which answers nothing if nothing else is said."""
+    """Return the order of a q7 or q15 function, which by default returns no status."""
     own = {"returns": "void", "legacy": True, "types": LEGACY_TYPES, **more}
     return Order(tuple(names.split()), **own)  # type: ignore[arg-type]

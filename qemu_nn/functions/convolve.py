@@ -102,8 +102,11 @@ def _names(square: bool, stem: str) -> tuple[str, str]:
 
 
 def _odd_channels(params: Mapping[str, int], profile: Profile) -> Optional[str]:
-    """Warn that 5.6.0 widens pixel by pixel, to odd halfword addresses after an odd pixel; GCC
-    makes doubleword stores of that, which need words."""
+    """Return the reason for a fault: 5.6.0 widens pixel by pixel, to odd halfword addresses after
+    an odd pixel.
+
+    GCC merges these stores into doubleword stores, which need word alignment.
+    """
     channels = params["ch_im_in"]
     if (profile.cmsis, profile.path) != ("5.6.0", "dsp") or channels < 5 or channels % 2 == 0:
         return None
@@ -117,7 +120,7 @@ def _odd_channels(params: Mapping[str, int], profile: Profile) -> Optional[str]:
 def _convolution(
     name: str, op: str, type: str, columns: int, *cases: Params, note: str = ""
 ) -> Function:
-    """columns: im2col columns that bufferA holds, in q15 elements."""
+    """Declare a convolution; columns: im2col columns in bufferA, in q15 elements."""
     square = not name.endswith("nonsquare")
     dtype = "int8" if type == "q7" else "int16"
     image, kernel = _names(square, "dim_im_in"), _names(square, "dim_kernel")

@@ -1,4 +1,4 @@
-"""The docstring of a declared C function, in numpydoc's sections, from its declaration."""
+"""Docstring of a declared C function, in numpydoc's sections, from its declaration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .base import Function
 from .prototypes import is_own, make_prototype
 from .shapes import Array, spell
 
-#: Pattern of a scalar C argument -> what it means; the first that matches the whole name has it.
+#: Pattern of a scalar C argument -> its meaning; the first pattern that matches the whole name
+#: applies.
 _SCALARS = {
     "dim_im_(in|out)(_[xy])?": "Side of the {1}put image in pixels{2}.",
     "dim_kernel(_[xy])?": "Side of the window in pixels{1}.",
@@ -158,8 +159,8 @@ def make_docstring(function: Function, notes: str) -> str:
 
 
 def describe_scalar(function: Function, name: str) -> str:
-    """Return what a scalar argument of a C function means; "" where _SCALARS has no pattern for
-    it.
+    """Return the meaning of a scalar argument of a C function; "" if no pattern of _SCALARS
+    matches.
     """
     if name == "out_shift" and function.type.startswith("q"):
         return "Bits by which the sum is shifted to the right, 0..31."

@@ -16,7 +16,9 @@ _MANY = 4096
 
 
 def _pair(name: str, op: str, type: str, *shift: int) -> Function:
-    """shift: the case's out_shift, where the function has one, as those of CMSIS-NN have."""
+    """Declare a function of two vectors; shift: the case's out_shift, if the function has one, as
+    CMSIS-NN's do.
+    """
     dtype = _DTYPE[type]
     more = ("out_shift",) if shift else ()
     return Function(

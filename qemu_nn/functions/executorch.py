@@ -62,7 +62,7 @@ def _div(type: str) -> Function:
 
 
 def _interpolate_table(call: FloatCall) -> Meant:
-    """Return the results of the table, and straight lines between them."""
+    """Interpolate linearly between the results of the table."""
     assert call.weights is not None
     places = call.source.scale * (np.arange(-128, 128) - call.source.zero_point)
     results = call.output.scale * (call.weights.astype(float) - call.output.zero_point)

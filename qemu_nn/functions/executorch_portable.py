@@ -1,4 +1,6 @@
-"""Portable operators of ExecuTorch on float32 that no other function computes in their order."""
+"""Portable operators of ExecuTorch on float32 whose order of computation no further
+function has.
+"""
 
 from random import Random
 

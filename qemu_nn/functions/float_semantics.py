@@ -15,7 +15,7 @@ from .base import Function
 
 
 class Scale(NamedTuple):
-    """The format of a tensor: its integers stand for scale * (integer - zero_point)."""
+    """Format of a tensor: an integer has the value scale * (integer - zero_point)."""
 
     scale: float
     zero_point: int
@@ -25,7 +25,7 @@ class Scale(NamedTuple):
 class FloatCall:
     """A call of a function: its C arguments, weights and bias.
 
-    source, output: formats of its first input and of its output; shape: of the output.
+    source, output: formats of its first input and of its output. shape: of the output.
     """
 
     function: Function
@@ -43,7 +43,9 @@ class FloatCall:
 
     @property
     def image(self) -> Shape:
-        """The image it reads; ModelError for several in one sample: no operator takes them."""
+        """Image that the call reads; ModelError for several in one sample, because no operator
+        accepts them.
+        """
         batches, *image = self.sides[0]
         if batches > 1:
             raise ModelError(f"it computes {batches} images of one sample")
@@ -56,9 +58,9 @@ class FloatCall:
 
 @dataclass(frozen=True)
 class Meant:
-    """Operators, the first on the inputs; and the shapes of these, None: as they come.
+    """Operators, the first on the inputs, and the shapes of the inputs; None: unchanged.
 
-    Without operators the input in that shape stands for the output, which repeats it.
+    Without operators, the output repeats the input in that shape.
     """
 
     operators: tuple[Operator, ...]
@@ -67,7 +69,7 @@ class Meant:
 
 @dataclass(frozen=True)
 class Constant(Operator):
-    """Input that is equal for every sample; its input says how many of these there are."""
+    """Constant input of every sample; its own input determines the number of samples."""
 
     value: np.ndarray
 
@@ -91,7 +93,7 @@ class Real(Operator):
         return inputs[0]
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Return all of these; nothing is said where floats have no result."""
+        """Return all values, without warnings for undefined float results."""
         with np.errstate(all="ignore"):
             return self.compute(*inputs)
 
@@ -101,18 +103,18 @@ Meaning = Callable[[FloatCall], Meant]
 
 
 def define_operator_meaning(operator: Operator, inputs: int = 1) -> Meaning:
-    """Return the meaning of a function that computes an operator, on inputs as they come."""
+    """Return the meaning of a function that computes an operator on unchanged inputs."""
     return lambda call: Meant((operator,), (None,) * inputs)
 
 
 def define_meaning(compute: Callable[..., np.ndarray], inputs: int = 1) -> Meaning:
-    """Return the meaning of a function of which floats have one, on inputs as they come."""
+    """Return the meaning of a function with a float counterpart, on unchanged inputs."""
     return define_operator_meaning(Real(compute), inputs)
 
 
 def get_pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Return cells above, left, below and right of an image, so that there are as many windows as
-    said.
+    """Return the padding above, left, below and right of an image that yields the given number of
+    windows.
     """
     found = []
     for axis in "hw":
@@ -127,11 +129,9 @@ def get_pads(params: Mapping[str, int]) -> tuple[int, int, int, int]:
 def compute_factors(
     function: Function, params: Mapping[str, int], bias: Optional[np.ndarray]
 ) -> np.ndarray:
-    """Return what the sums of each output channel are multiplied by: multiplier * 2^(shift -
-    31).
-    """
+    """Return the factor of the sums of each output channel: multiplier * 2^(shift - 31)."""
     if function.stack:
-        assert bias is not None  # which holds them
+        assert bias is not None  # it contains them
         _, multiplier, shift = bias.astype(np.int64)
     else:
         multiplier, shift = (np.array([params[name]]) for name in ("multiplier", "shift"))
@@ -145,7 +145,7 @@ def get_bias_row(function: Function, bias: Optional[np.ndarray]) -> Optional[np.
 
 
 def make_real_layer(call: FloatCall, own: Union[Conv, Dense]) -> Union[Conv, Dense]:
-    """Return a layer on integers, its weights and bias as the floats that they stand for."""
+    """Return a layer on integers, with the float values of its weights and bias."""
     steps = compute_factors(call.function, call.params, call.bias) * call.output.scale
     scales = (steps / call.source.scale).reshape(-1, *[1] * (own.weights.ndim - 1))
     bias = get_bias_row(call.function, call.bias)
@@ -157,8 +157,8 @@ def make_real_layer(call: FloatCall, own: Union[Conv, Dense]) -> Union[Conv, Den
 
 
 def _find_leftover_zero_point(call: FloatCall, weights: np.ndarray) -> np.ndarray:
-    """Return what sums have of a zero point that no offset takes away, as the bias does: of 16
-    bits.
+    """Return the part of sums from a zero point that no offset removes, like the bias:
+    of 16 bits.
     """
     left = call.source.zero_point + call.params["input_offset"]
     result: np.ndarray = left * weights.reshape(len(weights), -1).sum(1)

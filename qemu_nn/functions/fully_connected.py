@@ -22,7 +22,7 @@ _SMALL, _WIDE = (
 
 
 def _matrix(interleave: str) -> Product:
-    """Return the matrix that a stream of weights holds, or that they are."""
+    """Return the matrix of a stream of weights, or of plain weights."""
 
     def product(params: Mapping[str, int], weights: np.ndarray) -> Dense:
         rows, columns = params["num_of_rows"], params["dim_vec"]
@@ -39,7 +39,10 @@ def _fully_connected(
     cases: tuple[Params, ...] = (_WIDE,),
     batched: tuple[Params, ...] = (),
 ) -> Function:
-    """q7: everything int8; q15: everything int16; q7_q15: int16 vectors, int8 weights and bias."""
+    """Declare a fully connected layer.
+
+    q7: everything int8; q15: everything int16; q7_q15: int16 vectors, int8 weights and bias.
+    """
     data = "int8" if type == "q7" else "int16"
     coefficient = "int16" if type == "q15" else "int8"
     matrix = (("num_of_rows", "dim_vec"),) if interleave else ("num_of_rows", "dim_vec")

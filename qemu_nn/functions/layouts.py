@@ -1,7 +1,7 @@
-"""Weight layouts: what the device reads, from what frameworks store, and back.
+"""Conversion of weight layouts between frameworks and the device.
 
-Convolution weights of the device are OHWI [out_channel, y, x, in_channel]; fully connected
-weights [row, column], or the interleaved streams of the ``_opt`` functions.
+The device's convolution weights are OHWI [out_channel, y, x, in_channel]. Its fully connected
+weights are [row, column], or the interleaved streams of the ``_opt`` functions.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ..errors import Error
 #: PyTorch, ONNX and Caffe OIHW.
 _TO_OHWI = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}
 
-#: Stream of an _opt function -> columns that go together, and where each element of a group of
-#: 4 rows x that many columns comes from, in stream order: (row, column).
+#: Stream of an _opt function -> columns of a group, and, in stream order, the (row, column) of each
+#: element of 4 rows x that many columns.
 _GROUPS = {
     "q7": (
         4,
@@ -27,7 +27,7 @@ _GROUPS = {
 
 
 def to_ohwi(weights: np.ndarray, layout: str) -> np.ndarray:
-    """Return convolution weights as the device reads them; layout: "HWIO", "OIHW" or "OHWI"."""
+    """Return convolution weights in the device's layout; layout: "HWIO", "OIHW" or "OHWI"."""
     return np.ascontiguousarray(_permute(weights, layout, inverse=False))
 
 
@@ -48,8 +48,8 @@ def _permute(weights: np.ndarray, layout: str, inverse: bool) -> np.ndarray:
 def dense_to_hwc(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
     """Return weights of the first fully connected layer, from CHW to HWC flattening.
 
-    Frameworks with channels first flatten an image of `shape` (height, width, channels) as CHW;
-    the device flattens HWC. matrix: [rows, height*width*channels]; so is the result.
+    Frameworks with channels first flatten an image of `shape` (height, width, channels) as CHW; the
+    device flattens HWC. matrix and result: [rows, height*width*channels].
     """
     height, width, channels = shape
     grid = _make_grid(matrix, (channels, height, width))
@@ -72,10 +72,11 @@ def _make_grid(matrix: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
 
 
 def _make_order(rows: int, columns: int, stream: str) -> np.ndarray:
-    """Row-major index of every element of the stream, in stream order.
+    """Return the row-major index of every element of the stream, in stream order.
 
-    Blocks of four rows; in a block the groups of columns, then the left-over columns one by one;
-    after the last full block the left-over rows as they are. (docs/arithmetic.md)
+    The stream has blocks of four rows. A block has the groups of columns, then the remaining
+    columns one by one. After the last full block follow the remaining rows, unchanged.
+    (docs/arithmetic.md)
     """
     if stream not in _GROUPS:
         raise Error(f"no weight stream {stream!r}; have: {', '.join(_GROUPS)}")
@@ -116,8 +117,8 @@ def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarr
 
 
 def pack_nibbles(weights: np.ndarray) -> np.ndarray:
-    """Return weights in -8..7, two in a byte, the first in the low half; unpack_nibbles() undoes
-    it.
+    """Pack weights in -8..7, two in a byte, the first in the low half; the inverse is
+    unpack_nibbles().
     """
     flat = np.asarray(weights, np.int8).ravel()
     pairs = np.append(flat, np.zeros(flat.size % 2, np.int8)).reshape(-1, 2)

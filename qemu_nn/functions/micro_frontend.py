@@ -1,4 +1,4 @@
-"""The micro frontend where the Signal library, which comes from it, does something else."""
+"""The micro frontend, where it differs from the Signal library, which was derived from it."""
 
 from .base import Function
 from .random_params import draw_only_length

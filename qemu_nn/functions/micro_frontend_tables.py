@@ -1,4 +1,6 @@
-"""Tables of the micro frontend, made in float32 as its library does: window, filter bank, gains."""
+"""Tables of the micro frontend, computed in float32 as its library does: window, filter bank,
+gains.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ BITS = 12
 #: Weights of a channel begin at a multiple of _ALIGNMENT frequencies, and are a multiple of _BLOCK.
 _ALIGNMENT, _BLOCK = 2, 4
 
-#: Bits of a noise estimate, of each of which there is a piece of the curve of gains.
+#: Bits of a noise estimate; the curve of gains has one piece for each.
 _NOISE_BITS = 32
 
-#: 2^0.5 as it parts mantissas, 2^0.5 - 1, ln 2 in two parts, and the series of R, last term first.
+#: 2^0.5 as border of mantissas, 2^0.5 - 1, ln 2 in two parts, and the series of R, last term first.
 _ROOT, _UNSPLIT = 1.4142132, 0.41421294
 _LN2_HIGH, _LN2_LOW = 6.9313812256e-01, 9.0580006145e-06
 _SERIES = (
@@ -45,10 +47,9 @@ def _round_to_int16(curve: np.ndarray) -> np.ndarray:
 def make_filter_bank(
     rate: int, fft_length: int, channels: int, lowest: float, highest: float
 ) -> tuple[dict[str, np.ndarray], int, int]:
-    """Return arrays of the filter bank by their C names; the first frequency that counts, and the
-    end.
+    """Return arrays of the filter bank by their C names, the first used frequency, and the end.
 
-    Channel c takes the weights of its own frequencies and the unweights of those before.
+    Channel c uses the weights of its own frequencies and the unweights of the previous ones.
     """
     low, high = _convert_to_mel(_real(lowest)), _convert_to_mel(_real(highest))
     spacing = (high - low) / _real(channels + 1)
@@ -93,11 +94,10 @@ def _convert_to_mel(frequency: np.ndarray) -> np.ndarray:
 
 
 def _compute_log1p(x: np.ndarray) -> np.ndarray:
-    """Return the natural logarithm of 1 + x, x 0 or more, with the last bit that devices' libraries
-    have.
+    """Return the natural logarithm of 1 + x, x >= 0, with the last bit of devices' libraries.
 
-    They take the float32 arithmetic of fdlibm, which is not always rounded to nearest: with
-    1 + x = 2^k * (1 + f), s = f / (2 + f) and h = f^2 / 2 it is k ln 2 + f - (h - s (h + R(s^2))).
+    They use the float32 arithmetic of fdlibm, which is not always rounded to nearest. With 1 + x =
+    2^k * (1 + f), s = f / (2 + f) and h = f^2 / 2, it computes k ln 2 + f - (h - s (h + R(s^2))).
     """
     total = _real(1) + x
     exponent = np.where(x < _real(_UNSPLIT), 0, np.frexp(total / _real(_ROOT))[1])

@@ -47,7 +47,7 @@ def _halves(dim: int) -> Params:
     return {**image, "dim_kernel": 3, "padding": 0, "stride": 2}
 
 
-#: A case that makes one pixel of an image of 25 x 5.
+#: Case with one output pixel from an image of 25 x 5.
 _AVERAGE = {
     **{"dim_im_in_x": 5, "dim_im_in_y": 25, "dim_kernel_x": 5, "dim_kernel_y": 25},
     **{"padding_x": 0, "padding_y": 0, "stride_x": 1, "stride_y": 1, "ch_im_in": 64},
@@ -91,7 +91,7 @@ def _pool_order() -> Order:
 
 
 def _meet_windows(rng: Random, function: Function, params: Drawn) -> None:
-    """Padding is less than the filter, and no window begins after the image."""
+    """Check that padding is less than the filter, and that no window begins after the image."""
     for axis in ("_h", "_w"):
         params[f"pad{axis}"] = min(params[f"pad{axis}"], params[f"filter{axis}"] - 1)
         reach = params[f"input{axis}"] + params[f"pad{axis}"] - 1
@@ -117,7 +117,9 @@ def _define_meaning(call: FloatCall) -> Meant:
 
 
 def _affine(name: str, op: str, type: str, scratch: int, case: Params) -> Function:
-    """scratch: bytes for each channel, as arm_avgpool_*_get_buffer_size has it on DSP cores."""
+    """Declare an s8 or s16 pooling; scratch: bytes for each channel, of
+    arm_avgpool_*_get_buffer_size on DSP cores.
+    """
     dtype = {"s8": "int8", "s16": "int16"}[type]
     return Function(
         name=f"{name}_{type}",

@@ -1,4 +1,4 @@
-"""The C prototype of every layer function: its header, the order and the types of its arguments."""
+"""C prototype of every layer function: its header, and the order and types of its arguments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _WIDTHS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 _TYPES = {**{name: f"{name}_t" for name in _WIDTHS}, "float32": "float", "bool": "uint8_t"}
 
-#: Scratch buffers, whose names no declaration has.
+#: Names of scratch buffers, which are in no declaration.
 SCRATCH = ("bufferA", "bufferB", "vec_buffer")
 CONTEXTS = ("ctx", "input_ctx", "output_ctx", "reverse_conv_ctx")
 
-#: Functions of our own: what their names start with, and the header that declares them.
+#: Functions of our own: prefix of their names, and the header that declares them.
 _OWN, OWN_HEADER = ("tflm_", "executorch_"), "tflm.h"
 
 _STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
@@ -30,7 +30,7 @@ _STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
 class Argument:
     """A C argument: its type, as C writes it before the name, and its name.
 
-    struct: what it holds, if it is the address of one.
+    struct: content of the struct whose address it is, if any.
     """
 
     type: str
@@ -43,8 +43,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Prototype:
-    """C declaration of a function. returns: its type; header: the one that declares it; implied:
-    scalars that C is not told -> C text of them; sums: see Order."""
+    """C declaration of a function.
+
+    returns: its type. header: the one that declares it. implied: scalars that are not C arguments
+    -> their C text. sums: see Order.
+    """
 
     header: str
     returns: str
@@ -59,7 +62,7 @@ class Prototype:
 
     @property
     def answers(self) -> bool:
-        """Does it return whether it could compute this?"""
+        """True if the function returns a status."""
         return self.returns in _STATUS_TYPES
 
 
@@ -69,8 +72,7 @@ def get_c_types(cmsis: str) -> Mapping[str, str]:
 
 
 def make_prototype(function: Function, cmsis: str) -> Prototype:
-    """Return the prototype of a declared function, as that release of CMSIS-NN, or CMSIS-DSP, has
-    it.
+    """Return the prototype of a declared function in that release of CMSIS-NN or CMSIS-DSP.
 
     Raises Error for a function that no network calls.
     """
@@ -95,7 +97,7 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     )
 
 
-#: Sums of weights, which some functions want in their scratch memory.
+#: Sums of weights, which some functions expect in their scratch memory.
 VECTOR_SUM = Prototype(
     "arm_nnfunctions.h",
     _STATUS_TYPES[True],
@@ -118,7 +120,7 @@ def is_own(function: Function) -> bool:
 
 
 def _make_own_order(function: Function) -> Order:
-    """Return the order of such a function: arrays that it reads, scalars, output."""
+    """Return the order of our own functions: input arrays, scalars, output."""
     arrays = [array.name for array in function.arrays]
     names = (*arrays, *function.params, function.output.name)
     return Order(tuple(dict.fromkeys(names)), returns="void", header=OWN_HEADER)

@@ -1,4 +1,4 @@
-"""Scalar C arguments at random: what functions draw theirs from."""
+"""Random scalar C arguments for the declarations of functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 #: Channels of a dense layer: several vectors of a fast row, with every remainder.
 WIDTHS = (*SIZES, 31, 33, 64, 70)
 
-#: Enough for several vectors of a fast row, with every remainder: of a vector, and of channels
-#: where each is computed for itself.
+#: Most elements: several vectors of a fast row, with every remainder of a vector and of channels.
 LONGEST, MOST_CHANNELS = 2500, 200
 
-#: Offsets of outputs that are no zero points; Arm's code adds them in 32 bits.
+#: Output offsets that are not zero points; Arm's code adds them in 32 bits.
 _FAR = (128, -129, 129, 300, -1000, 32767, -32768, 2**30, -(2**30))
 
-#: C argument of a q7 or q15 function -> what it may be; everything else is one of SIZES.
+#: C argument of a q7 or q15 function -> its values; further arguments are in SIZES.
 _RANGES = {
     "padding": (0, 4),
     "stride": (1, 3),
@@ -74,7 +73,7 @@ def draw_output_offset(rng: Random, low: int, high: int) -> int:
 
 
 def draw_activation(rng: Random, function: Function) -> Drawn:
-    """Return the range of the output, where the function has one."""
+    """Return the range of the output, if the function has one."""
     if "act_min" not in function.params:
         return {}
     low, high = get_limits(function.output.dtype)
@@ -90,8 +89,8 @@ def draw_legacy(
 ) -> Draw:
     """Return arguments of a q7 or q15 function.
 
-    meet: changes them so that they meet the constraints of the function; called nine times out of
-    ten. long: those that are now and then up to `most`.
+    meet: changes them to meet the constraints of the function; called nine times in ten. long:
+    arguments that are sometimes up to `most`.
     """
 
     def draw(rng: Random, function: Function) -> Drawn:
@@ -124,7 +123,7 @@ def _draw_argument(rng: Random, name: str) -> int:
 def draw_window_sides(rng: Random) -> tuple[int, int, int, int, int]:
     """Return size, kernel, stride, dilation and pad along an axis.
 
-    One time in six windows skip much of the image, begin far next to it, or are larger than it.
+    One time in six, windows skip much of the image, begin far outside it, or are larger than it.
     """
     size, kernel, stride = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 3)
     dilation, pad = rng.choice((1, 1, 1, 2, 3)), rng.randint(0, kernel - 1)
@@ -150,13 +149,13 @@ def draw_natural_output(rng: Random, params: Drawn, even: bool = False) -> None:
 
 
 def draw_ends(rng: Random, dtype: str, low: str = "act_min", high: str = "act_max") -> Drawn:
-    """Return a range inside of a type's, or all of it."""
+    """Return a range within a type's range, or all of it."""
     least, most = get_limits(dtype)
     inside = sorted(rng.randint(least, most) for _ in range(2))
     return dict(zip((low, high), inside if rng.randrange(2) else (least, most)))
 
 
 def draw_scale(rng: Random, prefix: str, low: int, high: int) -> Drawn:
-    """Return a multiplier, and a shift between these."""
+    """Return a multiplier, and a shift within these limits."""
     multiplier = {f"{prefix}multiplier": rng.randint(2**30, 2**31 - 1)}
     return {**multiplier, f"{prefix}shift": rng.randint(low, high)}

@@ -1,4 +1,4 @@
-"""Operands that are constants, or smaller than what they are combined with: copies of them."""
+"""Operands that are constants or need broadcasting: copies of them."""
 
 from random import Random
 
@@ -35,7 +35,7 @@ def _define_broadcast_meaning(call: FloatCall) -> Meant:
 
 
 def make_width_constant(type: str) -> dict[str, int]:
-    """Return what rows that take every type must know of one: the bytes of its elements."""
+    """Return the constant with the bytes of an element, for rows of every type."""
     return {"element": np.dtype(DTYPES[type]).itemsize}
 
 

@@ -1,10 +1,10 @@
-"""Scratch memory of convolutions of the s8 and s16 API, as Arm's `..._get_buffer_size` answer.
+"""Scratch memory of s8 and s16 convolutions, as returned by Arm's `..._get_buffer_size`.
 
-Each function takes the scalar C arguments and the path of the core, and gives bytes. They are those
-of the library built with GCC; built with Arm's own compiler it has another size where that is
-said. Both releases use the same memory, and these are the answers of main-2026-07. 7.0.0 answers
-more for 4-bit wrappers of one row on Helium, which the call does not use, and too little for the
-8-bit wrapper of a 1x1 or one-row convolution with groups.
+Each function takes the scalar C arguments and the core path, and returns bytes of the library built
+with GCC; comments name different sizes of Arm's compiler. Both releases use the same memory; the
+values are those of main-2026-07. 7.0.0 returns more for 4-bit wrappers of one row on Helium, which
+the call does not use. It returns too little for the 8-bit wrapper of a 1x1 or one-row convolution
+with groups.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _is_1xn(p: Params) -> bool:
 
 
 def _count_stretches(p: Params) -> tuple[int, int, int]:
-    """Return columns of one row on Helium that are padded on the left and on the right, and whether
-    the padding is odd (-1 or 1) or even (0).
+    """Return the columns of one row on Helium with padding on the left and on the right, and the
+    parity of the padding: odd (-1 or 1) or even (0).
     """
     stride, pad = p["stride_w"], p["pad_w"]
     total = (p["output_w"] - 1) * stride + p["filter_w"] - p["input_w"]
@@ -57,9 +57,9 @@ def convolve_1xn_s8(p: Params, path: str) -> int:
 
 
 def convolve_wrapper_s8(p: Params, path: str) -> int:
-    """Return the bytes of the function that fits; of 1x1 windows none.
+    """Return the bytes of the function that fits; none for 1x1 windows.
 
-    Arm's own compiler needs 4 * input_c bytes for 1x1 with strides of 1 on the DSP path.
+    Arm's compiler needs 4 * input_c bytes for 1x1 with strides of 1 on the DSP path.
     """
     if _is_1x1(p):
         return 0
@@ -77,7 +77,7 @@ def convolve_s4(p: Params, path: str) -> int:
 
 
 def convolve_even_s4(p: Params, path: str) -> int:
-    """Return four columns of 8 bits; it is for Helium alone."""
+    """Return four columns of 8 bits; the function exists on Helium alone."""
     return 4 * _round_up(taps(p), 16)
 
 

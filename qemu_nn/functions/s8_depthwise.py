@@ -65,7 +65,7 @@ def _memory_s8_opt(p: Params, path: str) -> int:
 
 
 def _memory_wrapper_s8(p: Params, path: str) -> int:
-    """Return the scratch bytes; on Helium one input channel is a convolution."""
+    """Return the scratch bytes; on Helium, one input channel is computed as a convolution."""
     if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > 1:
         whole = {**p, "filter_c": 1}
         return convolve_wrapper_s8(whole, path) + taps(p) * p["ch_mult"]
@@ -76,7 +76,7 @@ def _memory_wrapper_s8(p: Params, path: str) -> int:
 
 
 def _memory_s4_opt(p: Params, path: str) -> int:
-    """Return the scratch bytes as of 8 bits; plain cores need those of the DSP path."""
+    """Return the scratch bytes of the 8-bit function; plain cores need those of the DSP path."""
     return _memory_s8_opt(p, "mve" if path == "mve" else "dsp")
 
 
@@ -86,7 +86,7 @@ def _memory_wrapper_s4(p: Params, path: str) -> int:
 
 
 def _memory_fast_s16(p: Params, path: str) -> int:
-    """Return one column, or four on Helium and 8 bytes that it reads beyond."""
+    """Return one column; on Helium four, and 8 bytes for reads beyond them."""
     return {"mve": 8 * taps(p) + 8, "dsp": 2 * taps(p)}.get(path, 0)
 
 

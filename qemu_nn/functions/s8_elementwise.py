@@ -31,7 +31,7 @@ _ONE = {"batch_size": 1, "batch_offset": 1}
 #: Bits by which TensorFlow Lite widens a sum's inputs.
 LEFT_SHIFTS = {"s8": 20, "u8": 20, "s16": 15}
 
-#: C argument -> what it may be.
+#: C argument -> its values.
 _RANGES = {
     "left_shift": (0, 21),
     "input_1_shift": (-6, 0),
@@ -70,7 +70,7 @@ def _draw_scales(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_sum(rng: Random, function: Function) -> Drawn:
-    """Now and then left_shift is what TFLite has: then most sums are inside of the range."""
+    """Draw a sum; sometimes with TFLite's left_shift, which keeps most sums in range."""
     p = {**_draw_scales(rng, function), "block_size": draw_length(rng)}
     most = LEFT_SHIFTS[function.type]
     if rng.randrange(4):
@@ -105,7 +105,7 @@ _ZEROS, _LENGTH = {"s8": 3, "s16": 0, "u8": 128}, 4096
 
 
 def _sum_case(type: str) -> Params:
-    """Return a sum of two tensors, as TFLite has it."""
+    """Return a sum of two tensors with TFLite's parameters."""
     zero, (low, high) = _ZEROS[type], get_limits(DTYPES[type])
     pair = {"mult": 2**30 + 12345, "shift": -1, "offset": -zero}
     both = {f"input_{i}_{name}": n for i in (1, 2) for name, n in pair.items()}
@@ -154,7 +154,7 @@ def _mul(
     not_called: str = "",
     shift: int = 0,
 ) -> Function:
-    """shift: out_shift in the case, where it is not as usual."""
+    """Declare a product; shift: out_shift of the case, if unusual."""
     wide, narrow = types
     axes = ("block_size",) if "batch_size" in fixed else ("batch_size", "block_size")
     return Function(

@@ -1,4 +1,4 @@
-"""LSTM of the s8 and s16 API, which may keep its states from call to call."""
+"""LSTM of the s8 and s16 API, optionally with states kept between calls."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -64,7 +64,7 @@ def _cells(p: Mapping[str, int], path: str) -> int:
 def _order(
     has_hidden_state: str, *members: str, in_700: Optional[Order] = None, **absent: str
 ) -> Order:
-    """members: of its context; absent: what is none of these -> C text of it."""
+    """Return the order; members: of its context; absent: missing arguments -> their C text."""
     context = {name: name for name in members}
     return order(
         "input output params buffers",
@@ -198,7 +198,7 @@ def _draw_of(params: tuple[str, ...], rng: Random, function: Function) -> dict[s
 
 
 def _count_kept_bytes(arm: Function) -> Function:
-    """Return the bytes of TensorFlow Lite Micro's own kernels, which keep their states."""
+    """Return the bytes of TensorFlow Lite Micro's own kernels, whose states persist."""
     params = tuple(name for name in arm.params if name not in _HAS)
     states = (("cell_state", "int16"), ("hidden_state", DTYPES[arm.type]))
     kept = (Array(n, dtype, ("batch_size", "hidden_size"), state=True) for n, dtype in states)

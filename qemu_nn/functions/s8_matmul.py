@@ -53,7 +53,7 @@ def _draw_offsets(rng: Random) -> Drawn:
 
 
 def _draw(rng: Random, function: Function) -> dict[str, int]:
-    """Return operands that are as many as each other, or one for all; now and then neither."""
+    """Return operands of equal number, or one for all; sometimes neither, which is illegal."""
     p = {}
     for axis in "nh":
         count = rng.randint(1, 3)
@@ -72,7 +72,7 @@ class _Products(Operator):
     """Matrices times transposed ones, pair by pair."""
 
     def shape(self, *inputs: Shape) -> Shape:
-        """Return the pairs of both, and the rows of each."""
+        """Return the pairs of both operands, and the rows of each."""
         (*outer, rows, _), (*other, columns, _) = inputs
         return (*np.broadcast_shapes(outer, other), rows, columns)
 

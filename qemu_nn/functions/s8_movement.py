@@ -42,7 +42,9 @@ _SIDES = "input_x input_y input_z input_w"
 
 
 def _concatenation_order(axis: str) -> Order:
-    """Along the batches C is not told how many the output has: as many as it is given, at least."""
+    """Return the order; along the batches, C has no argument for the output's count: at least the
+    input's.
+    """
     outermost = axis == "w"
     types = {**dict.fromkeys((*_SIDES.split(), f"output_{axis}"), "uint16_t"), "offset": "uint32_t"}
     return order(
@@ -80,7 +82,7 @@ def _draw_transpose(rng: Random, function: Function) -> Drawn:
     sides = [rng.choice(SIZES) if i < dims else 1 for i in range(4)]
     p = {f"input_{axis}": n for axis, n in zip("nhwc", sides)}
     p.update({f"output_{axis}": sides[i] for axis, i in zip("nhwc", perm)})
-    perm[dims:] = [rng.randrange(4) for _ in perm[dims:]]  # nothing looks at these
+    perm[dims:] = [rng.randrange(4) for _ in perm[dims:]]  # these are ignored
     return {**p, "num_dims": dims, **{f"perm_{i}": axis for i, axis in enumerate(perm)}}
 
 
@@ -118,7 +120,7 @@ def _define_transpose(call: FloatCall) -> Meant:
 
 
 def _concatenation(axis: str) -> Function:
-    """Return places of one axis of the output, which keeps all others."""
+    """Return positions of one axis of the output; all further axes are unchanged."""
     sides: tuple[Extent, ...] = tuple(f"input_{a}" for a in _AXES)
     whole = tuple(f"output_{a}" if a == axis else f"input_{a}" for a in _AXES)
     return Function(

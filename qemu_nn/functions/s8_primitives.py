@@ -1,4 +1,4 @@
-"""The steps that the s8 and s16 API is made of, on vectors of 32-bit integers."""
+"""Primitive steps of the s8 and s16 API, on vectors of 32-bit integers."""
 
 from .base import Function
 from .random_params import draw_only_length
@@ -9,7 +9,7 @@ _CASE = {"length": 4096}
 
 
 def _step(name: str, op: str, *inputs: str) -> Function:
-    """Return one of the inputs' names is for each array, in C order; the third is the row's
+    """Declare a step; each array has one of the inputs' names, in C order; the third is the row's
     weights.
     """
     arrays = [vector(each, "int32", "length") for each in inputs]

@@ -1,4 +1,4 @@
-"""SVDF of the s8 API, which keeps a state from call to call."""
+"""SVDF of the s8 API, with a state that persists between calls."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -52,7 +52,7 @@ _SVDF_NAMES = (
 
 
 def _sums(p: Mapping[str, int], path: str) -> int:
-    """Helium wants the sums of the rows of weights."""
+    """Return the scratch memory: Helium needs the sums of the rows of weights."""
     return 4 * p["units"] * p["rank"] if path == "mve" else 0
 
 
@@ -70,7 +70,7 @@ def _draw(rng: Random, function: Function) -> dict[str, int]:
     if state == "int8":
         p["state_offset"] = rng.choice((0, rng.randint(-127, 128)))
     p.update(draw_scale(rng, "in_", -12, 1))
-    limits = rng.choice((state, "int16"))  # the latter is what TensorFlow Lite Micro passes
+    limits = rng.choice((state, "int16"))  # TensorFlow Lite Micro passes the latter
     p.update(draw_scale(rng, "out_", *((-14, 1) if state == "int8" else (-22, -8))))
     p.update(draw_ends(rng, limits, "in_act_min", "in_act_max"))
     return {**p, **draw_ends(rng, "int8", "out_act_min", "out_act_max")}

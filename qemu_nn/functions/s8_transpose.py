@@ -56,8 +56,9 @@ def _memory_second(p: Params, path: str) -> int:
 
 
 def _memory_rows(p: Params, path: str) -> int:
-    """Return rows of sums. Arm's answer puts stride_h for stride_w and can be too small: this is
-    what the function uses.
+    """Return rows of sums, as many bytes as the function uses.
+
+    Arm's own answer confuses stride_h with stride_w and can be too small.
     """
     columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
     return 4 * columns * p["output_c"] * max(p["filter_h"], p["stride_h"])
@@ -69,7 +70,7 @@ def _memory_first(p: Params, path: str) -> int:
 
 
 def _memory_wrapper(p: Params, path: str) -> int:
-    """Return both buffers: rows of sums alone, or the columns of a convolution and its filter."""
+    """Return both buffers: rows of sums, or the columns of a convolution and its filter."""
     return _memory_first(p, path) + _memory_second(p, path)
 
 
@@ -90,7 +91,7 @@ _STRUCTS = {
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    """Return pads that are multiples of the stride, but for many channels and the reference
+    """Return pads that are multiples of the stride, except for many channels and the reference
     kernel.
     """
     p = draw_windows(rng)
@@ -128,7 +129,7 @@ class _Spread(Operator):
         return (*self.size, inputs[0][2])
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Return the pixels that lie in the image."""
+        """Return the pixels inside the image."""
         (x,) = inputs
         image = np.zeros((len(x), *self.shape(x.shape[1:])), x.dtype)
         ends = zip(self.first, self.stride, x.shape[1:3])
@@ -139,7 +140,7 @@ class _Spread(Operator):
 
 
 def _spread_image(params: Params) -> _Spread:
-    """Return the image of whose windows a transposed convolution is the convolution."""
+    """Return the image whose convolution is the transposed convolution."""
     sides = [params[f"filter_{axis}"] - 1 for axis in "hw"]
     return _Spread(
         (params["stride_h"], params["stride_w"]),

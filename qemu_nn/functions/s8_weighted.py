@@ -12,7 +12,7 @@ from .layouts import unpack_nibbles
 from .random_params import SIZES, Draw, Drawn, draw_activation, draw_output_offset, get_limits
 from .shapes import Array, Extent, Half, get_extent, vector
 
-#: C argument -> what it may be; everything else is one of SIZES.
+#: C argument -> its values; further arguments are in SIZES.
 _RANGES = {
     "batches": (1, 3),
     "bias_is_int32": (0, 1),
@@ -41,7 +41,7 @@ _ARRAYS = "quant_params input_dims input filter_dims {weights} bias_dims {bias} 
 
 
 def rows(extent: Extent, dtype: str = "int32", narrow: str = "") -> tuple[Array, ...]:
-    """Return bias, of this type, which C may be without, multiplier and shift of every output
+    """Return bias of this type, which is optional in C, and multiplier and shift of every output
     channel.
     """
     return (
@@ -84,7 +84,7 @@ def make_weighted_order(
 
 
 def draw_weighted(own: Callable[[Random, Function], Drawn]) -> Draw:
-    """Return offsets, scales and a range, and what `own` draws."""
+    """Return offsets, scales and a range, and the results of `own`."""
 
     def draw(rng: Random, function: Function) -> Drawn:
         p = {

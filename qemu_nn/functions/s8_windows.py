@@ -1,4 +1,4 @@
-"""Windows over images, as the convolutions of the s8 and s16 API have them: NHWC.
+"""Windows over images NHWC, for the convolutions of the s8 and s16 API.
 
 Arm passes most of these arguments in structs; here they are keywords of the same names.
 """
@@ -66,7 +66,9 @@ def draw_windows(rng: Random) -> Drawn:
 
 
 def _draw_axis(rng: Random, axis: str) -> Drawn:
-    """Return one axis of windows; the last of them may hang over, or not reach the image's end."""
+    """Return one axis of windows; the last window may exceed the image, or end before
+    its border.
+    """
     size, kernel, stride, dilation, pad = draw_window_sides(rng)
     reach = size + pad + rng.randint(-2, kernel - 1) - dilation * (kernel - 1) - 1
     drawn = {"input": size, "filter": kernel, "stride": stride, "dilation": dilation, "pad": pad}

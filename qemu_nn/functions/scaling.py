@@ -12,8 +12,8 @@ from ..errors import Error
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """Return (multiplier, shift) with multiplier * 2^(shift - 31) nearest to a real factor >= 0.
 
-    As TFLite's QuantizeMultiplier: 2^30 <= multiplier < 2^31, halves away from zero; 0, and what a
-    shift below -31 would have to hold, is (0, 0). Kernels take no shift above 30.
+    As TFLite's QuantizeMultiplier: 2^30 <= multiplier < 2^31, halves away from zero. 0, and factors
+    that need a shift below -31, yield (0, 0). Kernels accept no shift above 30.
     """
     if not 0 <= real < math.inf:
         raise Error(f"no multiplier stands for the factor {real}; it must be finite and >= 0")
@@ -25,7 +25,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def scale_softmax(beta: float, scale: float, integer_bits: int = 5) -> tuple[int, int, int]:
-    """Return (mult, shift, diff_min) of the softmax of 8-bit values that stand for `scale` each.
+    """Return (mult, shift, diff_min) of the softmax of 8-bit values with this scale.
 
     As TFLite's PreprocessSoftmaxScaling and CalculateInputRadius: beta * scale in units of
     2^(integer_bits - 31), at most 2^31 - 1. It must be above 1.
@@ -55,8 +55,8 @@ def add_scaling(
 ) -> dict[str, int]:
     """Return the multipliers and shifts of a sum of tensors with two scales, as TFLite.
 
-    Both inputs are brought to twice the larger scale, in steps of 2^-left_shift of it. real: the
-    type in which the three ratios are computed.
+    Both inputs are rescaled to twice the larger scale, in steps of 2^-left_shift of it. real: the
+    type of the three ratios.
     """
     one, two, out = (real(scale) for scale in (first, second, output))
     with np.errstate(all="ignore"):
@@ -79,7 +79,8 @@ def sub_scaling(
     left_shift: int = 20,
     real: type[np.floating] = np.float32,
 ) -> dict[str, int]:
-    """Return the same of a difference, whose ratios are float32 in TensorFlow Lite Micro.
+    """Return the multipliers and shifts of a difference, whose ratios are float32 in TensorFlow
+    Lite Micro.
 
     They are float64 (real=np.float64) from October 2022 to February 2023, and in its Python wheel
     of October 2026, which is off by one in some elements.
@@ -90,7 +91,7 @@ def sub_scaling(
 def div_factor(
     first: float, second: float, output: float, real: type[np.floating] = np.float32
 ) -> float:
-    """Return what quotients of integers are multiplied by; real: as of sub_scaling()."""
+    """Return the factor of integer quotients; real: as in sub_scaling()."""
     with np.errstate(all="ignore"):
         return float(real(first) / (real(second) * real(output)))
 
@@ -98,7 +99,7 @@ def div_factor(
 def scale_squared_difference(
     first: float, second: float, output: float, left_shift: int
 ) -> dict[str, int]:
-    """Return the multipliers and shifts of a squared difference, both inputs as of
+    """Return the multipliers and shifts of a squared difference, both inputs as in
     add_scaling().
     """
     made = add_scaling(first, second, output, left_shift)
@@ -144,8 +145,8 @@ def compute_rsqrt_factor(scale: float, output_scale: float) -> float:
 
 
 def log_softmax_scaling(scale: float) -> dict[str, int]:
-    """Return mult, shift and diff_min as of softmax; reverse_mult and reverse_shift are their
-    reciprocal.
+    """Return mult, shift and diff_min as for softmax, and their reciprocals reverse_mult and
+    reverse_shift.
     """
     mult, shift, least = scale_softmax(1.0, scale)
     reverse = math.ldexp(1.0, 31 - shift) / mult
@@ -159,9 +160,9 @@ def log_softmax_scaling(scale: float) -> dict[str, int]:
 def scale_logistic(scale: float) -> tuple[int, int, int]:
     """Return (input_multiplier, input_left_shift, input_range_radius) of LOGISTIC and TANH of int8.
 
-    scale * 2^27 as a multiplier and a shift; radius: the least size that saturates. A scale below
-    2^-28 has no left shift and is an error. With a shift above 30 every input saturates: the radius
-    is 0, and the shift does not count.
+    They are scale * 2^27 as a multiplier and a shift, and the least size that saturates. A scale
+    below 2^-28 has no left shift and is an error. With a shift above 30 every input saturates: the
+    radius is 0, and the shift is ignored.
     """
     multiplier, shift = quantize_multiplier(float(scale) * 2**27)
     if not (multiplier and shift >= 0):
@@ -170,7 +171,9 @@ def scale_logistic(scale: float) -> tuple[int, int, int]:
 
 
 def _find_near_log2(scale: float) -> tuple[int, bool]:
-    """Return the nearest power of two, and is it as near as 0.001 in the logarithm?"""
+    """Return the exponent of the nearest power of two, and true if it is within 0.001 in the
+    logarithm.
+    """
     log2 = np.float32(math.log(scale)) * (np.float32(1) / np.float32(math.log(2.0)))
     power = round(float(log2))
     return power, abs(float(log2) - power) < 1e-3
@@ -179,8 +182,8 @@ def _find_near_log2(scale: float) -> tuple[int, bool]:
 def scale_logistic_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
     """Return (input_multiplier, input_left_shift) of LOGISTIC or TANH of int16.
 
-    Multiplier 0 where the scale is almost 2^-12 (of TANH also 2^-11); else scale * 3 * 2^(12 +
-    shift), rounded down, of 15 bits. Scales above 2.66 have none and are an error.
+    The multiplier is 0 if the scale is almost 2^-12 (for TANH also 2^-11). Otherwise it is scale *
+    3 * 2^(12 + shift), rounded down to 15 bits. Scales above 2.66 have none and are an error.
     """
     power, near = _find_near_log2(scale)
     if near and power + 12 in ((0, 1) if tanh else (0,)):
@@ -198,7 +201,7 @@ def scale_leaky_relu(
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return (multiplier, shift) of identity and of LEAKY_RELU's alpha; real as in sub_scaling().
 
-    The multiplier of an alpha below 0 is below 0.
+    A negative alpha has a negative multiplier.
     """
     one, out = real(scale), real(output_scale)
     identity, below = one / out, one * real(abs(alpha)) / out

@@ -1,4 +1,4 @@
-"""The shapes of arrays, said in terms of C arguments."""
+"""Shapes of arrays, as expressions of C arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Total:
-    """An extent: the sum of others."""
+    """Extent that is the sum of further extents."""
 
     parts: tuple[Extent, ...]
 
@@ -35,7 +35,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Largest:
-    """An extent: the largest of others."""
+    """Extent that is the largest of further extents."""
 
     parts: tuple[Extent, ...]
 
@@ -45,7 +45,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class Half:
-    """An extent: half of a product, rounded up; bytes that hold so many values of 4 bits."""
+    """Extent that is half of a product, rounded up: bytes of this many 4-bit values."""
 
     parts: tuple[Extent, ...]
 
@@ -55,7 +55,7 @@ class Half:
 
 @dataclass(frozen=True)
 class Either:
-    """An extent: one of two, as a C argument says that is 1 or 0."""
+    """Extent that is one of two, selected by a C argument of 1 or 0."""
 
     flag: str
     yes: Extent
@@ -70,12 +70,12 @@ Extent = Union[str, int, tuple["Extent", ...], Total, Largest, Half, Either]
 
 
 def spell(value: Extent) -> str:
-    """Return an extent as people write it."""
+    """Return an extent as an expression in words."""
     return "*".join(map(spell, value)) if isinstance(value, tuple) else str(value)
 
 
 def get_extent(value: Extent, params: Mapping[str, int]) -> int:
-    """Return the number that an extent stands for with these C arguments."""
+    """Return the value of an extent for these C arguments."""
     if isinstance(value, str):
         return params[value]
     if isinstance(value, Either):
@@ -94,9 +94,9 @@ def get_extent(value: Extent, params: Mapping[str, int]) -> int:
 class Array:
     """A pointer argument: its C name, numpy dtype and shape (extents, outermost axis first).
 
-    optional: C takes NULL, which stands for zeros. state: the call writes a new value back. narrow:
-    the C argument that, where it is not 0, makes the elements int32. below: where the elements are
-    places, what those of random calls are below.
+    optional: C accepts NULL, equivalent to zeros. state: the call writes a new value back. narrow:
+    C argument that, if nonzero, makes the elements int32. below: exclusive limit of the elements in
+    random calls, if they are positions.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Array:
 
 
 def stack(dtype: str, *rows: Array) -> Array:
-    """Return the array that holds these arrays of one length as its rows."""
+    """Stack arrays of one length as the rows of one array."""
     return Array("_and_".join(row.name for row in rows), dtype, (len(rows), *rows[0].axes))
 
 
@@ -131,5 +131,5 @@ def vector(name: str, dtype: str, length: Extent) -> Array:
 
 
 def join_arrays(name: str, dtype: str, *parts: Array) -> Array:
-    """Return the array that holds these arrays one after the other."""
+    """Concatenate these arrays in one array."""
     return Array(name, dtype, (Total(tuple(part.axes for part in parts)),))

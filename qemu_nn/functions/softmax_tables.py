@@ -1,8 +1,8 @@
-"""The two tables that softmax of 16 bits reads, as TensorFlow Lite Micro makes them.
+"""The two tables of the 16-bit softmax, as TensorFlow Lite Micro computes them.
 
-513 entries of 16 bits over an interval of 512 steps, for linear interpolation between neighbours.
-An entry is lowered by half of what the interpolation would be too high in the step's middle. All of
-it is float32, which decides two entries of the second table.
+They have 513 entries of 16 bits over an interval of 512 steps, for linear interpolation. An entry
+is lowered by half of the interpolation's excess in the middle of the step. The arithmetic is
+float32, which determines two entries of the second table.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _REQUANTIZED = (
 #: Functions that change only the format.
 _SAME = define_operator_meaning(Identity())
 
-#: As of tensors of usual scales.
+#: Parameters of tensors with usual scales.
 _CASE_ZEROS = {"input_zero_point": 3, "output_zero_point": -4}
 _CASE_SCALE = dict(zip(_SCALE, quantize_multiplier(0.7)))
 _PAIRS = {
@@ -185,7 +185,7 @@ def _logistic_case(op: str, type: str) -> Params:
     return {**dict(zip(names, scale_logistic(0.05))), "input_zero_point": 3}
 
 
-#: Op -> what it computes, and the scale and zero point of the result by type.
+#: Op -> its operator, and the scale and zero point of the result by type.
 _CURVES: Mapping[str, tuple[Operator, dict[str, tuple[float, int]]]] = {
     "logistic": (Sigmoid(), {"s8": (2.0**-8, -128), "s16": (2.0**-15, 0)}),
     "tanh": (Tanh(), {"s8": (2.0**-7, 0), "s16": (2.0**-15, 0)}),

@@ -1,4 +1,6 @@
-"""Truth values in TensorFlow Lite Micro: comparisons, logic, and the choice between two tensors."""
+"""Boolean operators of TensorFlow Lite Micro: comparisons, logic, and the choice between two
+tensors.
+"""
 
 import math
 from random import Random

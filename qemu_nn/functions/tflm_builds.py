@@ -1,7 +1,7 @@
-"""Builds of TensorFlow Lite Micro whose bits differ: with CMSIS-NN or without, and of which month.
+"""Builds of TensorFlow Lite Micro with different bits: with CMSIS-NN or without, and by month.
 
-What differs is data here, and nowhere else: a node of a network names a difference where it calls
-something else on builds that have it.
+This module contains all differences, as data. A node of a network names a difference if its call
+changes in builds that have it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from ..targets import KERNELS, TFLM, Profile
 
 @dataclass(frozen=True)
 class Difference:
-    """Differences of builds from the recorded build with CMSIS-NN. operator: of the format;
-    words: what they do; source: where that is known from; kernels: those of the builds that have
-    it, empty for all; paths: those of the cores that have it, empty for all; since, before: their
-    months."""
+    """Difference of builds from the recorded build with CMSIS-NN.
+
+    operator: of the format. words: description. source: the evidence. kernels: of the builds that
+    have it, empty for all. paths: of the cores that have it, empty for all. since, before: their
+    months.
+    """
 
     operator: str
     words: str
@@ -28,13 +30,13 @@ class Difference:
     before: str = "9999-12"
 
     def applies_to(self, profile: Profile) -> bool:
-        """Say whether the build of a profile has it."""
+        """True if the build of a profile has the difference."""
         there = not self.paths or profile.path in self.paths
         built = self.kernels in ("", profile.kernels)
         return there and built and self.since <= profile.tflm < self.before
 
 
-#: Its name -> a difference.
+#: Name -> difference.
 DIFFERENCES: Mapping[str, Difference] = {
     "sub_ratios_2022": Difference(
         "SUB",

@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess of TensorFlow Lite Micro: boxes and the best of them."""
+"""TFLite_Detection_PostProcess of TensorFlow Lite Micro: decodes boxes and selects the best."""
 
 from random import Random
 

@@ -105,7 +105,7 @@ def _one(
     meaning: Meaning,
     fixed: Mapping[str, int] = {},
 ) -> Function:
-    """Return a function of the numbers of one tensor, or of its rows."""
+    """Declare a function of the elements of one tensor, or of its rows."""
     rows = "row_size" in params
     axes = ("num_rows", "row_size") if rows else ("length",)
     params = params if rows else ("length", *params)

@@ -11,7 +11,7 @@ from .float_semantics import FloatCall, Meaning, Meant, Real, define_meaning
 from .random_params import Draw, Drawn, draw_length, draw_only_length, get_limits
 from .shapes import DTYPES, vector
 
-#: Types that are converted, and what is computed, as csrc/include/qn_params_f.h counts them.
+#: Converted types and operations, numbered as in csrc/include/qn_params_f.h.
 TYPES = ("s8", "s16", "s32", "u32", "f32", "b8")
 UNARY = (
     *("neg", "abs", "sqrt", "rsqrt", "square", "exp", "log", "sin", "cos", "ceil", "floor"),
@@ -23,10 +23,10 @@ BINARY = (
 )
 COMPARE = ("equal", "not_equal", "greater", "greater_equal", "less", "less_equal")
 
-#: Those that end with a fused activation.
+#: Operations with a fused activation.
 ACTIVATED = BINARY[:4]
 
-#: Fused activations, as qn_params_f.h counts them.
+#: Fused activations, numbered as in qn_params_f.h.
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6")
 
 #: Operations on int32.

@@ -64,7 +64,7 @@ def _draw_reduce(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_matmul(rng: Random, function: Function) -> Drawn:
-    """Check that of two different outer sides one is 1."""
+    """Make one of two different outer sides 1."""
     drawn = _draw_sizes(_INNER, rng)
     for axis in "nh":
         side = rng.randint(1, 3)

@@ -18,7 +18,7 @@ _UPDATES: tuple[str, ...] = tuple(f"update_{i}" for i in range(6))
 _SCALES: tuple[str, ...] = ("input_multiplier", "input_shift", "output_multiplier", "output_shift")
 _ZEROS: tuple[str, ...] = ("input_zero_point", "output_zero_point")
 
-#: Places of random calls: so many of an axis.
+#: Positions of random calls: count along an axis.
 _BELOW = 8
 
 _GATHER = {"batches": 1, "outer": 24, "side": 24, "inner": 16, "count": 12, "depth": 1}
@@ -80,13 +80,14 @@ def _draw_cumsum(rng: Random, function: Function) -> Drawn:
 
 @dataclass(frozen=True)
 class _Gather(Operator):
-    """Blocks [batches][outer][side][inner] at places [batches][count][depth], whose numbers count
-    in steps of so many blocks."""
+    """Blocks [batches][outer][side][inner] at positions [batches][count][depth], whose numbers
+    count in steps of this many blocks.
+    """
 
     steps: tuple[int, ...]
 
     def shape(self, *inputs: Shape) -> Shape:
-        """Return the first input's, with as many blocks as there are places."""
+        """Return the first input's shape with one block for each position."""
         (batches, outer, _, inner), (_, count, _) = inputs
         return (batches, outer, count, inner)
 
@@ -117,7 +118,7 @@ class _Sums(Operator):
 
 @dataclass(frozen=True)
 class _Part(Operator):
-    """As many elements along each axis from the starts on, which the second input holds."""
+    """Elements along each axis from the starts in the second input."""
 
     sides: Shape
 

@@ -95,9 +95,7 @@ def _compute_resize(call: FloatCall) -> Meant:
 
 
 def _find_nearest(call: FloatCall, axis: str) -> tuple[int, ...]:
-    """Return the place of the image that each of the output shows (csrc/elementary.h has it in
-    C).
-    """
+    """Return the image position of each output pixel (in C: csrc/elementary.h)."""
     size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
     corners, centers = call.params["align_corners"], call.params["half_pixel_centers"]
     inner = int(bool(corners) and out > 1)

@@ -1,4 +1,4 @@
-"""PRELU of TensorFlow Lite Micro, with slopes that a file holds or that are computed."""
+"""PRELU of TensorFlow Lite Micro, with constant or computed slopes."""
 
 import math
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
 
 @dataclass(frozen=True)
 class _Slopes(Operator):
-    """The first input above zero, and below it times the second."""
+    """PRELU: the first input if positive, else its product with the second."""
 
     def shape(self, *inputs: Shape) -> Shape:
         """Return the shape of both."""
@@ -44,7 +44,7 @@ class _Slopes(Operator):
 
 
 def _find_slopes(call: FloatCall) -> Meant:
-    """Return the slopes are what the negative half is multiplied by, relative to the other half."""
+    """Return the slopes: the multiplier of the negative half relative to the positive half."""
     assert call.weights is not None
     whole = call.factor("identity_multiplier", "identity_shift") or 1.0
     steps = call.weights.astype(float) - call.params["alpha_zero_point"]

@@ -12,14 +12,14 @@ from .random_params import SIZES, Drawn
 from .s8_broadcast import make_width_constant
 from .shapes import DTYPES, Array, Extent
 
-#: Kept and reduced axes by turns.
+#: Alternating kept and reduced axes.
 KEPT: tuple[Extent, ...] = ("kept_0", "kept_1", "kept_2")
 AXES: tuple[str, ...] = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
 
 #: Height and width of an image, in a case.
 IMAGE = dict(zip(AXES, (1, 49, 1, 1, 64)))
 
-#: One axis: that of ARG_MAX and ARG_MIN.
+#: The axis of ARG_MAX and ARG_MIN.
 _ONE = AXES[:3]
 
 #: Fields of the struct, common to means and sums.
@@ -51,12 +51,12 @@ class _Reduced(Operator):
 
 
 def define_reduction(kind: str) -> Meaning:
-    """Return the meaning of a function that does what numpy's function of this name does."""
+    """Return the meaning of a function equal to numpy's function of this name."""
     return lambda call: Meant((_Reduced(kind, (1, 3)),), (call.sides[0],))
 
 
 def _reduce(kind: str, type: str, dtype: str, meaning: str) -> Function:
-    """meaning: the name of numpy's function; "" of truth values."""
+    """Declare a reduction; meaning: the name of numpy's function; "" for booleans."""
     return Function(
         name=f"tflm_reduce_{kind}_{type}",
         op=f"reduce_{kind}",
@@ -98,7 +98,7 @@ def _draw_bilinear(rng: Random, function: Function) -> Drawn:
 
 @dataclass(frozen=True, eq=False)
 class _Blend(Operator):
-    """Pixels along an axis as sums of others: weights [out, in]."""
+    """Weighted sums of pixels along an axis: weights [out, in]."""
 
     axis: int
     weights: np.ndarray
@@ -116,7 +116,7 @@ class _Blend(Operator):
 
 
 def _weights(call: FloatCall, axis: str) -> np.ndarray:
-    """Return real ones; the device's are rounded to steps of 1/1024."""
+    """Return float weights; the device rounds them to steps of 1/1024."""
     size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
     corners, centers = (bool(call.params[name]) for name in _FLAGS)
     inner = int(corners and out > 1)

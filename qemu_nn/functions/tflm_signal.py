@@ -1,4 +1,4 @@
-"""The Signal library of TensorFlow Lite Micro: what turns sound into features of a network."""
+"""The Signal library of TensorFlow Lite Micro, which turns sound into features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .shapes import Array, Extent, Half, Total, join_arrays, vector
 
 _DTYPES = {"s16": "int16", "s32": "int32", "f32": "float32", "u32": "uint32", "u64": "uint64"}
 
-#: Lengths of transforms: every radix, alone and before and after others.
+#: Lengths of transforms: every radix, alone and combined.
 _FFT_LENGTHS = (4, 6, 8, 10, 12, 16, 18, 20, 30, 32, 40, 48, 50, 60, 64, 120, 128, 150, 256, 480)
 
 #: Fields of the structs of parameters that a function has no argument for.

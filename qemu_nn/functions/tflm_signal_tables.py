@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-#: Fraction bits of sine and cosine before they are rounded: what is left of 53 bits next to pi.
+#: Fraction bits of sine and cosine before rounding: the rest of 53 bits after pi's.
 _BITS = 192
 
 #: The largest number of the types that are fixed point.
@@ -33,8 +33,8 @@ def compute_cosine_sine(angle: float) -> tuple[float, float]:
 
 @lru_cache(64)
 def make_twiddles(type: str, fft_length: int, inverse: bool) -> np.ndarray:
-    """Return both tables of csrc/s/signal/fft.h, one after the other, of a real transform's
-    length.
+    """Return both tables of csrc/s/signal/fft.h, concatenated, for a real transform of
+    this length.
     """
     n = fft_length // 2
     angles = [-2 * math.pi * k / n for k in range(n)]

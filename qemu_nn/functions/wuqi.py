@@ -16,7 +16,7 @@ _DILATION: tuple[str, ...] = ("dilation_h", "dilation_w")
 #: Why no exported network calls one of these.
 _WHY = "the NPU computes it, which has no C functions"
 
-#: Channels of a dense convolution: its sums of 16 bits go in several parts.
+#: Channels of a dense convolution whose 16-bit sums are computed in several parts.
 _DEPTHS, _WIDTHS = (*SIZES, 31, 130), (*SIZES, 33, 70)
 
 #: Elements of a case.
@@ -33,7 +33,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
         p.update(**_draw_axis(rng, "h", "pad_n", last), **_draw_axis(rng, "w", "pad_w", None))
     if "group" in p:
         p.update(_draw_channels(rng))
-        if draw_one_in(rng, 8):  # whole pixels, which rows may read from the image itself
+        if draw_one_in(rng, 8):  # whole pixels: rows may read them from the image itself
             p.update(group=1, depth=64, kernel_h=1, kernel_w=1, pad_n=0, pad_w=0)
     else:
         for name in ("channels", "length", "channels_a"):
@@ -50,7 +50,7 @@ def _draw(rng: Random, function: Function) -> Drawn:
 
 
 def _draw_axis(rng: Random, axis: str, before: str, after: Optional[str]) -> Drawn:
-    """Return one axis of windows; a pad below zero on the far side is a smaller output."""
+    """Return one axis of windows; a negative pad on the far side shrinks the output."""
     size, kernel, stride, dilation, first = draw_window_sides(rng)
     last = rng.randint(-2, kernel - 1)
     reach = size + first + last - dilation * (kernel - 1) - 1
@@ -95,7 +95,7 @@ def _pool_case(dim: int, channels: int, kernel: int, stride: int) -> Params:
 
 
 def _cases(type: str) -> tuple[Params, ...]:
-    """Convolutions, of the first layer alone where the input is unsigned."""
+    """Return convolutions; unsigned inputs occur in the first layer alone."""
     if type == "u8":
         return (_convolve_case(32, 3, 32, 5),)
     return (
@@ -109,7 +109,7 @@ def _cases(type: str) -> tuple[Params, ...]:
 
 
 def _convolve(type: str) -> Function:
-    """Per output channel a pair: what the sum starts from, and by how many bits it is shifted."""
+    """Draw a pair per output channel: the start of the sum, and its shift."""
     weights = "int16" if type == "s16" else "int8"
     return Function(
         name=f"npu_convolve_{type}",
@@ -144,7 +144,7 @@ def _pool(kind: str, type: str) -> Function:
 
 
 def _each(name: str, type: str, params: Mapping[str, int] = {}, table: int = 0) -> Function:
-    """params: those next to the length, as in the case."""
+    """Declare a function of each element; params: those besides the length, as in the case."""
     fixed = {"slope": 0, "high": 0}
     data = Array("data", _DTYPES[type], ("length",))
     return Function(

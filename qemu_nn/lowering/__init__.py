@@ -1,4 +1,4 @@
-"""From a float network with formats to the calls of CMSIS-NN that compute it on a Cortex-M."""
+"""Lowering of a float network with formats to calls of CMSIS-NN on a Cortex-M."""
 
 from .prepare import prepare, take_device_part
 from .prepare_s8 import prepare_s8

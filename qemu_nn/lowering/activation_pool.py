@@ -10,8 +10,8 @@ from ..operators import Clip, Elementwise, Pool, Relu, Sigmoid, Softmax, Tanh
 from .conv_dense import geometry, is_square, spell_arguments
 from .layer_context import Site
 
-#: The most elements that the length argument of the activations can count, and the most pixels
-#: that the DSP path of arm_avepool_q7_HWC sums without saturating.
+#: Most elements of the activations' length argument, and most pixels that the DSP path of
+#: arm_avepool_q7_HWC sums without saturation.
 _LONGEST, _SUMMABLE = 65535, 256
 
 #: Kind -> its name in the q7 functions, and in the s8 and s16 functions.
@@ -42,7 +42,7 @@ def _s8_name(site: Site, operator: Pool) -> str:
 
 
 def _s8_params(site: Site, operator: Pool, low: int, high: Optional[int] = None) -> dict[str, int]:
-    """Return the arguments of the s8 and s16 pooling; low, high: what its output is clamped to."""
+    """Return the arguments of the s8 and s16 pooling; low, high: clamp of its output."""
     names = ("input", "filter", "stride", "pad", "output")
     pairs = (site.image(), operator.kernel, operator.stride, operator.pads, site.image(-1))
     sides = {f"{n}_{axis}": pair[i] for n, pair in zip(names, pairs) for i, axis in enumerate("hw")}
@@ -52,13 +52,13 @@ def _s8_params(site: Site, operator: Pool, low: int, high: Optional[int] = None)
 
 
 def relu(site: Site, operator: Relu) -> None:
-    """Append arm_relu, and for a limit a sum that saturates there."""
+    """Append arm_relu, and for a limit a sum that saturates at it."""
     if operator.slope:
         raise ModelError(f"no function of CMSIS-NN has a slope below zero ({operator.slope})")
     top = 2 ** (site.formats.bits - 1) - 1
     limit = top if operator.limit is None else _integer(operator.limit, site.fracs[0])
     if _size(site) > _LONGEST and not site.old and len(site.shapes[0]) == 3:
-        pixel = Pool("max", (1, 1))  # which clamps images of any size
+        pixel = Pool("max", (1, 1))  # it clamps images of any size
         site.call(_s8_name(site, pixel), _s8_params(site, pixel, 0, limit))
         return
     offsets = _make_cap(top - limit)
@@ -78,7 +78,7 @@ def clip(site: Site, operator: Clip) -> None:
 
 
 def _make_cap(above: int) -> list[int]:
-    """Return the offsets whose sums empty the uppermost `above` integers of the type."""
+    """Return the offsets whose sums clear the highest `above` integers of the type."""
     return [above, -above] if above > 0 else []
 
 

@@ -1,4 +1,4 @@
-"""Convolutions and fully connected layers: which function, its geometry, weights and shifts."""
+"""Lowering of convolutions and fully connected layers: function, geometry, weights and shifts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layer_context import Site
 _STEMS = ("dim_im_in", "dim_kernel", "padding", "stride", "dim_im_out")
 
 
-#: Why no function fits a convolution of 16 bits; those of 8 bits all have one.
+#: Reason why no function fits a 16-bit convolution; every 8-bit convolution has one.
 _Q15_HINT = (
     "; with 16 bits a convolution must be square, or have even channels and an even output width"
 )
@@ -22,7 +22,7 @@ Pairs = dict[str, tuple[int, ...]]
 
 
 def geometry(site: Site, window: Conv | Pool) -> Pairs:
-    """Return the geometry of a window, as the q7 and q15 functions count it."""
+    """Return the geometry of a window in the terms of the q7 and q15 functions."""
     kernel, stride, pads = window.kernel, window.stride, window.pads
     return dict(zip(_STEMS, (site.image()[:2], kernel, pads[:2], stride, site.image(-1)[:2])))
 
@@ -42,9 +42,10 @@ def is_square(pairs: Pairs) -> bool:
 
 
 def _unchecked_inside(pairs: Pairs) -> bool:
-    """True if the windows that the fast q7 functions do not check on the DSP path lie inside.
+    """True if the windows that the fast q7 functions do not check on the DSP path are inside the
+    image.
 
-    After a frame as thick as the padding they check nothing (csrc/q/convolve.h).
+    After a frame as thick as the padding, the functions check nothing (csrc/q/convolve.h).
     """
     return all(
         (out - 1 - padding) * stride - padding + kernel <= size

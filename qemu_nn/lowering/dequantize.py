@@ -1,6 +1,6 @@
-"""The float network that a network of s8 or s16 calls stands for, where it came without one.
+"""Float network of a network of s8 or s16 calls without a source.
 
-Weights are what their integers stand for, so only the rounding of activations is missing.
+Weights are dequantized integers, so only the rounding of activations is missing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import Clip, Operator, Relu, Reshape, Shape
 
-#: A limit that is within half a step of this one is meant as it.
+#: Limits within half a step of this value count as equal.
 _SIX = 6.0
 
 
 def dequantize_graph(graph: Graph) -> FloatGraph:
-    """Return the network in operators: tensors have the names of the calls that compute them.
+    """Return the network in operators; tensors have the names of the calls that compute them.
 
-    Raises Error that names a call which has no meaning in floats of its own.
+    Raises Error that names a call without float semantics.
     """
     if graph.memory is not None or graph.states or graph.loops:
         raise Error(
@@ -49,10 +49,10 @@ def dequantize_graph(graph: Graph) -> FloatGraph:
 
 @dataclass
 class _Made:
-    """The float network under construction.
+    """Float network under construction.
 
-    stand: tensors that have no operator to themselves -> what stands for them: constants, and for
-    copies of a smaller tensor that one, which operators broadcast by themselves.
+    stand: tensors without an operator -> their replacement: a constant, or the smaller tensor of a
+    copy, which operators broadcast.
     """
 
     graph: Graph
@@ -64,7 +64,7 @@ class _Made:
         self.shapes = {tensor.name: tensor.shape for tensor in self.graph.inputs}
 
     def find_holder(self, name: str) -> str:
-        """Return the float tensor that stands for a tensor."""
+        """Return the float tensor that represents a tensor."""
         return self.stand.get(name, name)
 
     def put(self, name: str, operator: Operator, inputs: Sequence[str]) -> str:
@@ -73,7 +73,7 @@ class _Made:
         return name
 
     def reshape(self, name: str, shape: Shape, to: str) -> str:
-        """Return a tensor in a shape, under the name `to` if it has another one."""
+        """Return a tensor in a shape, named `to` if it is reshaped."""
         return name if self.shapes[name] == shape else self.put(to, Reshape(shape), (name,))
 
     def add(self, node: Node) -> None:
@@ -84,7 +84,7 @@ class _Made:
         sources = [self.find_holder(name) for name in node.inputs]
         if not meant.operators:
             (shape,) = meant.inputs
-            assert shape is not None  # where nothing is computed
+            assert shape is not None  # without computation
             self.stand[node.name] = self.reshape(sources[0], shape, f"{node.name}/small")
         elif not meant.inputs:
             (value,) = meant.operators
@@ -102,7 +102,7 @@ class _Made:
         )
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
-        """Inputs in the shapes that an operator takes, the operator, its shape, its limits."""
+        """Return the inputs in the shapes that it accepts, its output shape, its limits."""
         inputs = [
             name if shape is None else self.reshape(name, shape, f"{node.name}/in{index}")
             for index, (name, shape) in enumerate(zip(sources, meant.inputs), 1)
@@ -121,7 +121,7 @@ class _Made:
 
 
 def _find_limit(node: Node) -> Optional[Operator]:
-    """Return the activation that act_min and act_max are; None if they leave everything."""
+    """Return the activation equivalent to act_min and act_max; None if they clamp nothing."""
     params, output = node.params, node.output
     if "act_min" not in params:
         return None
@@ -142,7 +142,7 @@ def _find_limit(node: Node) -> Optional[Operator]:
 
 
 def _rectifies(lowest: int, output: Tensor, pools: bool) -> bool:
-    """Nothing lies below the zero point: as a rectifier leaves it, which pooling keeps."""
+    """True if no value is below the zero point: after a rectifier, through pooling."""
     return lowest == output.zero_point and not pools
 
 

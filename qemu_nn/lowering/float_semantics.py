@@ -35,7 +35,7 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """Integers of a call, that stand for scale * integer, and the real array they were made of.
+    """Integers of a call, with the value scale * integer, and the float array they were made of.
 
     matters: the least magnitude whose loss shows in the output.
     """
@@ -55,7 +55,7 @@ def make_foreign_error(graph: Graph) -> Error:
 
 
 def find_meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:
-    """Call -> its meaning, of those that make a tensor of the float network."""
+    """Return call -> meaning, for calls that compute a tensor of the float network."""
     part = reference if reference.input == graph.input.name else take_device_part(reference)
     if is_affine(graph):
         prepared, _ = prepare_s8(part, dtype=graph.input.dtype)
@@ -86,7 +86,7 @@ def _find_meaning(graph: FloatGraph, name: str, calls: set[str]) -> Meaning:
 
 
 def iterate_counterparts(graph: Graph, known: Mapping[str, Meaning]) -> Iterator[Counterpart]:
-    """Yield weights and biases of all layers; Error where they are not of one shape."""
+    """Yield weights and biases of all layers; raise Error if shapes differ."""
     tensors = graph.tensors
     for node in graph.nodes:
         meaning, own = known.get(node.name), make_product_layer(graph, node)
@@ -129,7 +129,7 @@ def _affine(
         node.name, "weights", operator.weights, integers, scale, _format_scales(scale)
     )
     bias, zeros = get_bias(graph, node), (source.zero_point, node.output.zero_point)
-    shifted = node.function.type == "s16" and any(zeros)  # these are part of it
+    shifted = node.function.type == "s16" and any(zeros)  # these are fused into it
     if operator.bias is not None and bias is not None and not shifted:
         held = _format_scales(steps)
         yield Counterpart(node.name, "bias", operator.bias, bias, steps, held, output / 4)

@@ -1,7 +1,7 @@
-"""Inference of formats that a file does not contain, from multipliers and offsets.
+"""Inference of formats missing in a file, from multipliers and offsets.
 
-An ExecuTorch program holds ratios of scales alone. Where they leave one open, a layer's output has
-that of its input, which changes no difference to floats but its unit.
+An ExecuTorch program contains ratios of scales alone. If they do not determine a scale, a layer's
+output gets its input's scale. This choice changes only the unit of differences to floats.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _SAME = (
     *("maximum", "minimum", "relu", "resize_nearest", "reshape"),
 )
 
-#: Unit of softmax's multiplier, 2^-26 of a scale, and its output's scale.
+#: Unit of softmax's multiplier, 2^-26 of a scale, and the scale of its output.
 _SOFTMAX_BITS, _SOFTMAX_SCALE = 26, math.log2(1 / 256)
 
-#: The scale of an input of which nothing is said, and the largest of any.
+#: Scale of an input without information, and the largest scale.
 _ANY, _MOST = -7.0, 500.0
 
 
 def infer_formats(graph: Graph) -> Graph:
-    """Return the graph, all of whose integers have formats; Error where one cannot have its own."""
+    """Return the graph with formats for all integers; raise Error if one cannot have a format."""
     unknown = {t.name for t in graph.tensors.values() if _is_open(t)}
     if not unknown:
         return graph
@@ -65,7 +65,7 @@ class _Found:
             self.zeros.update(_get_zero_points(node))
 
     def solve(self, unknown: set[str]) -> None:
-        """Follow equations with one scale that is open; where there is none, choose one."""
+        """Solve equations with one unknown scale; without one, choose a scale."""
         equations = [each for node in self.graph.nodes for each in _list_equations(node)]
         same = [node for node in self.graph.nodes if node.function.op in _SAME]
         for _ in range(2):  # zero points, forwards and back
@@ -94,7 +94,7 @@ class _Found:
         return True
 
     def _choose_scale(self, name: str) -> float:
-        """Return the scale of what it is computed from, which keeps all numbers in one range."""
+        """Return the scale of its source, which keeps all numbers in one range."""
         sources = [node.inputs for node in self.graph.nodes if node.name == name]
         known = [self.scales[each] for each in (sources or [()])[0] if each in self.scales]
         return known[0] if known else _ANY
@@ -117,7 +117,7 @@ def _compute_log_factor(node: Node, multiplier: str, shift: str) -> float:
 
 
 def _list_equations(node: Node) -> Iterator[tuple[dict[str, int], float]]:
-    """Yield sums of logarithms of scales: exponents by tensors, and what they add up to."""
+    """Yield equations of the logarithms of scales: exponents by tensor, and the sum."""
     p, op, made = node.params, node.function.op, node.name
     if op in _SAME:
         yield from (({name: 1, made: -1}, 0.0) for name in node.inputs if name != made)

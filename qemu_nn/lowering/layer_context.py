@@ -1,4 +1,4 @@
-"""One operator on its way to calls: its tensors, and the calls so far."""
+"""Context of lowering one operator: its tensors, and the calls so far."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Dims = tuple[int, int, int]
 class AnySite:
     """An operator and its calls, with formats of either kind.
 
-    name: that of the tensor it writes. sources: the device's tensors that hold the inputs. shapes:
-    of the inputs, then of the output. asked: the function that the user names, or None.
+    name: of the tensor it writes. sources: the device's tensors with the inputs. shapes: of the
+    inputs, then of the output. asked: the user's function, or None.
     """
 
     name: str
@@ -42,7 +42,7 @@ class AnySite:
         return (shape[0], shape[1], shape[2])
 
     def choose(self, candidates: Sequence[tuple[str, bool]], hint: str = "") -> str:
-        """Return the first function that fits, or the one that is asked for; Error if none does.
+        """Return the first function that fits, or the user's; raise Error if none does.
 
         hint: the end of the error's sentence.
         """
@@ -62,8 +62,8 @@ class AnySite:
 class Site(AnySite):
     """An operator for the q7 and q15 functions, whose formats are powers of two.
 
-    fracs: fraction bits of the inputs, then of the output. old: whether the device has CMSIS
-    5.6.0, which lacks the s8 and s16 functions.
+    fracs: fraction bits of the inputs, then of the output. old: true for CMSIS 5.6.0, which lacks
+    the s8 and s16 functions.
     """
 
     fracs: tuple[int, ...]
@@ -89,11 +89,10 @@ class Site(AnySite):
         part: str = "",
         frac: Optional[int] = None,
     ) -> None:
-        """Append a call on the inputs, or on the output of the call before.
+        """Append a call on the inputs, or on the output of the previous call.
 
-        weights: integers as the function reads them; a bias goes with them. part: the end of the
-        name, where this is not the last call. frac: of the output, where it is not the
-        operator's.
+        weights: integers in the function's order, with a bias. part: suffix of the name, if this is
+        not the last call. frac: of the output, if it differs from the operator's.
         """
         sources = (self.nodes[-1].name,) if self.nodes else self.sources
         name = f"{self.name}/{part}" if part else self.name
@@ -119,7 +118,7 @@ class Site(AnySite):
         return quantize(real, self.formats.weights[self.name], self.dtype)
 
     def shifts(self, bias: Optional[np.ndarray], rows: int) -> dict[str, int]:
-        """Return bias_shift and out_shift; the bias is rounded and kept, or zeros if absent."""
+        """Return bias_shift and out_shift; store the rounded bias, or zeros without one."""
         product = self.fracs[0] + self.formats.weights[self.name]
         frac = self.formats.biases.get(self.name, product)
         real = np.zeros(rows) if bias is None else bias

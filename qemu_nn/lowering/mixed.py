@@ -1,4 +1,4 @@
-"""Networks whose layers compute with activations of 8 bits here and of 16 there."""
+"""Networks of layers with 8-bit and layers with 16-bit activations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _ENDS = {_NARROW: "8bits", _WIDE: "16bits"}
 
 
 def chooses_width(operator: Operator) -> bool:
-    """True if the operator's width is a choice of its own; the others have that of their input."""
+    """True if the operator has a width of its own; all further operators have their
+    input's width.
+    """
     average = isinstance(operator, Pool) and operator.kind == "average"
     return average or isinstance(operator, (Conv, Dense, Elementwise, Concat))
 
@@ -25,7 +27,7 @@ def chooses_width(operator: Operator) -> bool:
 def mix_widths(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
     """Return the network with rescaling between widths, and the type of its input.
 
-    graph: prepared for activations of 8 bits. wide: nodes that choose, and read and write 16.
+    graph: prepared for 8-bit activations. wide: nodes with a choice that read and write 16 bits.
     """
     kind = {graph.input: _WIDE if _are_all_wide(graph, graph.input, wide) else _NARROW}
     made: dict[tuple[str, str], str] = {}
@@ -48,7 +50,9 @@ def mix_widths(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, st
 
 
 def _are_all_wide(graph: FloatGraph, name: str, wide: Collection[str]) -> bool:
-    """True if all that choose among those that read a tensor, or what follows it, are wide."""
+    """True if all choosing nodes that read a tensor, directly or through further nodes,
+    are wide.
+    """
     first = _list_choosing(graph, name)
     return bool(first) and first <= {*wide}
 
@@ -64,7 +68,9 @@ def _list_choosing(graph: FloatGraph, name: str) -> set[str]:
 
 
 def find_neighbours(graph: FloatGraph) -> Mapping[str, set[str]]:
-    """Return node that chooses -> those with which it shares a tensor, or one that follows it."""
+    """Return choosing node -> choosing nodes that share a tensor with it, directly or through
+    further nodes.
+    """
     sources = [graph.input, *(node.name for node in graph.nodes if chooses_width(node.operator))]
     near: dict[str, set[str]] = {name: set() for name in sources}
     for source in sources:

@@ -10,7 +10,7 @@ import numpy as np
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Affine, Conv, Dense, Pool, Reshape, Softmax, Transpose
 
-#: Operators at the start of a network that the host applies before it rounds the input.
+#: Operators at the start of a network that the host applies before rounding the input.
 _HOST = (Affine, Transpose)
 
 
@@ -34,11 +34,10 @@ def take_device_part(graph: FloatGraph) -> FloatGraph:
 
 
 def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
-    """Return the same network in operators that have functions, where such exist, and notes on the
-    cost.
+    """Return the same network in operators with functions, where possible, and notes on the cost.
 
-    Values stay as they are, except for a softmax at the end: it is left out unless `softmax`, and a
-    log-softmax always, because the scores before it have the same order.
+    Values are unchanged, except a softmax at the end. It is removed unless `softmax`; a log-softmax
+    always is. The scores before both have the same order.
     """
     nodes: list[FloatNode] = []
     notes: list[str] = []
@@ -96,7 +95,7 @@ def remove_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
 
 
 def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
-    """True if a node is a softmax at the end that is left out; see prepare()."""
+    """True if a node is a softmax at the end that is removed; see prepare()."""
     at_end = node.name in graph.outputs and not graph.readers(node.name)
     operator = node.operator
     return isinstance(operator, Softmax) and at_end and (operator.log or not softmax)
@@ -105,8 +104,8 @@ def ends_in_softmax(node: FloatNode, graph: FloatGraph, softmax: bool) -> bool:
 def make_averaging(node: FloatNode, pool: Pool, graph: FloatGraph, notes: list[str]) -> Conv | Pool:
     """Return an average that counts its padding, as a depthwise convolution of equal weights.
 
-    Without padding it becomes a Pool that counts none; where windows end beyond the padding, the
-    divisor varies and the Pool stays as it is.
+    Without padding it becomes a Pool that counts none. If windows exceed the padding, the divisor
+    varies and the Pool is kept.
     """
     shape = graph.shapes[node.inputs[0]]
     if pool.kind != "average" or not pool.count_pads:

@@ -1,4 +1,6 @@
-"""Every operator as calls of the q7 and q15 functions; the ones without are named in one error."""
+"""Lowering of every operator to calls of the q7 and q15 functions; one error names all unsupported
+ones.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from ..targets import Profile
 from . import activation_pool, conv_dense
 from .layer_context import Site
 
-#: Operator -> what appends its calls to a site.
+#: Operator -> function that appends its calls to a site.
 _MAKERS: Mapping[type, Callable[[Site, Any], None]] = {
     Conv: conv_dense.convolve,
     Dense: conv_dense.fully_connected,
@@ -42,7 +44,7 @@ _MAKERS: Mapping[type, Callable[[Site, Any], None]] = {
     Elementwise: activation_pool.elementwise,
 }
 
-#: Operators that leave every element where it is: their output is their input.
+#: Operators that move no element: their output is their input.
 _SAME = (Reshape, Identity)
 
 

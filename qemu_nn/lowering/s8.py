@@ -1,4 +1,4 @@
-"""Every operator as calls of the s8 functions; the ones without are named in one error."""
+"""Lowering of every operator to calls of the s8 functions; one error names all unsupported ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from . import s8_data_movement as data_movement
 from .q7_q15 import check_wanted
 from .s8_context import S8Site
 
-#: Operator -> what appends its calls to a site.
+#: Operator -> function that appends its calls to a site.
 _MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
     Conv: weighted.convolve,
     Dense: weighted.fully_connected,
@@ -56,7 +56,7 @@ _MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
     Shuffle: data_movement.shuffle,
 }
 
-#: Operators that leave every element where it is: their output is their input.
+#: Operators that move no element: their output is their input.
 _SAME = (Reshape, Identity)
 
 
@@ -67,8 +67,8 @@ def lower_s8(
 ) -> Graph:
     """Return the s8 calls of a network, channels last, in the given formats.
 
-    Where the call before an activation can clamp for it, the activation has no call, and the call
-    has the activation's name. functions, errors: see lower().
+    If the call before an activation can clamp for it, the activation has no call, and the call has
+    the activation's name. functions, errors: see lower().
     """
     wanted = dict(functions or {})
     check_wanted(graph, wanted)

@@ -1,4 +1,6 @@
-"""Activations, softmax and element-wise operators as calls of the s8 and s16 functions."""
+"""Lowering of activations, softmax and element-wise operators to calls of the s8 and
+s16 functions.
+"""
 
 from __future__ import annotations
 
@@ -142,9 +144,7 @@ def _choose(site: S8Site, operator: Elementwise) -> None:
 
 
 def _of_one_shape(site: S8Site) -> tuple[str, ...]:
-    """Return the inputs of a function that takes equal shapes; the smaller ones are broadcast
-    first.
-    """
+    """Return the inputs of a function of equal shapes; smaller ones are broadcast first."""
     whole = site.shapes[-1]
     return tuple(
         source if shape == whole else _broadcast(site, index, source, shape)

@@ -1,4 +1,4 @@
-"""One operator on its way to calls of the s8 and s16 functions."""
+"""Context of lowering one operator to calls of the s8 and s16 functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .layer_context import AnySite
 #: The largest shift to the left that a kernel takes.
 _LARGEST_SHIFT = 30
 
-#: Type of activations -> the end of the names of its functions.
+#: Type of activations -> suffix of the names of its functions.
 SUFFIXES = {"int8": "s8", "int16": "s16"}
 
 
@@ -27,9 +27,8 @@ SUFFIXES = {"int8": "s8", "int16": "s16"}
 class S8Site(AnySite):
     """An operator whose tensors each have a scale and a zero point.
 
-    formats: of the inputs, then of the output. ends: real values that the output is clamped to.
-    scales: of the weights, broadcast to them; None where there are none. most: the largest integer
-    of a weight.
+    formats: of the inputs, then of the output. ends: float limits of the output. scales: of the
+    weights, broadcast to them; None without weights. most: the largest integer of a weight.
     """
 
     formats: tuple[Format, ...]
@@ -63,7 +62,9 @@ class S8Site(AnySite):
     def check_multiplier(
         self, pair: tuple[int, int], most: int = _LARGEST_SHIFT
     ) -> tuple[int, int]:
-        """Return a multiplier and a shift, which the function takes; ModelError if it does not."""
+        """Return a multiplier and a shift; raise ModelError if the function does not
+        accept them.
+        """
         multiplier, shift = pair
         if shift > most:
             raise ModelError(
@@ -73,7 +74,7 @@ class S8Site(AnySite):
         return multiplier, shift
 
     def same_formats(self) -> None:
-        """Check that formats are alike, as they were assigned."""
+        """Check that formats are equal, as assigned."""
         assert len(set(self.formats)) == 1, (self.name, self.formats)
 
     def call(
@@ -89,9 +90,9 @@ class S8Site(AnySite):
     ) -> str:
         """Append a call, and return the name of the tensor that it writes.
 
-        params: may hold more than the function takes. weights, bias: integers as it reads them.
-        part: the end of the name, where this is not the last call. shape, sources, output_format:
-        where they are not those of the operator.
+        params: may contain more than the function's. weights, bias: integers in the function's
+        order. part: suffix of the name, if this is not the last call. shape, sources,
+        output_format: if they differ from the operator's.
         """
         name = f"{self.name}/{part}" if part else self.name
         written = output_format or self.output

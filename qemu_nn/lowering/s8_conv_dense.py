@@ -1,4 +1,6 @@
-"""Convolutions, fully connected layers and poolings as calls of the s8 and s16 functions."""
+"""Lowering of convolutions, fully connected layers and poolings to calls of the s8 and s16
+functions.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from ..ir.formats import quantize_symmetric
 from ..operators import Conv, Dense, Operator, Pool
 from .s8_context import S8Site
 
-#: Biases have 32 bits; with activations of 16 they have 64, of which 48 are used.
+#: Biases have 32 bits; with 16-bit activations they have 64, of which 48 are used.
 _MOST_BIAS, _MOST_WIDE_BIAS = 2**31 - 1, 2**47 - 1
 
 #: arm_depthwise_conv_fast_s16 takes fewer elements of a window.
@@ -31,7 +33,9 @@ _POOLS = {"max": "arm_max_pool", "average": "arm_avgpool"}
 
 
 def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
-    """Return the arguments that say where windows lie; they imply the padding after the image."""
+    """Return the arguments with the positions of windows; they imply the padding after
+    the image.
+    """
     if min(window.pads[:2]) < 0:
         raise ModelError(f"its pads {window.pads} crop the input, which no function does")
     steps = window.dilation if isinstance(window, Conv) else (1, 1)
@@ -89,7 +93,7 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
     if function == PER_ROW:
         site.call(function, params, weights, _make_channel_scaling(site, dense.bias, rows))
         return
-    # As TensorFlow Lite Micro: the product of two scales in float32, here alone.
+    # As in TensorFlow Lite Micro: the product of two scales in float32, here alone.
     product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
     params["multiplier"], params["shift"] = _make_scaling(site, float(product) / site.output.scale)
     site.call(
@@ -107,7 +111,9 @@ def pool(site: S8Site, operator: Pool) -> None:
 
 
 def _plain(site: S8Site, conv: Conv) -> list[tuple[str, bool]]:
-    """Return the wrapper, which calls one of the others, and these for users who name one."""
+    """Return the wrapper, which calls one of the further functions, and these for users who name
+    one.
+    """
     if site.wide:
         return [("arm_convolve_wrapper_s16", True), ("arm_convolve_s16", True)]
     point = conv.kernel == (1, 1) and not any(conv.pads) and conv.groups == 1
@@ -142,7 +148,7 @@ def _depthwise(site: S8Site, conv: Conv, multiplier: int) -> list[tuple[str, boo
 
 
 def choose_narrow_function(operator: Operator) -> Optional[str]:
-    """Return the function for a layer with weights of 4 bits; None if there is none."""
+    """Return the function for a layer with 4-bit weights; None if there is none."""
     if isinstance(operator, Dense):
         return f"arm_fully_connected_{NARROW}"
     if not isinstance(operator, Conv) or (operator.groups > 1 and not operator.depthwise):
@@ -161,7 +167,7 @@ def _pack_weights(function: str, weights: np.ndarray) -> np.ndarray:
 
 
 def _quantize_bias(site: S8Site, real: Optional[np.ndarray], rows: int) -> np.ndarray:
-    """Return the bias in steps of the products, int32 or int64; zeros where there is none."""
+    """Return the bias in steps of the products, int32 or int64; zeros without a bias."""
     assert site.scales is not None
     steps = site.formats[0].scale * np.broadcast_to(site.scales.ravel().astype(np.float64), rows)
     most, dtype = (_MOST_WIDE_BIAS, np.int64) if site.wide else (_MOST_BIAS, np.int32)

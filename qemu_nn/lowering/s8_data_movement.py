@@ -1,4 +1,4 @@
-"""Data movement, slicing and padding as calls of the s8 and s16 functions."""
+"""Lowering of data movement, slicing and padding to calls of the s8 and s16 functions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..errors import ModelError
 from ..operators import Concat, Pad, Shape, Shuffle, Slice, Transpose
 from .s8_context import S8Site
 
-#: Axes of the functions, and how many the slicing function has, and the moving one of 16 bits.
+#: Axes of the functions, of the slicing function, and of the 16-bit moving function.
 _AXES = "nhwc"
 _SLICED, _MOVED = 5, 6
 
 
 def pad_to_four_axes(shape: Shape) -> Shape:
-    """Return the shape with axes of one element in front, so that there are four."""
+    """Return the shape with leading axes of one element, so that there are four."""
     if len(shape) > len(_AXES):
         raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
     return (*[1] * (len(_AXES) - len(shape)), *shape)
@@ -104,7 +104,7 @@ def shuffle(site: S8Site, operator: Shuffle) -> None:
 def _reorder(site: S8Site, shape: Shape, order: Sequence[int]) -> None:
     """Append a transposition of `shape` by `order`, with as few axes as possible.
 
-    Axes of one element are left out, and axes that stay adjacent become one.
+    Axes of one element are dropped, and axes that stay adjacent become one.
     """
     site.same_formats()
     runs: list[list[int]] = []
