@@ -564,6 +564,24 @@ def profile(
     return Profile(cmsis, path, rounding, kernels, one_of(TFLM, tflm, "month of TFLM"))
 
 
+def list_ruled_profiles() -> list[Profile]:
+    """List the profiles of the releases that rules describe; few rows claim them.
+
+    Returns
+    -------
+    list of Profile
+        The releases that are not in releases.WHOLE, with their paths and roundings.
+    """
+    return [
+        Profile(release.name, path, rounding)
+        for release in releases.ALL
+        if release.name not in releases.WHOLE
+        for path in PATHS
+        for rounding in roundings(release.name)
+        if release.has_helium or path != "mve"
+    ]
+
+
 def all_profiles() -> list[Profile]:
     """List the profiles that most rows claim; rules compute the others as these.
 

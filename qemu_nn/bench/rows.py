@@ -10,7 +10,7 @@ from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..kernels.table import Row
 from ..runtime.session import Session, draw_inputs
-from ..targets import NPU, Profile, all_profiles
+from ..targets import NPU, Profile, all_profiles, list_ruled_profiles
 from ..testing.cases import CASES, Case
 from .peak import get_peaks
 from .stopwatch import Timing, time_each
@@ -62,8 +62,8 @@ def choose_row_profile(row: Row) -> Profile:
     if row.claims(NPU):
         return NPU
     usual = profile_for([(row.op.name, row.op.type)])
-    claimed = [p for p in reversed(all_profiles()) if row.claims(p)]
-    return usual if usual in claimed else claimed[-1]
+    claimed = [p for p in (*all_profiles(), *list_ruled_profiles()) if row.claims(p)]
+    return usual if usual in claimed else claimed[0]
 
 
 def _find_plain(row: Row) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from random import Random
 from typing import Any, Callable, Optional
 
@@ -16,7 +16,7 @@ from ..functions import FUNCTIONS, NPU_FUNCTIONS, Function
 from ..functions.base import DECLARED
 from ..functions.shapes import get_extent
 from ..kernels import table as kernels
-from ..targets import Profile
+from ..targets import Profile, list_ruled_profiles
 from .borders import place_on_borders
 from .calls import (
     EVERY_PROFILE,
@@ -144,12 +144,18 @@ def draw_call(
     raise AssertionError(f"{row} takes none of {_TRIES} calls of {function.name}")
 
 
+def _claims(op: kernels.Op, profiles: int, profile: Profile) -> bool:
+    """True if a mask of profiles has the bit of one."""
+    return bool(profiles >> kernels.bit_of(op, profile) & 1)
+
+
 @lru_cache(maxsize=512)
 def _draw_call(name: str, profiles: int, seed: int, shape: Optional[str]) -> Optional[RowCall]:
     """Return a call under one of these profiles; None if its contract refuses it."""
     rng, function = Random(f"{name} {seed}"), DECLARED[name]
     op = kernels.list_rows(function.op, function.type)[0].op
-    claimed = [p for p in EVERY_PROFILE if profiles >> kernels.bit_of(op, p) & 1]
+    claims = partial(_claims, op, profiles)
+    claimed = [*filter(claims, EVERY_PROFILE)] or [*filter(claims, list_ruled_profiles())]
     profile = rng.choice(claimed)
     recipe = draw_recipe(rng, function)
     recipe = replace(recipe, shape=shape) if shape else recipe

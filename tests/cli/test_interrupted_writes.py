@@ -55,7 +55,7 @@ WORK = {
     "export": ("qemu_nn.firmware.project", "write", ("export", MODEL, "-o", "out")),
     "golden": (
         "qemu_nn.firmware.golden",
-        "checksum",
+        "format_checksum",
         ("golden", MODEL, "-d", "x.npy", "--limit", "2", "-o", "g"),
     ),
     "run": (

@@ -394,5 +394,6 @@ def test_a_custom_operator_is_not_the_builtin_one_of_its_name(tmp_path):
     assert data.count(b"SignalDelay") == 1
     path = tmp_path / "named.tflite"
     path.write_bytes(data.replace(b"SignalDelay", b"EXPAND_DIMS"))
-    with pytest.raises(ModelError, match=r"CUSTOM 'EXPAND_DIMS' \(operator 0\) is not supported"):
+    words = r"CUSTOM 'EXPAND_DIMS' \(operator 0\): the operator is not supported"
+    with pytest.raises(ModelError, match=words):
         qemu_nn.load(path)

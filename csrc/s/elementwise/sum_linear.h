@@ -17,6 +17,7 @@
 typedef struct sum_linear {
     int64_t start;
     int32_t x, y, bits;
+    int32_t unused; /* 0, so that no byte of a packed call is undefined */
 } sum_linear;
 
 /* Range of exact results of a row: the most and least bits; |s.x| and |s.y| below `factor`, |start|
