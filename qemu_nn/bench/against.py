@@ -32,7 +32,7 @@ _MOST = 16 * MEGABYTE
 
 @dataclass(frozen=True)
 class Figure:
-    """Microseconds of the best turn, and what part of the median the quartiles are apart."""
+    """Microseconds of the best turn, and the interquartile range as a share of the median."""
 
     best: float
     spread: float = 0.0
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass
 class Measured:
-    """A network or a row, and its references."""
+    """Measurement of a network or a row, and of its references."""
 
     ours: Optional[Figure] = None
     beside: dict[str, Figure] = field(default_factory=dict)
@@ -48,9 +48,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class BenchRun:
-    """Measurements of a run, by name, and its host.
+    """Measurements of a run by name, and its host.
 
-    networks: their names, with batches and threads, as far as the file has them. where: the file.
+    networks: their names, with batches and threads if the file has them. where: the file.
     """
 
     host: Mapping[str, Any]
@@ -61,14 +61,14 @@ class BenchRun:
 
 
 def read_run(path: Path) -> BenchRun:
-    """Return what `qemu-nn bench --save` wrote. Raises ModelError, which names the place, for all
-    else.
+    """Read a file of `qemu-nn bench --save`. Raises ModelError, with the place, for any other
+    content.
     """
     return parse_run(parse_json(read_bytes(path, _MOST), str(path)))
 
 
 def parse_run(content: Fields) -> BenchRun:
-    """Return what the JSON object of a report says. Raises ModelError as read_run()."""
+    """Parse the JSON object of a report. Raises ModelError as read_run()."""
     measured: dict[str, Measured] = {}
     networks: dict[tuple[str, int, int], None] = {}
     for line in content.objects("networks") if "networks" in content else []:
@@ -93,10 +93,9 @@ def list_known(
     batches: Sequence[int],
     threads: Sequence[int],
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return batches and threads that each network of a file was measured with, of those that are
-    asked.
+    """Return the measured batches and threads of the requested networks of a file.
 
-    Nothing asked is everything. Raises Error for names, rows and sizes that the file lacks.
+    An empty request means all. Raises Error for names, rows and sizes that the file lacks.
     """
     if rows and not before.rows:
         raise Error(f"{before.where} has no figures of rows; bench --rows --save writes some")
@@ -114,8 +113,8 @@ def list_known(
 
 
 def _list_measured_rows(lines: Sequence[Fields]) -> dict[str, Measured]:
-    """Return rows by name and shape; a number more where calls of other arguments have the same
-    shape.
+    """Return rows by name and shape, with a number if calls of different arguments have
+    one shape.
     """
     figures: dict[tuple[str, str, int], Figure] = {}
     seen: Counter[tuple[str, str]] = Counter()
@@ -147,13 +146,12 @@ def _format_figure(line: Fields, median: str) -> Figure:
 
 
 def compare(before: BenchRun, now: BenchRun) -> Table:
-    """Return a line for all that both have measured, the change in percent (above 0: slower).
+    """Return a line for each common measurement: the change in percent (above 0: slower).
 
-    Compared are best turns, as the least disturbed: by themselves, and in the unit of what was
-    timed in the same turns of either run, where both have such a thing. The smaller change counts,
-    as what became slower shows it in both; between two processors, only that in the unit does. The
-    noise is what such a ratio may differ by: the spreads of its times, which are independent, and
-    FLOOR.
+    The best turns are compared, because they are the least disturbed. They are compared directly,
+    and, if both runs have it, relative to the reference timed in the same turns. The smaller change
+    counts, because a slower program shows in both. Between two processors, only the relative change
+    counts. The noise combines the independent spreads of the times, and FLOOR.
     """
     same = before.host.get("processor") == now.host.get("processor")
     lines = []
@@ -188,8 +186,8 @@ def list_slower(compared: Table) -> Table:
 
 
 def explain_unlike(before: BenchRun, host: Mapping[str, Any]) -> Optional[str]:
-    """Return why figures do not compare well with this host's; ModelError where they do not at
-    all.
+    """Return why the figures compare badly with this host's; raise ModelError if they do not
+    compare at all.
     """
     sets = "instruction sets"
     old, new = before.host.get(sets), host.get(sets)

@@ -44,12 +44,11 @@ def run_contest(
     """Return microseconds of one inference, all runtimes in turns: the best, the median, the
     quartiles.
 
-    target: for networks that are not the NPU's, which has no peers.
-    plain: time the rows that define the bits, too, on single samples of networks with one input.
-    times_ours: the runtime's median by ours. Peers compute the same layers, not the same bits;
-    one that is missing or cannot compute a network is named in the notes, which are returned
-    next to the table. Raises Error where the device cannot run a network or no layer has the
-    variant.
+    target: for networks other than the NPU's, which have no peers. plain: also time the rows that
+    define the bits, on single samples of networks with one input. times_ours: the runtime's median
+    divided by ours. Peers compute the same layers, not the same bits. The notes, returned next to
+    the table, name missing peers and networks that a peer cannot compute. Raises Error if the
+    device cannot run a network, or no layer has the variant.
     """
     rows: list[tuple[Cell, ...]] = []
     notes: dict[str, None] = {}
@@ -91,7 +90,7 @@ def _run_plain(graph: Graph, profile: Profile, x: np.ndarray) -> Callable[[], ob
 def _list_peers(
     graph: Graph, x: np.ndarray, threads: int, notes: dict[str, None]
 ) -> dict[str, Callable[[], object]]:
-    """Return the peers that can compute these inputs; the others leave a note."""
+    """Return the peers that can compute these inputs; add a note for each of the rest."""
     ready: dict[str, Callable[[], object]] = {}
     for name, prepare in PEERS.items():
         try:

@@ -36,8 +36,8 @@ def cifar10_paper() -> Graph:
 def cifar10_q15() -> Graph:
     """Return the layers of the CIFAR-10 example in q15, 1.64 million MACs.
 
-    CMSIS-NN has no q15 pooling, so the convolutions step by two instead of being pooled, and
-    the scores stay as they are.
+    CMSIS-NN has no q15 pooling and no q15 softmax, so strided convolutions replace the poolings,
+    and the scores are the last output.
     """
     network = Builder("cifar10_q15", (32, 32, 3), "int16")
     for index, (out, dim) in enumerate(((32, 16), (16, 8), (32, 4)), 1):
@@ -52,8 +52,8 @@ def cifar10_q15() -> Graph:
 def lenet5() -> Graph:
     """Return LeNet-5 in its classic form, 6, 16, 120, 84, 10, on 28x28 digits: 0.42 million MACs.
 
-    The first convolution is padded, which stands for the 32x32 digits of the original. (Caffe's
-    form, 20, 50, 500, 10, has more than five times the work.)
+    Padding of the first convolution replaces the 32x32 digits of the original. (Caffe's form, 20,
+    50, 500, 10, has more than five times the work.)
     """
     network = Builder("lenet5", (28, 28, 1))
     for index, (out, padding, dim) in enumerate(((6, 2, 28), (16, 0, 10)), 1):
@@ -92,7 +92,7 @@ def kws_dscnn() -> Graph:
     return network.graph()
 
 
-#: Channels of MobileNetV1's separable blocks at width 1, and how far each steps.
+#: Channels of MobileNetV1's separable blocks at width 1, and the stride of each.
 BLOCKS: tuple[tuple[int, int], ...] = (
     (64, 1),
     (128, 2),
@@ -107,10 +107,10 @@ BLOCKS += ((512, 1), (512, 1), (512, 1), (1024, 2), (1024, 1))
 
 
 def _mobilenet(name: str, dim: int, quarters: int, classes: int) -> Graph:
-    """quarters: width of the network in quarters of MobileNetV1-1.0.
+    """Make a MobileNetV1; quarters: its width in quarters of MobileNetV1-1.0.
 
-    TensorFlow pads an even image by one row and column at its end when it steps by two; CMSIS-NN
-    can only pad both ends, so that here the windows sit one pixel earlier. The work is the same.
+    TensorFlow pads an even image by one row and column at its end for a stride of two. CMSIS-NN can
+    only pad both ends, so these windows are one pixel earlier. The work is equal.
     """
     network = Builder(name, (dim, dim, 3))
     dim //= 2
@@ -142,13 +142,13 @@ def mobilenet_025_96() -> Graph:
 def mobilenet_100_224() -> Graph:
     """Return MobileNetV1-1.0 on 224x224 images, 1000 classes, 569 million MACs.
 
-    The rectifiers of most of its images are left out: arm_relu_q7 cannot count their elements.
+    Most rectifiers are omitted: arm_relu_q7 cannot count their elements.
     """
     return _mobilenet("mobilenet_100_224", 224, 4, 1000)
 
 
 def empty() -> Graph:
-    """Return one rectifier of one value: what a call costs by itself."""
+    """Return one rectifier of one value: the overhead of a call."""
     network = Builder("empty", (1,))
     network.relu("relu")
     return network.graph()

@@ -15,10 +15,10 @@ _BITS = {"q7": 8, "s8": 8, "u8": 8, "s16": 16, "q15": 16, "q7_q15": 16}
 
 @dataclass(frozen=True)
 class Peak:
-    """The dot products of one instruction set on registers alone, to be timed.
+    """Dot products of one instruction set on registers alone, to be timed.
 
-    feature: one of the values of kernels.FEATURES, which the host must have; bits: of the
-    factors, 8 or 16.
+    feature: one of the values of kernels.FEATURES, which the host must have. bits: of the factors,
+    8 or 16.
     """
 
     feature: int

@@ -1,4 +1,4 @@
-"""Runs a network as every state of CMSIS-NN computes it."""
+"""Comparison of a network's results between all states of CMSIS-NN."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..targets import Profile
 
 _COLUMNS = ("states", "layer", "differing", "elements", "commits")
 
-#: Inputs where none are given.
+#: Default inputs.
 _INPUTS = 8
 
-#: Output of each layer, by name; or the reason why there is none.
+#: Output of each layer by name, or the reason for none.
 _Result = tuple[tuple[str, bytes], ...]
 
 
@@ -30,9 +30,9 @@ def compare_release_variants(
 ) -> Table:
     """Return a line for each run of states and each layer that differs from the wanted profile.
 
-    differing: of how many elements. commits: those that changed such calls at the start of the run.
-    A run that is equal everywhere has one line. x, state: as Session.run() takes them; default:
-    random inputs. Raises Error as a session does.
+    differing: number of elements. commits: those that changed such calls at the start of the run. A
+    run without differences has one line. x, state: inputs of Session.run(); default: random inputs.
+    Raises Error as a session does.
     """
     x = draw_inputs(graph, _INPUTS) if x is None else x
 

@@ -26,9 +26,9 @@ PICTURES = (".png", ".svg", ".pdf")
 
 @dataclass(frozen=True)
 class BenchReport:
-    """Tables by name ("networks", "kernels"), and in sentences what could not be measured.
+    """Tables by name ("networks", "kernels"), and notes on missing measurements.
 
-    host: what the times were taken on and with, by name.
+    host: machine and versions of the measurement, by name.
     """
 
     host: Mapping[str, Cell]

@@ -20,17 +20,17 @@ _COLUMNS = (
     *("rate", "unit", "peak_percent", "speedup"),
 )
 
-#: Turns of each row: a call of a hundred times a plain row is long enough by itself.
+#: Turns of each row, and the most calls in one: a hundred calls of a plain row are long enough.
 _TURNS = 9
 
 
 def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
-    """Return a line for each case and row that this host can run, all of a case in turns.
+    """Return a line for each case and row of this host, all rows of a case in turns.
 
     us: microseconds of one call, the best turn, median and quartiles. rate: 10^9
-    multiply-accumulates in a second, or elements of the input where nothing is multiplied.
-    peak_percent: of the most that the row's instruction set can do here. speedup: against the plain
-    row of the same bits. These two compare the best turns, as the least disturbed.
+    multiply-accumulates in a second, or elements of the input without multiplications.
+    peak_percent: of this host's peak of the row's instruction set. speedup: against the plain row
+    of the same bits. The last two use the best turns, as the least disturbed.
     """
     rows: list[tuple[Cell, ...]] = []
     for case in cases:
@@ -58,7 +58,7 @@ def _list_usable(case: Case) -> list[Row]:
 
 
 def choose_row_profile(row: Row) -> Profile:
-    """Return a profile that the row claims: the usual device if possible, or the next to it."""
+    """Return a profile that the row claims: the usual device if possible, or the next one."""
     if row.claims(NPU):
         return NPU
     usual = profile_for([(row.op.name, row.op.type)])
@@ -73,7 +73,7 @@ def _find_plain(row: Row) -> Row:
 
 
 def _make_runs(case: Case, rows: Iterable[Row]) -> tuple[dict[str, Callable[[], object]], int]:
-    """Return what runs the calls of each row, and how many calls that are."""
+    """Return a function that runs the calls of each row, and the number of calls."""
     graph, count = case.graph()
     x = draw_inputs(graph, case.batch)
 

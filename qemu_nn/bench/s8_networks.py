@@ -84,8 +84,10 @@ _STAGES = (
 
 def mobilenet_v2_100_224_s8() -> Graph:
     """Return MobileNetV2-1.0 on 224x224 images, 1000 classes, 301 million MACs, as PyTorch exports
-    it:
-    every 3x3 window has a call before it that pads its image."""
+    it.
+
+    A padding call precedes every 3x3 window.
+    """
     network = AffineBuilder("mobilenet_v2_100_224_s8", (224, 224, 3))
     network.pad("pad0")
     depth, last = 32, network.convolve("conv0", 32, (3, 3), 2)

@@ -1,4 +1,4 @@
-"""Times several competitors in turns, so that a busy moment of the host slows all of them."""
+"""Timing of several competitors in turns, so that a busy host slows all of them equally."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable
 
-#: Seconds that one competitor runs before the next one takes its turn, and how many turns.
+#: Seconds of one competitor's turn, and number of turns.
 TURN, TURNS = 0.005, 21
 
-#: Seconds before a turn, in which threads that others left spinning go to sleep.
+#: Seconds of rest before a turn, in which spinning threads go to sleep.
 REST = 0.02
 
 
@@ -31,9 +31,9 @@ def time_each(
     turn: float = TURN,
     rest: float = 0.0,
 ) -> dict[str, Timing]:
-    """Return the time of one call of each; every turn makes as many calls as fill `turn` seconds.
+    """Return the time of one call of each competitor; each turn fills `turn` seconds with calls.
 
-    rest: seconds of sleep before each turn, and then a call that is not counted.
+    rest: seconds of sleep before each turn, followed by an uncounted call.
     """
     calls = {name: _choose_calls(run, turn) for name, run in competitors.items()}
     times: dict[str, list[float]] = {name: [] for name in competitors}
@@ -47,7 +47,7 @@ def time_each(
 
 
 def _choose_calls(run: Callable[[], object], turn: float) -> int:
-    """Return calls that fill a turn; the first call, which may still prepare something, is not
+    """Return the number of calls that fill a turn; the first call may still prepare, and is not
     counted.
     """
     run()

@@ -1,4 +1,4 @@
-"""Boards as data: clock, flash, cache, power; and how long weights take to come from flash."""
+"""Data of boards: clock, flash, cache, power; and the time to read weights from flash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .counts import Params
 
 @dataclass(frozen=True)
 class TimedBoard:
-    """A board at its highest clock, its weights in flash on the chip.
+    """A board at its highest clock, with weights in on-chip flash.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class TimedBoard:
 
     @property
     def core(self) -> str:
-        """The core of its chip."""
+        """Core of the board's chip."""
         return CHIPS[self.chip].core
 
 
@@ -88,7 +88,7 @@ BOARDS = {row[0]: TimedBoard(*row) for row in _ROWS}
 
 
 def get_board(name: str) -> TimedBoard:
-    """Return the board of a name: "nucleo-l4r5zi", or what it begins with."""
+    """Return the board of a name, such as "nucleo-l4r5zi", or of the beginning of one."""
     word = "".join(name.lower().split()) if isinstance(name, str) else ""
     found = [known for known in BOARDS if word and known.startswith(word)]
     if len(found) != 1:
@@ -97,10 +97,10 @@ def get_board(name: str) -> TimedBoard:
 
 
 def count_stalls(board: Optional[TimedBoard], function: str, params: Params, weights: int) -> float:
-    """Return cycles that a core waits for a call's weights, each line of flash after the other.
+    """Return the wait cycles for a call's weights, each flash line after the other.
 
-    Layers whose weights do not fit into the cache read them again for every two pixels; those of
-    1 x 1 kernels take two rows of weights through all pixels.
+    Layers whose weights do not fit into the cache read them again for every two pixels; those of 1
+    x 1 kernels pass two rows of weights over all pixels.
     """
     if board is None:
         return 0.0
@@ -109,7 +109,7 @@ def count_stalls(board: Optional[TimedBoard], function: str, params: Params, wei
 
 
 def _count_passes(function: str, params: Params) -> float:
-    """Return how often a call reads all its weights."""
+    """Count the passes of a call over all its weights."""
     if re.match("arm_(depthwise|convolve)", function) is None:
         return float(params.get("batches", 1))
     kernel = [value for name, value in params.items() if re.match("(filter_[hw]|dim_kernel)", name)]

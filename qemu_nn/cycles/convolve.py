@@ -8,19 +8,19 @@ from .counts import Counter, Counts, Params
 from .patches import PatchBuffer, count_copies, count_walk, make_axes, vectors
 from .products import columns, fours, matrices_s8
 
-#: Up to so many products the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
+#: Most products that the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
 FAST_COLUMNS = 512
 
 
-#: Loads, products and the end of a round of the loops beyond: few recorded calls have them, too
-#: few to tell what each costs.
+#: Loads, products and the end of an iteration of the further loops: too few recorded calls have
+#: them to fit each cost.
 _SLOW = {"quad": 11, "single": 5, "block": 10, "channel": 7}
 
 
 def im2col(c: Counts, p: Params, path: str, groups: int, size: int, widened: bool = False) -> None:
     """Count the copies of patches into the buffer; size: bytes of an element.
 
-    widened: whether pixels are made wider rather than copied.
+    widened: true if pixels are widened, not copied.
     """
     down, across = make_axes(p)
     times = p["batches"] * groups
@@ -44,7 +44,7 @@ def convolve_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
-    """Count what arm_convolve_s8 does with the patches."""
+    """Count the work of arm_convolve_s8 on the patches."""
     groups = p["input_c"] // p["filter_c"]
     c.add("by patches", 1)
     n = p["filter_h"] * p["filter_w"] * p["filter_c"]
@@ -122,10 +122,10 @@ def _is_1_x_n(p: Params) -> bool:
 
 
 def wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter:
-    """Return a wrapper: the function that fits, of those for one pixel, for one row and for any
-    kernel.
+    """Return the count of a wrapper: of its functions for one pixel, for one row or for any kernel,
+    the one that fits.
 
-    fast: of one pixel without stride.
+    fast: for one pixel without stride.
     """
 
     def count(c: Counts, p: Params, path: str) -> None:

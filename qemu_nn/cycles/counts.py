@@ -13,10 +13,10 @@ Params = Mapping[str, int]
 
 
 class Counts(dict[str, float]):
-    """Return the executions of each part of a call, by name.
+    """Executions of each part of a call, by name.
 
-    data: of a function whose path depends on its input, what the input is: "random" (uniform over
-    the type), or what makes the call shortest or longest.
+    data: the input of a function with a data-dependent path: "random" (uniform over the type), or
+    the input of the shortest or longest call.
     """
 
     data: str = "random"
@@ -32,7 +32,7 @@ class Counts(dict[str, float]):
 
     @contextmanager
     def within(self, function: str) -> Iterator[None]:
-        """Count the parts of a function that is called, under names that begin with its own."""
+        """Count the parts of a called function, under names with its own as prefix."""
         before, self._prefix = self._prefix, f"{function}: " * bool(function)
         yield
         self._prefix = before
@@ -40,9 +40,9 @@ class Counts(dict[str, float]):
     def in_blocks(
         self, times: float, rows: int, block: int, names: Sequence[str] = ("rows", "row")
     ) -> Iterator[tuple[str, float]]:
-        """Count which kinds of rows there are, `times` over: blocks of them, and what is left.
+        """Count the kinds of rows, `times` over: blocks of rows, and the remainder.
 
-        Yields the name of each kind and how many there are.
+        Yields the name and number of each kind.
         """
         for name, several in zip(names, divmod(rows, block)):
             self.add(f"any {name}", times * (several > 0))
@@ -51,8 +51,8 @@ class Counts(dict[str, float]):
     def loop(self, name: str, times: float, length: int, *blocks: int) -> None:
         """Count a loop that is entered `times`, over `length` elements.
 
-        blocks: how many elements an iteration takes, the largest first; a loop of single elements
-        takes what is left. That there are blocks, and that something is left, are parts, too.
+        blocks: elements of an iteration, the largest first; a loop of single elements processes the
+        remainder. Entering the block loop, and the remainder loop, are parts of their own.
         """
         self.add(name, times)
         for block in blocks:
@@ -64,16 +64,16 @@ class Counts(dict[str, float]):
             self.add(f"{name}/rest", times * (length > 0))
 
     def unrolled(self, name: str, times: float, length: int) -> None:
-        """Count a loop that the compiler made four rounds at a time, what is left over first.
+        """Count a loop that the compiler unrolled by four, the remainder first.
 
-        It compares how many are left with one, two and three.
+        It compares the remainder with one, two and three.
         """
         self.loop(name, times, length, 4)
         self.add(f"{name}/any", times * (length > 0))
         self.add(f"{name}/last of 3", times * (length % 4 == 3))
 
     def vectors(self, name: str, times: float, length: int, lanes: int) -> None:
-        """Count a loop of vectors, the last of which may be in part empty."""
+        """Count a loop of vectors; the last one may be partial."""
         self.add(name, times)
         self.add(f"{name}/vector", times * -(-length // lanes))
 
@@ -122,7 +122,7 @@ class Counts(dict[str, float]):
     def patches(self, name: str, times: float, size: int, path: str, inline: bool = True) -> None:
         """Count copies of patches of `size` bytes from and to multiples of that size.
 
-        inline: whether a loop of vectors copies them with Helium.
+        inline: true if Helium copies them with a loop of vectors.
         """
         if path == "mve" and inline:
             self.vectors(name, times, size, 16)

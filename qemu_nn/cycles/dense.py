@@ -33,7 +33,7 @@ def connected_s16(c: Counts, p: Params, path: str) -> None:
 def _vector_s16(
     c: Counts, path: str, times: float, rows: int, n: int, fast: int = FAST_COLUMNS
 ) -> None:
-    """Count a vector with rows x n; fast: up to so many columns are added in the quicker loop."""
+    """Count a vector with rows x n; fast: most columns of the faster loop."""
     slow = max(n - fast, 0) if path != "scalar" else 0
     c.add("vectors", times)
     for name, entered in c.in_blocks(times, rows, {"mve": 4, "dsp": 2, "scalar": 1}[path]):
@@ -42,7 +42,7 @@ def _vector_s16(
 
 
 def vector_sum(c: Counts, p: Params, path: str) -> None:
-    """Count arm_vector_sum_s8: sums of the rows, where there is an offset to multiply them by."""
+    """Count arm_vector_sum_s8: sums of the rows, if an offset multiplies them."""
     _sums(c, path, 1, p["rows"], p["cols"], p["bias"], p["rhs_offset"])
 
 

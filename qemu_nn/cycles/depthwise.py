@@ -38,7 +38,7 @@ def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
 
 
 def depthwise_s8(c: Counts, p: Params, path: str) -> None:
-    """Count arm_depthwise_conv_s8: four outputs of a channel at a time where they are as many."""
+    """Count arm_depthwise_conv_s8: four outputs of a channel at a time if there are four."""
     undilated = p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     if p["ch_mult"] % 4 == 0 and undilated:
         plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
@@ -52,7 +52,7 @@ def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
         c.add("handed on", 1)
         depthwise_s8(c, p, path)
         return
-    p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}  # it looks at one sample alone
+    p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}  # it processes one sample
     if path == "mve":
         for first in range(0, p["input_c"], BLOCK):
             block_mve(c, p, min(BLOCK, p["input_c"] - first), 1)
@@ -109,7 +109,7 @@ def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") ->
 
 
 def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
-    """Count arm_depthwise_conv_3x3_s8: four channels at a time; edges leave out a column."""
+    """Count arm_depthwise_conv_3x3_s8: four channels at a time; windows at edges lack a column."""
     p = {**p, "dilation_h": 1, "dilation_w": 1}
     rows, _ = count_taps(p)
     pixels = p["output_h"] * p["output_w"]

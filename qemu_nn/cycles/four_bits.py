@@ -34,7 +34,9 @@ def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int,
 
 
 def _rows_s4(c: Counts, name: str, times: float, rows: int, n: int, block: int, bias: int) -> None:
-    """Rows of 4-bit weights with Helium; a row that begins within a byte takes its first alone."""
+    """Count rows of 4-bit weights with Helium; a row that begins within a byte reads its first
+    weight alone.
+    """
     within = times * (rows // 2) * (n % 2)
     c.add(name, times)
     c.add(f"{name} rows", times * rows)
@@ -134,7 +136,7 @@ convolve_wrapper_s4 = wrapper(
 
 
 def depthwise_s4(c: Counts, p: Params, path: str) -> None:
-    """Count arm_depthwise_conv_s4: two outputs at a time where channels or multipliers are even."""
+    """Count arm_depthwise_conv_s4: two outputs at a time for even channels or multipliers."""
     channels, pixels = p["input_c"] * p["ch_mult"], window(p)[0]
     if p["input_c"] % 2 or (p["ch_mult"] % 2 and p["ch_mult"] > 1):
         c.add("next bytes", pixels * ((channels + 1) // 2 - 1))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from .counts import Counter, Counts, Params
 from .patches import Axis, PatchBuffer, count_copies, count_walk
 
-#: The output lies in another buffer than the input, a multiple of four bytes away.
+#: The output is in a different buffer from the input, a multiple of four bytes away.
 _APART = 1 << 30
 
 
 def _get_axis(p: Params, axis: str) -> Axis:
-    """Return the axis along x or y; of squares there is one of each number."""
+    """Return the axis along x or y; square functions have one number for both."""
     names = ("dim_im_in", "dim_im_out", "dim_kernel", "stride", "padding")
     return Axis(*(p[f"{name}_{axis}"] if f"{name}_{axis}" in p else p[name] for name in names))
 
@@ -41,18 +41,16 @@ def _plain(c: Counts, p: Params, channels: int, inner: int) -> None:
 
 
 def _name_single_channel(channels: int) -> str:
-    """Return what loops over one channel are named by: at -O3 gcc has their own for steps of
-    one.
-    """
+    """Return the name of loops over one channel: at -O3, gcc has separate ones for steps of one."""
     return " of one channel" if channels == 1 else ""
 
 
 def _count_patches(
     c: Counts, p: Params, length: int, lot: int, widened: bool = False, middle: int = 0
 ) -> None:
-    """Count what fills a buffer with patches of pixels of `length` bytes.
+    """Count the filling of a buffer with patches of pixels of `length` bytes.
 
-    middle: outputs that need not ask whether each position of the kernel meets the input.
+    middle: outputs whose kernel positions need no bounds check.
     """
     down, across = _get_axis(p, "y"), _get_axis(p, "x")
     count_walk(c, 1, down, across, unasked=middle)
@@ -65,11 +63,11 @@ def _count_valid(p: Params) -> int:
 
 
 def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
-    """Return a convolution with patches in a buffer, two columns at a time; size: bytes of an
-    element.
+    """Return the count of a convolution with patches in a buffer, two columns at a time; size:
+    bytes of an element.
 
-    fast: what needs no padding is copied a row of the kernel at a time. rgb: of three channels,
-    which are cleared in place, not by memset.
+    fast: unpadded patches are copied by kernel rows. rgb: of three channels, cleared in place
+    without memset.
     """
 
     def count(c: Counts, p: Params, path: str) -> None:
@@ -90,7 +88,7 @@ def convolve(size: int, fast: bool = False, rgb: bool = False) -> Counter:
         if rgb:
             c.pop("memset", None)
         n = kernel * channels
-        if size == 2:  # pairs of a row; what is left over in one is not computed
+        if size == 2:  # pairs of a row; the remainder of one is not computed
             c.add("column pairs", down.out * (across.out // 2))
             c.loop("blocks", down.out * (across.out // 2) * (outputs // 2), n, 2)
             return
@@ -139,8 +137,8 @@ def depthwise(c: Counts, p: Params, path: str) -> None:
 
 
 def connected(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
-    """Return a fully connected layer: `rows` at a time with the DSP extension or in the order for
-    it.
+    """Return the count of a fully connected layer: `rows` at a time with the DSP extension, or in
+    its weight order.
     """
 
     def count(c: Counts, p: Params, path: str) -> None:

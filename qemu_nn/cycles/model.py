@@ -1,4 +1,4 @@
-"""Instructions of one call: its parts, times coefficients that recorded counts gave."""
+"""Instructions of one call: its parts times coefficients fitted to recorded counts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ DATA = Path(__file__).with_name("coefficients.json.xz")
 #: Core that counts are recorded on -> the path its build of CMSIS-NN takes.
 PATHS = {"cortex-m3": "scalar", "cortex-m4": "dsp", "cortex-m55": "mve"}
 
-#: Core without counts of its own -> the core whose counts stand for it: its code has the same
-#: instructions to choose from, though a compiler that knows the core may order them otherwise.
+#: Core without counts of its own -> the core whose counts replace them. Both have the same
+#: instructions, although a compiler may order them differently for each.
 STANDS_FOR = {
     "cortex-m7": "cortex-m4",
     "cortex-m33": "cortex-m4",
@@ -36,7 +36,7 @@ STANDS_FOR = {
 #: Class of instructions -> its column in the recorded counts.
 CLASSES = {
     "loads": "load",
-    "multiply-accumulates": "mac",  # and multiplies, but for a Cortex-M3
+    "multiply-accumulates": "mac",  # and multiplications, except on a Cortex-M3
     "multiplies": "mul",
     "divides": "divide",
     "branches taken": "branches_taken",
@@ -174,7 +174,7 @@ def _sum(entry: Mapping[str, Any], name: str, counted: Mapping[str, float]) -> f
 def _get_entry(
     function: str, core: str, counted_on: str, release: str, optimization: str, float_abi: str
 ) -> tuple[Mapping[str, Any], str]:
-    """Return the coefficients of a function in a build, and the float ABI that the build has."""
+    """Return the coefficients of a function in a build, and the build's float ABI."""
     if counted_on not in PATHS:
         raise Error(f"no instruction counts of {core}; have: {', '.join((*PATHS, *STANDS_FOR))}")
     if function not in COUNTERS:
@@ -209,6 +209,6 @@ def _has_counts(entries: Mapping[str, Any], function: str) -> bool:
 
 @functools.cache
 def read_coefficients() -> dict[str, dict[str, Any]]:
-    """Build ("cortex-m4 7.0.0 -O3 hard") -> group of functions -> its coefficients."""
+    """Return build ("cortex-m4 7.0.0 -O3 hard") -> group of functions -> its coefficients."""
     loaded: dict[str, dict[str, Any]] = json.loads(lzma.decompress(DATA.read_bytes()))
     return loaded

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-#: Parts that are instructions themselves, so that nothing of them has to be fitted.
+#: Parts that count instructions themselves and need no fit.
 LIBRARY = ("memcpy", "memset", "memmove")
 
 
 def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
-    """Return instructions of memcpy; source, target: addresses modulo 4.
+    """Return the instructions of memcpy; source, target: addresses modulo 4.
 
-    It copies blocks of 64 and 16 bytes, words, and up to three bytes. Where neither address is a
-    multiple of four, it aligns the target before; fewer than eight such bytes go one by one.
+    It copies blocks of 64 and 16 bytes, words, and up to three bytes. If neither address is a
+    multiple of four, it first aligns the target; fewer than eight bytes are copied one by one.
     """
     count = 4
     if source or target:
@@ -22,7 +22,7 @@ def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
             head = 4 - target
             count += 7 + 3 * (head > 1)
             size -= head
-    step = 0 if path == "dsp" else 2  # an M4 has its addresses written back by loads and stores
+    step = 0 if path == "dsp" else 2  # on an M4, loads and stores write addresses back
     blocks = (34 + step) * (size // 64) + (10 + step) * (size % 64 // 16)
     return count + 6 + blocks + 4 * (size % 16 // 4) + _last(size % 4)
 
@@ -62,10 +62,11 @@ def memset(size: int, target: int = 0) -> int:
 
 
 def memmove(size: int, source: int, target: int) -> int:
-    """Return instructions of memmove; source, target: addresses, the target not within the source.
+    """Return the instructions of memmove; source, target: addresses, the target not within the
+    source.
 
-    It copies fewer than 16 bytes, and those of addresses that are no multiples of four, one by
-    one; others in blocks of 16 bytes, words, and bytes.
+    It copies fewer than 16 bytes, and unaligned ones, one by one; all further ones in blocks of 16
+    bytes, words, and bytes.
     """
     count = 4 if target <= source else 7
     if size < 16:

@@ -1,4 +1,4 @@
-"""Loop counts of what copies the patches of an input that a kernel meets, byte by byte exact."""
+"""Exact loop counts of the copies of an input's patches, byte by byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .counts import Counts, Params
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis along which a window moves over an input."""
+    """Axis along which a window moves over an input."""
 
     size: int
     out: int
@@ -21,13 +21,11 @@ class Axis:
     dilation: int = 1
 
     def at(self, out: int, tap: int) -> int:
-        """Return where a position of the window lies in the input; below 0, or size and more:
-        next to.
-        """
+        """Return the input index of a window position; below 0, or size and more, if outside."""
         return out * self.stride - self.pad + tap * self.dilation
 
     def inside(self) -> list[int]:
-        """Return how many positions of the window lie inside of the input, for each output."""
+        """Count the window positions inside the input, for each output."""
         return [
             sum(0 <= self.at(out, tap) < self.size for tap in range(self.kernel))
             for out in range(self.out)
@@ -57,10 +55,10 @@ def count_taps(p: Params) -> tuple[list[int], list[int]]:
 def count_walk(
     c: Counts, times: int, down: Axis, across: Axis, prefix: str = "", unasked: int = 0
 ) -> tuple[int, int]:
-    """Count the loop over all patches, and the taps outside of the input.
+    """Count the loop over all patches, and the taps outside the input.
 
-    prefix: what the names of lines and pixels begin with. unasked: pixels whose taps are not asked
-    whether they lie in the input. Returns how many taps lie in it and next to it.
+    prefix: of the names of lines and pixels. unasked: pixels whose taps need no bounds check.
+    Returns the number of taps inside and outside.
     """
     above, rows, below = down.sides()
     left, columns, right = across.sides()
@@ -80,17 +78,17 @@ def count_walk(
 
 
 def vectors(c: Counts, taps_of: tuple[int, int], length: int) -> None:
-    """Count Helium's copies for taps in the input and next to it, of `length` bytes each."""
+    """Count Helium's copies of `length` bytes for taps inside and outside the input."""
     for name, times in zip(("copy", "pad"), taps_of):
         c.vectors(name, times, length, 16)
 
 
 @dataclass(frozen=True)
 class PatchBuffer:
-    """A buffer that patches are copied to, a pixel of the input at a time.
+    """Buffer for patches, copied one input pixel at a time.
 
-    length: bytes that are copied of a pixel. pixel: bytes of a pixel. lot: columns, a patch each,
-    that the buffer holds. begins: addresses of the inputs, or of the groups of one.
+    length: bytes copied of a pixel. pixel: bytes of a pixel. lot: columns in the buffer, one patch
+    each. begins: addresses of the inputs, or of the groups of one.
     """
 
     length: int
@@ -102,9 +100,9 @@ class PatchBuffer:
 def count_copies(
     c: Counts, path: str, into: PatchBuffer, down: Axis, across: Axis, widened: bool = False
 ) -> None:
-    """Count the calls of memcpy for what lies in the input, and of memset for what does not.
+    """Count the calls of memcpy for taps inside the input, and of memset for taps outside.
 
-    widened: what lies in the input is not copied, but made wider, which is counted elsewhere.
+    widened: taps inside are widened, not copied, and counted elsewhere.
     """
     row = _count_residues(down, across.size * into.pixel, across.out, into.lot)
     column = _count_residues(across, into.pixel, 1, into.lot)

@@ -55,9 +55,10 @@ def columns(
 def vector_s8(
     c: Counts, path: str, times: float, rows: int, n: int, bias: int = 0, offset: bool = False
 ) -> None:
-    """Count arm_nn_vec_mat_mult_t_s8 and its like: rows x n with a vector, several rows at a time.
+    """Count arm_nn_vec_mat_mult_t_s8 and related functions: rows x n with a vector, several rows at
+    a time.
 
-    offset: whether weights have an offset, which each of them gets added.
+    offset: true if an offset is added to each weight.
     """
     blocks = {"mve": 4, "dsp": 2, "scalar": 3}[path]
     c.add("vectors", times)
@@ -80,7 +81,7 @@ def vector_s8(
 
 
 def fours(c: Counts, name: str, times: float, rows: int) -> None:
-    """Count results that are made smaller four at a time, and the remainder one by one."""
+    """Count results that are narrowed four at a time, and the remainder one by one."""
     c.add(f"{name} by 4", times * (rows // 4))
     c.add(f"{name} any tails", times * (rows % 4 > 0))
     c.add(f"{name} tails", times * (rows % 4))

@@ -63,7 +63,7 @@ def maximum(size: int) -> Counter:
 
 
 def elements(argument: str, *blocks: int) -> Counter:
-    """Return a function of an array: loops of blocks, vectors where there is Helium."""
+    """Return the count of a function of an array: loops of blocks; vectors with Helium."""
 
     def count(c: Counts, p: Params, path: str) -> None:
         length = p[argument]
@@ -71,7 +71,7 @@ def elements(argument: str, *blocks: int) -> Counter:
             for lanes in (4, 8, 16):
                 c.vectors(f"vectors of {lanes}", 1, length, lanes)
         c.loop("elements", 1, length, *blocks)
-        for left in range(2, min(blocks[0], 4)):  # what is left over may be without a loop
+        for left in range(2, min(blocks[0], 4)):  # the remainder may need no loop
             c.add(f"last {left}", length % blocks[0] == left)
 
     return count
@@ -85,7 +85,7 @@ def activation(c: Counts, p: Params, path: str) -> None:
 
 
 def activation_s16(c: Counts, p: Params, path: str) -> None:
-    """Count arm_nn_activation_s16: a table, which large values lie beyond."""
+    """Count arm_nn_activation_s16: a table; large values are beyond its end."""
     first_beyond = (255 * 256 if p["type"] else 255 * 512) / (3 << max(p["left_shift"], 0))
     beyond = max(0.0, 1 - first_beyond / 2**15)
     share = {"random": beyond, "least": float(beyond > 0), "most": 0.0}[c.data]
@@ -95,7 +95,7 @@ def activation_s16(c: Counts, p: Params, path: str) -> None:
 
 
 def broadcast(c: Counts, p: Params, path: str) -> None:
-    """Count arm_maximum_s8 and arm_minimum_s8: along all axes at once in which the shapes agree."""
+    """Count arm_maximum_s8 and arm_minimum_s8: along all axes with equal sides at once."""
     first = [p[f"input1_{axis}"] for axis in "nhwc"]
     second = [p[f"input2_{axis}"] for axis in "nhwc"]
     out = [max(a, b) for a, b in zip(first, second)]
@@ -124,10 +124,10 @@ def _count_product(sizes: list[int]) -> int:
 
 
 def softmax(low: int = 0, high: int = 255, masked: int = 0) -> Counter:
-    """Return a softmax of values from low to high; `masked` and more below the row's largest are
-    left out.
+    """Return the count of a softmax of values from low to high.
 
-    masked: 0 where no value is left out, or where the argument diff_min says which ones are.
+    Values at least `masked` below the row's largest are skipped. masked: 0 if none is skipped, or
+    if the argument diff_min decides.
     """
 
     def count(c: Counts, p: Params, path: str) -> None:
@@ -148,7 +148,7 @@ def softmax(low: int = 0, high: int = 255, masked: int = 0) -> Counter:
 
 
 def _count_exponentials(size: int, values: int, limit: int, data: str) -> float:
-    """Return how many of `size` elements lie less than `limit` below the largest of them."""
+    """Estimate how many of `size` elements are less than `limit` below the largest of them."""
     if data != "random" or size == 1:
         return 1 if data == "least" else size
     expected = 0.0
@@ -178,16 +178,14 @@ def concatenate(axis: str) -> Counter:
 def _aligned_copies(
     c: Counts, name: str, times: int, size: int, step: int, path: str, offset: int = 0
 ) -> None:
-    """Copies from multiples of `size` to multiples of `step`, whose alignment repeats."""
+    """Count copies from multiples of `size` to multiples of `step`, whose alignment repeats."""
     for at in range(4):
         share = len(range(at, times, 4))
         c.copies(name, share, size, path, at * size % 4, (at * step + offset) % 4)
 
 
 def pad(c: Counts, p: Params, path: str) -> None:
-    """Count arm_pad_s8: what is around is set, rows are copied, or pixels where channels are
-    padded.
-    """
+    """Count arm_pad_s8: the border is set; rows are copied, or pixels if channels are padded."""
     sizes = {axis: p[f"pre_{axis}"] + p[f"input_{axis}"] + p[f"post_{axis}"] for axis in "nhwc"}
     pixel, row = sizes["c"], sizes["w"] * sizes["c"]
     picture = sizes["h"] * row
@@ -229,7 +227,7 @@ def reshape(c: Counts, p: Params, path: str) -> None:
 
 
 def transpose(c: Counts, p: Params, path: str) -> None:
-    """Count arm_transpose_s8: loops over all axes, or over two where only those are exchanged."""
+    """Count arm_transpose_s8: loops over all axes, or over two if only those are exchanged."""
     n, h, w, channels = (p[f"input_{axis}"] for axis in "nhwc")
     if p["num_dims"] == 1:
         c.add("flat", 1)

@@ -133,15 +133,13 @@ _FAMILIES = {
     r"arm_transpose_conv_.*": "transposed",
 }
 
-#: Function -> what counts the parts of its calls.
+#: Function -> the function that counts the parts of its calls.
 COUNTERS: Mapping[str, Counter] = {**_LEGACY, **_AFFINE}
 
 
 @functools.cache
 def get_group(function: str) -> str:
-    """Return the group of functions that one is fitted together with; its own name where it is
-    alone.
-    """
+    """Return the group in which a function is fitted; its own name if it is alone."""
     found = [name for name, names in _GROUPS.items() if re.fullmatch(names, function)]
     return found[0] if found else function
 
@@ -153,10 +151,9 @@ def _get_family(function: str) -> str:
 
 
 def count_parts(function: str, params: Params, path: str, data: str = "random") -> Counts:
-    """Return how often each part of a call runs; every call runs the part with the function's name
-    once.
+    """Count the executions of each part of a call; the part with the function's name runs once.
 
-    data: what the input is, where the path depends on it: "random", "least" or "most".
+    data: the input, if the path depends on it: "random", "least" or "most".
     """
     counts = Counts({function: 1.0})
     counts.data = data

@@ -1,4 +1,4 @@
-"""From instructions to cycles: the timings of cores, and what they were compared with."""
+"""Timings of cores, from instructions to cycles, and their validation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ NOT_VALIDATED = "instructions are estimated from counts; cycles are not validate
 
 @dataclass(frozen=True)
 class Timing:
-    """Cycles that a core takes for instructions.
+    """Cycles of a core's instructions.
 
-    rate: cycles of an instruction. extra: by class of instructions, what one takes beyond that.
-    source: where that is from. proven: what cycles were compared with, "" if there is nothing.
+    rate: cycles of an instruction. extra: additional cycles by class of instructions. source: of
+    the figures. proven: measurements compared with, or "".
     """
 
     source: str
@@ -76,7 +76,7 @@ TIMINGS: Mapping[str, Timing] = {
 
 
 def compute_cycles(instructions: int, mix: Mapping[str, int], timing: Timing) -> Range:
-    """Return least, usual and most cycles of instructions that are made of `mix`."""
+    """Return least, usual and most cycles of instructions of this `mix`."""
     least, usual, most = (
         timing.rate[at] * instructions
         + sum(extra[at] * mix.get(name, 0) for name, extra in timing.extra.items())

@@ -6,13 +6,13 @@ from .convolve import convolve_patches_s8, convolve_s8
 from .counts import Counts, Params
 from .patches import make_axes
 
-#: Up to so many input channels a transposed convolution is not turned into one that is none.
+#: Most input channels of a transposed convolution that is not converted to a convolution.
 _REVERSED_FROM = 16
 
 
 def transpose_s8(c: Counts, p: Params, path: str) -> None:
-    """Count arm_transpose_conv_s8: each input adds its kernel to rows of sums, which go out as
-    filled.
+    """Count arm_transpose_conv_s8: each input adds its kernel to rows of sums; complete rows are
+    written.
     """
     wide = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
     high = max(p["filter_h"], p["stride_h"])
@@ -55,7 +55,9 @@ def transpose_s8(c: Counts, p: Params, path: str) -> None:
 
 
 def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
-    """Count arm_transpose_conv_wrapper_s8: many channels go through arm_convolve_s8, upscaled."""
+    """Count arm_transpose_conv_wrapper_s8: many channels are upscaled and passed to
+    arm_convolve_s8.
+    """
     if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
         transpose_s8(c, p, path)
         return

@@ -119,7 +119,7 @@ def compare(
     recorded: Optional[Mapping[str, Any]] = None,
     target: Union[str, Target] = "cortex-m55",
 ) -> Comparison:
-    """Hold each node against what a device computes, with tolerance 0.
+    """Compare each node with the device's result, with tolerance 0.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def assert_same(
     recorded: Optional[Mapping[str, Any]] = None,
     target: Union[str, Target] = "cortex-m55",
 ) -> None:
-    """Fail a test where a node differs from what a device computes, with compare()'s diagnosis.
+    """Fail a test if a node differs from the device's result, with compare()'s diagnosis.
 
     Parameters
     ----------

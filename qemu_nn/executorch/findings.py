@@ -41,7 +41,7 @@ _REASONS = {
 class Finder:
     """Values of a device for one input, and the evidence for a different recording.
 
-    own: node -> the device's value. reference: whether the Python reference is what was recorded.
+    own: node -> the device's value. reference: true if the Python reference was recorded.
     """
 
     loaded: Loaded
@@ -87,7 +87,7 @@ class Finder:
 
     @cached_property
     def _others(self) -> dict[str, dict[str, int]]:
-        """Other profile in words -> the CRC-32 of each node there."""
+        """Further profile in words -> the CRC-32 of each of its nodes."""
         x, found = self.loaded.arrange_inputs(self.inputs), {}
         for profile, session in make_other_profiles(
             self.loaded.network.graph, self._profile

@@ -1,4 +1,4 @@
-"""PyTorch and ExecuTorch, which are imported with the first call that needs them."""
+"""Imports of PyTorch and ExecuTorch at the first call that needs them."""
 
 from __future__ import annotations
 
@@ -8,5 +8,7 @@ from ..io.optional_deps import require
 
 
 def import_library(name: str) -> ModuleType:
-    """Return a module of PyTorch or ExecuTorch; Error with the pip command where it is missing."""
+    """Return a module of PyTorch or ExecuTorch; raise Error with the pip command if it
+    is missing.
+    """
     return require(name, "executorch", "a program of PyTorch")

@@ -1,4 +1,4 @@
-"""A lowered program, and the network that its .pte file would hold."""
+"""A lowered program, and the network of its .pte file."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Loaded:
-    """The network that a program's .pte file would hold.
+    """Network of a program's .pte file.
 
-    values: node of the program -> what holds its value in the network; operators: node -> its
-    operator's name, without the library's. program: as torch.export holds it.
+    values: node of the program -> the network's tensor of its value. operators: node -> its
+    operator's name, without the library's. program: in torch.export's form.
     """
 
     network: Network
@@ -55,9 +55,7 @@ class Loaded:
     program: Any = None
 
     def arrange_inputs(self, given: Any) -> dict[str, np.ndarray]:
-        """Return what the network takes, by the names of its inputs: one sample, as it lies in
-        memory.
-        """
+        """Return the network's inputs by name: one sample, in memory order."""
         tensors = self.network.graph.inputs
         arrays = arrange_by_name(self.network.graph, _unwrap_single(given), convert_to_numbers)
         found = {}
@@ -72,7 +70,7 @@ class Loaded:
         return found
 
     def run(self, inputs: Any, target: Union[str, Target]) -> Result:
-        """Return what a core computes of one sample."""
+        """Return a core's result for one sample."""
         x = self.arrange_inputs(inputs)
         made = {**x, **self.network.session(target=target).run(x, trace=True)}
         tensors, outputs = self.network.graph.tensors, []
@@ -124,21 +122,20 @@ def _export_module(program: Any) -> Any:
 
 
 def _unwrap_single(given: Any) -> Any:
-    """Return the only input, where it comes as a sequence, as ExecuTorch's inputs do."""
+    """Return the only input, if it is in a sequence, as ExecuTorch's inputs are."""
     return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
 
 
 def _map_instructions(program: Any) -> tuple[dict[int, Any], bytes]:
-    """Return number of each instruction -> the node of the graph that it stands for; and the .pte
-    file.
+    """Return number of each instruction -> its graph node, and the .pte file.
 
-    Each node gets a handle of its own, which ExecuTorch carries through to the instruction. Views
-    stay instructions, so that they have values, too.
+    Each node gets a handle of its own, which ExecuTorch carries to the instruction. Views stay
+    instructions, so they have values as well.
     """
     exir = import_library("executorch.exir")
     edge = import_library("executorch.backends.cortex_m.edge_compile_config")
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
-    program = copy.deepcopy(program)  # which to_executorch() would change
+    program = copy.deepcopy(program)  # because to_executorch() changes it
     copies = (node for node in program.graph.nodes if node.op == "call_function")
     for handle, node in enumerate(copies, 1):
         node.meta["debug_handle"] = handle
@@ -150,8 +147,8 @@ def _map_instructions(program: Any) -> tuple[dict[int, Any], bytes]:
 
 
 def list_names(node: Any) -> list[str]:
-    """Return the names of the values that a node makes: its own, or those of the nodes that take
-    each.
+    """Return the names of a node's values: its own, or those of the nodes that select
+    each value.
     """
     parts = {user.args[1]: user.name for user in node.users if user.target is operator.getitem}
     if not parts:

@@ -12,21 +12,20 @@ from .program import Loaded, list_names
 
 
 def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the value of each node by the reference implementation of its operator, where that
-    runs.
+    """Return the value of each node by the reference implementation of its operator, if that runs.
 
-    own: what the device computes of the same inputs, which the nodes after it take.
+    own: the device's result for the same inputs; the next nodes read it.
     """
     torch = import_library("torch")
     found: dict[str, np.ndarray] = {}
 
     class Replay(torch.fx.Interpreter):  # type: ignore[name-defined,misc]
-        """Runs the graph, and goes on from each node with the device's value."""
+        """Interpreter of the graph that continues from each node with the device's value."""
 
         def run_node(self, node: Any) -> Any:
             try:
                 made = super().run_node(node)
-            except Exception:  # PyTorch, too, has operators that do not run on int8
+            except Exception:  # some operators of PyTorch do not run on
                 if not any(name in own for name in list_names(node)):
                     raise
                 return _insert_device_values(torch, node, own)
@@ -43,7 +42,7 @@ def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dic
 
 
 def _copy_strides(torch: Any, made: Any, array: np.ndarray) -> Any:
-    """Return the device's value, lying in memory as the reference's does."""
+    """Return the device's value in the memory layout of the reference's value."""
     device = torch.from_numpy(np.ascontiguousarray(array))
     if device.shape != made.shape or device.dtype != made.dtype:
         return made
@@ -62,7 +61,7 @@ def _insert_device_values(torch: Any, node: Any, own: Mapping[str, np.ndarray]) 
 
 
 def _collect_arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]:
-    """Return what a graph takes: parameters and constants, and the inputs, in its order."""
+    """Return the arguments of a graph: parameters and constants, and the inputs, in its order."""
     user, kinds = iter(inputs), torch.export.graph_signature.InputKind
     arguments = []
     for spec in program.graph_signature.input_specs:
@@ -76,7 +75,7 @@ def _collect_arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]
 
 
 def _make_tensors(torch: Any, loaded: Loaded, inputs: Any) -> list[Any]:
-    """Return the inputs as tensors, which lie in memory as the device's do."""
+    """Return the inputs as tensors in the device's memory layout."""
     arrays, tensors = loaded.arrange_inputs(inputs), loaded.network.graph.inputs
     found = []
     for tensor in tensors:

@@ -21,8 +21,8 @@ _MOST_LISTED = 40
 
 
 def format_value(value: object) -> str:
-    """Return format a value for a sentence: words and numbers literally, other values by their
-    type.
+    """Format a value for a sentence: words and numbers literally, all further values by
+    their type.
     """
     if value is None or isinstance(value, (str, bytes, int, float)):
         text = repr(value)
@@ -31,7 +31,7 @@ def format_value(value: object) -> str:
 
 
 def one_of(choices: Iterable[str], value: object, what: str) -> str:
-    """Return the value if it is one of the choices; Error "no {what} 'x'; have: ..."."""
+    """Return the value if it is one of the choices; else raise Error "no {what} 'x'; have: ..."."""
     known = list(choices)
     if not isinstance(value, str) or value not in known:
         raise Error(f"no {what} {format_value(value)}; {have(known, value)}")

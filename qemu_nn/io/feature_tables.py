@@ -15,25 +15,25 @@ from . import files
 from .labels import FILE_HEADS, LABEL_HEADS, TABLES, number_labels, read_table
 from .sources import Held, Source
 
-#: Endings of tables of features; bytes of a file that tell whether it is one.
+#: Endings of tables of features; bytes read to recognize one.
 _ENDINGS, _START = (".csv", ".tsv"), 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class Features(Held):
-    """Features [N, F], and the label of each sample, where the table has a column of them."""
+    """Features [N, F], and the label of each sample, if the table has a label column."""
 
     labels: Optional[Source] = None
     classes: tuple[str, ...] = ()
 
 
 def is_frame(source: object) -> bool:
-    """True if it is a data frame, of pandas or polars."""
+    """True if a value is a data frame of pandas or polars."""
     return all(hasattr(source, name) for name in ("columns", "to_numpy", "shape"))
 
 
 def is_feature_table(path: Path) -> bool:
-    """True if a file is a table whose cells are numbers, but for its head and its labels."""
+    """True if a file is a table of numbers, except its head and its labels."""
     if path.suffix.lower() not in _ENDINGS or not path.is_file():
         return False
     start = files.read_start(path, _START)
@@ -52,9 +52,9 @@ def is_feature_table(path: Path) -> bool:
 
 
 def read_features(path: Path) -> Features:
-    """Return the features of a table, and its labels if the first line calls a column so.
+    """Return the features of a table, and its labels if the first line names such a column.
 
-    Raises Error where a cell is no number, naming its line.
+    Raises Error, with the line, for a cell that is not a number.
     """
     rows = read_table(path)
     names: list[str] = []
@@ -77,9 +77,9 @@ def read_features(path: Path) -> Features:
 
 
 def frame_features(frame: Any) -> Features:
-    """Return the features of a data frame, and its labels if a column is called so.
+    """Return the features of a data frame, and its labels if it has such a column.
 
-    Raises Error where a column holds no numbers.
+    Raises Error for a column without numbers.
     """
     names = [str(name) for name in frame.columns]
     label = _label_column([name.lower() for name in names])
@@ -107,9 +107,9 @@ def _features(values: np.ndarray, labels: Optional[Sequence[Any]], what: str) ->
 
 
 def in_shape(found: Features, shape: tuple[int, ...]) -> Features:
-    """Return features in the shape of a network's samples, if they are as many numbers.
+    """Return features in the shape of a network's samples, if their number fits.
 
-    Raises Error where one column is left over, as labels without a name are.
+    Raises Error for one surplus column, such as labels without a name.
     """
     count = found.array.shape[1]
     if count == math.prod(shape) + 1 and found.labels is None:

@@ -121,10 +121,10 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Optional[Path]) -> Iterator[None]:
-    """Keep other processes off a file that this one replaces again and again; None for no file.
+    """Lock a file that this process replaces repeatedly; None locks nothing.
 
-    The lock is on a file next to the path, because a replaced file loses its own. It ends with the
-    process. Raises Error where another process has it.
+    The lock is on a file next to the path, because a replaced file loses its own lock. It ends with
+    the process. Raises Error if another process has it.
     """
     if path is None:
         yield
@@ -136,7 +136,7 @@ def locked(path: Optional[Path]) -> Iterator[None]:
     try:
         _lock(number)
         if not os.path.samestat(os.stat(lock), os.fstat(number)):
-            raise BlockingIOError  # its owner has removed it, and there is another one
+            raise BlockingIOError  # its owner has removed it, and a new one exists
     except OSError:
         os.close(number)
         raise Error(f"another process uses {path}: wait for its end or name another file") from None
@@ -146,7 +146,7 @@ def locked(path: Optional[Path]) -> Iterator[None]:
         with suppress(OSError):
             lock.unlink()  # before the lock ends: afterwards the file may be another process's
         os.close(number)
-        if sys.platform == "win32":  # which removes no file that is open
+        if sys.platform == "win32":  # which cannot remove an open file
             with suppress(OSError):
                 lock.unlink()
 

@@ -61,7 +61,7 @@ class ImageSource(FileSource):
                 pixels = self.fit.resize_image(pixels)
         except Error:
             raise
-        except Exception as error:  # each format of Pillow raises its own errors
+        except Exception as error:  # each of Pillow's formats raises its own errors
             reason = files.get_reason(error) or type(error).__name__
             raise Error(f"cannot read the image {path}: {reason}") from None
         height, width = pixels.shape[:2]

@@ -20,7 +20,7 @@ from .sources import Held, Source
 #: Most bytes of a table.
 _LIMIT = 2**28
 
-#: Endings of tables, and what separates their columns.
+#: Endings of tables, and the separator of their columns.
 TABLES = {".csv": ",", ".tsv": "\t", ".txt": "\n"}
 
 #: Heads of columns, in small letters.
@@ -32,10 +32,11 @@ Row = tuple[int, list[str]]
 
 
 def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
-    """Return the label of every sample, and the names of classes where the labels are names.
+    """Return the label of every sample, and the names of classes if the labels are names.
 
     given: an array of integers, or the path of a .npy file, of a .npz file with y, of a folder of
-    .npy files, or of a text file or table with a line for each sample. Raises Error for others.
+    .npy files, or of a text file or table with a line for each sample. Raises Error for further
+    types.
     """
     if not isinstance(given, (str, os.PathLike)):
         labels = as_array(given, "labels")
@@ -60,7 +61,7 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
 
 
 def _read_label_column(path: Path) -> tuple[Source, tuple[str, ...]]:
-    """Return the labels of a table with a column of them, or with a head over it."""
+    """Return the labels of a table with a single column, or with a head that names the column."""
     rows = read_table(path)
     column = find_head(rows, LABEL_HEADS)
     if column is not None:
@@ -76,7 +77,7 @@ def _read_label_column(path: Path) -> tuple[Source, tuple[str, ...]]:
 
 
 def read_table(path: Path) -> list[Row]:
-    """Return the rows of a table that are not empty; Error if it is none."""
+    """Return the nonempty rows of a table; raise Error if it is not a table."""
     data = files.read_bytes(path, _LIMIT)
     try:
         lines = data.decode("utf-8-sig").splitlines()
@@ -91,21 +92,21 @@ def read_table(path: Path) -> list[Row]:
 
 
 def find_head(rows: Sequence[Row], words: Sequence[str]) -> Optional[int]:
-    """Return the column that the first row calls by one of these words, if it does."""
+    """Return the column with one of these words in the first row, if any."""
     cells = [text.lower() for text in rows[0][1]]
     return next((number for number, text in enumerate(cells) if text in words), None)
 
 
 def get_cell(row: Sequence[str], column: int, path: Path, line: int) -> str:
-    """Return a cell that must be there."""
+    """Return a cell; raise Error if it is missing."""
     if column >= len(row) or not row[column]:
         raise Error(f"{path}, line {line} has nothing in column {column + 1}")
     return row[column]
 
 
 def number_labels(labels: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels as integers [N]; of names their places among the sorted names, which come
-    too.
+    """Return labels as integers [N]; for names, their positions among the sorted names, and these
+    names.
     """
     if all(re.fullmatch(r"[+-]?[0-9]{1,18}", label) for label in labels):
         return np.array([int(label) for label in labels], np.int64), ()

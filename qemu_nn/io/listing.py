@@ -1,4 +1,4 @@
-"""Files that are samples, and their classes: those of a folder, or those that a table names."""
+"""Files that are samples, and their classes, from a folder or a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sources import Held, Source
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """Files in order, the number of each one's class, and the names of the classes."""
+    """Files in order, the class number of each, and the names of the classes."""
 
     files: tuple[Path, ...]
     numbers: Optional[np.ndarray] = None
@@ -25,7 +25,7 @@ class Listing:
 
 @dataclass(frozen=True, eq=False)
 class FileSource(Source):
-    """Samples of which each is a file; a pickle holds their paths."""
+    """Samples in one file each; a pickle contains their paths."""
 
     listing: Listing
 
@@ -43,15 +43,16 @@ class FileSource(Source):
         return None if self.listing.numbers is None else Held(self.listing.numbers)
 
     def name(self, number: int) -> str:
-        """Return what errors call a sample."""
+        """Return the name of a sample in error messages."""
         return f"sample {number} of the data ({self.listing.files[number]})"
 
 
 def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
-    """Return the files with such endings of a folder, or of a table; what: what they are.
+    """Return the files with these endings in a folder, or of a table; what: their kind, for
+    messages.
 
-    A table in the folder says which they are and of which class; without one, its folders are the
-    classes. Raises Error where there are none.
+    A table in the folder lists files and classes; without one, subfolders are the classes. Raises
+    Error if there are none.
     """
     if path.suffix.lower() in TABLES and not path.is_dir():
         return _list_table_files(path, path.parent)
@@ -85,7 +86,7 @@ def _get_ending(entries: Iterable[Path], endings: Sequence[str]) -> list[Path]:
 
 
 def _list_table_files(table: Path, folder: Path) -> Listing:
-    """Return the files and labels of a table; paths in it begin at the folder."""
+    """Return the files and labels of a table; its paths are relative to the folder."""
     rows = read_table(table)
     file, label = find_head(rows, FILE_HEADS), find_head(rows, LABEL_HEADS)
     if file is not None:

@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files, read where and when they are asked for."""
+"""Arrays in .npy and .npz files, read on demand, in the process that uses them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LOCAL, _LOCAL_BYTES = b"PK\3\4", 30
 
 @dataclass(frozen=True)
 class Mapped(Source):
-    """An array that lies in a file as it is.
+    """Uncompressed array in a file.
 
-    The file is mapped anew for each part, so that what was read counts no longer as memory of the
-    process; and a pickle holds where the array lies, not the array.
+    The file is mapped anew for each part, so its pages no longer count as memory of the process. A
+    pickle contains the location of the array, not the array.
     """
 
     path: Path
@@ -107,8 +107,8 @@ def map_npy(path: Path) -> Mapped:
 
 
 def reuse_mapping(x: object) -> Optional[Mapped]:
-    """Return an array that numpy has mapped, as its file; None for every other array, and for
-    parts.
+    """Return the file of an array that numpy has mapped; None for every other array,
+    and for parts.
     """
     if not isinstance(x, np.memmap) or not isinstance(x.base, mmap.mmap) or x.mode == "c":
         return None
@@ -118,8 +118,9 @@ def reuse_mapping(x: object) -> Optional[Mapped]:
 
 
 def map_npz(path: Path) -> dict[str, Source]:
-    """Return every array of a .npz file, by name; those that are not compressed are mapped. Raises
-    Error for anything else, OSError if it is unreadable.
+    """Return every array of a .npz file by name; uncompressed ones are mapped.
+
+    Raises Error for any other file, OSError if it is unreadable.
     """
     found: dict[str, Source] = {}
     with files.open_regular(path) as file:
@@ -140,7 +141,7 @@ def map_npz(path: Path) -> dict[str, Source]:
 
 
 def _find_stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
-    """Return a member that lies in the archive as it is."""
+    """Return an uncompressed member of the archive."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_BYTES)
     if len(header) < _LOCAL_BYTES or header[:4] != _LOCAL:
@@ -152,7 +153,7 @@ def _find_stored(file: BinaryIO, path: Path, member: zipfile.ZipInfo) -> Mapped:
 
 
 def _map_array(file: BinaryIO, path: Path, end: int) -> Mapped:
-    """Return the array whose header begins here, and whose data end before `end`."""
+    """Return the array with a header at this offset and data that end before `end`."""
     read = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
@@ -161,7 +162,7 @@ def _map_array(file: BinaryIO, path: Path, end: int) -> Mapped:
         shape, fortran, dtype = read[np.lib.format.read_magic(file)](file)
     except OSError:
         raise
-    except Exception as error:  # numpy parses a header as Python: anything may come out
+    except Exception as error:  # numpy parses a header as Python and may raise
         raise make_array_error(path, error) from None
     if dtype.hasobject:
         raise make_array_error(path, ValueError("Python objects"))
@@ -191,6 +192,6 @@ def map_shards(folder: Path) -> Source:
 
 
 def _split_numbers(path: Path) -> tuple[list[tuple[int, str]], str]:
-    """Return what sorts part_9.npy before part_10.npy."""
+    """Return a sort key that orders part_9.npy before part_10.npy."""
     parts = re.split(r"(\d+)", path.name)
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], path.name

@@ -1,4 +1,4 @@
-"""Arrays that are written as they come, in memory that does not grow."""
+"""Incremental writing of arrays, in constant memory."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class GrowingArray:
 
 @contextmanager
 def open_growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
-    """Yield what appends rows of arrays: to a .npz, to a .npy of the only array, or else to a
-    folder.
+    """Yield a function that appends rows of arrays: to a .npz, to a .npy of the only array, or else
+    to a folder.
 
-    stem: what the .npy file of an array is called in a folder; it is asked for every array. All
-    files come to be at the end, or none. Raises Error where one cannot be written.
+    stem: the name of an array's .npy file in a folder; called for every array. All files are
+    created at the end, or none. Raises Error if one cannot be written.
     """
     arrays: dict[str, GrowingArray] = {}
     with ExitStack() as stack:

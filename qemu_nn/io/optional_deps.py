@@ -19,7 +19,9 @@ _PACKAGES = {
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Return a module of an optional dependency; Error with what to install where it is missing."""
+    """Return a module of an optional dependency; raise Error with the install command if it is
+    missing.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -39,9 +41,7 @@ def require_installed(module: str, extra: str, purpose: str) -> None:
 
 
 def format_install_command(extra: str) -> str:
-    """Return what a user types, in a clone of the repository, to install an extra of this
-    package.
-    """
+    """Return the command that installs an extra of this package, in a clone of the repository."""
     return f"pip install '{_SOURCE}[{extra}]'"
 
 

@@ -18,8 +18,8 @@ _LINES = (
 
 @cache
 def identify_processor() -> str:
-    """Return the processor's name, and on Linux the numbers of its model; of the machine where
-    there is none.
+    """Return the processor's name, and on Linux its model numbers; without a name, the
+    machine's.
     """
     named = ""
     with suppress(OSError, subprocess.SubprocessError):

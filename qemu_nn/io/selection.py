@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import Error
 from .arguments import as_array, as_count, as_flag, format_value
 
-#: Numbers of samples; a range where they follow each other, as that takes no memory.
+#: Numbers of samples; a range if they are consecutive, because it takes no memory.
 Indices = Union[range, np.ndarray]
 
 #: Types that a caller may give as index.

@@ -1,4 +1,4 @@
-"""Sources of samples, any of which can be read alone: arrays in memory, shards, chunks."""
+"""Sources of samples that can be read singly: arrays in memory, shards, chunks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .selection import Indices
 
 
 class Source:
-    """Samples that are read by number, in any order; a pickle says where they lie if it can.
+    """Samples read by number, in any order; a pickle contains their location if possible.
 
     Attributes
     ----------
@@ -43,16 +43,16 @@ class Source:
         raise NotImplementedError
 
     def view(self) -> np.ndarray:
-        """Return all samples, of a file as they are used."""
+        """Return all samples; those of a file are read on use."""
         return self.take(range(len(self)))
 
     def name(self, number: int) -> str:
-        """Return what errors call a sample."""
+        """Return the name of a sample in error messages."""
         return f"sample {number} of {self.label}"
 
 
 def make_row_reader(which: Indices) -> Union[slice, np.ndarray]:
-    """Return what takes these rows of an array; of a range that goes up a slice, which copies
+    """Return an index of these rows of an array; for an ascending range a slice, which copies
     nothing.
     """
     if isinstance(which, range) and which.step > 0:
@@ -87,7 +87,7 @@ class Pieces(Source):
 
     @property
     def starts(self) -> list[int]:
-        """The number of each piece's first sample, and last how many samples there are."""
+        """Number of each piece's first sample, and last the total number of samples."""
         raise NotImplementedError
 
     def piece(self, number: int, which: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ class Pieces(Source):
 
 
 class Loaded(Pieces):
-    """Pieces that are read whole; the one that was read last is kept."""
+    """Pieces that are read completely; the last one read is kept."""
 
     _kept: Optional[tuple[int, np.ndarray]] = None
 
@@ -127,7 +127,7 @@ class Loaded(Pieces):
         kept = self._kept
         if kept is None or kept[0] != number:
             kept = number, self.load(number)
-            self.__dict__["_kept"] = kept  # at once, as several threads may read
+            self.__dict__["_kept"] = kept  # atomically, because several threads may read
         part: np.ndarray = kept[1][which]
         return part
 
@@ -150,7 +150,7 @@ class Shards(Pieces):
 
     @cached_property
     def starts(self) -> list[int]:
-        """The number of each shard's first sample, and last how many samples there are."""
+        """Number of each shard's first sample, and last the total number of samples."""
         return [0, *accumulate(map(len, self.parts))]
 
     @property
@@ -171,6 +171,6 @@ class Shards(Pieces):
         return self.parts[number].take(ordered if consecutive else which)
 
     def name(self, number: int) -> str:
-        """Return what errors call a sample: its number among all, and its place."""
+        """Return the name of a sample in error messages: its number among all, and its place."""
         piece, own = self.place(number)
         return f"sample {number} of the data ({self.parts[piece].name(own)})"

@@ -18,17 +18,17 @@ _DIGITS = 20
 
 
 class _Required:
-    """The default of a key that must be there."""
+    """Default of a required key."""
 
 
 _REQUIRED = _Required()
 
 
 def parse_json(data: bytes, where: str) -> Fields:
-    """Return a JSON object from UTF-8 text; where: what messages call it.
+    """Return a JSON object from UTF-8 text; where: its name in messages.
 
-    Refused with ModelError: other text, keys given twice, NaN and infinities, numbers of more
-    than 20 digits, nesting that is too deep.
+    Raises ModelError for other text, duplicate keys, NaN and infinities, numbers of more than 20
+    digits, and nesting that is too deep.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -63,11 +63,11 @@ def parse_json(data: bytes, where: str) -> Fields:
 
 @dataclass(frozen=True)
 class Fields:
-    """A JSON object and where it stands.
+    """A JSON object and its location.
 
-    Each question names a key and raises ModelError, with the place and the key, if the value is
-    missing or of another type. A null counts as missing; a missing value is the default if one
-    is given.
+    Each method names a key and raises ModelError, with the location and the key, if the value is
+    missing or of another type. A null counts as missing; a missing value is replaced by the
+    default, if given.
     """
 
     values: Mapping[str, Any]
@@ -147,7 +147,7 @@ class Fields:
 
 
 def _shorten(value: object) -> str:
-    """Return a value as a message shows it."""
+    """Shorten a value for a message."""
     for kind, name in _KINDS.items():
         if kind in (dict, list) and isinstance(value, kind):
             return name

@@ -1,3 +1,3 @@
-"""The version of qemu_nn, which the files that it writes name."""
+"""Version of qemu_nn, recorded in the files that it writes."""
 
 __version__ = "0.2.0"

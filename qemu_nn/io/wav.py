@@ -20,9 +20,8 @@ _WAY_OUT = "convert it: ffmpeg -i {0} -ac 1 -ar {1} -c:a pcm_s16le converted.wav
 def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
     """Return the samples of a mono WAV file of 16 bits, int16 [T].
 
-    Error for any other file, OSError for one that cannot be read.
-
-    rate: samples per second that it must have.
+    Raises Error for any other file, OSError for an unreadable one. rate: the required samples per
+    second.
     """
     with _open_wav(path, rate) as sound:
         count = sound.getnframes()
@@ -36,7 +35,7 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
 
 
 def read_wav_length(path: Union[str, Path], rate: int) -> int:
-    """Return how many samples such a file says that it has; errors as for read_wav."""
+    """Return the number of samples declared by such a file; errors as in read_wav()."""
     with _open_wav(path, rate) as sound:
         return sound.getnframes()
 

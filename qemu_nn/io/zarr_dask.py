@@ -1,4 +1,4 @@
-"""Arrays that lie in chunks, such as those of Zarr and Dask: read chunk by chunk."""
+"""Arrays in chunks, such as those of Zarr and Dask, read chunk by chunk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .sources import Loaded
 
 
 class Chunked(Loaded):
-    """An array of Zarr or Dask, or what looks like one."""
+    """An array of Zarr or Dask, or one with the same interface."""
 
     def __init__(self, array: Any, label: str = "the data") -> None:
         self._array, self.label = array, label
@@ -22,13 +22,13 @@ class Chunked(Loaded):
         if not isinstance(sizes, (tuple, list)):  # Zarr: one size for all chunks
             count = self.whole[0]
             sizes = [min(sizes, count - first) for first in range(0, count, sizes)]
-        if any(size != size for size in sizes):  # NaN, which Dask says before it computes
+        if any(size != size for size in sizes):  # NaN: Dask's size before it computes
             raise Error(f"{label} has chunks of unknown size: call compute_chunk_sizes() first")
         self._sizes = [int(size) for size in sizes]
 
     @cached_property
     def starts(self) -> list[int]:
-        """The number of each chunk's first sample, and last how many samples there are."""
+        """Number of each chunk's first sample, and last the total number of samples."""
         return [0, *accumulate(self._sizes)]
 
     def load(self, number: int) -> np.ndarray:
@@ -41,7 +41,7 @@ class Chunked(Loaded):
 
 
 def is_chunked(x: Any) -> bool:
-    """True if an array says that it lies in chunks along its first axis."""
+    """True if an array declares chunks along its first axis."""
     if isinstance(x, np.ndarray) or not all(hasattr(x, name) for name in ("shape", "dtype")):
         return False
     chunks = getattr(x, "chunks", None)

@@ -1,4 +1,4 @@
-"""A network as a build of TensorFlow Lite Micro calls its kernels."""
+"""The calls of a network in a build of TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from .graph import Graph, Node, Tensor
 
 
 def build_calls(graph: Graph, profile: Profile) -> Graph:
-    """Return the network with the calls of the profile's build. Raises Refused where that cannot
-    run it, or nobody can say what it computes.
+    """Return the network with the calls of the profile's build.
+
+    Raises Refused if the build cannot run it, or its result is unknown.
     """
     nodes = tuple(_build_node(graph, node, profile) for node in graph.nodes)
     if nodes == graph.nodes:
@@ -21,8 +22,8 @@ def build_calls(graph: Graph, profile: Profile) -> Graph:
 
 
 def add_states(graph: Graph, profile: Profile) -> Graph:
-    """Return the network of a profile's build where that keeps more states; else the network as it
-    is.
+    """Return the network of a profile's build if it has additional states; else the network
+    unchanged.
     """
     return build_calls(graph, profile) if _list_more_states(graph, profile) else graph
 

@@ -19,7 +19,7 @@ TENSOR_LIMIT, NODE_LIMIT = 2**26, 20_000
 
 @dataclass(frozen=True)
 class FloatNode:
-    """An operator, the tensors it reads, and the name of the tensor it makes."""
+    """An operator, its input tensors, and the name of its output tensor."""
 
     name: str
     operator: Operator
@@ -28,11 +28,11 @@ class FloatNode:
 
 @dataclass(frozen=True)
 class FloatGraph:
-    """A float network; nodes stand in an order in which they can be computed.
+    """A float network; nodes are in an executable order.
 
     shape: of one input sample, in the file's own layout. layout: "NHWC" or "NCHW" if the input is
     an image, else None. classes: labels of the outputs, if known. others: further inputs and their
-    shapes, where the network is that of integers that have several.
+    shapes, in the source of an integer network with several inputs.
     """
 
     name: str
@@ -74,7 +74,7 @@ class FloatGraph:
         return shapes
 
     def node(self, name: str) -> FloatNode:
-        """Return the node that makes a tensor."""
+        """Return the node that computes a tensor."""
         return next(node for node in self.nodes if node.name == name)
 
     def readers(self, name: str) -> list[FloatNode]:
@@ -82,15 +82,15 @@ class FloatGraph:
         return [node for node in self.nodes if name in node.inputs]
 
     def make_unused_name(self, name: str) -> str:
-        """Return a name that no tensor has: this one, or one like it."""
+        """Return an unused tensor name: this one, or a similar one."""
         return make_free_name(name, self.shapes)
 
     def with_nodes(self, nodes: Iterable[FloatNode]) -> FloatGraph:
-        """Return the same network made of other nodes."""
+        """Return the same network with different nodes."""
         return replace(self, nodes=tuple(nodes))
 
     def with_operators(self, operators: Mapping[str, Operator]) -> FloatGraph:
-        """Return the same network with other operators in some of its nodes, by name."""
+        """Return the same network with different operators in some of its nodes, by name."""
         return self.with_nodes(
             replace(node, operator=operators.get(node.name, node.operator)) for node in self.nodes
         )

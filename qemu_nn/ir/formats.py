@@ -17,7 +17,7 @@ BITS = {"int8": 8, "int16": 16, "int32": 32}
 
 @cache
 def limits(dtype: str) -> tuple[int, int]:
-    """Return the least and the largest number of a type; a truth value is 0 or 1."""
+    """Return the least and the largest number of a type; a boolean is 0 or 1."""
     if dtype == "bool":
         return 0, 1
     ends = np.iinfo(dtype)
@@ -25,7 +25,7 @@ def limits(dtype: str) -> tuple[int, int]:
 
 
 def draw_numbers(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return numbers over the whole range of a type; real ones of -4..4."""
+    """Return random numbers over the whole range of a type; floats from -4 to 4."""
     if dtype == "float32":
         return rng.uniform(-4, 4, shape).astype(dtype)
     wide = dtype if dtype in ("int64", "uint64") else "int64"
@@ -33,7 +33,7 @@ def draw_numbers(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -
 
 
 def find_differing(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return where two arrays of one type differ in their bits; one NaN is as good as another."""
+    """Return the mask of different bits of two arrays of one type; all NaN are equal."""
     if first.dtype.kind != "f":
         return np.asarray(first != second)
     bits = f"u{first.dtype.itemsize}"
@@ -55,7 +55,7 @@ def compute_dec_bit(largest: float, bits: int = 8) -> int:
 
 
 def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
-    """Return floats as integers with `frac` fraction bits: round half to even, then saturate.
+    """Convert floats to integers with `frac` fraction bits: round half to even, then saturate.
 
     NaN has no integer and is an error.
     """
@@ -70,10 +70,10 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
 def quantize_affine(
     x: np.ndarray, scale: float, zero_point: int, dtype: str = "int8"
 ) -> np.ndarray:
-    """Return floats as integers q that stand for scale * (q - zero_point).
+    """Convert floats to integers q with the value scale * (q - zero_point).
 
-    As TFLite Micro's QUANTIZE does it: x / scale in float32, halves away from zero, then saturated.
-    NaN has no integer and is an error.
+    As TFLite Micro's QUANTIZE: x / scale in float32, halves away from zero, then saturated. NaN has
+    no integer and is an error.
     """
     x = np.asarray(x, np.float32)
     if np.isnan(x).any():
@@ -90,7 +90,7 @@ def _round_half_away(x: np.ndarray) -> np.ndarray:
 
 
 def dequantize_affine(q: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    """Return the floats, float32, that integers stand for."""
+    """Return the float32 values of integers."""
     result: np.ndarray = (np.asarray(q, np.int64) - zero_point).astype(np.float32) * np.float32(
         scale
     )
@@ -104,9 +104,9 @@ def name_q_format(dtype: str, frac: int) -> str:
 
 @dataclass(frozen=True)
 class Format:
-    """The real values of integers q of a type: scale * (q - zero_point).
+    """Format of integers q of a type, with the values scale * (q - zero_point).
 
-    frac: fraction bits, where the scale is the power of two 2^-frac and the zero point 0.
+    frac: fraction bits, if the scale is the power of two 2^-frac and the zero point 0.
     """
 
     dtype: str
@@ -131,7 +131,9 @@ class Format:
         return result
 
     def quantize(self, x: np.ndarray) -> np.ndarray:
-        """Return floats as integers, as quantize() or quantize_affine() have it; or as they are."""
+        """Convert floats to integers by quantize() or quantize_affine(); without a format,
+        unchanged.
+        """
         if self.dtype == "float32":
             return np.asarray(x, np.float32)
         if self.frac is not None:
@@ -139,7 +141,7 @@ class Format:
         return quantize_affine(x, self.scale, self.zero_point, self.dtype)
 
     def dequantize(self, q: np.ndarray) -> np.ndarray:
-        """Return the floats, float64, that integers stand for."""
+        """Return the float64 values of integers."""
         result = np.array(q, np.float64)
         if self.zero_point:
             result -= self.zero_point
@@ -154,19 +156,19 @@ class Format:
 
 
 def power_of_two(dtype: str, frac: int) -> Format:
-    """Return the format of integers with so many fraction bits."""
+    """Return the format of integers with this many fraction bits."""
     return Format(dtype, math.ldexp(1.0, -frac), 0, frac)
 
 
 def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
-    """Return the format whose ends are low and high, as TFLite's converter chooses it, in float32.
+    """Return the format from low to high in float32, as TFLite's converter chooses it.
 
-    The range is made to contain 0, which gets an integer of its own, so that the ends move by up
-    to half a step. A range of 0 alone gets the format of 0..1. Of 16 bits the zero point is 0, and
-    the largest magnitude is the largest integer.
+    The range is extended to contain 0, which gets an exact integer, so the ends move by up to half
+    a step. A range of 0 alone gets the format of 0..1. In 16 bits, the zero point is 0, and the
+    largest magnitude is the largest integer.
     """
     least, most = limits(dtype)
-    with np.errstate(over="ignore"):  # to an infinity, which is refused below
+    with np.errstate(over="ignore"):  # to infinity, refused below
         low32, high32 = np.float32(min(low, 0.0)), np.float32(max(high, 0.0))
         symmetric = dtype == "int16"
         if symmetric:
@@ -198,9 +200,9 @@ def _clamp_limits(value: float, output: Format) -> int:
 
 
 def quantize_symmetric(x: np.ndarray, scale: np.ndarray, most: int) -> np.ndarray:
-    """Return floats, divided by scales that broadcast to them, as integers -most .. most (int64).
+    """Divide floats by scales that broadcast to them, and round to integers -most .. most (int64).
 
-    Halves away from zero, as TFLite's converter rounds weights (most 127) and biases.
+    Halves are rounded away from zero, as TFLite's converter rounds weights (most 127) and biases.
     """
     rounded = _round_half_away(np.asarray(x, np.float64) / scale)
     integers: np.ndarray = np.clip(rounded, -most, most).astype(np.int64)

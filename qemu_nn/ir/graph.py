@@ -27,10 +27,10 @@ from .tensors import check_tensor
 class Node:
     """One call of a layer function; its output tensor has the node's name.
 
-    inputs: names of tensors, in the function's order, without those for which C gets NULL; empty
-    where the graph's memory says which addresses the call reads. weights, bias: names in the
-    graph's arrays. effect: what a device with CMSIS-NN does that nobody would expect, a sentence.
-    builds: other calls, of other builds of TensorFlow Lite Micro.
+    inputs: names of tensors, in the function's order, without NULL arguments; empty if the graph's
+    memory has the addresses that the call reads. weights, bias: names in the graph's arrays.
+    effect: an unexpected effect of a device with CMSIS-NN, as a sentence. builds: different calls
+    in other builds of TensorFlow Lite Micro.
     """
 
     function: Function
@@ -50,11 +50,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Build:
-    """The call that replaces a node in a build that differs, on the same inputs.
+    """Call that replaces a node in a different build, on the same inputs.
 
-    difference: a key of functions.tflm_builds.DIFFERENCES. refused: why such a build cannot run it;
-    then there is no call. effect: as that of a node. states: tensors that such a build keeps; the
-    call reads and writes them after the node's inputs.
+    difference: a key of functions.tflm_builds.DIFFERENCES. refused: reason why such a build cannot
+    run it; then there is no call. effect: as that of a node. states: tensors that such a build
+    keeps; the call reads and writes them after the node's inputs.
     """
 
     difference: str
@@ -69,12 +69,12 @@ class Build:
 
 @dataclass(frozen=True)
 class Graph:
-    """A quantized network: calls in program order, arrays in the order the device reads them.
+    """A quantized network: calls in program order, arrays in the device's order.
 
-    inputs: in the order in which a run takes them. outputs: names of nodes. states: tensors that a
-    recurrent network carries from step to step; it has a memory, or calls that write them, and one
-    pass over the nodes is one time step. An array of a state's name is what it holds after reset,
-    if that is not zeros. classes: labels. loops: calls that run while a condition holds.
+    inputs: in the order of a run's arguments. outputs: names of nodes. states: tensors that a
+    recurrent network carries between steps. It has a memory, or calls that write them, and one pass
+    over the nodes is one time step. An array with a state's name is its value after reset, if that
+    is not zeros. classes: labels. loops: calls that run while a condition is true.
     """
 
     name: str
@@ -102,19 +102,19 @@ class Graph:
 
     @property
     def tensors(self) -> dict[str, Tensor]:
-        """All its tensors by name: inputs, states, and what the calls make, in this order."""
+        """All tensors by name: inputs, states, and outputs of calls, in this order."""
         made = (node.output for node in self.nodes)
         return {tensor.name: tensor for tensor in (*self.inputs, *self.states, *made)}
 
     @property
     def made(self) -> dict[str, int]:
-        """Tensor -> the index of the call that makes it, -1 for inputs and states."""
+        """Tensor -> the index of the call that computes it, -1 for inputs and states."""
         starts = dict.fromkeys((tensor.name for tensor in (*self.inputs, *self.states)), -1)
         return {**starts, **{node.name: at for at, node in enumerate(self.nodes)}}
 
     @property
     def ops(self) -> set[tuple[str, str]]:
-        """The ops of its nodes: pairs (op, type) of the kernel table."""
+        """Ops of the nodes: pairs (op, type) of the kernel table."""
         return {(node.function.op, node.function.type) for node in self.nodes}
 
     def node(self, name: str) -> Node:
@@ -133,7 +133,7 @@ def _check_outputs(graph: Graph, layers: Container[str]) -> None:
 
 
 def _check(graph: Graph) -> None:
-    """Raise ModelError, which names it, for anything that a plan could not run."""
+    """Raise ModelError, with its name, for any part that a plan cannot run."""
     starts = (*graph.inputs, *graph.states)
     names = [*(tensor.name for tensor in starts), *(node.name for node in graph.nodes)]
     if not graph.inputs:
@@ -234,9 +234,7 @@ def _check_memory(graph: Graph, memory: Memory) -> None:
 
 
 def _check_addresses(graph: Graph, node: Node, call: CallAddresses) -> list[tuple[str, Address]]:
-    """Return the pointers of one call, with their names; ModelError where they do not fit its
-    function.
-    """
+    """Return the pointers of one call by name; raise ModelError if they do not fit its function."""
     where = f"layer {node.name!r} ({node.function.name})"
     declared = [array.name for array in node.function.list_read_inputs(node.params)]
     if len(call.inputs) != len(declared):
@@ -302,7 +300,7 @@ def _check_build(graph: Graph, node: Node, build: Build) -> None:
 def _describe_call(
     function: Function, params: Mapping[str, int]
 ) -> Iterator[tuple[str, int, bool]]:
-    """Yield what a call makes and reads, in this order: types, bytes, and which are states."""
+    """Yield properties of a call's output and inputs, in this order: types, bytes, and states."""
     for array in (function.output, *function.list_read_inputs(params)):
         yield array.dtype, array.nbytes(params), array.state
 

@@ -1,4 +1,4 @@
-"""Memory that TensorFlow Lite Micro needs to run a .tflite file, besides its tensors."""
+"""Memory of TensorFlow Lite Micro for a .tflite file, besides its tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Figures of a file that its network no longer has.
+    """Figures of a file that are not in its network.
 
     Attributes
     ----------

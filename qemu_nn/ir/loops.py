@@ -1,4 +1,4 @@
-"""Calls that run again and again while a condition holds: where they stand in a network."""
+"""Loops of calls that run while a condition is true."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ _MOST = 100
 
 @dataclass(frozen=True)
 class Loop:
-    """Calls first..test-1 compute a condition, test..last-1 are the body. Both run again and again
-    until the condition, a tensor of one bool, is false; then the calls from `last` on run.
+    """Loop in a network.
 
-    Calls of the body write to tensors that calls before the loop have made: its variables. Of
-    loops in loops the outer one is listed first.
+    Calls first..test-1 compute the condition, test..last-1 are the body. Both are repeated until
+    the condition, a tensor of one bool, is false; then the calls from `last` on run. Calls of the
+    body write to tensors computed before the loop: its variables. An outer loop is listed before
+    its inner loops.
     """
 
     first: int
@@ -39,10 +40,10 @@ Event = tuple[str, int]
 def list_program(calls: int, loops: Sequence[Loop]) -> list[Event]:
     """Return all calls of a network and the ends of its loops, in the order of their code.
 
-    Raises ModelError where loops are not one inside of the other or one after the other.
+    Raises ModelError for loops that are neither nested nor disjoint.
     """
     events: list[Event] = []
-    begun: list[int] = []  # those that have not ended, the innermost last
+    begun: list[int] = []  # open loops, the innermost last
     tested: set[int] = set()
     waiting = 0
     for call in range(calls + 1):
@@ -63,7 +64,7 @@ def list_program(calls: int, loops: Sequence[Loop]) -> list[Event]:
 def _list_passed(
     call: int, loops: Sequence[Loop], begun: list[int], tested: set[int]
 ) -> Iterator[Event]:
-    """Conditions and ends of loops that come before a call."""
+    """Yield conditions and ends of loops before a call."""
     while begun:
         number = begun[-1]
         if number not in tested and loops[number].test == call:
@@ -82,10 +83,10 @@ def check_loops(
     outputs: Sequence[str],
     tensors: Mapping[str, Tensor],
 ) -> None:
-    """Raise ModelError for loops that a plan could not run.
+    """Raise ModelError for loops that a plan cannot run.
 
-    made: tensor -> the call that makes it, -1 for inputs and states. reads: of each call. What a
-    loop makes is read inside of it alone: its body may not run at all.
+    made: tensor -> the call that computes it, -1 for inputs and states. reads: of each call. Only
+    calls inside a loop may read its tensors, because the body may have no iteration.
     """
     if len(loops) > _MOST:
         raise ModelError(f"it has {len(loops)} loops; {_MOST} are supported")
@@ -114,7 +115,7 @@ def check_loops(
 
 
 def _is_inside(inner: Loop, outer: Loop) -> bool:
-    """True if a loop is inside another one, or equals it; loops do not cross."""
+    """True if a loop is inside another one, or equal to it; loops do not cross."""
     return outer.first <= inner.first and inner.last <= outer.last
 
 
@@ -124,10 +125,10 @@ def may_write(loops: Sequence[Loop], made: int, call: int) -> bool:
 
 
 def find_needed_until(loops: Sequence[Loop], made: int, read: int) -> int:
-    """Return the last call before which a tensor must be intact that one call makes and another
-    reads.
+    """Return the last call before which a tensor, computed by one call and read by another, must be
+    intact.
 
-    A loop reads in each turn what has been made before it.
+    A loop reads tensors from before the loop in each iteration.
     """
     turns = (loop.last for loop in loops if loop.holds(read) and not loop.holds(made))
     return max((read, *turns))

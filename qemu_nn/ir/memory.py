@@ -1,4 +1,4 @@
-"""The firmware's own memory: buffers, and where in them calls find their arrays."""
+"""The firmware's own memory: buffers, and the addresses of calls' arrays in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Optional
 
 @dataclass(frozen=True)
 class Address:
-    """An address in the firmware's memory: a buffer and a byte offset into it."""
+    """Address in the firmware's memory: a buffer and a byte offset into it."""
 
     buffer: str
     offset: int
@@ -29,11 +29,10 @@ class CallAddresses:
 
 @dataclass(frozen=True)
 class Memory:
-    """The firmware's memory as it is: calls share buffers, and overwrite each other's results.
+    """The firmware's own memory: calls share buffers, and overwrite each other's results.
 
-    buffers: name -> bytes. calls: node -> its addresses. input: the address of a sample before the
-    first call. states: tensor name -> its address, where a recurrent network keeps it between time
-    steps.
+    buffers: name -> bytes. calls: node -> its addresses. input: address of a sample before the
+    first call. states: tensor name -> its address between time steps of a recurrent network.
     """
 
     buffers: Mapping[str, int]

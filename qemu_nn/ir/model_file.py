@@ -1,4 +1,4 @@
-"""A network as a model file holds it."""
+"""Content of a model file."""
 
 from __future__ import annotations
 

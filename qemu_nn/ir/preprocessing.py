@@ -200,7 +200,7 @@ class Preprocessing:
         return pixels[top : top + height, left : left + width]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields, as JSON holds them.
+        """Return the fields in JSON's types.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Preprocessing:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
-        """Return what to_dict() made.
+        """Return the preprocessing of to_dict()'s result.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The range and histogram of values that come in any number of pieces, in constant memory."""
+"""Range and histogram of values added in any number of pieces, in constant memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import Error
 #: Bins of a histogram by default.
 BINS = 4096
 
-#: The smallest range a histogram covers: nothing below it matters in any format.
+#: Smallest range of a histogram; smaller values matter in no format.
 _SMALLEST = -40
 
 #: The largest magnitude that can become an integer.
@@ -34,10 +34,10 @@ class Filled(NamedTuple):
 class Statistics:
     """Range and histogram of all values added so far.
 
-    bins: a multiple of 4. They cover [-2^e, 2^e), and e grows with the data, bins merging. 0 bins:
-    the range alone. low, high: the range; 0, 0 before the first value. zeros: how many are exactly
-    0. counts[i]: how many others lie in [edge, edge + width) with edge = (i - bins / 2) * width.
-    samples: how many add_samples() has counted.
+    bins: a multiple of 4. They cover [-2^e, 2^e); e grows with the data, and bins are merged. 0
+    bins: the range alone. low, high: the range; 0, 0 before the first value. zeros: number of
+    values equal to 0. counts[i]: number of nonzero values in [edge, edge + width) with edge = (i -
+    bins / 2) * width. samples: number counted by add_samples().
     """
 
     def __init__(self, bins: int = BINS) -> None:
@@ -84,7 +84,9 @@ class Statistics:
         return (indices - self.bins / 2 + 0.5) * self.width
 
     def add(self, values: np.ndarray, times: Optional[np.ndarray] = None) -> None:
-        """Count more values; Error for what is not finite. times: how often each, once if None."""
+        """Count more values; raise Error for values that are not finite. times: count of each, once
+        if None.
+        """
         if not values.size:
             return
         low, high = float(values.min()), float(values.max())
@@ -97,7 +99,7 @@ class Statistics:
             self._count(values, times)
 
     def add_samples(self, values: np.ndarray) -> None:
-        """Count values [samples, ...], and the extremes of each sample; Error as add() has it."""
+        """Count values [samples, ...], and the extremes of each sample; raise Error as add()."""
         self.add(values)
         if values.size:
             rows = values.reshape(len(values), -1)
@@ -121,7 +123,7 @@ class Statistics:
         return min(self.low, low), max(self.high, _extrapolated(self._highs, self.samples, samples))
 
     def merge(self, other: Statistics) -> None:
-        """Count what another one of as many bins has counted, too."""
+        """Add the counts of another object with as many bins."""
         if other._empty:
             return
         self._add_peaks(other.samples, other._lows, other._highs)

@@ -13,9 +13,9 @@ from .graph import Graph, Node
 
 @dataclass(frozen=True)
 class Stored:
-    """The array that a pointer argument of a call points to.
+    """Array that a pointer argument of a call points to.
 
-    argument: its name in C. key: the same for two calls that share the array.
+    argument: its name in C. key: equal for two calls that share the array.
     """
 
     argument: str
@@ -56,7 +56,9 @@ def layer_bytes(graph: Graph, node: Node) -> int:
 
 
 def weight_bytes(graph: Graph) -> int:
-    """Return bytes of all constant arrays on the device, and of what states hold after reset."""
+    """Return the bytes of all constant arrays on the device, and of the states' values
+    after reset.
+    """
     arrays = {each.key: each.values for node in graph.nodes for each in stored_arrays(graph, node)}
     resets = [graph.arrays[each.name] for each in graph.states if each.name in graph.arrays]
     return sum(values.nbytes for values in (*arrays.values(), *resets))

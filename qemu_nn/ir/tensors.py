@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ModelError
 from .formats import BITS, Format, limits, power_of_two
 
-#: The types of elements. Those without a format of integers stand for themselves.
+#: Types of elements. Integers without a format have their own values.
 DTYPES = (*BITS, "uint8", "uint32", "int64", "uint64", "float32", "bool")
 
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
@@ -20,7 +20,7 @@ MEMORY_LIMIT = 256 * 2**20
 
 
 def make_free_name(name: str, taken: Container[str]) -> str:
-    """Return a name that is not taken: this one, or one like it."""
+    """Return an unused name: this one, or a similar one."""
     while name in taken:
         name += "_"
     return name
@@ -30,9 +30,9 @@ def make_free_name(name: str, taken: Container[str]) -> str:
 class Tensor:
     """A named array: shape of one sample (HWC for images), dtype and format.
 
-    The format of integers, where it is known, is a number of fraction bits, or affine: an integer q
-    stands for scale * (q - zero_point). order: which axis of the source file's shape each axis is,
-    where a file keeps another order than the memory; () where they are the same.
+    The format of integers, if known, is a number of fraction bits, or affine: the value of an
+    integer q is scale * (q - zero_point). order: the source file's axis of each axis, if the memory
+    order differs; () if both are equal.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Tensor:
         return tuple(self.shape[self.order.index(a)] for a in range(len(self.order))) or self.shape
 
     def to_memory(self, x: np.ndarray) -> np.ndarray:
-        """Return samples [*axes, *logical], their axes as they lie in memory."""
+        """Return samples [*axes, *logical] with their axes in memory order."""
         lead = x.ndim - len(self.order)
         return x.transpose(*range(lead), *(lead + a for a in self.order)) if self.order else x
 
@@ -66,21 +66,21 @@ class Tensor:
 
     @property
     def format(self) -> Format:
-        """The format of its integers; that of plain integers if the format is unknown."""
+        """Format of its integers; plain integers if the format is unknown."""
         if self.scale is not None:
             return Format(self.dtype, self.scale, self.zero_point)
         return power_of_two(self.dtype, self.frac or 0)
 
     @property
     def spelled(self) -> Optional[str]:
-        """The format as text, Q0.7 or int8 0.0235*(q+128); None where it is unknown."""
+        """Format as text, Q0.7 or int8 0.0235*(q+128); None if unknown."""
         if self.scale is not None:
             return f"{self.dtype} {self.format}"
         return None if self.frac is None else str(self.format)
 
 
 def check_tensor(where: str, tensor: Tensor) -> None:
-    """Raise ModelError, beginning with `where`, for what no network can hold."""
+    """Raise ModelError, beginning with `where`, for a tensor that is not valid in any network."""
     if tensor.dtype not in DTYPES:
         raise ModelError(f"{where} is {tensor.dtype}; have: {', '.join(DTYPES)}")
     if tensor.frac is not None and abs(tensor.frac) > 64:

@@ -1,4 +1,4 @@
-"""Whose bits a call or a network has, where the user does not say."""
+"""Default profiles of calls and networks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def profile_for(
 ) -> Profile:
     """Return the profile of a target, by default of the release that has all ops (name, type).
 
-    Ops of the s8 and s16 API, and of TensorFlow Lite Micro, alone are of the release that has all
-    of it.
+    Ops of the s8 and s16 API, and of TensorFlow Lite Micro, get the release with all of them.
     """
     if isinstance(target, Profile):
         return target

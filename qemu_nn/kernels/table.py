@@ -23,7 +23,7 @@ FEATURES: dict[str, int] = {
     if bit
 }
 
-#: The instruction sets of this host, as bits; asked once: a virtual machine may take long.
+#: Instruction sets of this host, as bits; queried once, because a virtual machine may be slow.
 HOST = int(lib.qn_cpu_features())
 
 #: Environment variable that caps the instruction sets: "none", or the newest one to use.
@@ -34,7 +34,7 @@ _ERRORS = {lib.QN_SIZE_MISMATCH: SizeMismatch, lib.QN_REFUSED: Refused}
 
 @dataclass(frozen=True)
 class Op:
-    """A computation: a name, an element type, and the C struct of its parameters."""
+    """Computation: a name, an element type, and the C struct of its parameters."""
 
     arithmetic: str
     name: str
@@ -47,11 +47,11 @@ class Op:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a list of kernels (kernels.inc): a way to compute an op, for some profiles.
+    """Line of a list of kernels (kernels.inc): an implementation of an op, for some profiles.
 
-    kind: "plain" (the definition), "model" (the device's own way) or "fast" (this host's).
-    symbol: its C name, of a function or of a struct of functions. profiles: bit p: profile
-    number p. cpu: features it needs of the host.
+    kind: "plain" (the definition), "model" (the device's path) or "fast" (this host's). symbol: its
+    C name, of a function or of a struct of functions. profiles: bit p is profile number p. cpu: CPU
+    features that it needs.
     """
 
     index: int
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the CPU features that it needs."""
+        """Names of the CPU features that it needs."""
         return tuple(name for name, bit in FEATURES.items() if self.cpu & bit)
 
     def is_called(self, variant: Optional[str]) -> bool:
@@ -111,9 +111,7 @@ class Row:
     def pack(
         self, params: Any, weights: Optional[np.ndarray], bias: Optional[np.ndarray]
     ) -> Optional[np.ndarray]:
-        """Return weights and bias laid out as the row wants them, once; None if it reads them as
-        is.
-        """
+        """Pack weights and bias for the row, once; return None if it reads them unpacked."""
         kernel = lib.qn_kernel_at(self.index)
         size = kernel.functions.packed(params)
         if not size:
@@ -128,10 +126,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes that a call needs, as its contract says for the given parameters.
+    """Bytes of a call's buffers, by its contract for the given parameters.
 
-    destroys: bytes at the start of the first input that the device overwrites;
-    in_place: the output may start at the address of an input of its own size.
+    destroys: bytes at the start of the first input that the device overwrites. in_place: true if
+    the output may have the address of an input of its own size.
     """
 
     inputs: tuple[int, ...]
@@ -192,11 +190,10 @@ def choose(
     params: Any,
     variant: Optional[str] = None,
 ) -> Row:
-    """Return the row that gives the bits of `profile`: the named variant, or the best this host can
-    run.
+    """Return the row with the bits of `profile`: the named variant, or the best of this host.
 
-    A model of the device's own way is chosen only by name. What a call leaves of an input that the
-    device destroys is right after "plain" rows alone.
+    A model of the device's path is chosen only by name. Only "plain" rows leave the correct remains
+    of an input that the device destroys.
     """
     op = rows[0].op
     if not any(row.claims(profile) for row in rows):
@@ -223,10 +220,10 @@ def _list_claimed(rows: Sequence[Row]) -> str:
 def as_computed(
     op: Op, profile: Profile, values: Optional[Mapping[str, int]] = None, null_bias: bool = False
 ) -> Call:
-    """Return a call as the rules of a release say: whose rows, fields, warnings.
+    """Return a call under the rules of a release: its rows, fields and warnings.
 
     values: fields of the op's struct; None: any. null_bias: C gets NULL as the bias. Raises Refused
-    where the release gives no defined result.
+    if the release has no defined result.
     """
     legacy = not profile.is_affine or (
         op.arithmetic == "q" and not BY_NAME[profile.cmsis].is_affine
@@ -243,7 +240,7 @@ def bit_of(op: Op, profile: Profile) -> int:
 
 
 def bit_in_masks(params: Any) -> int:
-    """Return the bit that stands for the profile of C parameters in the masks of rows."""
+    """Return the bit of the profile of C parameters in the masks of rows."""
     number = params.profile
     if number == NPU_PROFILE:
         return NPU_BIT
@@ -271,7 +268,7 @@ def _make_fields(struct: str) -> tuple[str, ...]:
 
 
 def fuse_relu(row: Row, params: Any) -> bool:
-    """Make the row apply the rectifier that follows it; False if it cannot."""
+    """Make the row apply the next rectifier; return False if it cannot."""
     if row.kind != "fast" or not hasattr(params, "relu"):
         return False
     params.relu = 1
@@ -279,7 +276,7 @@ def fuse_relu(row: Row, params: Any) -> bool:
 
 
 def raise_for(status: int, message: str) -> None:
-    """Raise the exception that belongs to a status of csrc/include/qn.h; QN_OK passes."""
+    """Raise the exception of a status of csrc/include/qn.h; QN_OK passes."""
     if status != lib.QN_OK:
         raise _ERRORS[status](message)
 
@@ -306,8 +303,10 @@ def call(
     weights: Optional[np.ndarray] = None,
     bias: Optional[np.ndarray] = None,
 ) -> None:
-    """Run one row on C-contiguous arrays of the sizes that check() named; fills `output`,
-    and overwrites the first input where the contract says that the device destroys it."""
+    """Run one row on C-contiguous arrays of the sizes that check() named.
+
+    Fills `output`, and overwrites the first input if the contract says that the device destroys it.
+    """
     sizes = check(row, params)
     needed = (*sizes.inputs[: len(inputs)], sizes.output, sizes.weights, sizes.bias)
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]

@@ -102,7 +102,9 @@ class _Made:
         )
 
     def _call(self, node: Node, meant: Meant, sources: Sequence[str]) -> None:
-        """Return the inputs in the shapes that it accepts, its output shape, its limits."""
+        """Append an operator: its inputs in the shapes that it accepts, its output shape, its
+        limits.
+        """
         inputs = [
             name if shape is None else self.reshape(name, shape, f"{node.name}/in{index}")
             for index, (name, shape) in enumerate(zip(sources, meant.inputs), 1)

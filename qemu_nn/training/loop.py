@@ -1,4 +1,4 @@
-"""The loop around a module: what users may give it, its steps, seeds and logs."""
+"""Training loop around a module: user functions, steps, seeds and logs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch import Tensor
 
 from ..errors import Error
 
-#: The way out of errors: what to give instead.
+#: Remedies for errors.
 LOSS = "give a function (outputs, targets) -> scalar torch tensor, such as torch.nn.MSELoss()"
 OPTIMIZER = "give a function of the parameters: lambda p: torch.optim.SGD(p, lr=0.01)"
 
 
 def check_callables(loss_fn: Any, optimizer: Any) -> None:
-    """Raise Error, with the way out, for what is no function of PyTorch."""
+    """Raise Error, with the remedy, for values that are not functions of PyTorch."""
     for name, value, instead in (("loss_fn", loss_fn, LOSS), ("optimizer", optimizer, OPTIMIZER)):
         if value is None:
             continue
@@ -35,7 +35,7 @@ def check_callables(loss_fn: Any, optimizer: Any) -> None:
 def make_optimizer(
     make: Optional[Callable[..., Any]], parameters: Sequence[Tensor], rate: float = 0.001
 ) -> torch.optim.Optimizer:
-    """Return what a user's function makes of the parameters; without one Adam."""
+    """Return the user's optimizer of the parameters; Adam by default."""
     made = torch.optim.Adam(parameters, lr=rate) if make is None else make(parameters)
     if not isinstance(made, torch.optim.Optimizer):
         raise Error(f"optimizer returned a {type(made).__name__}; {OPTIMIZER}")
@@ -45,7 +45,7 @@ def make_optimizer(
 
 
 def compute_loss(loss_fn: Callable[..., Any], outputs: Any, targets: np.ndarray) -> Tensor:
-    """Return the scalar that a user's function makes of outputs and targets."""
+    """Return the scalar of the user's loss function for outputs and targets."""
     given = targets.astype(np.float32) if targets.dtype.kind == "f" else targets
     if given.dtype.kind in "iub":
         given = given.astype(np.int64)
@@ -63,7 +63,7 @@ def _format_number(value: Any) -> str:
 
 
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> None:
-    """Take a gradient step; Error if the loss or its gradient is not finite."""
+    """Take a gradient step; raise Error if the loss or its gradient is not finite."""
     if not torch.isfinite(loss):
         raise Error(f"the loss is {loss.item()} at {where}; use a smaller learning rate")
     optimizer.zero_grad()
@@ -78,8 +78,8 @@ def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, where: str) -> Non
 
 
 def open_event_writer(log_dir: Path) -> Any:
-    """Return a writer of TensorBoard's files; None, and a printed line, where it is not
-    installed.
+    """Return a writer of TensorBoard's files; if TensorBoard is missing, print a line and return
+    None.
     """
     try:
         from torch.utils.tensorboard import SummaryWriter

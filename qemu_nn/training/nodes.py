@@ -10,7 +10,7 @@ from torch.autograd import Function
 
 
 class _Instead(Function):  # type: ignore[misc]
-    """The second value forward; backward as if it were the first."""
+    """Second value forward, gradient of the first value backward."""
 
     @staticmethod
     def forward(ctx: Any, smooth: Tensor, exact: Tensor) -> Tensor:
@@ -22,8 +22,11 @@ class _Instead(Function):  # type: ignore[misc]
 
 
 class _Held(Function):  # type: ignore[misc]
-    """The device's value forward; backward to the real one, where it is within the format, and to
-    the format's step, as if the integer depended on nothing where it is not."""
+    """Device's value forward.
+
+    Backward, values within the format pass the gradient to the float value. Values outside pass it
+    to the format's step, as if the integer were constant.
+    """
 
     @staticmethod
     def forward(
@@ -53,11 +56,11 @@ def pass_gradient(smooth: Tensor, exact: Tensor) -> Tensor:
 def pass_held_value(
     smooth: Tensor, step: Tensor, exact: Tensor, low: Tensor, high: Tensor
 ) -> Tensor:
-    """Return the value `exact`, which a device makes of a real one in a format of this step.
+    """Return the device's value `exact` of a float in a format of this step.
 
-    low, high: between them the format does not saturate. The gradient reaches `smooth` between
-    them, and `step` everywhere: (exact - smooth) / step between them, and beyond them the integer.
-    All broadcast.
+    low, high: limits of the format. Within them, the gradient passes to `smooth`. It passes to
+    `step` everywhere: factor (exact - smooth) / step within the limits, the integer outside. All
+    arguments broadcast.
     """
     result: Tensor = _Held.apply(smooth, step, exact, low, high)
     return result

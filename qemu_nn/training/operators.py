@@ -45,7 +45,7 @@ _ELEMENTWISE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 def replace_weights(
     operator: Operator, x: Tensor, weight: Tensor, bias: Optional[Tensor]
 ) -> Tensor:
-    """Return a convolution or fully connected layer with other weights and another bias."""
+    """Return a convolution or fully connected layer with different weights and bias."""
     if isinstance(operator, Dense):
         return F.linear(x, weight, bias)
     assert isinstance(operator, Conv)
@@ -56,9 +56,7 @@ def replace_weights(
 
 
 def compute_operator(operator: Operator, *inputs: Tensor) -> Tensor:
-    """Return the output of an operator without weights; ModelError for one that is not known
-    here.
-    """
+    """Return the output of an operator without weights; raise ModelError for an unknown one."""
     kind = type(operator)
     for known, function in _FUNCTIONS.items():
         if issubclass(kind, known):

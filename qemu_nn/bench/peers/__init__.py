@@ -11,13 +11,13 @@ import numpy as np
 from ...ir.graph import Graph
 from . import litert, onnx
 
-#: Name -> what makes a batch ready to be computed there. See litert.prepare().
+#: Name -> function that prepares a batch for this runtime. See litert.prepare().
 PEERS: dict[str, Callable[[Graph, np.ndarray, int], Callable[[], np.ndarray]]] = {
     "LiteRT": litert.prepare,
     "ONNX Runtime": onnx.prepare,
 }
 
-#: Name -> what pip calls the package whose version is the runtime's.
+#: Name -> pip's name of the package with the runtime's version.
 _PACKAGES = {"LiteRT": "ai-edge-litert", "ONNX Runtime": "onnxruntime"}
 
 

@@ -1,4 +1,4 @@
-"""A graph of int8 calls as the plain layers that other runtimes know."""
+"""Conversion of a graph of int8 calls to the plain layers of other runtimes."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Window:
 
 @dataclass(frozen=True)
 class PeerLayer:
-    """One layer. Shapes without the batch: (height, width, channels) or (values,).
+    """One layer.
 
-    sources: the layers it reads, or "input"; `input` is the shape of the first. weights: int8,
-    OHWI; depthwise [1, y, x, channel]; dense [row, column]. bias: int32, shifted to the
-    accumulator. scales, zeros: of the (first) input and of the output: what one unit stands for,
-    and which integer for 0. weight_scale: of all weights, or of each output channel. relu:
-    is the output rectified?
+    Shapes exclude the batch: (height, width, channels) or (values,). sources: the input layers, or
+    "input"; `input` is the shape of the first. weights: int8, OHWI; depthwise [1, y, x, channel];
+    dense [row, column]. bias: int32, shifted to the accumulator. scales, zeros: scale and zero
+    point of the (first) input and of the output. weight_scale: of all weights, or of each output
+    channel. relu: true if the output is rectified.
     """
 
     name: str
@@ -73,7 +73,7 @@ class PeerLayer:
 
 
 def convert_chain(graph: Graph) -> list[PeerLayer]:
-    """Return the layers of a graph; raises Error with the reason where peers cannot compute it."""
+    """Return the layers of a graph; raise Error with the reason if peers cannot compute it."""
     if any(node.output.scale is not None for node in graph.nodes):
         return convert_s8_layers(graph)
     layers: list[PeerLayer] = []
@@ -146,7 +146,7 @@ _S8_KINDS = {
 
 
 def convert_s8_layers(graph: Graph) -> list[PeerLayer]:
-    """Return the layers of a graph of s8 calls whose tensors all have a scale and a zero point.
+    """Return the layers of a graph of s8 calls, all of whose tensors have a scale and a zero point.
 
     Padding becomes part of the layers that read it.
     """

@@ -16,10 +16,10 @@ _INT8 = 2
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
-    """Return what computes the batch x, int8 [N, *input shape]: set the input, invoke, get the
-    scores.
+    """Return a function that computes the batch x, int8 [N, *input shape]: set the input, invoke,
+    get the scores.
 
-    The scores are int8. Raises ImportError where LiteRT is missing, Error for other networks.
+    The scores are int8. Raises ImportError without LiteRT, Error for unsupported networks.
     """
     from ai_edge_litert.interpreter import Interpreter
 
@@ -181,8 +181,8 @@ class _Model:
 
 
 def _padding(layer: PeerLayer, window: Window) -> str:
-    """Return the name of a padding that gives the same output size; its windows may sit a pixel
-    later.
+    """Return the name of a padding with the same output size; its windows may be one
+    pixel later.
     """
     before = layer.input[:2]
     if layer.output[:2] == tuple(-(-b // s) for b, s in zip(before, window.stride)):

@@ -12,9 +12,9 @@ from .chain import INPUT, PeerLayer, convert_chain
 
 
 def prepare(graph: Graph, x: np.ndarray, threads: int) -> Callable[[], np.ndarray]:
-    """Return what computes the batch x, int8 [N, *input shape], and returns the scores, u8.
+    """Return a function that computes the scores, u8, of the batch x, int8 [N, *input shape].
 
-    Raises ImportError where ONNX or ONNX Runtime is missing, Error for networks it cannot run.
+    Raises ImportError without ONNX or ONNX Runtime, Error for networks that it cannot run.
     """
     import onnxruntime
 
@@ -136,7 +136,7 @@ class _Model:
             weights = weights.transpose(0, 3, 1, 2)
         elif layer.kind == "depthwise":
             weights = weights.transpose(3, 0, 1, 2)
-        elif len(layer.input) == 3:  # columns from HWC to the CHW that Flatten leaves
+        elif len(layer.input) == 3:  # columns from HWC to CHW, the order of Flatten
             height, width, channels = layer.input
             grid = weights.reshape(len(weights), height, width, channels)
             weights = grid.transpose(0, 3, 1, 2).reshape(len(weights), -1)
