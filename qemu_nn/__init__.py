@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from .api.export import export
     from .api.fine_tune import fine_tune, trainable
     from .api.golden import compare, golden
+    from .api.interpreter import Interpreter
     from .api.micro_frontend import Pcan, Smoothing, micro_frontend
     from .api.network import FloatNetwork, Network, load
     from .api.quantize import quantize
@@ -135,6 +136,7 @@ if TYPE_CHECKING:
 
 #: Public name -> the module it comes from, on first use: most bring numpy and the C core along.
 _HOMES = {
+    "Interpreter": "api.interpreter",
     "variants": "api.variants",
     "compare": "api.golden",
     "golden": "api.golden",
@@ -180,6 +182,7 @@ __all__ = [
     "Error",
     "FloatNetwork",
     "InputWarning",
+    "Interpreter",
     "LayerFault",
     "ModelError",
     "Network",

@@ -50,7 +50,7 @@ class ModelCheck:
         return not self.reasons
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Checks:
     """Files on a device; check() returns it.
 

@@ -108,7 +108,7 @@ class Finding:
         return lines + ([f"         likely cause: {d.cause}"] if d.cause else [])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """Comparison of a device's dumps with a golden set; compare() returns it, print() shows it.
 

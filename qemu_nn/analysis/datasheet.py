@@ -34,7 +34,7 @@ _NOT_LINKED = (
 _LONGEST, _CLASSES = 40, 40
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DataSheet:
     """A network on a device, for a design review; datasheet() returns it.
 

@@ -12,7 +12,7 @@ from .table import Cell, Table, json_text, values_of
 from .table_layout import narrow_table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Estimate:
     """Instructions and cycles of a network on a device; estimate() returns it.
 

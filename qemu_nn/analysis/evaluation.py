@@ -22,7 +22,7 @@ _SHOWN = 20
 Part = Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """Evaluation of a network on data; evaluate() returns it.
 

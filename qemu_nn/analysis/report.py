@@ -34,7 +34,7 @@ _COLUMNS = ("layer", *_HOW, *_COST)
 _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", "sqnr_db")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report:
     """Quantization errors, layer by layer; analyze() returns it.
 

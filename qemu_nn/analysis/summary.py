@@ -28,7 +28,7 @@ _ARENA = ("arena_offset", "needed_until", "bytes_in_use")
 _TFLM = "head: tensors as TFLite Micro plans them; tail: the interpreter's structures, estimated"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
     """A network on a device; describe() returns it.
 

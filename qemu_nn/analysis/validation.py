@@ -81,7 +81,7 @@ class LayerCheck:
         return self.first is None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Validation:
     """Comparison of a device with the emulator; validate() returns it.
 

@@ -24,6 +24,7 @@ from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
 from .data import Batches, Dataset, batches, real_batches
+from .framework_objects import is_model
 from .network import FloatNetwork, Network, load
 
 Shape = tuple[int, ...]
@@ -92,8 +93,8 @@ def subject_of(
     target: the device. reference: whether to compare with the float reference, or with which.
     profiles: names of targets, profiles, or "all".
     """
-    if isinstance(network, (str, os.PathLike)):
-        network = load(as_path(network, "a model"))
+    if isinstance(network, (str, os.PathLike)) or is_model(network):
+        network = load(network)
     if not isinstance(network, Network) and (profiles or variant):
         raise Error("profiles and variant are for networks that run on a Cortex-M")
     if isinstance(network, Network):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
@@ -24,6 +25,15 @@ from ..runtime.host import Host, predict_float
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Profile, Target
 from ..targets import chip as find_chip
+from .described import (
+    LayerInfo,
+    TensorInfo,
+    describe_float,
+    describe_layers,
+    describe_operators,
+    describe_tensor,
+)
+from .framework_objects import is_model, written
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
@@ -37,7 +47,7 @@ _READERS = (Reader((".qnz",), "qemu_nn.qnz"), *READERS)
 DEFAULT_STACK = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """A quantized network, ready to be planned for a device.
 
@@ -94,6 +104,21 @@ class Network:
     def host(self) -> Host:
         """The conversion of floats to codes and of outputs to scores: the two ends of predict()."""
         return Host(self.graph, self.reference, self.preprocessing, self.before, self.after)
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """The inputs, in the order of the file."""
+        return tuple(map(describe_tensor, self.graph.inputs))
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The outputs, in the order of the file."""
+        return tuple(describe_tensor(self.graph.tensors[name]) for name in self.graph.outputs)
+
+    @property
+    def layers(self) -> tuple[LayerInfo, ...]:
+        """The layers, in the order in which the device computes them."""
+        return describe_layers(self.graph)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -286,7 +311,7 @@ class Network:
         save_package(self.graph, path, self.reference, self.preprocessing, self.notes, steps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FloatNetwork:
     """A float network, as the file of its framework holds it.
 
@@ -308,6 +333,21 @@ class FloatNetwork:
     def __post_init__(self) -> None:
         if not isinstance(self.graph, FloatGraph):
             raise Error(_no_graph("FloatNetwork", self.graph))
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """The inputs, in the order of the file."""
+        return tuple(describe_float(self.graph, name) for name in self.graph.starts)
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The outputs, in the order of the file."""
+        return tuple(describe_float(self.graph, name) for name in self.graph.outputs)
+
+    @property
+    def layers(self) -> tuple[LayerInfo, ...]:
+        """The operators, in order."""
+        return describe_operators(self.graph)
 
     def __repr__(self) -> str:
         return glance(self).text()
@@ -402,7 +442,7 @@ def glance(network: Union[Network, FloatNetwork]) -> Glance:
 
 
 def load(
-    path: Union[str, Path],
+    source: Any,
     *,
     input: Optional[str] = None,
     output: Optional[str] = None,
@@ -418,8 +458,8 @@ def load(
 
     Parameters
     ----------
-    path : str or Path
-        The file.
+    source : str or Path, bytes, onnx.ModelProto, keras.Model or torch.export.ExportedProgram
+        The file, its content, or a model of a framework.
     input, output : str, optional
         Tensors of a float file between which the network is cut out; default: its own ends.
     weights : str or Path, optional
@@ -446,21 +486,30 @@ def load(
     --------
     >>> network = load("net.tflite")
     >>> network = load("net.prototxt", weights="net.caffemodel")
+    >>> network = load(onnx.load("net.onnx"))
     """
-    path = as_path(path, "a model")
     as_text(input, "input")
     as_text(output, "output")
     as_text(method, "method")
     as_text(signature, "signature")
     beside = None if weights is None else as_path(weights, "weights")
+    options = {"input": input, "output": output, "weights": beside, "method": method}
+    options["signature"] = signature
+    if is_model(source):
+        with written(source) as file:
+            return _read(file, options)
+    path = as_path(source, "a model")
     if path.is_dir():
         folder, path = path, path / "network.json"
         if not path.exists():
             raise ModelError(f"{folder} is a folder without a network.json: name a file in it")
     if not path.exists():
         raise ModelError(f"there is no file {path}")
-    options = {"input": input, "output": output, "weights": beside, "method": method}
-    options["signature"] = signature
+    return _read(path, options)
+
+
+def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork]:
+    """Return the network of a file that exists."""
     found = read_model(path, _READERS, **options)
     if found.graph is None:
         assert found.reference is not None  # a file holds one of them
@@ -492,7 +541,7 @@ def load_quantized(path: Union[str, Path]) -> Network:
     return quantized(as_path(path, "a model"))
 
 
-def quantized(network: Union[Network, str, Path]) -> Network:
+def quantized(network: Any) -> Network:
     """Return a quantized network that a caller gives, as such or as a file; Error for anything
     else.
     """
@@ -516,8 +565,8 @@ def known(network: object) -> Union[Network, FloatNetwork]:
     """
     if isinstance(network, (Network, FloatNetwork)):
         return network
-    if isinstance(network, (str, os.PathLike)):
-        return load(as_path(network, "a model"))
+    if isinstance(network, (str, os.PathLike)) or is_model(network):
+        return load(network)
     raise Error(f"a network must be the result of load() or a path, is {format_value(network)}")
 
 

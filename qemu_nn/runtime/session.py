@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, cast, overload
 
 import numpy as np
 
 from ..errors import DeviceWarning, Error
-from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text
+from ..io.arguments import MOST_THREADS, as_count, as_flag, as_text, one_of
 from ..io.warn import warn
 from ..ir.builds import add_states
 from ..ir.formats import draw_numbers
@@ -136,7 +136,17 @@ class Session:
         how = (self.profile, self._variant, trace, self.threads)
         return Compiled(plan(self.graph, *how), self.threads)
 
-    def run(self, x: Inputs, state: State = None, trace: bool = False) -> dict[str, np.ndarray]:
+    @overload
+    def run(
+        self, x: Union[Sequence[str], None], state: Mapping[str, np.ndarray]
+    ) -> list[np.ndarray]: ...
+
+    @overload
+    def run(self, x: Inputs, state: State = ..., trace: bool = ...) -> dict[str, np.ndarray]: ...
+
+    def run(
+        self, x: Union[Inputs, Sequence[str], None], state: State = None, trace: bool = False
+    ) -> Union[dict[str, np.ndarray], list[np.ndarray]]:
         """Run a batch of integers, and return what the device computes, bit for bit.
 
         predict() takes and returns floats: it is host.scores(run(host.codes(x))).
@@ -157,9 +167,10 @@ class Session:
         Returns
         -------
         dict of str to ndarray of integers, shape (N, *output shape)
-            Outputs by the names of their layers; of a recurrent network (N, T, *output shape),
-            with its states after every step. With trace also, as "clobber.<layer>", what is left
-            of an input that a layer overwrites on this device.
+            Outputs by the names of their layers. As with ONNX Runtime, run(None, {name: batch}) or
+            run([output, ...], {name: batch}) returns a list of them. Of a recurrent network
+            (N, T, *output shape), with its states after every step. With trace also, as
+            "clobber.<layer>", what is left of an input that a layer overwrites on this device.
 
         Raises
         ------
@@ -174,7 +185,17 @@ class Session:
             results = self._again(x)
             if results is not None:
                 return results
-        return self._run(x, state, trace)
+        if isinstance(state, Mapping) and (x is None or _are_names(x)):
+            return self._run_feeds(cast(Optional[Sequence[str]], x), state)
+        return self._run(cast(Inputs, x), state, trace)
+
+    def _run_feeds(
+        self, names: Optional[Sequence[str]], feeds: Mapping[str, np.ndarray]
+    ) -> list[np.ndarray]:
+        """Return outputs as ONNX Runtime's session does: of these names, or all of the network."""
+        results = self._run(dict(feeds), None, False)
+        wanted = self.graph.outputs if names is None else names
+        return [results[one_of(self.graph.outputs, name, "output")] for name in wanted]
 
     def _run(self, x: Inputs, state: State, trace: bool) -> dict[str, np.ndarray]:
         """Run inputs of any accepted form, for run()."""
@@ -372,6 +393,11 @@ def _run_in_sequence(parts: Sequence[tuple[int, Run]]) -> Run:
         return {name: np.concatenate([each[name] for each in results]) for name in results[0]}
 
     return run
+
+
+def _are_names(x: object) -> bool:
+    """True for a list of names of outputs, as ONNX Runtime's run() takes it first."""
+    return isinstance(x, (list, tuple)) and bool(x) and all(isinstance(n, str) for n in x)
 
 
 def _make_empty_session(_: Inputs) -> None:

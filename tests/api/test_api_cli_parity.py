@@ -34,7 +34,13 @@ CALLS = {
 RENAMED = {
     **{"input": "input_tensor"},
     **{"formats": "format", "functions": "function", "one_header": "layers"},
-    **{"network": "model", "paths": "models", "path": "model", "folder": "output"},
+    **{
+        "network": "model",
+        "paths": "models",
+        "path": "model",
+        "source": "model",
+        "folder": "output",
+    },
 }
 
 #: Arguments of quantize() that are groups of options.
@@ -87,6 +93,8 @@ def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
     if load in CALLS[verb]:
         names = {"output_tensor" if name == "output" else name for name in names}
+    if verb == "quantize":  # a signature selects a quantized graph
+        names.discard("signature")
     if "target" in names:
         names |= {field.name for field in fields(qemu_nn.Target)} - {"device"}
     for group, kind in GROUPS.items():

@@ -53,7 +53,7 @@ def calls(tmp_path_factory):
     return {
         "load": (
             qemu_nn.load,
-            {"path": folder / "goldens", "input": None, "output": None, "weights": None},
+            {"source": folder / "goldens", "input": None, "output": None, "weights": None},
         ),
         "session": (demo.session, {**device, "variant": None, "threads": 1}),
         "profile": (demo.profile, device),
