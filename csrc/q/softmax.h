@@ -20,7 +20,8 @@
  * _with_batch. dim_vec 1..32767, nb_batches 0..65535. In place: yes. Scratch: none.
  * Scalar and DSP give the same bits, except in 5.7.0: the row -10 -124 43 33 gives 0 127 127 0 on
  * DSP, and 0 0 127 0 elsewhere. The releases differ in q7: the row 0 0 gives 127 127 in 5.9.0, and
- * 64 64 in 5.6.0; in q15 one value gives 16384 in 5.3.0, and 32767 later. 5.6.0 has no arm_softmax_with_batch_q7. */
+ * 64 64 in 5.6.0; in q15 one value gives 16384 in 5.3.0, and 32767 later. 5.6.0 has no
+ * arm_softmax_with_batch_q7. */
 #ifndef QN_Q_SOFTMAX_H
 #define QN_Q_SOFTMAX_H
 
