@@ -13,7 +13,7 @@ from pathlib import Path
 
 DATA = Path(__file__).with_name("fingerprints.json.xz")
 
-_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
+COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INCLUDE = re.compile(rb"^\s*#\s*include[^\n]*", re.MULTILINE)
 _SPACE = re.compile(rb"\s+")
 
@@ -37,7 +37,7 @@ class Fingerprints:
 
 def fingerprint(content: bytes) -> str:
     """Return a digest of C without comments, includes and white space."""
-    code = _INCLUDE.sub(b"", _COMMENT.sub(b"", content))
+    code = _INCLUDE.sub(b"", COMMENT.sub(b"", content))
     return hashlib.sha256(_SPACE.sub(b"", code)).hexdigest()[:10]
 
 

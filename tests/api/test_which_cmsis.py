@@ -1,11 +1,13 @@
 """`cmsis_of` names the state whose files or functions a tree has."""
 
 import json
+import runpy
 import warnings
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from paths import ROOT
 
 import qemu_nn
 from qemu_nn import releases
@@ -35,6 +37,30 @@ def test_the_data_has_every_state():
     last = len(releases.ALL) - 1
     assert known.functions["arm_minimum_s8"] == (releases.place_of("7.0.0"), last)
     assert known.functions["arm_softmax_q7"] == (0, releases.place_of("51263182"))
+
+
+def test_a_new_state_is_added_next_to_the_spans_of_the_old_ones(tmp_path):
+    add_state = runpy.run_path(str(ROOT / ".ci" / "record-fingerprints"))["add_state"]
+    (tmp_path / "Include").mkdir()
+    (tmp_path / "Source").mkdir()
+    header = (
+        b"/* arm_no() */ int arm_kept(int); int arm_new(int); typedef int (arm_t)(int (*arm_p));"
+    )
+    (tmp_path / "Include" / "arm_nnfunctions.h").write_bytes(header)
+    (tmp_path / "Source" / "arm_kept.c").write_bytes(FILE)
+    same = fingerprint(FILE)
+    data = {
+        "files": {"arm_kept.c": {same: [[0, 1], [3, 3]], "other": [[2, 2]]}, "arm_gone.c": {}},
+        "functions": {"arm_kept": [0, 3], "arm_gone": [0, 2]},
+    }
+    for _ in range(2):  # a state that is added again replaces itself
+        add_state(data, tmp_path, 4)
+        assert data["files"] == {
+            "arm_kept.c": {same: [[0, 1], [3, 4]], "other": [[2, 2]]},
+            "arm_gone.c": {},
+            "arm_nnfunctions.h": {fingerprint(header): [[4, 4]]},
+        }
+        assert data["functions"] == {"arm_kept": [0, 4], "arm_gone": [0, 2], "arm_new": [4, 4]}
 
 
 def test_functions_first_appear_where_headers_declare_them():
