@@ -112,7 +112,6 @@ REFUSED = {
     "its option StrideW is -1": options(StrideW=-1),
     "its option DilationHFactor is 0": options(DilationHFactor=0),
     "its option Padding is 2; it must be a value of Padding": options(Padding=2),
-    "its fused activation is TANH; it must be one of NONE": options(FusedActivationFunction="TANH"),
     "its window covers 19 of an image of 9": options(DilationHFactor=9, Padding="VALID"),
     "height 9; it must have 5: windows of 3 with stride 2 over 9": options(StrideH=2),
     "must have 1 images of 6 channels": tensor(2, shape=[1, 9, 10, 7]),

@@ -45,7 +45,9 @@ def _check_fixed_format(output: TfliteValue, function: str, near: float = 0.0) -
 def softmax(call: TfliteCall) -> None:
     """Convert SOFTMAX over the last axis."""
     x, output = read_unary(call)
-    beta = call.read_options("SoftmaxOptions").number("Beta")
+    options = call.read_options("SoftmaxOptions")
+    options.require()
+    beta = options.number("Beta")
     kind = "_".join(dict.fromkeys(SUFFIXES[value.dtype] for value in (x, output)))
     function = f"arm_softmax_{kind}"
     if function not in FUNCTIONS:

@@ -16,7 +16,7 @@ from .building import PLAIN, TfliteBuilder, TfliteValue
 from .checked import library
 from .flexbuffers import OptionMap
 from .parser import TfliteOperator, TfliteTensor
-from .scaling import activation_range
+from .scaling import RANGES, activation_range
 from .tflm_answers import refuse
 
 #: Operators with constants whose scale may be 0.
@@ -50,7 +50,7 @@ class TfliteCall:
         found = None
         if given == getattr(library("BuiltinOptions"), kind):
             found = table.table("BuiltinOptions", kind)
-        return Options(_NoOptions(kind) if found is None else found)
+        return Options(_NoOptions(kind) if found is None else found, self.warn)
 
     def read_custom_options(self, *names: str) -> Options:
         """Return the options of a custom operator; their names must be exactly `names`."""
@@ -324,6 +324,7 @@ class Options:
     """The options of one operator."""
 
     table: Any  # a TfliteTable, an OptionMap of a custom operator, or _NoOptions
+    warn: Callable[[str], None] = lambda effect: None
 
     @property
     def given(self) -> bool:
@@ -333,8 +334,8 @@ class Options:
     def integer(self, field: str, low: int = 0, high: int = 2**31 - 1) -> int:
         """Return an integer from `low` to `high`."""
         value = int(self.table.number(field))
-        if not self.given and not low <= value <= high:
-            raise ModelError(f"it lacks its options ({self.table.kind})")
+        if not low <= value <= high:
+            self.require()
         if not low <= value <= high:
             raise ModelError(f"its option {field} is {value}; it must be {low} to {high}")
         return value
@@ -367,10 +368,22 @@ class Options:
         symbol: str = names[value]
         return symbol
 
+    def fused(self) -> str:
+        """Return the fused activation; as on the device, one that no kernel computes is ignored."""
+        kind = self.choice("FusedActivationFunction", "ActivationFunctionType")
+        if kind in RANGES:
+            return kind
+        self.warn(f"its fused activation {kind} is ignored")
+        return "NONE"
+
+    def require(self) -> None:
+        """Raise ModelError if the file lacks these options, with which zeros have no meaning."""
+        if not self.given:
+            raise ModelError(f"it lacks its options ({self.table.kind})")
+
     def activation(self, output: TfliteValue) -> dict[str, int]:
         """Return act_min and act_max of the fused activation in the output's format."""
-        kind = self.choice("FusedActivationFunction", "ActivationFunctionType")
-        low, high = activation_range(kind, output.scale, output.zero, output.dtype)
+        low, high = activation_range(self.fused(), output.scale, output.zero, output.dtype)
         return {"act_min": low, "act_max": high}
 
 

@@ -16,6 +16,7 @@ from .call import SUFFIXES, Converter, Options, TfliteCall, check_same_type
 from .parser import TfliteTensor
 from .scaling import multiplier, multipliers
 from .shaping import bring, check_shape
+from .tflm_answers import refuse
 from .windows import explain_bias32, filter_scales, narrow_build, read_bias, read_weights
 
 
@@ -256,11 +257,13 @@ def _check_bias(tensor: TfliteTensor, product: float, output: TfliteValue) -> No
 
     TensorFlow Lite Micro rejects a difference above 2 % of the output's scale.
     """
-    if len(tensor.scales) == 1 and abs(product - float(tensor.scales[0])) / output.scale > 0.02:
-        raise ModelError(
-            f"its bias, {tensor}, has the scale {tensor.scales[0]:g}; it must have {product:g}, "
-            "the product of the scales of input and weights"
+    scale = float(tensor.scales[0]) if len(tensor.scales) else 0.0
+    if abs(product - scale) / output.scale > 0.02:
+        said = (
+            f"its bias, {tensor}, has the scale {scale:g}; it must have {product:g}, the product "
+            "of the scales of input and weights"
         )
+        raise ModelError(refuse(said, "scale_diff / output_scale <= 0.02 was not true."))
 
 
 def broadcast_batch_axes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:

@@ -74,11 +74,7 @@ def _find_function(call: TfliteCall, name: str, *values: TfliteValue) -> str:
 
 
 def _activation(options: Options) -> int:
-    kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
-    if kind not in ACTIVATIONS:
-        names = ", ".join(ACTIVATIONS)
-        raise ModelError(f"its fused activation is {kind}; it must be one of {names}")
-    return ACTIVATIONS.index(kind)
+    return ACTIVATIONS.index(options.fused())
 
 
 # ---- conversions ----
@@ -238,7 +234,10 @@ def resize(call: TfliteCall) -> None:
 def normalize(call: TfliteCall) -> None:
     """Convert L2_NORMALIZATION over the last axis."""
     x, output = _read_unary(call, *_WIDE)
-    if _activation(call.read_options("L2NormOptions")):
+    kind = call.read_options("L2NormOptions").choice(
+        "FusedActivationFunction", "ActivationFunctionType"
+    )
+    if kind != "NONE":
         raise ModelError("it has a fused activation; TensorFlow Lite Micro requires NONE")
     call.put(_find_function(call, "l2_normalization", x, output), count_rows(x), [x], output)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -19,6 +20,13 @@ EVERY = ("INT8", "UINT8", "INT16", "INT32", "INT64", "FLOAT32", "BOOL")
 #: The framework's error text for a CONCATENATION of different scales.
 _SCALES_DIFFER = (
     "static_cast<double>(input->params.scale) != static_cast<double>(output_tensor->params.scale)"
+)
+
+#: The framework's error texts for axes that SQUEEZE cannot remove, and for axes that it leaves.
+_SQUEEZED = (
+    "current >= 0 && current < input_num_dims && input_dims->data[current] == 1 was not true.",
+    "out_idx < output_dims->size && output_dims->data[out_idx] >= input_dims->data[in_idx] was "
+    "not true.",
 )
 
 #: Element types of CONCATENATION.
@@ -79,7 +87,11 @@ def reshape(call: TfliteCall) -> None:
     """
     x, output = read_pair(call, 2, _RESHAPED.get(call.operator.name, EVERY))
     if call.operator.name == "SQUEEZE":
-        _check_squeezed(call, x)
+        _check_squeezed(call, x, output)
+    if call.operator.name == "EXPAND_DIMS":
+        axis, rank = call.integer(1), len(x.shape) + 1
+        at = normalize_axis(axis, rank)
+        check_shape(output, (*x.shape[:at], 1, *x.shape[at:]))
     if x.size != output.size:
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(output.shape)}; both must have as "
@@ -88,19 +100,22 @@ def reshape(call: TfliteCall) -> None:
     _pass_on(call, call.value(0, *EVERY), output)
 
 
-def _check_squeezed(call: TfliteCall, x: TfliteValue) -> None:
-    """Raise ModelError for an axis to remove that is missing, or longer than 1."""
-    axes, rank = call.read_options("SqueezeOptions").integers("SqueezeDims"), len(x.shape)
-    for axis in axes:
+def _check_squeezed(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
+    """Raise ModelError for an axis to remove that is not 1, or an output without the other axes.
+
+    Without a list of axes, all of size 1 are removed.
+    """
+    rank = len(x.shape)
+    listed = call.read_options("SqueezeOptions").integers("SqueezeDims")
+    for axis in listed:
         if not -rank <= axis < rank or x.shape[axis] != 1:
             said = f"it removes axis {axis} of {list(x.shape)}; it must remove axes of size 1"
-            raise ModelError(
-                refuse(
-                    said,
-                    "current >= 0 && current < input_num_dims && "
-                    "input_dims->data[current] == 1 was not true.",
-                )
-            )
+            raise ModelError(refuse(said, _SQUEEZED[0]))
+    gone = {axis % rank for axis in listed} or {i for i, n in enumerate(x.shape) if n == 1}
+    left = [n for i, n in enumerate(x.shape) if i not in gone]
+    if any(a < b for a, b in zip_longest(output.shape[: len(left)], left, fillvalue=0)):
+        said = f"its output is {list(output.shape)}; it must be {left}"
+        raise ModelError(refuse(said, _SQUEEZED[1]))
 
 
 def _pass_on(call: TfliteCall, x: TfliteValue, output: TfliteValue) -> None:
@@ -154,7 +169,9 @@ def pack(call: TfliteCall) -> None:
     types = check_type(call, 0, ("INT8", "INT16", "INT32", "INT64", "FLOAT32"))
     output = call.output(0, *types)
     rank = len(output.shape)
-    axis = normalize_axis(call.read_options("PackOptions").integer("Axis", -rank, rank - 1), rank)
+    options = call.read_options("PackOptions")
+    options.require()
+    axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
     parts = [call.value(index, *types) for index in range(len(call.operator.inputs))]
     check_shape(output, (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:]))
     for part in parts:
@@ -170,11 +187,10 @@ def pack(call: TfliteCall) -> None:
 def _join(call: TfliteCall, parts: list[TfliteValue], output: TfliteValue, axis: int) -> None:
     """Concatenate adjacent pairs repeatedly; the last pair gives the output."""
     function = f"tflm_concatenation_{SUFFIXES[output.dtype]}"
-    outer = math.prod(output.shape[:axis])
-    if len(parts) == 1:
-        _pass_on(call, parts[0], output)
-        return
+    outer, first = math.prod(output.shape[:axis]), parts[0]
     parts = [adopt_format(call, part, output) for part in parts]
+    if len(parts) == 1:
+        _pass_on(call, first, output)
     while len(parts) > 1:
         made = []
         for first, second in zip(parts[::2], parts[1::2]):

@@ -106,6 +106,7 @@ def split_v(call: TfliteCall) -> None:
 def unpack(call: TfliteCall) -> None:
     """Convert UNPACK: one output for each index of an axis; the outputs lack this axis."""
     options, x = call.read_options("UnpackOptions"), call.value(0, *check_type(call, 0, _SPLIT))
+    options.require()
     rank = len(x.shape)
     axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
     call.check_counts(1, 1, x.shape[axis])

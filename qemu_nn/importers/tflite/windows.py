@@ -258,7 +258,7 @@ def depthwise(call: TfliteCall) -> None:
             "channels]"
         )
     _, height, width, channels = weights.shape
-    times = options.integer("DepthMultiplier")
+    times = options.integer("DepthMultiplier", 1)
     if channels != depth * times:
         raise ModelError(
             f"it has {channels} filters; it must have {times} for each of {depth} channels"
