@@ -40,7 +40,7 @@ def read_group(kind: type[Group], given: Any, name: str) -> Group:
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard quantize() tries to make a network accurate, and for how long.
+    """Limits of the work that quantize() does to make a network accurate.
 
     Parameters
     ----------

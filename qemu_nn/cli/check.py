@@ -22,7 +22,7 @@ from .options import PATH, device, form, junit, progress, say
 #: The exit code where a network does not run.
 DOES_NOT_RUN = 1
 
-#: What is said of a golden without a layer.
+#: Sentence about a golden whose layer the network lacks.
 _GONE = "the network has no such layer, or does not compute it"
 
 
