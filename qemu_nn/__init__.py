@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from .api.quantize import quantize
     from .api.quantize_options import Budget, Effort, QuantizeOptions
     from .api.run import run
+    from .api.sound_features import EdgeImpulseMfcc, EdgeImpulseMfe
     from .api.validate import validate
     from .api.variants import variants
     from .api.which_cmsis import cmsis_of
@@ -146,6 +147,8 @@ _HOMES = {
     "Effort": "api.quantize_options",
     "Budget": "api.quantize_options",
     "Chain": "api.chain",
+    "EdgeImpulseMfcc": "api.sound_features",
+    "EdgeImpulseMfe": "api.sound_features",
     "Dataset": "api.data",
     "FloatNetwork": "api.network",
     "Network": "api.network",
@@ -178,6 +181,8 @@ __all__ = [
     "Chain",
     "Dataset",
     "DeviceWarning",
+    "EdgeImpulseMfcc",
+    "EdgeImpulseMfe",
     "Effort",
     "Error",
     "FloatNetwork",

@@ -49,7 +49,7 @@ from ..runtime.input_checks import tell
 from ..runtime.inputs import Inputs
 from ..runtime.samples import convert_to_numbers
 from .network import Network
-from .sound import SOUNDS, SoundSource, as_front_end
+from .sound import SOUNDS, sound_source
 
 #: Samples of a batch, if nobody says otherwise.
 SIZE = 64
@@ -74,8 +74,9 @@ class Dataset:
         The layout of images in the data, where their shape does not tell.
     preprocessing : Preprocessing, optional
         What raw samples become; default: what the network says.
-    front_end : Chain or str or Path, optional
-        The chain that makes the network's features of WAV files, or its chain.json.
+    front_end : Chain or EdgeImpulseMfe or EdgeImpulseMfcc or str or Path, optional
+        What makes the network's features of WAV files: a chain, its chain.json, a front end of
+        Edge Impulse, or "micro-frontend", "edge-impulse-mfe", "edge-impulse-mfcc".
     limit : int, optional
         Use so many samples at most.
     index : int, str, slice or sequence of int, optional
@@ -415,10 +416,10 @@ def _source(x: Any, what: str) -> Source:
 
 def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:
     """Return samples and labels of a file or a folder."""
-    ending, front = path.suffix.lower(), as_front_end(front_end)
+    ending = path.suffix.lower()
     found: FileSource
-    if front is not None:
-        found = SoundSource(path, front, take.start[0], not take.copies)
+    if front_end is not None:
+        found = sound_source(path, front_end, take.start[0], not take.copies)
         return found, found.labels
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None

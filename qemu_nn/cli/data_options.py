@@ -75,7 +75,12 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
         ("--shuffle", None, None, "Put samples into random order."),
         ("--index", str, "I,A:B,...", "Use these samples, counted from 0."),
         ("--limit", click.IntRange(1), "N", "Use so many samples at most."),
-        ("--front-end", PATH, "CHAIN", "chain.json that makes features of WAV files."),
+        (
+            "--front-end",
+            PATH,
+            "CHAIN",
+            "What makes features of WAV files: a chain.json, or a name such as edge-impulse-mfe.",
+        ),
         ("--std", _Numbers(), "X,...", "Then divide by it, one for all channels or one for each."),
         ("--mean", _Numbers(), "X,...", "Then subtract it."),
         ("--scale", _Numbers(), "X,...", "Multiply raw samples by it, such as 1/255."),
