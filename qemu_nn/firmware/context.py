@@ -13,10 +13,11 @@ from ..functions.prototypes import (
     SCRATCH,
     VECTOR_SUM,
     Argument,
-    Prototype,
     get_c_types,
+    list_sums,
     make_prototype,
 )
+from ..functions.shapes import Extent
 from ..ir.graph import Address, Graph
 from ..ir.loops import list_program
 from ..targets import is_affine
@@ -73,7 +74,7 @@ def make_context(
     return {
         "name": name,
         "NAME": name.upper(),
-        "alignment": "int64_t" if is_affine(cmsis) else "int32_t",
+        "alignment": "int64_t" if is_affine(cmsis) or _has_structs(graph) else "int32_t",
         "title": format_comment(
             f"{sanitize_comment(graph.name)} for {sanitize_comment(about.core)} ({about.profile}), "
             f"made by qemu_nn {about.version}."
@@ -98,6 +99,12 @@ def make_context(
         "layers": layers,
         "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
     }
+
+
+def _has_structs(graph: Graph) -> bool:
+    """True if the network has functions of the s8 and s16 API with structs."""
+    orders = (node.function.order for node in graph.nodes)
+    return any(order is not None and order.structs for order in orders)
 
 
 def _list_tensors(
@@ -227,22 +234,25 @@ def call_text(call: MemoryCall, layer: LayerSymbols, buffers: Buffers, cmsis: st
         else:
             arguments.append(values[argument.name])
     indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER
-    text = wrap_lines(f"{function.name}(", arguments, ")", indent)
+    text = wrap_lines(f"{declared.name}(", arguments, ")", indent)
     return CallText(
-        _make_sums_call(call, declared, values, buffers), tuple(structs), text, declared.answers
+        _make_sums_call(call, list_sums(declared, cmsis), values, buffers),
+        tuple(structs),
+        text,
+        declared.answers,
     )
 
 
 def _make_sums_call(
-    call: MemoryCall, declared: Prototype, values: Mapping[str, str], buffers: Buffers
+    call: MemoryCall, sums: tuple[Extent, ...], values: Mapping[str, str], buffers: Buffers
 ) -> Optional[str]:
     """Return the call that puts sums of weights into scratch memory."""
-    if not declared.sums or "ctx" not in call.scratch:
+    if not sums or "ctx" not in call.scratch:
         return None
     target = format_pointer("int32_t", call.scratch["ctx"].address, buffers)
     signs = {f"-{name}": f"-{text}" for name, text in values.items()}
-    parts = [target, *(format_extent(extent, {**values, **signs}) for extent in declared.sums)]
-    return wrap_lines(f"{VECTOR_SUM.name}(", parts, ");")
+    parts = [target, *(format_extent(extent, {**values, **signs}) for extent in sums)]
+    return wrap_lines(f"{VECTOR_SUM}(", parts, ");")
 
 
 def _list_members(

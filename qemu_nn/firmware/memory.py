@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from ..errors import Error
+from ..functions.older_buffers import count_older_bytes
 from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import choose, list_rows
 from ..runtime.addresses import plan_addresses
 from ..runtime.arena import TFLM_ALIGNMENT, align, plan_tensor_arena
 from ..runtime.plan import Plan
 from ..runtime.step import Step
+from ..targets import Profile
 
 #: Buffer names of a network without memory of its own: for shared memory, and for memory that
 #: outlives a run.
@@ -100,9 +102,10 @@ def plan_layout(plan: Plan) -> Layout:
         fault = node.function.fault(node.params, plan.profile)
         if fault is not None:
             raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
+    for step in plan.calls:
+        _check_written(graph.name, step)
     steps = [_choose_plain(plan, step) for step in plan.calls]
-    path = plan.profile.path
-    needed = {s.node.name: s.node.function.scratch_buffers(s.node.params, path) for s in steps}
+    needed = {step.node.name: _count_scratch(step, plan.profile) for step in steps}
     if graph.memory is not None:
         return _get_given(graph, graph.memory, steps, needed)
     if plan.profile.is_affine:
@@ -122,6 +125,29 @@ def plan_layout(plan: Plan) -> Layout:
     buffers = {ARENA: planned.arena_bytes}
     inputs = tuple(Address(ARENA, offset) for offset in planned.inputs)
     return Layout(buffers, inputs, {}, tuple(calls))
+
+
+def _count_scratch(step: Step, profile: Profile) -> dict[str, int]:
+    """Return scratch memory of a call, with what an older state asks for besides."""
+    function, params = step.node.function, step.node.params
+    found = function.scratch_buffers(params, profile.path)
+    older = count_older_bytes(function.name, params, profile.path, profile.cmsis)
+    return {**found, "ctx": max(found.get("ctx", 0), older)} if older else found
+
+
+def _check_written(network: str, step: Step) -> None:
+    """Raise Error if the release leaves a part of the output as it was: no golden is right then."""
+    node, params = step.node, step.params
+    where = f"{network}: layer {node.name!r} ({node.function.name})"
+    if node.params.get("batches", 1) != getattr(params, "batches", node.params.get("batches", 1)):
+        raise Error(
+            f"{where}: the release computes the first image of a batch alone; export it for a "
+            "release that computes all, or call it for each image"
+        )
+    if node.params.get("bias_is_int32") and not params.bias_is_int32:
+        raise Error(
+            f"{where}: the release takes biases of 64 bits; export it for 15dbe7cd (6.0.0) or later"
+        )
 
 
 def list_buffers(plan: Plan) -> Mapping[str, int]:

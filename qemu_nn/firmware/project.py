@@ -16,6 +16,7 @@ from ..errors import Error
 from ..functions.prototypes import OWN_HEADER
 from ..io.files import get_reason
 from ..io.optional_deps import require
+from ..releases import place_of
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
@@ -107,6 +108,14 @@ def write(
     return Firmware(values["ram"], values["flash"])
 
 
+def _list_types(header: str, cmsis: str) -> str:
+    """Return the types that a stand-in for a header declares."""
+    is_new = place_of(cmsis) >= place_of("4ab83cc3")
+    names = ("arm_math.h", "arm_nn_types.h") if header == "arm_math.h" else (header,)
+    texts = [_fill(_load_template(name), {"has_hidden_state": is_new}) for name in names]
+    return "\n\n".join(text.rstrip() for text in texts)
+
+
 def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict[str, str]:
     """Return path -> text of all filled templates, and of the functions.
 
@@ -151,8 +160,7 @@ def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) ->
         files: dict[str, str] = {}
         for header, content in stand_in.list_headers(group, profile.cmsis).items():
             if folder != "local":
-                types = _fill(_load_template(content["types"]), {"cmsis": profile.cmsis})
-                content["declarations"] = types.rstrip()
+                content["declarations"] = _list_types(content["types"], profile.cmsis)
             files[header] = _render("stand_in.h", content)
         kind = {"own": folder == "tflm", "local": folder == "local"}
         values = {**kind, **stand_in.make_implementation(group, profile)}

@@ -21,9 +21,9 @@ _PACKED = ("arm_depthwise_conv_s4", "arm_depthwise_conv_s4_opt", "arm_depthwise_
 _CLASSES = 512
 
 
-#: Releases whose headers the C distinguishes.
-_CHECKED = [each for each in known.ALL if each.place >= known.place_of("5.6.0")]
-_CHECKED = [each for each in _CHECKED if each.is_tag or each.name in known.WHOLE]
+#: The first state with a macro of Arm's headers that tells it from earlier states with its guard:
+#: the version of CMSIS-Core, 5.3 of 5.6.0, which came with arithmetic of its own.
+_CORE_VERSION = ("5.6.0", "0x50003")
 
 
 def list_releases(profile: Profile) -> dict[str, Any]:
@@ -32,27 +32,63 @@ def list_releases(profile: Profile) -> dict[str, Any]:
     The conditions begin with the newest header, because the first defined guard counts.
     """
     own = known.BY_NAME[profile.cmsis]
-    groups = [list(group) for _, group in groupby(_CHECKED, attrgetter("guard"))]
+    groups = [list(group) for _, group in groupby(known.ALL, attrgetter("guard"))]
+    revisions: dict[str, list[Release]] = {}
+    for each in known.ALL:
+        revisions.setdefault(each.revision, []).append(each)
     return {
         "exported_for": str(own),
         "revision": own.revision,
-        "revisions": {each.revision: str(each) for each in _CHECKED},
+        "revisions": {name: _words(states) for name, states in revisions.items()},
+        "rounds_unsigned": _rounds_unsigned(own),
         "releases": [
-            {
-                "condition": f"defined({group[0].guard})",
-                "words": _describe_releases(group),
-                "other": own.guard != group[0].guard,
-            }
-            for group in reversed(groups)
+            *(
+                {
+                    "condition": f"defined({group[0].guard})",
+                    "words": _words(group),
+                    "other": own not in group,
+                }
+                for group in reversed(groups[1:])
+            ),
+            *_oldest(groups[0], own),
         ],
     }
 
 
-def _describe_releases(group: list[Release]) -> str:
+def _oldest(group: list[Release], own: Release) -> list[dict[str, Any]]:
+    """Return the conditions of the oldest headers, which the version of CMSIS-Core splits."""
+    first, version = _CORE_VERSION
+    guard, core = f"defined({group[0].guard})", "defined(__CM_CMSIS_VERSION)"
+    if own not in group:
+        return [{"condition": guard, "words": _words(group), "other": True}]
+    old = [each for each in group if each.place < known.place_of(first)]
+    new = [each for each in group if each.place >= known.place_of(first)]
+    return [
+        {
+            "condition": f"{guard} && {core} && __CM_CMSIS_VERSION {sign} {version}",
+            "words": _words(states),
+            "other": own not in states,
+        }
+        for sign, states in (("<", old), (">=", new))
+    ]
+
+
+def _rounds_unsigned(own: Release) -> str:
+    """Return the text in arm_nnsupportfunctions.h that tells states of one $Revision apart.
+
+    NN_ROUND shifts 0x1u from 5.6.0 on: "0x1u", or "" for older states; "any" for other revisions.
+    """
+    shared = own.revision == known.BY_NAME["5.6.0"].revision
+    first = known.place_of(_CORE_VERSION[0])
+    return ("0x1u" if own.place >= first else "") if shared else "any"
+
+
+def _words(group: list[Release]) -> str:
     """Return neighboring releases in words, such as "CMSIS 5.6.0 or 5.7.0"."""
-    first, *more = group
-    if not first.is_tag:
-        before = [each for each in _CHECKED if each.place < first.place][-1]
+    tags = [each for each in group if each.is_tag]
+    first, *more = tags or group[-1:]
+    if not tags and first.name in known.WHOLE:
+        before = [each for each in known.ALL if each.is_tag and each.place < first.place][-1]
         return f"a {first.library} later than {before.name}"
     names = [str(first)]
     names += [each.name if each.library == first.library else str(each) for each in more]

@@ -12,18 +12,21 @@ from typing import Any, Union
 
 import numpy as np
 
+from ..errors import Error
 from ..functions import Array, Function
 from ..functions.c_signature import Elements
 from ..functions.prototypes import (
     OWN_HEADER,
     SCRATCH,
-    VECTOR_SUM,
     Prototype,
+    get_status_type,
     is_own,
     make_prototype,
+    make_vector_sum,
 )
 from ..functions.shapes import Extent
 from ..kernels.table import Row
+from ..runtime.step import Step
 from ..targets import Profile, is_affine
 from . import plain_kernels
 from .c_text import format_extent, format_signature, wrap_lines
@@ -36,6 +39,9 @@ _TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunct
 #: Header of ML-KWS-for-MCU, whose functions are part of exports.
 LOCAL_HEADER = "local_NN.h"
 
+#: Status type -> the enumerator for success.
+_SUCCESS = {"arm_status": "ARM_MATH_SUCCESS", "arm_cmsis_nn_status": "ARM_CMSIS_NN_SUCCESS"}
+
 _NEEDS = ("spare", "stacked", "joined", "sums")
 
 
@@ -46,6 +52,7 @@ class StandIn:
     spare: bytes of scratch memory that the row needs if the calls have none. stacked, joined: bytes
     of the arrays for per-channel parameters and for weights, if the calls have several. sums: true
     if the calls need sums of weights. profile: number in the row's parameters.
+    changed: fields to which the release gives other values than the call.
     """
 
     function: Function
@@ -56,6 +63,7 @@ class StandIn:
     joined: int
     sums: bool
     profile: int
+    changed: tuple[tuple[str, int], ...] = ()
 
     @property
     def folder(self) -> str:
@@ -74,6 +82,8 @@ def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
     If one call needs the model of the device's path, all calls of its function use it: its bits
     equal those of the plain row.
     """
+    calls = list(calls)
+    changes = _list_changes([call.step for call in calls])
     functions: dict[str, StandIn] = {}
     for call in sorted(calls, key=lambda call: call.step.row.kind != "model"):
         step, function = call.step, call.step.node.function
@@ -89,6 +99,7 @@ def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
             joined=step.sizes.weights if function.parts else 0,
             sums="ctx" in call.scratch,
             profile=step.params.profile,
+            changed=changes[function.name],
         )
         functions[function.name] = own if first is None else _merge(own, first)
     return sorted(functions.values(), key=lambda one: one.function.name)
@@ -98,6 +109,31 @@ def _merge(one: StandIn, other: StandIn) -> StandIn:
     """Merge the needs of both calls."""
     most = {name: max(getattr(one, name), getattr(other, name)) for name in _NEEDS}
     return replace(one, **most)
+
+
+def _list_changes(steps: Sequence[Step]) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Return function -> the fields that the rules of the release changed, and their values.
+
+    Raises Error if two calls of a function need different profiles or values.
+    """
+    found: dict[str, dict[str, int]] = {step.node.function.name: {} for step in steps}
+    for step in steps:
+        values = step.node.function.struct_values(step.node.params)
+        found[step.node.function.name].update(
+            (name, getattr(step.params, name))
+            for name, value in values.items()
+            if hasattr(step.params, name) and getattr(step.params, name) != value
+        )
+    profiles: dict[str, int] = {}
+    for step in steps:
+        name, params = step.node.function.name, step.params
+        same = profiles.setdefault(name, params.profile) == params.profile
+        if not same or any(getattr(params, f) != value for f, value in found[name].items()):
+            raise Error(
+                f"the release computes calls of {name} in different ways, but a stand-in has one; "
+                "export the network for the nearest tag of docs/releases.md"
+            )
+    return {name: tuple(changed.items()) for name, changed in found.items()}
 
 
 def list_sources(functions: Iterable[StandIn]) -> dict[str, str]:
@@ -118,8 +154,8 @@ def make_implementation(functions: Iterable[StandIn], profile: Profile) -> dict[
             name: max((getattr(each, name) for each in functions), default=0)
             for name in ("spare", "stacked", "joined")
         },
-        "sums": format_signature(VECTOR_SUM, " {") if _needs_sums(functions, profile.cmsis) else "",
-        "sum_arguments": [argument.name for argument in VECTOR_SUM.arguments],
+        "success": _SUCCESS[get_status_type(profile.cmsis)],
+        **_make_sums(functions, profile.cmsis),
         "functions": [_definition(each, profile) for each in functions],
     }
 
@@ -139,7 +175,8 @@ def list_headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str
     """Return file name -> template values of a header, Arm's or ours."""
     functions = list(functions)
     prototypes = [make_prototype(each.function, cmsis) for each in functions]
-    prototypes += [VECTOR_SUM] if _needs_sums(functions, cmsis) else []
+    sums = make_vector_sum(cmsis)
+    prototypes += [sums] if sums and _needs_sums(functions, cmsis) else []
     always = [_TYPES[is_affine(cmsis)], _FUNCTIONS]
     for brought in (OWN_HEADER, LOCAL_HEADER):
         if any(one.header == brought for one in prototypes):
@@ -158,6 +195,15 @@ def list_headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str
         }
         for name, prototypes in declared.items()
     }
+
+
+def _make_sums(functions: Iterable[StandIn], cmsis: str) -> dict[str, Any]:
+    """Return the signature of the function that sums weights, and its arguments."""
+    sums = make_vector_sum(cmsis)
+    if sums is None or not _needs_sums(functions, cmsis):
+        return {"sums": "", "sum_arguments": []}
+    names = [argument.name for argument in sums.arguments]
+    return {"sums": format_signature(sums, " {"), "sum_arguments": names}
 
 
 def _needs_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
@@ -227,7 +273,8 @@ def _list_fields(stand_in: StandIn, values: Mapping[str, str]) -> Mapping[str, U
     """Return field of the row's parameters -> the C text that fills it."""
     function = stand_in.function
     scalars = {name: values[name] for name in function.params}
-    return {"profile": stand_in.profile, **function.struct_values(scalars)}
+    own = {"profile": stand_in.profile, **function.struct_values(scalars)}
+    return {**own, **dict(stand_in.changed)}
 
 
 def _list_unused(declared: Prototype, body: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Callable, Optional, Union
+from typing import Callable, Union
 
 from .shapes import Extent
 
@@ -60,9 +60,9 @@ class Order:
     declaration that are not C arguments -> their C text. sums: if the call needs scratch memory
     `ctx`, it expects sums of weights in it, computed by arm_vector_sum_s8() with these arguments.
     scratch_buffers: if there are several pieces of scratch memory, the argument or struct member ->
-    bytes, as Function.buffer. in_700: the order in release 7.0.0, if it differs. legacy: true for
-    the q7 and q15 API. scratch: type of bufferA's elements. writes_inputs: true if C declares the
-    inputs without const.
+    bytes, as Function.buffer. before: last state of CMSIS-NN -> the order up to it, if it differs;
+    the oldest first. legacy: true for the q7 and q15 API. scratch: type of bufferA's elements.
+    writes_inputs: true if C declares the inputs without const.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ class Order:
     sums: tuple[Extent, ...] = ()
     scratch_buffers: Mapping[str, Bytes] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"
-    in_700: Optional[Order] = None
+    before: Mapping[str, Order] = field(default_factory=dict)
     legacy: bool = False
     scratch: str = "int16"
     writes_inputs: bool = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from ..errors import Error
+from ..releases import FIRST, c_name, has_function, place_of
 from ..targets import is_affine
 from .base import Function
 from .c_signature import STATUS, Order, Struct
@@ -24,6 +25,9 @@ CONTEXTS = ("ctx", "input_ctx", "output_ctx", "reverse_conv_ctx")
 _OWN, OWN_HEADER = ("tflm_", "executorch_"), "tflm.h"
 
 _STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
+
+#: The first state whose s8 functions all take structs.
+_STRUCTS_FROM = "01f5b32b"
 
 
 @dataclass(frozen=True)
@@ -68,20 +72,18 @@ class Prototype:
 
 def get_c_types(cmsis: str) -> Mapping[str, str]:
     """Return element type -> its name in the headers of a release."""
-    return _TYPES if is_affine(cmsis) else _LEGACY_TYPES
+    return _TYPES if is_affine(cmsis) else {**_TYPES, **_LEGACY_TYPES}
 
 
 def make_prototype(function: Function, cmsis: str) -> Prototype:
     """Return the prototype of a declared function in that release of CMSIS-NN or CMSIS-DSP.
 
-    Raises Error for a function that no network calls.
+    Raises Error for a function that no network calls, or that the release has not or otherwise.
     """
     if function.not_called:
         raise Error(f"{function.name} cannot be exported: {function.not_called}")
-    order = function.order or _make_own_order(function)
-    if cmsis == "7.0.0" and order.in_700 is not None:
-        order = order.in_700
-    types, status = get_c_types(cmsis), _STATUS_TYPES[is_affine(cmsis)]
+    order = _find_order(function, cmsis)
+    types, status = get_c_types(cmsis), get_status_type(cmsis)
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
     arguments = tuple(
         Argument(_get_type(function, order, name, types), name, order.structs.get(name))
@@ -90,28 +92,69 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     return Prototype(
         order.header,
         returns.get(order.returns, order.returns),
-        function.name,
+        c_name(function.name, cmsis),
         arguments,
         order.implied,
         order.sums,
     )
 
 
-#: Sums of weights, which some functions expect in their scratch memory.
-VECTOR_SUM = Prototype(
-    "arm_nnfunctions.h",
-    _STATUS_TYPES[True],
-    "arm_vector_sum_s8",
-    (
+def get_status_type(cmsis: str) -> str:
+    """Return the type of the answers of a release's functions (commit 6a18a74b)."""
+    return _STATUS_TYPES[place_of(cmsis) >= place_of("6a18a74b")]
+
+
+def _find_order(function: Function, cmsis: str) -> Order:
+    """Return the order of a function's arguments in a release."""
+    order, place = function.order or _make_own_order(function), place_of(cmsis)
+    if not has_function(function.name, cmsis):
+        first = FIRST[function.name]
+        raise Error(f"CMSIS {cmsis} has no {function.name}, which came with {first}")
+    if "ctx" in order.names and place < place_of(_STRUCTS_FROM):
+        raise Error(
+            f"CMSIS {cmsis} takes flat arguments for {function.name}; exports call the structs of "
+            f"{_STRUCTS_FROM} (September 2020) and later"
+        )
+    older = (own for last, own in order.before.items() if place <= place_of(last))
+    return next(older, order)
+
+
+#: Sums of weights, which some functions want in their scratch memory.
+VECTOR_SUM = "arm_vector_sum_s8"
+
+
+def make_vector_sum(cmsis: str) -> Optional[Prototype]:
+    """Return the prototype of the function that sums weights; None if the release has none."""
+    place = place_of(cmsis)
+    if place < place_of("58f17705"):
+        return None
+    arguments = [
         Argument("int32_t *", "vector_sum_buf"),
         Argument("const int32_t", "vector_cols"),
         Argument("const int32_t", "vector_rows"),
         Argument("const int8_t *", "vector_data"),
-        Argument("const int32_t", "lhs_offset"),
-        Argument("const int32_t", "rhs_offset"),
-        Argument("const int32_t *", "bias_data"),
-    ),
-)
+    ]
+    if place >= place_of("2a999a2f"):
+        arguments += [Argument("const int32_t", "lhs_offset")]
+    if place >= place_of("f2cb41ca"):
+        arguments += [Argument("const int32_t", "rhs_offset")]
+    if place >= place_of("2a999a2f"):
+        arguments += [Argument("const int32_t *", "bias_data")]
+    status = get_status_type(cmsis)
+    return Prototype("arm_nnfunctions.h", status, VECTOR_SUM, tuple(arguments))
+
+
+def list_sums(declared: Prototype, cmsis: str) -> tuple[Extent, ...]:
+    """Return the arguments of VECTOR_SUM after the buffer, for a function that wants sums.
+
+    Before f2cb41ca the function itself multiplied the sums by its offset: that of VECTOR_SUM is 1.
+    """
+    place = place_of(cmsis)
+    if not declared.sums or place < place_of("58f17705"):
+        return ()
+    if place < place_of("2a999a2f"):
+        return declared.sums[:3]
+    return declared.sums if place >= place_of("f2cb41ca") else (*declared.sums[:3], 1, "NULL")
 
 
 def is_own(function: Function) -> bool:
@@ -142,4 +185,5 @@ def _get_type(function: Function, order: Order, name: str, types: Mapping[str, s
     array = next(array for array in function.arrays if array.name == name)
     written = array.state or (order.writes_inputs and array in function.inputs)
     const = "" if written else "const "
-    return f"{const}{'void' if array.narrow else types[array.dtype]} *"
+    is_open = array.narrow and array.narrow not in order.implied
+    return f"{const}{'void' if is_open else types[array.dtype]} *"

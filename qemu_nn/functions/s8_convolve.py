@@ -1,6 +1,7 @@
 """Convolutions of the s8 and s16 API: images NHWC, a multiplier and a shift for each channel."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from ..operators import Conv
 from . import s8_buffers as buffers
 from .base import Function, Params
-from .c_signature import Struct, dims
+from .c_signature import Order, Struct, dims
 from .float_semantics import get_pads, make_window_meaning
 from .random_params import SIZES, WIDTHS, Drawn, draw_one_in
 from .s8_weighted import (
@@ -151,12 +152,26 @@ def _convolve(
         note=FREE + NOTES[type] + more,
         order=None
         if kernel == REFERENCE
-        else make_weighted_order("conv_params", {**_STRUCTS, **bias[1]}, filter, bias[0]),
+        else make_weighted_order(
+            "conv_params",
+            {**_STRUCTS, **bias[1]},
+            filter,
+            bias[0],
+            before=_orders_before(filter, bias),
+        ),
         draw=draw_weighted(_draw),
         cases=tuple(_keeps(type, *own) for own in sides),
         product=product,
         meaning=make_window_meaning,
     )
+
+
+def _orders_before(filter: Array, bias: tuple[str, Mapping[str, Struct]]) -> Mapping[str, Order]:
+    """Return the orders before arguments were added: upscale_dims, or a bias of either type."""
+    usual = make_weighted_order("conv_params", _STRUCTS, filter)
+    if bias is _UPSCALED:
+        return {"f2cb41ca": usual}
+    return {"8492d82a": replace(usual, implied={"bias_is_int32": "0"})} if bias is _EITHER else {}
 
 
 def _keeps(type: str, dim: int, depth: int, out: int, kernel: int) -> Params:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Optional
 
 from .base import Function, Params
 from .c_signature import Member, Order, Struct, order
@@ -62,7 +61,7 @@ def _cells(p: Mapping[str, int], path: str) -> int:
 
 
 def _order(
-    has_hidden_state: str, *members: str, in_700: Optional[Order] = None, **absent: str
+    has_hidden_state: str, *members: str, before: Mapping[str, Order] = {}, **absent: str
 ) -> Order:
     """Return the order; members: of its context; absent: missing arguments -> their C text."""
     context = {name: name for name in members}
@@ -78,7 +77,7 @@ def _order(
             "cell_state": lambda p, path: 0 if p["has_cell_state"] else _cells(p, path),
         },
         implied={"has_cell_state": "1", "has_hidden_state": has_hidden_state, **absent},
-        in_700=in_700,
+        before=before,
     )
 
 
@@ -87,7 +86,7 @@ _LSTM_ORDER = _order(
     "(buffers->hidden_state != NULL)",
     *_CONTEXT_700,
     "hidden_state",
-    in_700=_order("0", *_CONTEXT_700, hidden_state="NULL"),
+    before={"6d9d61d8": _order("0", *_CONTEXT_700, hidden_state="NULL")},
 )
 
 

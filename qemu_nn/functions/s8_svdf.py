@@ -173,6 +173,14 @@ _ARM = (
                 *("input_size", _FILTERS, "weights_feature"),
                 *("-input_offset", "state_offset", "NULL"),
             ),
+            before={
+                "dc64e488": order(
+                    _SVDF_NAMES,
+                    _SVDF,
+                    scratch_buffers=_SVDF_SCRATCH,
+                    implied={"state_offset": "0"},
+                )
+            },
         ),
         _case(40, 64, 8, _S8),
     ),

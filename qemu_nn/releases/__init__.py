@@ -1,6 +1,6 @@
 """Releases of CMSIS-NN: the states that SDKs ship, whose rows compute them, and their names."""
 
-from .functions import FIRST, has_function
+from .functions import FIRST, c_name, has_function
 from .names import canonical
 from .rules import RULES, Call, Rule, computed_as
 from .sdks import SDKS, Sdk
@@ -24,6 +24,7 @@ __all__ = [
     "Release",
     "Rule",
     "Sdk",
+    "c_name",
     "canonical",
     "choices",
     "computed_as",

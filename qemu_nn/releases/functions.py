@@ -44,8 +44,8 @@ _FIRST = {
 #: Function -> its first state; functions that are not here are in all states of their API.
 FIRST = {name: state for state, names in _FIRST.items() for name in names.split()}
 
-#: C names before the state that renamed a function: arm_svdf_s8 had a state of 16 bits.
-RENAMED = {"arm_svdf_state_s16_s8": ("184ccfd0", "arm_svdf_s8")}
+#: Function -> the state that renamed it, and its C name before: arm_svdf_s8 had 16-bit states.
+_RENAMED = {"arm_svdf_state_s16_s8": ("184ccfd0", "arm_svdf_s8")}
 
 
 #: Wrappers -> the function for any shape, which frameworks called before there was a wrapper.
@@ -71,3 +71,9 @@ def has_function(name: str, state: str, in_network: bool = False) -> bool:
     if in_network and name in _EXACT:
         return True
     return name not in FIRST or place_of(FIRST[name]) <= place_of(state)
+
+
+def c_name(name: str, state: str) -> str:
+    """Return the name of a function in the headers of a state."""
+    renamed, older = _RENAMED.get(name, (state, name))
+    return older if place_of(state) < place_of(renamed) else name

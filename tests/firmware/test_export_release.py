@@ -16,7 +16,7 @@ pytestmark = pytest.mark.compiles
 
 #: Guards of Arm's headers, as each release has them -> what C for another one says.
 GUARDS = {
-    "5.6.0": ("_ARM_NNFUNCTIONS_H", "CMSIS 5.6.0 or 5.7.0"),
+    "5.6.0": ("_ARM_NNFUNCTIONS_H", "or 5.6.0 or 5.7.0"),
     "5.9.0": ("_ARM_NNFUNCTIONS_H _ARM_NN_TYPES_H _ARM_NN_MATH_TYPES_H_", "CMSIS 5.9.0"),
     "7.0.0": ("ARM_NNFUNCTIONS_H ARM_NN_TYPES_H ARM_NN_MATH_TYPES_H", "6.0.0 or 7.0.0"),
     "main-2026-07": ("ARM_NN_TYPES_H ARM_NN_MATH_TYPES_H ARM_NN_CONFIG_H", "later than 7.0.0"),

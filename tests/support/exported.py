@@ -111,7 +111,9 @@ def every_function(wanted):
             arrays[held[role]] = values
         output = Tensor(name, function.output.shape(params), function.output.dtype)
         nodes.append(Node(function, params, (), output, **held))
-        inputs = tuple(Address("data", i * _ROOM // 2) for i in range(len(function.read(params))))
+        inputs = tuple(
+            Address("data", i * _ROOM // 2) for i in range(len(function.list_read_inputs(params)))
+        )
         target = Address("out", 0)
         if function.in_place:
             own = [array.name for array in function.inputs].index(function.output.name)

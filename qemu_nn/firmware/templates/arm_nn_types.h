@@ -113,7 +113,7 @@ typedef struct cmsis_nn_lstm_params {
 
 typedef struct cmsis_nn_lstm_context {
     void *temp1, *temp2, *cell_state;
-{% if cmsis != "7.0.0" %}
+{% if has_hidden_state %}
     void *hidden_state;
 {% endif %}
 } cmsis_nn_lstm_context;
