@@ -315,6 +315,9 @@ WEIGHTS = {
     "last": np.array([-1], np.int64),
     "middle": np.array([2, 3], np.int64),
     "nine": np.array([9], np.int64),
+    "square": RNG.integers(-90, 90, (3, 4, 3, 3)).astype(np.int8),
+    "five": np.array([0.004, 0.001, 0.002, 0.003, 0.005], np.float32),
+    "two_axis": np.array(2, np.int64),
     "wide": RNG.integers(-3000, 3000, (3, 4, 3, 3)).astype(np.int16),
     "fine": np.array(1e-4, np.float32),
     "picks": np.array([5, 0, 0, -1], np.int64),
@@ -443,6 +446,34 @@ OPERATORS = {
         node("DequantizeLinear", "wide fine", "b"),
         node("Conv", "a b", "c", pads=[1, 1, 1, 1]),
     ],
+    "a curve with a factor": [node("Elu", "a", "c", alpha=0.7)],
+    "sums up to here": [node("CumSum", "a two_axis", "p"), node("Mul", "p half", "c")],
+    "sums after here": [node("CumSum", "a two_axis", "c", exclusive=1, reverse=1)],
+    "pixels in between from the first": [
+        node(
+            *("Resize", "a   sizes", "c"),
+            **{"mode": "linear", "coordinate_transformation_mode": "asymmetric"},
+        )
+    ],
+    "a rectified layer in another shape": [
+        node("DequantizeLinear", "square ws", "b"),
+        node("Conv", "a b", "p"),
+        node("Relu", "p", "q"),
+        node("Transpose", "q", "r", perm=[0, 2, 3, 1]),
+        node("Flatten", "r", "c"),
+    ],
+    "a layer rectified in another shape": [
+        node("DequantizeLinear", "square ws", "b"),
+        node("Conv", "a b", "p"),
+        node("Flatten", "p", "q"),
+        node("Clip", "q half two", "c"),
+    ],
+    "weights that are transposed": [
+        node("Flatten", "a", "p"),
+        node("DequantizeLinear", "tall five", "b", axis=1),
+        node("Transpose", "b", "t", perm=[1, 0]),
+        node("Gemm", "p t", "c", transB=1),
+    ],
     "a shape that is computed": [
         node("Shape", "a", "n", start=0, end=1),
         node("Concat", "n last", "m", axis=0),
@@ -535,15 +566,16 @@ def test_a_function_of_one_tensor_is_one_table(load):
     assert "computed in float32, as no function of integers" in notes
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
 @pytest.mark.parametrize(("value", "code"), [("", 0), ("nine", 9)])
-def test_integers_are_padded_with_integers(load, value, code):
+def test_integers_are_padded_with_integers(load, value, code, kind):
     nodes = [
         node("QuantizeLinear", "x s z", "q"),
         node("Pad", f"q around {value}".strip(), "p"),
         node("DequantizeLinear", "p s z", "y"),
     ]
-    held = {"around": WEIGHTS["around"], "nine": np.array(9, np.int8)}
-    x = samples(*IMAGE)
+    held = {"around": WEIGHTS["around"], "nine": np.array(9, kind), "z": np.array(ZERO, kind)}
+    x = np.abs(samples(*IMAGE))
     got = load(nodes, ("n", *IMAGE), **held).predict(x)
     around = ((0, 0), (0, 0), (1, 2), (2, 1))
     real = np.float32(code - ZERO) * SCALE
@@ -559,6 +591,12 @@ def test_integers_are_clipped_as_they_are(load):
     ]
     x = samples(4)
     np.testing.assert_allclose(load(nodes).predict(x), through(x, 0), rtol=1e-6)
+
+
+def test_recurrent_operators_are_refused_with_a_way_out(load):
+    nodes = [*pair("x", "a"), node("GRU", "a w w", "b", hidden_size=3), *pair("b", "y")]
+    with pytest.raises(ModelError, match="GRU 'b': recurrent operators are not read: export"):
+        load(nodes, ("n", 5, 4), w=np.ones((1, 9, 4), np.float32))
 
 
 def test_arithmetic_on_integers_themselves_is_refused(load):

@@ -127,8 +127,9 @@ class OnnxCall:
     def array(self, index: int) -> np.ndarray:
         """Return a constant input."""
         value = self.value(index)
-        if isinstance(value, Tensor):
-            raise ModelError(f"its input {value.name!r} is computed, but it must be a constant")
+        if not isinstance(value, np.ndarray):
+            name = self.node.inputs[index]
+            raise ModelError(f"its input {name!r} is computed or quantized; it must be a constant")
         return value
 
     def floats(self, index: int) -> np.ndarray:

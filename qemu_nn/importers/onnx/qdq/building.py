@@ -94,6 +94,8 @@ class Builder:
 
     def declared(self, name: str) -> str:
         """Return the type of the elements of an input of the file."""
+        if name not in self._model.inputs:
+            raise ModelError("its input must be integers")
         return type_name(self._model.declared[name].type.tensor_type.elem_type)
 
     def start(self, source: Outside, form: Format, element: str) -> Int:

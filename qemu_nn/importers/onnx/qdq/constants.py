@@ -23,7 +23,7 @@ def fold(call: OnnxCall) -> Any:
         return _shape(call)
     if op not in folding.FOLDS:
         raise ModelError("its inputs are constants; it is supported for computed tensors alone")
-    first: Any = call.inputs[0] if call.inputs else None
+    first: Any = call.optional(0)
     if isinstance(first, Fixed) and op == "Transpose":
         return _transposed(call, first)
     if isinstance(first, Fixed) and op in _MOVES and first.scale.size == 1:

@@ -144,9 +144,20 @@ def _leaky(site: Site) -> Pending:
 
 def _elu(site: Site) -> Pending:
     alpha = site.call.number("alpha", 1.0)
-    steps: Optional[Steps] = _one("elu") if alpha == 1 else None
     function: Function = lambda x: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0.0)), x)  # noqa: E731
-    return _curve(site, function, steps)
+    made = _curve(site, function, _one("elu"))
+    if alpha == 1 or made.real is None:
+        return made
+    floats = site.floats(0)
+
+    def real() -> Int:
+        x = floats()
+        above = _stepped(site, (("maximum", 0.0),), x)
+        steps: Steps = (("minimum", 0.0), ("exp", {}), ("sub", 1.0), ("mul", np.float32(alpha)))
+        below = _stepped(site, steps, x)
+        return step(site.builder, "add", [above, below], {"length": x.size, "activation": 0})
+
+    return floated(site, site.shape(), real, made.curve)
 
 
 def _hard_sigmoid(site: Site) -> Pending:

@@ -108,7 +108,9 @@ class _Network:
             self.builder.values[name] = Outside(self.before.start(name, shape), True)
         self._quantized = _quantized_later(model.nodes)
         for node in model.nodes:
-            if node.op not in _KNOWN and node.op.rpartition(".")[2] not in _DYNAMIC:
+            if node.op in _RECURRENT:
+                self._refuse(_STEPS, node)
+            elif node.op not in _KNOWN and node.op.rpartition(".")[2] not in _DYNAMIC:
                 self._refuse(_UNKNOWN, node)
 
     def file(self) -> ModelFile:
@@ -245,6 +247,13 @@ class _Network:
 
 #: Operators of which some kind of input is supported.
 _KNOWN = {*CONVERTERS, *FLOATS, *FOLDS, QUANTIZE, QUANTIZE_CLIP, DEQUANTIZE}
+
+_RECURRENT = ("LSTM", "GRU", "RNN")
+
+_STEPS = (
+    "recurrent operators are not read: export the network with its steps written as linear layers, "
+    "sigmoid, tanh and products, and quantize that"
+)
 
 _UNKNOWN = "this operator is not supported in quantized files"
 

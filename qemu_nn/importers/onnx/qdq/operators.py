@@ -44,7 +44,9 @@ def plain(model: Model) -> Model:
     constants, nodes = dict(model.constants), []
     for number, node in enumerate(model.nodes):
         held = node.attributes.get("value") if node.op == "Constant" else None
-        if hasattr(held, "data_type") and node.outputs:
+        if not node.outputs:
+            continue
+        if hasattr(held, "data_type"):
             constants[node.outputs[0]] = held
         elif node.op in _FORMS:
             nodes += _expanded(node, f"integers{number}")
@@ -77,7 +79,7 @@ def _looked_up(nodes: list[OnnxNode], constants: Mapping[str, Any]) -> list[Onnx
     makers = {
         node.outputs[0]: node
         for node in nodes
-        if node.op == "Gather" and node.inputs[0] in constants and node.outputs
+        if node.op == "Gather" and node.outputs and node.inputs and node.inputs[0] in constants
     }
     found = []
     for number, node in enumerate(nodes):
@@ -110,7 +112,8 @@ def _paired(node: OnnxNode, stem: str) -> list[OnnxNode]:
 def _bounded(nodes: list[OnnxNode], outputs: tuple[str, ...]) -> list[OnnxNode]:
     """Return the nodes with each Clip that alone reads a QuantizeLinear as part of that."""
     readers = Counter(name for node in nodes for name in {*node.inputs}) + Counter(outputs)
-    makers = {node.outputs[0]: at for at, node in enumerate(nodes) if node.op == QUANTIZE}
+    pairs = [(at, node) for at, node in enumerate(nodes) if node.op == QUANTIZE and node.outputs]
+    makers = {node.outputs[0]: at for at, node in pairs}
     kept: list[Optional[OnnxNode]] = list(nodes)
     for at, node in enumerate(nodes):
         source = node.inputs[0] if node.op == "Clip" and node.inputs else ""

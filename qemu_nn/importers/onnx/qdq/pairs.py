@@ -83,15 +83,13 @@ def _kept(form: Format, shift: int, bounds: tuple[int, int]) -> tuple[float, flo
 
 def dequantize(builder: Builder, call: OnnxCall) -> Value:
     """Return the floats of a DequantizeLinear: of integers of a layer, an input or a constant."""
-    source = call.node.inputs[0]
     axis = _axis(call)
     _expect(call, "output_dtype", (0, _FLOAT))
     scale, zero = _scales(builder, call)
     has_zero = call.has(2)
     value: Any = call.value(0)
+    source = call.node.inputs[0]
     if isinstance(value, Outside):
-        if not value.before or value.tensor.name != source:
-            raise ModelError("its input must be integers")
         element = builder.declared(source)
         value = builder.start(value, _activation(element, scale, zero), element)
         builder.values[source] = value

@@ -91,6 +91,27 @@ def reduce(site: Site, what: str, first: str = "", last: str = "") -> Pending:
     return Pending(emit, shape, real=once(real))
 
 
+def cumulate(site: Site) -> Pending:
+    """Convert CumSum along an axis that the file names."""
+    call, own = site.call, site.shape()
+    given = call.array(1)
+    if given.size != 1 or given.dtype.kind not in "iu":
+        raise ModelError("its axis must be one integer that the file holds")
+    axis = indices.axes([int(given.reshape(()))], len(own) + 1)[0] - 1
+    if axis < 0:
+        raise ModelError("it adds along the batch; samples must be independent")
+    flags = {key: int(bool(call.integer(key, 0))) for key in ("exclusive", "reverse")}
+    floats = site.floats(0)
+
+    def real() -> Int:
+        x = floats()
+        at = x.order.index(axis)
+        params = {"outer": math.prod(x.memory[:at]), "inner": math.prod(x.memory[at + 1 :])}
+        return step(site.builder, "cumsum", [x], {**params, **flags, "side": own[axis]})
+
+    return floated(site, own, real)
+
+
 #: Reductions that make none but the numbers that they read.
 _EXTREMES = ("reduce_max", "reduce_min")
 
@@ -118,6 +139,7 @@ REDUCING: dict[str, Converter] = {
     "ReduceMin": partial(reduce, what="reduce_min"),
     "ReduceL1": partial(reduce, what="sum", first="abs"),
     "ReduceL2": partial(reduce, what="sum", first="square", last="sqrt"),
+    "CumSum": cumulate,
     "ReduceSumSquare": partial(reduce, what="sum", first="square"),
 }
 

@@ -161,15 +161,15 @@ def resize(site: Site) -> Pending:
         return _picked_pixels(site, places)
     call.ignore("nearest_mode")
     even = all(side * scale == out for side, scale, out in zip(shape[1:], scales, to))
-    if mode != "linear" or way not in _WAYS[:3] or not even:
+    if mode != "linear" or way not in _WAYS or not even:
         raise ModelError(
             f"it resizes {list(shape[1:])} to {to} by {mode!r} and {way!r}, for which there is no "
             "function"
         )
-    return _bilinear(site, way == "align_corners", to)
+    return _bilinear(site, way, to)
 
 
-#: Ways from a place in the output to one in the input; the first three have a bilinear function.
+#: Ways from a place in the output to one in the input.
 _WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 
 
@@ -248,11 +248,12 @@ def _picked_pixels(site: Site, places: list[list[int]]) -> Pending:
     return moved(site, shape, put)
 
 
-def _bilinear(site: Site, corners: bool, to: list[int]) -> Pending:
+def _bilinear(site: Site, way: str, to: list[int]) -> Pending:
+    """Return an image of pixels between those of another one."""
     depth, *size = site.shape()
     params = {"batches": 1, "input_h": size[0], "input_w": size[1], "channels": depth}
-    params.update(output_h=to[0], output_w=to[1], align_corners=int(corners))
-    params["half_pixel_centers"] = int(not corners)
+    params.update(output_h=to[0], output_w=to[1], align_corners=int(way == "align_corners"))
+    params["half_pixel_centers"] = int("half_pixel" in way)
     shape, floats = (depth, to[0], to[1]), site.floats(0)
 
     def real() -> Int:
