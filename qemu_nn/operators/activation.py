@@ -12,7 +12,7 @@ from .base import Operator, Shape
 
 
 class _Unary(Operator):
-    """An operator whose output has the shape of its only input."""
+    """Operator whose output has the shape of its only input."""
 
     def shape(self, *inputs: Shape) -> Shape:
         """Return the input's."""
@@ -79,7 +79,7 @@ class Sigmoid(_Unary):
     """1 / (1 + exp(-x))."""
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Compute the function through exp(-|x|), which cannot overflow."""
+        """Compute the function by exp(-|x|), which cannot overflow."""
         (x,) = inputs
         small = np.exp(-np.abs(x))
         result: np.ndarray = np.where(x >= 0, 1, small) / (1 + small)
@@ -112,7 +112,7 @@ class Softmax(_Unary):
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Return the largest element is taken out first, so that nothing overflows."""
+        """Compute the softmax relative to the largest element, which avoids overflow."""
         (x,) = inputs
         x = x - x.max(axis=self.axis + 1, keepdims=True)
         total = np.exp(x).sum(axis=self.axis + 1, keepdims=True)

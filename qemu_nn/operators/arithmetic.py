@@ -1,4 +1,4 @@
-"""Sums and products: with constants (normalization of any spelling), and of two tensors."""
+"""Sums and products: with constants (any form of normalization), and of two tensors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _KINDS = {
 class Affine(Operator):
     """x * scale + offset, both float arrays that broadcast to the shape of one sample.
 
-    What batch normalization, Scale, Bias and arithmetic with constants come to: scale =
-    gamma / sqrt(variance + epsilon), offset = beta - mean * scale.
+    It represents batch normalization, Scale, Bias and arithmetic with constants: scale = gamma /
+    sqrt(variance + epsilon), offset = beta - mean * scale.
     """
 
     scale: np.ndarray = field(repr=False)
@@ -51,7 +51,7 @@ class Elementwise(Operator):
     kind: str
 
     def shape(self, *inputs: Shape) -> Shape:
-        """Return the shape that both broadcast to; they have equally many axes."""
+        """Return the shape that both broadcast to; both have equally many axes."""
         if self.kind not in _KINDS:
             raise ModelError(f"there is no {self.kind!r}; have: {', '.join(_KINDS)}")
         first, second = inputs

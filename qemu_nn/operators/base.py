@@ -28,7 +28,7 @@ class Operator(ABC):
 
     @abstractmethod
     def shape(self, *inputs: Shape) -> Shape:
-        """Return the shape of the output; ModelError with the reason where the inputs do not
+        """Return the shape of the output; raise ModelError with the reason if the inputs do not
         fit.
         """
 
@@ -60,10 +60,10 @@ def from_nhwc(x: np.ndarray, layout: str) -> np.ndarray:
 
 
 def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil: bool) -> int:
-    """Return how many windows fit along an axis; ceil: also one that is cut at the end.
+    """Return the number of windows along an axis; ceil: including one that is cut at the end.
 
-    A cut window counts only if it starts before the padding after the image, as Caffe, ONNX and
-    PyTorch have it.
+    A cut window counts only if it starts before the padding after the image, as in Caffe, ONNX and
+    PyTorch.
     """
     before, after = pads
     span = dilation * (kernel - 1) + 1
@@ -82,9 +82,9 @@ def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil
 def same_pads(
     size: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1), odd_first: bool = False
 ) -> Pads:
-    """Return padding "same": ceil(size / stride) windows; an odd cell goes after the image.
+    """Return padding "same": ceil(size / stride) windows, with the odd cell after the image.
 
-    odd_first: the odd cell goes before it (ONNX's SAME_LOWER).
+    odd_first: the odd cell is before it (ONNX's SAME_LOWER).
     """
     before, after = [], []
     for length, taps, step, spread in zip(size, kernel, stride, dilation):

@@ -13,8 +13,8 @@ from ..errors import ModelError
 from . import base
 from .base import Operator, Pads, Pair, Shape
 
-#: A convolution of at most so many channels is one product of matrices, of at most so many cells
-#: (4 MiB of float64); more channels fill a product of matrices for each tap.
+#: Most channels of a convolution computed as one matrix product, and most cells of that product (4
+#: MiB of float64). More channels use a matrix product for each tap.
 _FEW, _CELLS = 32, 1 << 19
 
 
@@ -22,8 +22,8 @@ _FEW, _CELLS = 32, 1 << 19
 class Conv(Operator):
     """A convolution; weights [out, y, x, in / groups], bias [out].
 
-    groups = in channels makes it depthwise: output channel c * multiplier + m is made of channel
-    c. pads: cells of zero around the image. layout: of the image.
+    groups = in channels makes it depthwise: output channel c * multiplier + m is computed from
+    channel c. pads: cells of zero around the image. layout: of the image.
     """
 
     weights: np.ndarray = field(repr=False)
@@ -93,7 +93,7 @@ class Conv(Operator):
         return result
 
     def _taps(self, x: np.ndarray, count: Pair) -> np.ndarray:
-        """Return the cells of each window [N, *count, y, x, in], where they lie in x."""
+        """Return a view of the cells of each window [N, *count, y, x, in]."""
         span = tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel))
         rows = sliding_window_view(x, span, (1, 2))
         rows = rows[:, :: self.stride[0], :: self.stride[1]][:, : count[0], : count[1]]

@@ -1,4 +1,4 @@
-"""Maximum and average over windows of an image; over all of it, for global pooling."""
+"""Maximum and average over windows of an image, or over all of it (global pooling)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Pool(Operator):
     def _take_cells(
         self, x: np.ndarray, count: Pair, value: float, inside: Pads = (0, 0, 0, 0)
     ) -> np.ndarray:
-        """Return all cells that a window touches; inside: pads that x has around it already."""
+        """Return all cells that a window touches; inside: padding that x already has."""
         top, left = self.pads[0] - inside[0], self.pads[1] - inside[1]
         reach = [(n - 1) * s + k for n, s, k in zip(count, self.stride, self.kernel)]
         bottom = max(reach[0] - top - x.shape[1], 0)

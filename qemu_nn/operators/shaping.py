@@ -103,7 +103,7 @@ class Pad(Operator):
 
 @dataclass(frozen=True)
 class Reshape(Operator):
-    """The same elements in the same order under another shape, which is written out in full."""
+    """The same elements in the same order in a new shape, given in full."""
 
     to: Shape
 

@@ -7,7 +7,7 @@ from .fold import fold, scale_images
 from .layout import move_channels_last
 from .tidy import merge_pads, recognise_shuffles, tidy
 
-#: In running order; each leaves the values of every tensor that survives as they are.
+#: Passes in running order; each keeps the values of all remaining tensors.
 PASSES = (
     tidy,
     recognise_shuffles,
@@ -21,11 +21,10 @@ PASSES = (
 
 
 def optimize(graph: FloatGraph) -> tuple[FloatGraph, tuple[str, ...]]:
-    """Return the network with fewer operators, channels last, and a sentence for each that had to
-    stay.
+    """Return the network with fewer operators, channels last, and a sentence for each that remains.
 
-    Tensors that remain keep their names and values (images with channels last), and all outputs
-    remain: for any input the network computes what it did, up to the rounding of floats.
+    Remaining tensors keep their names and values (images with channels last), and all outputs
+    remain. For any input the network computes the same function, up to float rounding.
     """
     for run_pass in PASSES:
         graph = run_pass(graph)

@@ -17,8 +17,8 @@ def fold(graph: FloatGraph) -> FloatGraph:
     """Return the same network with every Affine folded into the layer before or after it, where
     exact.
 
-    It folds into the layer before it where nothing else reads that layer, which takes its name;
-    else into the layer after it where that one pads nothing, or the offset is zero.
+    It is folded into the layer before it if that has no further reader; the layer takes its name.
+    Otherwise it is folded into the layer after it, if that has no padding, or the offset is zero.
     """
     while True:
         changed = next(filter(None, (_fold_affine(graph, node) for node in graph.nodes)), None)
@@ -28,10 +28,9 @@ def fold(graph: FloatGraph) -> FloatGraph:
 
 
 def scale_images(graph: FloatGraph) -> FloatGraph:
-    """Return the same network with each Affine on channels of an image as a 1 x 1 depthwise
-    convolution.
+    """Return the same network with each Affine on image channels as a 1 x 1 depthwise convolution.
 
-    One in front stays, because the host normalizes the input.
+    An Affine at the input is kept, because the host normalizes the input.
     """
     nodes = []
     for node in graph.nodes:
@@ -49,7 +48,7 @@ def scale_images(graph: FloatGraph) -> FloatGraph:
 
 
 def _is_first(graph: FloatGraph, node: FloatNode) -> bool:
-    """True if only Affines and reshapes stand between the input and a node."""
+    """True if only Affines and reshapes are between the input and a node."""
     makers = {maker.name: maker for maker in graph.nodes}
     while node.inputs[0] != graph.input:
         node = makers[node.inputs[0]]
@@ -59,7 +58,7 @@ def _is_first(graph: FloatGraph, node: FloatNode) -> bool:
 
 
 def _fold_affine(graph: FloatGraph, node: FloatNode) -> Optional[FloatGraph]:
-    """Return the network with one more Affine gone; None if this one cannot go now."""
+    """Return the network with one more Affine folded; None if this one cannot be folded now."""
     if not isinstance(node.operator, Affine):
         return None
     before = next((maker for maker in graph.nodes if maker.name == node.inputs[0]), None)
@@ -84,7 +83,7 @@ def _find_only_reader(graph: FloatGraph, before: FloatNode, node: FloatNode) -> 
 def _replace_pair(
     graph: FloatGraph, gone: tuple[FloatNode, FloatNode], by: list[FloatNode]
 ) -> FloatGraph:
-    """New nodes where the second of two stood."""
+    """Replace the second of two nodes."""
     nodes: list[FloatNode] = []
     for node in graph.nodes:
         if node is gone[1]:
@@ -97,7 +96,7 @@ def _replace_pair(
 def _fold_into_writer(
     before: FloatNode, affine: Affine, graph: FloatGraph
 ) -> Optional[Union[Affine, Conv, Dense]]:
-    """Return what computes both: a layer with weights, or a sum of two Affines."""
+    """Return the operator that computes both: a layer with weights, or a sum of two Affines."""
     operator = before.operator
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Affine):
@@ -116,7 +115,7 @@ def _fold_into_writer(
 def _fold_into_reader(
     node: FloatNode, affine: Affine, reader: FloatNode, graph: FloatGraph
 ) -> Optional[list[FloatNode]]:
-    """Return the reader with the Affine in it, or the Affine after a reshape."""
+    """Return the reader with the Affine folded in, or the Affine moved after a reshape."""
     operator, shape = reader.operator, graph.shapes[node.name]
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Reshape):
@@ -134,9 +133,7 @@ def _fold_into_reader(
 
 
 def _scale_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) -> Weighted:
-    """Return a layer whose input channels are scaled and shifted first; there is no padding
-    then.
-    """
+    """Return a layer with scaling and offset of its input channels folded in; it has no padding."""
     weights = np.asarray(operator.weights, np.float64)
     rows = len(weights)
     groups = operator.groups if isinstance(operator, Conv) else 1
@@ -151,7 +148,9 @@ def _scale_columns(operator: Weighted, scale: np.ndarray, offset: np.ndarray) ->
 
 
 def _get_channel_vector(array: np.ndarray, channels: int) -> Optional[np.ndarray]:
-    """Return one number for each channel of the last axis; None if the array is not that."""
+    """Return one number for each channel of the last axis; None if the array has a
+    different form.
+    """
     if array.size == 1:
         return np.full(channels, float(array.ravel()[0]))
     if array.shape[-1] == channels and array.size == channels:

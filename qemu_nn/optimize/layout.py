@@ -1,4 +1,6 @@
-"""Channels last: every image becomes height, width, channels, and transpositions vanish."""
+"""Conversion to channels last: images become height, width, channels, and transpositions are
+removed.
+"""
 
 from __future__ import annotations
 
@@ -57,17 +59,17 @@ class _Stored:
 
 
 def move_channels_last(graph: FloatGraph) -> FloatGraph:
-    """Return the same network on images NHWC; outputs that are images become NHWC too.
+    """Return the same network on images NHWC, including output images.
 
-    Where an image is flattened, the columns of the fully connected layer after it are reordered;
-    a transposition stays only where something else reads the vector. A signal is an image of one
-    row, whose steps come before its channels. Outputs that are no images keep their order of axes.
+    If an image is flattened, the columns of the fully connected layer after it are reordered; a
+    transposition is kept only for further readers of the vector. A signal is an image of one row,
+    whose steps precede its channels. Outputs that are not images keep their axis order.
     """
     return _Rewriting(graph).graph()
 
 
 class _Rewriting:
-    """The new nodes so far, and how each tensor of the old network is stored in them."""
+    """New nodes so far, and the storage of each old tensor in them."""
 
     def __init__(self, old: FloatGraph) -> None:
         self.old = old
@@ -134,8 +136,8 @@ class _Rewriting:
         return _Stored(node.name, order, flat)
 
     def _fetch(self, name: str, order: Order, flat: Optional[Shape] = None) -> str:
-        """Return the name of a tensor in this order, transposed first where it is stored in
-        another.
+        """Return the name of a tensor in this order; append a transposition if the stored order
+        differs.
         """
         held = self.held[name]
         if (held.order, held.flat) == (order, flat):
@@ -249,8 +251,8 @@ def _get_image(shape: Shape, order: Order) -> Optional[Shape]:
 
 
 def _carry_order(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
-    """Return the order in which a tensor is stored after a reshape in which only axes of one
-    element come or go; None for any other reshape.
+    """Return the stored order of a tensor after a reshape that only adds or removes axes of one
+    element; None for any other reshape.
     """
     where, there = ([axis for axis, n in enumerate(each) if n > 1] for each in (shape, to))
     if [shape[axis] for axis in where] != [to[axis] for axis in there]:
@@ -271,7 +273,7 @@ def _index_elements(held: Shape) -> np.ndarray:
 
 
 def _reorder_operator(operator: Operator, held: _Stored) -> Operator:
-    """Return an operator with its axes and arrays in the order in which its tensor is stored."""
+    """Return an operator with its axes and arrays in the stored order of its tensor."""
     stored_axis: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
     if isinstance(operator, (Concat, Slice, Softmax, Shuffle)):
         return replace(operator, axis=stored_axis[operator.axis])

@@ -1,4 +1,4 @@
-"""Drops operators that change nothing, and makes one operator of several that mean one."""
+"""Removal of operators without effect, and fusion of operators that form one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from ..operators.base import Pads
 
 
 def tidy(graph: FloatGraph) -> FloatGraph:
-    """Return the same network without identities, and with one reshape where several follow each
-    other.
+    """Return the same network without identities, and with one reshape for several in sequence.
 
-    An identity that is an output gives its name to its input tensor; it stays where that tensor is
+    An identity that is an output passes its name to its input tensor. It is kept if that tensor is
     the network's input or another output.
     """
     renamed: dict[str, str] = {}
@@ -37,7 +36,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
 
 
 def _is_identity(graph: FloatGraph, node: FloatNode) -> bool:
-    """True if the operator leaves shape and elements as they are."""
+    """True if the operator changes neither shape nor elements."""
     operator = node.operator
     if isinstance(operator, Transpose):
         return operator.order == tuple(sorted(operator.order))
@@ -50,7 +49,7 @@ def _get_shape(graph: FloatGraph, node: FloatNode) -> tuple[int, ...]:
 
 
 def _join_reshapes(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
-    """Return a reshape of a reshape reads what that one reads."""
+    """Make a reshape of a reshape read the input of the first one."""
     if isinstance(node.operator, Reshape):
         for earlier in nodes:
             if earlier.name == node.inputs[0] and isinstance(earlier.operator, Reshape):
@@ -59,7 +58,7 @@ def _join_reshapes(node: FloatNode, nodes: list[FloatNode]) -> FloatNode:
 
 
 def rename(nodes: list[FloatNode], old: str, new: str) -> list[FloatNode]:
-    """Return the same nodes, in which a tensor has another name."""
+    """Return the same nodes with a renamed tensor."""
     return [
         replace(
             node,
@@ -92,7 +91,7 @@ def recognise_shuffles(graph: FloatGraph) -> FloatGraph:
 
 
 def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
-    """Return the shuffle that ends at `last`, if any; the nodes before it stay for other
+    """Return the shuffle that ends at `last`, if any; the nodes before it are kept for further
     readers.
     """
     makers = {node.name: node for node in graph.nodes}
@@ -116,10 +115,9 @@ def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
 
 
 def merge_pads(graph: FloatGraph) -> FloatGraph:
-    """Return the same network with padding by zeros merged into the convolutions and averages
-    after it.
+    """Return the same network with zero padding merged into the convolutions and averages after it.
 
-    A Pad stays only where a reader cannot pad by itself.
+    A Pad is kept only for readers that cannot pad.
     """
     pads = {node.name: node for node in graph.nodes if isinstance(node.operator, Pad)}
     nodes = []

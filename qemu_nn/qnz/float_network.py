@@ -30,7 +30,7 @@ _VERSION = 1
 
 
 def float_entries(graph: FloatGraph, main: str = FLOAT_GRAPH) -> dict[str, bytes]:
-    """Return name -> content of the entries that hold a float network; main: the first of them.
+    """Return name -> content of a float network's entries; main: the first of them.
 
     Raises ModelError for weights that are not finite.
     """
@@ -71,9 +71,9 @@ def read_float(
     operators: Mapping[str, type[Operator]] = OPERATORS,
     main: str = FLOAT_GRAPH,
 ) -> FloatGraph:
-    """Return the float network of a file; ModelError with the reason for anything else in there.
+    """Return the float network of a file; raise ModelError with the reason for other content.
 
-    operators: those that it may have, by the names of their classes.
+    operators: permitted ones, by the names of their classes.
     """
     fields, folder = _fields(archive, main), _FOLDERS[main]
     if fields.integer("version") != _VERSION:
@@ -137,7 +137,7 @@ def _to_node(
 
 
 def _value(archive: Archive, folder: str, fields: Fields, name: str, hint: Any) -> Any:
-    """Return a field of an operator, of just the type that it is declared with."""
+    """Return a field of an operator, of exactly its declared type."""
     value = fields.values[name]
     if get_origin(hint) is Union:  # Optional
         if value is None:
@@ -168,7 +168,7 @@ def _float(fields: Fields, name: str) -> float:
 
 
 def _parse_plain(value: Any, hint: Any) -> Any:
-    """Return an integer, boolean, text, or tuple of these; None if the value is not that."""
+    """Return an integer, boolean, text, or tuple of these; None for other values."""
     if get_origin(hint) is not tuple:
         fits = type(value) is hint and (hint is not int or abs(value) < 2**31)
         return value if fits else None

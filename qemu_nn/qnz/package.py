@@ -28,12 +28,12 @@ from .quantized_network import graph_from_fields, graph_to_dict, inputs_of
 
 _FORMAT = "qemu_nn graph"
 
-#: The newest version of the format, which networks with loops have, and that of all others.
+#: Newest version of the format, for networks with loops, and the version of all further ones.
 _VERSION, _WITHOUT_LOOPS = 2, 1
 
 _GRAPH = "graph.json"
 
-#: Element types of arrays: as .npy files spell them -> as numpy does.
+#: Element types of arrays: in .npy files -> in numpy.
 _ARRAYS = {
     **INTEGERS,
     **{"|u1": "uint8", "<i8": "int64", "<u4": "uint32", "<u8": "uint64"},
@@ -126,7 +126,7 @@ def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
 
 def model_hash(graph: Graph) -> str:
     """Return the SHA-256 of a graph's content, as 64 hexadecimal digits; every saved copy has the
-    same.
+    same hash.
     """
     digest = hashlib.sha256(json.dumps(graph_to_dict(graph), sort_keys=True).encode("ascii"))
     for name in sorted(graph.arrays):

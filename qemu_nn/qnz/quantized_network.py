@@ -15,7 +15,7 @@ from ..ir.graph import Address, Build, CallAddresses, Graph, Loop, Memory, Node,
 
 
 def graph_to_dict(graph: Graph) -> dict[str, Any]:
-    """Return everything of a graph except its arrays, in terms of JSON."""
+    """Return everything of a graph except its arrays, in JSON's types."""
     inputs = [_from_tensor(tensor) for tensor in graph.inputs]
     return {
         "name": graph.name,
@@ -93,7 +93,9 @@ def _from_address(address: Address) -> dict[str, Any]:
 
 
 def graph_from_fields(fields: Fields, arrays: Mapping[str, np.ndarray]) -> Graph:
-    """Return the graph of such a description and these arrays; ModelError for what is none."""
+    """Return the graph of such a description and these arrays; raise ModelError for an
+    invalid one.
+    """
     parts: dict[str, Any] = {
         "name": fields.text("name"),
         "inputs": tuple(_to_tensor(tensor) for tensor in inputs_of(fields)),

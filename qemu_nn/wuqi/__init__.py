@@ -1,1 +1,1 @@
-"""The NPU: its layers, quantization, packs and training; ndk/ has the names of its kit."""
+"""The NPU: its layers, quantization, packs and training; ndk/ exports the names of its kit."""

@@ -1,4 +1,6 @@
-"""Layers and their fixed-point parameters as calls of the NPU's kernels, channels last."""
+"""Conversion of layers and their fixed-point parameters to calls of the NPU's kernels, channels
+last.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ from .tables import FRACS, make_code_table, make_distance_table
 def make_fixed_graph(
     layers: Sequence[Layer], params: Params, bitwidth: int, hw_aligned: bool = True
 ) -> Graph:
-    """Return the device's network of a quantized list of layers; every feature tensor has its name.
+    """Return the device's network of a quantized list of layers; every feature tensor has its own
+    name.
 
-    params: quantized weights and biases, fractions and signs, as §3.2 of the manual names them.
-    Raises ModelError that names the layer where a parameter is missing or the NPU lacks the layer.
+    params: quantized weights and biases, fractions and signs, named as in §3.2 of the manual.
+    Raises ModelError, with the layer, if a parameter is missing or the NPU lacks the layer.
     """
     bitwidth = check_width("bitwidth", bitwidth)
     infer_feature_shapes(layers)

@@ -1,4 +1,4 @@
-"""Layers and their float parameters as a float network, channels first, that numpy runs."""
+"""Conversion of layers and their float parameters to a float network, channels first, for numpy."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def float_graph(layers: Sequence[Layer], params: Params) -> FloatGraph:
 
 
 def get_parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
-    """Return the float weights or bias of a layer; ModelError where there are no finite numbers."""
+    """Return the float weights or bias of a layer; raise ModelError if they are not
+    finite numbers.
+    """
     key = f"{layer.name}_{role}"
     if key not in params:
         raise ModelError(f"the parameters lack {key!r}")
@@ -75,9 +77,10 @@ def get_parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
 
 
 def shape_float_parameter(layer: Layer, role: str, params: Params, source: Shape) -> np.ndarray:
-    """Return the same in the layer's own shape, [outputs, depth, height, width] or [channels].
+    """Return the float parameter in the layer's own shape, [outputs, depth, height, width] or
+    [channels].
 
-    source: the shape of the tensor that it reads.
+    source: the shape of the layer's input.
     """
     return shape_parameter(layer, role, get_parameter(layer, role, params), source)
 
@@ -85,7 +88,7 @@ def shape_float_parameter(layer: Layer, role: str, params: Params, source: Shape
 def _convert_layer(
     layer: Layer, params: Params, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
-    """Yield name, operator and inputs of what a layer becomes."""
+    """Yield name, operator and inputs of each operator that a layer becomes."""
     inputs, tops, kind = layer.bottoms, layer.tops, layer.type
     if kind == "Input":
         raise ModelError(f"layer {layer.name!r} is a second Input")
@@ -129,8 +132,8 @@ def _bias(layer: Layer, params: Params, source: Shape) -> Optional[np.ndarray]:
 def _convert_windowed(
     layer: Layer, params: Params, source: str, shapes: Mapping[str, Shape]
 ) -> Iterator[tuple[str, Operator, list[str]]]:
-    """Yield a convolution or pooling; rows and columns that a negative pad drops are cut off
-    first.
+    """Yield a convolution or pooling, after a slice for rows and columns that a
+    negative pad drops.
     """
     own, top = layer.attributes(), layer.tops[0]
     north, south, west, east = own["pad"]

@@ -1,4 +1,4 @@
-"""The limits of the hardware that a network breaks, each with its section of the manual."""
+"""Checks of a network against the hardware's limits, each with its section of the manual."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARAMETERS = {
 }
 _AFTER_SUM = {"Softmax": "6.15", "LogSoftmax": "6.16", "ShuffleChannel": "6.17"}
 
-#: Largest kernel side, stride, dilation, reach of a kernel, side of what an InnerProduct reads.
+#: Largest kernel side, stride, dilation, reach of a kernel, and side of an InnerProduct's input.
 _KERNEL, _STRIDE, _DILATION, _REACH, _SIDE = 16, 6, 6, 32, 16
 #: Largest sum of products and width of a LogSoftmax, with 8 bits and with 16.
 _PRODUCTS, _SOFTMAX_WIDTH = (8192, 4096), (32, 16)
@@ -39,8 +39,7 @@ def list_warnings(
     param_dict: Optional[Mapping[str, Any]] = None,
     bitwidth: Optional[int] = None,
 ) -> list[str]:
-    """Return a sentence for each limit that the network breaks and each float parameter that is
-    wrong.
+    """Return a sentence for each limit that the network breaks and each invalid float parameter.
 
     bitwidth: 8 or 16; None: that of the fixed-point parameters, and without these the limits of
     both.
@@ -79,7 +78,7 @@ def _list_limits(
 def _real_parameters(
     layer_list: Sequence[Layer], shapes: Mapping[str, Shape], params: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Float weights and biases that are missing, of another shape, or not finite.
+    """Yield float weights and biases that are missing, misshapen, or not finite.
 
     A layer with fixed-point weights may lack its float ones.
     """
@@ -97,7 +96,7 @@ def _real_parameters(
 
 
 def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
-    """Errors of names, of order, and of tensors that no layer makes."""
+    """Yield errors of names, of order, and of tensors that no layer computes."""
     if not layer_list or layer_list[0].type != "Input":
         yield "the first layer must be an Input (§4.1.1)"
         return
@@ -225,7 +224,7 @@ def find_widths(params: Mapping[str, Any]) -> list[int]:
 def _lowering_error(
     layer_list: Sequence[Layer], params: Mapping[str, Any], bitwidth: Optional[int]
 ) -> list[str]:
-    """Return the error of building the fixed-point network, if there is one."""
+    """Return the error of building the fixed-point network, if any."""
     assert bitwidth is not None
     try:
         make_fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)

@@ -72,7 +72,8 @@ def _join(low: Lowering, layer: Layer, last: str, groups: int) -> None:
 def add_several(low: Lowering, layer: Layer, shift: int) -> None:
     """Add the sum of more than two tensors, exact before its one shift.
 
-    Their parts of a channel are joined, and a convolution of one pixel with weights of 1 adds them.
+    The tensors' values of a channel are joined, and a convolution of one pixel with weights of 1
+    adds them.
     """
     shape, top, count = low.shapes[layer.bottoms[0]], layer.tops[0], len(layer.bottoms)
     joined = f"{top}/{count}"

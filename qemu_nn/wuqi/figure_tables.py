@@ -1,4 +1,4 @@
-"""The figures of tensors under the manual's names, as dictionaries and as its tables."""
+"""Figures of tensors under the manual's names, as dictionaries and as its tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROWS = {
 def tabulate_distribution(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, np.ndarray]]:
-    """Return what analyze_tensor_distribution() returns and writes."""
+    """Return the result of analyze_tensor_distribution(), and its tables."""
     stats: dict[str, Union[float, np.ndarray]] = {}
     for name, target in targets.items():
         moments = target.moments
@@ -68,7 +68,7 @@ def _columns(name: str, target: Target) -> Iterator[list[Any]]:
 def tabulate_comparison(
     targets: Mapping[str, Target], output_dirname: PathLike
 ) -> dict[str, Union[float, int]]:
-    """Return what compare_float_and_quant() returns and writes."""
+    """Return the result of compare_float_and_quant(), and its tables."""
     figures_of = {name: target.errors.figures() for name, target in targets.items()}
     for name, target in targets.items():
         if target.histograms:

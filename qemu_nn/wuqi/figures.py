@@ -1,4 +1,4 @@
-"""Figures of tensors whose values come in pieces: range, moments, histogram, errors."""
+"""Figures of tensors whose values are added in pieces: range, moments, histogram, errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Histogram:
 
     @property
     def shares(self) -> np.ndarray:
-        """The counts as shares that add up to 1."""
+        """Counts as shares with the sum 1."""
         result: np.ndarray = self.counts / max(int(self.counts.sum()), 1)
         return result
 
@@ -40,7 +40,7 @@ class Histogram:
 
 @dataclass
 class Moments:
-    """Range, mean and variance of values that come in pieces."""
+    """Range, mean and variance of values added in pieces."""
 
     low: float = np.inf
     high: float = -np.inf
@@ -60,7 +60,7 @@ class Moments:
 
 @dataclass
 class Errors:
-    """Sums over pairs of float and fixed-point values that come in pieces."""
+    """Sums over pairs of float and fixed-point values added in pieces."""
 
     count: int = 0
     real: float = 0.0
@@ -102,7 +102,7 @@ class Errors:
 
 @dataclass
 class Target:
-    """One tensor: the figures of its values in one kind of network, or in two."""
+    """One tensor: figures of its values in one or two kinds of network."""
 
     histograms: list[Histogram]
     moments: Moments = field(default_factory=Moments)

@@ -1,4 +1,4 @@
-"""Format groups: feature tensors that share one fraction, and fractions that the hardware fixes."""
+"""Format groups: feature tensors that share one fraction, and fractions fixed by the hardware."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from .layers import Layer
 from .shifts import WIDEST
 from .tables import FRACS, get_input_fraction
 
-#: Types whose tensors all have one fraction (so have those of a MAX Pooling, and the inputs of an
+#: Types whose tensors all share one fraction (as do those of a MAX Pooling, and the inputs of an
 #: Eltwise).
 _PASSING = ("ReLU", "ReLU6", "Slice", "Concat", "ShuffleChannel", "LogSoftmax")
 
-#: Types whose output has another fixed fraction than the input -> that of 8 bits, and of 16.
+#: Types whose output has a fixed fraction different from the input's -> that of 8 bits, and of 16.
 _OUTPUT_FRACS = {"Sigmoid": (7, 15), "TanH": (7, 15)}
 
-#: A number of fraction bits that nothing reaches.
+#: Number of fraction bits that is never reached.
 _FAR = 2000
 
 
 @dataclass
 class FormatGroup:
-    """Tensors that share a fraction. deciding: those whose values it is chosen for.
+    """Tensors that share a fraction.
 
-    least, most: the fractions from which a sum of them can be shifted to its own fixed fraction.
+    deciding: those whose values determine it. least, most: fractions from which a sum of them can
+    be shifted to its own fixed fraction.
     """
 
     tensors: list[str]
@@ -38,10 +39,9 @@ class FormatGroup:
 
 
 def find_format_groups(layer_list: Sequence[Layer], bitwidth: int) -> dict[str, FormatGroup]:
-    """Return tensor -> its group. Raises ModelError where the hardware asks for two fractions at
-    once.
+    """Return tensor -> its group. Raises ModelError if the hardware requires two fractions at once.
 
-    A tensor that only a ReLU reads decides nothing: what the ReLU cuts off may saturate.
+    A tensor that only a ReLU reads determines nothing: values that the ReLU cuts off may saturate.
     """
     group_of: dict[str, FormatGroup] = {}
     for layer in layer_list:
@@ -90,7 +90,7 @@ def _fix(group: FormatGroup, frac: int, layer: Layer) -> None:
 
 
 def _check_bound(group: FormatGroup, total: FormatGroup, widest: int, layer: Layer) -> None:
-    """Check that a sum shifts right by at most so many bits."""
+    """Check that a sum shifts right by at most this many bits."""
     least, most = (total.least, total.most) if total.fixed is None else (total.fixed, total.fixed)
     group.least, group.most = max(group.least, least), min(group.most, most + widest)
     if group.fixed is not None and not group.least <= group.fixed <= group.most:

@@ -1,4 +1,6 @@
-"""Float networks of any file as lists of layers: padding explicit, channels first, no reshapes."""
+"""Conversion of float networks to lists of layers: padding explicit, channels first, no
+reshapes.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ def from_float(graph: FloatGraph) -> Loaded:
 class _Converter:
     """The layers so far.
 
-    An image [h, w, c] of the float network is a feature (c, h, w) here, and a
-    vector is the image that it was flattened from, or (n, 1, 1).
+    An image [h, w, c] of the float network is a feature (c, h, w) here. A vector is the image that
+    it was flattened from, or (n, 1, 1).
     """
 
     def __init__(self, graph: FloatGraph) -> None:
@@ -77,7 +79,7 @@ class _Converter:
         return self.layers, self.params
 
     def _rename(self, old: str, new: str) -> None:
-        """Give the name of an output that is a reshape to the tensor that it reshapes."""
+        """Rename the input of an output reshape to the output's name."""
 
         def named(names: Any) -> Any:
             if isinstance(names, list):
@@ -88,9 +90,7 @@ class _Converter:
             layer.bottom, layer.top = named(layer.bottom), named(layer.top)
 
     def _input_shape(self) -> Sequence[int]:
-        """Return the input's shape, or that of the image of one channel that a reshape makes of
-        it.
-        """
+        """Return the input's shape, or that of the one-channel image to which it is reshaped."""
         shape, first = self.graph.shape, self.graph.nodes[0]
         if isinstance(first.operator, Reshape) and len(self.graph.readers(self.graph.input)) == 1:
             to = first.operator.to
@@ -117,7 +117,7 @@ class _Converter:
             self._add(kind, node, sources[0] if len(sources) == 1 else sources, **own)
 
     def _keep(self, node: FloatNode, source: str) -> None:
-        """Add a reshape that flattens an image, or makes one of a vector: the same feature."""
+        """Add a reshape between an image and its vector: the same feature."""
         image, to = self.images[source], self.graph.shapes[node.name]
         if len(to) == 3 and to != image and sorted(to)[:2] != [1, 1]:
             raise ModelError(f"the NPU cannot reshape an image {list(image)} to {list(to)}")
@@ -126,7 +126,7 @@ class _Converter:
     def _add(
         self, kind: str, node: FloatNode, bottom: Any, name: Optional[str] = None, **own: Any
     ) -> None:
-        """Append a layer; name: of the layer and its tensor, where it is not the node's."""
+        """Append a layer; name: of the layer and its tensor, if it differs from the node's."""
         top = name or node.name
         self.layers.append(Layer(kind, top, bottom, top, **own))
         if name is None:
@@ -242,7 +242,7 @@ class _Converter:
         self._add("Scale", node, self.stands[node.inputs[0]])
 
     def _slice(self, node: FloatNode, cut: Slice) -> None:
-        """Merge all slices of one tensor into a layer; name parts that no layer reads, too."""
+        """Merge all slices of one tensor into a layer; unread parts also get a name."""
         source = self.stands[node.inputs[0]]
         if node.name in self.stands:
             return

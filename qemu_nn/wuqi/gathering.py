@@ -17,12 +17,12 @@ from .numpy_net import build_numpy_layers, get_layer_weight_bias, run_layers
 
 Params = Mapping[str, Any]
 
-#: Samples whose range the bins cover, where no range is given.
+#: Samples whose range the bins cover by default.
 _FIRST = 1000
 
 
 def to_iterator(name: str, source: Any) -> Iterator[Any]:
-    """Return an iterator over batches; Error for what is no iterable of them."""
+    """Return an iterator over batches; raise Error for other types."""
     try:
         return iter(source)
     except TypeError:
@@ -31,10 +31,9 @@ def to_iterator(name: str, source: Any) -> Iterator[Any]:
 
 
 def iterate_batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
-    """Yield the next inputs [N, C, H, W] of a generator of {"input": batch, ...}; fewer where it
-    ends.
+    """Yield the next inputs [N, C, H, W] of a generator of {"input": batch, ...}, until it ends.
 
-    Takes at most count, and never starts the generator again. Raises Error for anything else in it.
+    Takes at most count, and never restarts the generator. Raises Error for other content.
     """
     for _, turn in zip(range(count), to_iterator("data_generator", data_generator)):
         if not isinstance(turn, Mapping) or "input" not in turn:
@@ -52,10 +51,11 @@ def iterate_batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
 
 @dataclass(frozen=True)
 class Gathering:
-    """Plan of filling targets. kinds: the float network (False), the chip's (True), or both.
+    """Plan of filling targets.
 
-    The bins of a target lie between -max_abs_val and max_abs_val; if that is None, between the
-    ends of its values, of features in the first 1000 samples.
+    kinds: the float network (False), the chip's (True), or both. The bins of a target span
+    -max_abs_val to max_abs_val. If that is None, they span its values, for features those of the
+    first 1000 samples.
     """
 
     layers: Sequence[Layer]
@@ -147,7 +147,7 @@ class Gathering:
 
 
 def _at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield batches until they have so many samples together."""
+    """Yield batches until they have this many samples in total."""
     while count > 0:
         batch = next(source, None)
         if batch is None:
@@ -159,7 +159,7 @@ def _at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 def _ends(
     pieces: Iterable[Sequence[np.ndarray]], known: tuple[float, float] = (np.inf, -np.inf)
 ) -> tuple[float, float]:
-    """Return least and largest of all values, and of those known before."""
+    """Return least and largest of all values, including those known before."""
     low, high = known
     for values in pieces:
         for array in values:

@@ -25,7 +25,7 @@ def fit_pads(
     pads: Sequence[int],
     out: Sequence[int],
 ) -> tuple[int, int, int, int]:
-    """Return pads north, south, west, east with which the windows fill the image just so."""
+    """Return pads north, south, west, east with which the windows fill the image exactly."""
     ends = [
         (count - 1) * step + span - length - before
         for count, step, span, length, before in zip(out, stride, reach, size, pads[:2])

@@ -1,4 +1,4 @@
-"""Widths of the NPU's integers, and floats of a feature as integers."""
+"""Widths of the NPU's integers, and conversion of a feature's floats to integers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from ..errors import Error
 
 
 def check_width(name: str, value: Any) -> int:
-    """Return a bit width of the hardware; Error for anything but the integers 8 and 16."""
+    """Return a bit width of the hardware; raise Error for values other than the
+    integers 8 and 16.
+    """
     if not isinstance(value, (int, np.integer)) or value not in (8, 16):
         raise Error(f"{name} must be the integer 8 or 16, is {value!r}")
     return int(value)

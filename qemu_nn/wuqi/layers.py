@@ -1,4 +1,4 @@
-"""Networks as the NPU's kit has them: lists of Layer objects, and what their tensors are called."""
+"""Networks in the form of the NPU's kit: lists of Layer objects, and the names of their tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEEDED = object()
 
 _WINDOW = {"kernel_size": _NEEDED, "stride": (1, 1), "pad": (0, 0, 0, 0), "dilation": (1, 1)}
 
-#: Layer type -> its own attributes and their defaults, as chapter 6 of the manual names them.
+#: Layer type -> its own attributes and their defaults, named as in chapter 6 of the manual.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "Input": {"dim": _NEEDED},
     "Sigmoid": {},
@@ -42,12 +42,12 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
 WEIGHTED = ("Convolution", "InnerProduct", "BatchNorm", "Scale")
 BIASED = (*WEIGHTED, "Bias")
 
-#: Lengths of the attributes that are tuples; "dim" and the pads are four, the others two.
+#: Lengths of the attributes that are tuples: four for "dim" and the pads, else two.
 _TUPLES = {"dim": 4, "kernel_size": 2, "stride": 2, "pad": 4, "dilation": 2}
 
 
 class Layer:
-    """One layer: its type, its name, the tensors that it reads and makes, and its attributes.
+    """One layer: its type, its name, its input and output tensors, and its attributes.
 
     Parameters
     ----------
@@ -105,12 +105,12 @@ class Layer:
 
     @property
     def bottoms(self) -> list[str]:
-        """The tensors that it reads, as a list."""
+        """Input tensors, as a list."""
         return _list_names(self.bottom)
 
     @property
     def tops(self) -> list[str]:
-        """The tensors that it makes, as a list."""
+        """Output tensors, as a list."""
         return _list_names(self.top)
 
     def attributes(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _list_names(names: Names) -> list[str]:
 
 
 def _check_attribute(layer: Layer, key: str, value: Any) -> Any:
-    """Return an attribute in its own type; integers for both directions alike become pairs."""
+    """Return an attribute in its own type; an integer for both directions becomes a pair."""
     where = f"{layer.type} {layer.name!r}: {key}"
     if key in _TUPLES:
         count = _TUPLES[key]
@@ -227,7 +227,7 @@ def _parameters(layer_list: Sequence[Layer]) -> Iterator[str]:
 
 
 def has_bias(layer: Layer) -> bool:
-    """Say whether a layer adds a bias.
+    """True if a layer adds a bias.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def get_net_input_output(layer_list: Sequence[Layer]) -> tuple[list[str], list[s
 
 
 def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
-    """Find the layer that makes a tensor.
+    """Find the layer that computes a tensor.
 
     Parameters
     ----------
@@ -297,10 +297,9 @@ def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
 
 
 def with_log_softmax(layer_list: Sequence[Layer], tell: bool = True) -> list[Layer]:
-    """Return the layers with a LogSoftmax in place of each Softmax at an end, as §6.15 of the
-    manual says.
+    """Return the layers with a LogSoftmax in place of each final Softmax (§6.15 of the manual).
 
-    tell: print that there was one.
+    tell: print a message for each.
     """
     layers, ends = list(layer_list), get_network_output(layer_list)
     for i, layer in enumerate(layers):

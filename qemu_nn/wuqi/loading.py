@@ -1,4 +1,4 @@
-"""Model files of any format that is read, as layers."""
+"""Loading of model files of any supported format as layers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def load(
     input: Optional[str] = None,
     output: Optional[str] = None,
 ) -> Loaded:
-    """Return the layers and float parameters of a model file of any format that is read.
+    """Return the layers and float parameters of a model file of any supported format.
 
-    input, output: tensors of the file between which the network is cut out, if not at its ends.
-    Raises ModelError for what is no such file, and for operators that the NPU has no layer for.
+    input, output: tensors of the file that limit the network, if not its ends. Raises ModelError
+    for other files, and for operators without a layer of the NPU.
     """
     beside = Path(weights) if weights else None
     graph = read_float(Path(path), input=input, output=output, weights=beside)

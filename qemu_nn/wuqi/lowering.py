@@ -1,4 +1,6 @@
-"""One quantized network on its way to calls of the NPU's kernels: its parameters, checked."""
+"""Context of lowering a quantized network to calls of the NPU's kernels: its
+parameters, checked.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _FAR = 1000
 
 
 def get_fraction(key: str, value: Any) -> int:
-    """Return fraction bits among the parameters; ModelError for anything but an integer in
+    """Return fraction bits among the parameters; raise ModelError unless they are an integer in
     range.
     """
     array = np.asarray(value)
@@ -89,7 +91,7 @@ class Lowering:
         return bits
 
     def same(self, *tensors: str) -> int:
-        """Return the fraction bits that all of them have."""
+        """Return the common fraction bits of these tensors."""
         fracs = {name: self.frac(name) for name in tensors}
         if len(set(fracs.values())) > 1:
             spelled = ", ".join(f"{name} {frac}" for name, frac in fracs.items())
@@ -114,7 +116,7 @@ class Lowering:
         bias: Optional[np.ndarray] = None,
         weights: Optional[np.ndarray] = None,
     ) -> None:
-        """Append a call that makes the tensor `top`, [channels, height, width]."""
+        """Append a call with the output `top`, [channels, height, width]."""
         own: dict[str, str] = {}
         for role, array in (("weights", weights), ("bias", bias)):
             if array is not None:
@@ -140,7 +142,7 @@ class Lowering:
     def windows(
         self, own: Mapping[str, Any], size: tuple[int, int]
     ) -> tuple[dict[str, int], tuple[int, int]]:
-        """Return the geometry as kernels count it, and height and width of the output."""
+        """Return the geometry in the kernels' terms, and height and width of the output."""
         kernel, stride = own["kernel_size"], own.get("stride", (1, 1))
         dilation, (north, south, west, east) = (
             own.get("dilation", (1, 1)),

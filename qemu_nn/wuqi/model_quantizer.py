@@ -1,4 +1,4 @@
-"""Chooses the fractions of a network, layer by layer, and rounds its weights and biases."""
+"""Choice of a network's fractions, layer by layer, and rounding of its weights and biases."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ ROLES = ("weight", "bias")
 
 @dataclass
 class ModelQuantizer:
-    """One network on its way to fixed point; `params` holds the decisions, `log` says why.
+    """Quantizer of one network; `params` has the decisions, `log` the reasons.
 
-    steps: how many batches of `source` are counted, once for all tensors if `aggressive`, else for
-    each format group anew, with the weights and features that are decided on their grids.
+    steps: number of batches of `source`. If `aggressive`, they are observed once for all tensors.
+    Otherwise they are observed again for each format group, with decided weights and features on
+    their grids.
     """
 
     layers: Sequence[Layer]
@@ -53,7 +54,7 @@ class ModelQuantizer:
         self.seen: dict[str, Statistics] = {}
 
     def run(self, first: Sequence[np.ndarray]) -> None:
-        """Assign all fractions; first: batches that are counted before those of the source."""
+        """Assign all fractions; first: batches observed before those of the source."""
         self._count(list(self.shapes), self._float(), first)
         if self.aggressive:
             self._count(list(self.shapes), self._float(), self._next())
@@ -101,7 +102,7 @@ class ModelQuantizer:
         return {name: self.seen[name] for name in group.deciding}
 
     def _on_grid(self, layer: Layer) -> dict[str, np.ndarray]:
-        """Return weights and bias as the chip has them, once that is decided."""
+        """Return weights and bias with the chip's values, once decided."""
         on_grid = {}
         for role in ROLES:
             name = f"{layer.name}_{role}"
@@ -115,7 +116,7 @@ class ModelQuantizer:
     # Features
 
     def _choose_fraction(self, group: FormatGroup) -> int:
-        """Return the fraction of a group: given, fixed, or the finest that holds its deciding
+        """Return the fraction of a group: given, fixed, or the finest that covers its deciding
         tensors.
         """
         given = self.overrides.feature(group)
@@ -195,7 +196,7 @@ class ModelQuantizer:
                 wanted[role] = self.preferences.channels(f"{layer.name}_{role}", values)
                 given[role] = self.overrides.parameter(layer, role, channels)
                 now = wanted[role] if given[role] is None else given[role]
-                self._put(layer, role, values, now)  # the statistics of its output use these
+                self._put(layer, role, values, now)  # used by the statistics of its output
         known = group.frac
         if known is None and self._get_given(group):
             known = self._choose_fraction(group)
@@ -249,6 +250,6 @@ def _plus(fracs: Optional[np.ndarray], more: int) -> Optional[np.ndarray]:
 
 
 def _list(fracs: Any) -> str:
-    """Return fractions for the log: a single number where all are equal."""
+    """Return fractions for the log: a single number if all are equal."""
     values = np.unique(fracs)
     return str(int(values[0])) if len(values) == 1 else str(np.asarray(fracs).tolist())

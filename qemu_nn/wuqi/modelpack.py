@@ -1,4 +1,4 @@
-"""Models to files and back: .prototxt and .npz of a kit, and the .bin that a device loads."""
+"""Files of models: .prototxt and .npz of the kit, and the .bin that a device loads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def save_to_file(
 def load_from_file(
     fname_prototxt: PathLike, fname_npz: PathLike
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Read what save_to_file() wrote.
+    """Read the files of save_to_file().
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def load_from_file(
 
 
 def _to_plain_number(value: np.ndarray) -> Any:
-    """Return a number where a number was saved."""
+    """Return a saved scalar as a Python number."""
     return value.item() if value.ndim == 0 else value
 
 
@@ -152,7 +152,7 @@ def modelpack(
     if broken:
         raise ModelError(f"the NPU cannot run this network: {broken[0]}")
     data = encode(bitwidth, layers, param_dict)
-    Session(make_fixed_graph(layers, param_dict, bitwidth), NPU)  # the kernels check it, too
+    Session(make_fixed_graph(layers, param_dict, bitwidth), NPU)  # the kernels check it as well
     folder = Path(out_file_path)
     files.make_folder(folder)
     files.write_bytes(folder / f"{model_name}.bin", data)
@@ -165,7 +165,7 @@ def modelpack_from_file(
     out_file_path: PathLike,
     model_name: str = "model",
 ) -> None:
-    """Pack what save_to_file() wrote, as modelpack() does.
+    """Pack the files of save_to_file(), as modelpack() does.
 
     Parameters
     ----------
@@ -196,25 +196,6 @@ def modelpack_from_file(
 def load_pack(path: PathLike) -> tuple[int, list[Layer], dict[str, Any]]:
     """Read a packed network back; it computes the same bits.
 
-    A negative_slope comes back as the multiple of 1/64 that the hardware has.
-
-    Parameters
-    ----------
-    path : str or Path
-        A .bin file of modelpack().
-
-    Returns
-    -------
-    bitwidth : int
-        8 or 16.
-    layers : list of Layer
-        The network.
-    params : dict of str to object
-        Its fixed-point parameters.
-
-    Raises
-    ------
-    ModelError
-        The file is truncated, damaged, of another version, or not a packed network.
+    A negative_slope is read as the hardware's multiple of 1/64.
     """
     return decode(files.read_bytes(Path(path), _PACK_LIMIT), Path(path).name)

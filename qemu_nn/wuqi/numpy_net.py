@@ -1,4 +1,4 @@
-"""Run networks, in floats or as the NPU does, and read weights as floats."""
+"""Execution of networks, in floats or as the NPU does, and reading of weights as floats."""
 
 from __future__ import annotations
 
@@ -33,26 +33,9 @@ _BLOCK = 2**18
 
 @dataclass(frozen=True)
 class NumpyLayers(Sequence[QuantLayer]):
-    """A network that is built once and run often; it is also the sequence of its layers.
+    """A network that is built once and run often; also the sequence of its layers.
 
-    build_numpy_layers() returns it, and run_layers() takes it.
-
-    Attributes
-    ----------
-    session : Session or None
-        The chip's network; None where features stay float.
-    graph : ir.float_graph.FloatGraph or None
-        The float network; None where the chip's is run.
-    fracs : mapping of str to int
-        Feature tensor -> its fraction bits.
-    bitwidth : int
-        8 or 16.
-    on_grid : bool
-        Whether features of the float network are rounded into their formats.
-    unsigned : tuple of str
-        The tensors without a sign.
-    layers : tuple of QuantLayer
-        The layers with their parameters.
+    build_numpy_layers() returns it, and run_layers() accepts it.
     """
 
     session: Optional[Session]
@@ -94,7 +77,7 @@ class NumpyLayers(Sequence[QuantLayer]):
         """
         array = convert_to_numbers(x, "the input")
         if self.session is None:
-            assert self.graph is not None  # a network has one of them
+            assert self.graph is not None  # a network has a single one
             shape, names = self.graph.shape, self.graph.outputs
         else:
             start, names = self.session.graph.input, self.session.graph.outputs
@@ -304,7 +287,7 @@ def _chip(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
 
 
 def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
-    """Yield tensors in float64; each is rounded down into its format, if on the grid."""
+    """Yield tensors in float64; on the grid, each is rounded down into its format."""
     assert net.graph is not None
     left = set(names)
     for name, values in iterate_tensors(
@@ -318,7 +301,7 @@ def _real(net: NumpyLayers, x: np.ndarray, names: set[str]) -> Iterator[Named]:
 
 
 def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
-    """Return values rounded down into the format of a tensor, where it has one."""
+    """Return values rounded down into the format of a tensor, if it has one."""
     if name not in net.fracs:
         return values
     least = 0 if name in net.unsigned else -(2 ** (net.bitwidth - 1))

@@ -161,7 +161,7 @@ def add_pre_norm(
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """Return the name, or one like it that is not taken."""
+    """Return the name, or a similar unused one."""
     count = 1
     while (free := name if count == 1 else f"{name}_{count}") in taken:
         count += 1
@@ -219,7 +219,7 @@ def _add_bias(layer: Layer, params: dict[str, Any], more: np.ndarray) -> None:
 
 
 def _into_before(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
-    """Scale what the layer makes, then add."""
+    """Scale the layer's output, then add the offset."""
     scale, offset = factors
     weights = _weights(layer, params)
     params[f"{layer.name}_weight"] = weights * scale.reshape(-1, *[1] * (weights.ndim - 1))
@@ -229,7 +229,7 @@ def _into_before(layer: Layer, factors: Factors, params: dict[str, Any]) -> None
 
 
 def _into_behind(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
-    """Scale what the layer reads, and add what the offset comes to."""
+    """Scale the layer's input, and add the effect of the offset."""
     weights = _weights(layer, params)
     out, depth = weights.shape[:2]
     groups = layer.attributes().get("group", 1)

@@ -16,9 +16,10 @@ _PASSED = ("weight", "bias", "quant_weight", "quant_bias", "frac_weight", "frac_
 
 
 class Overrides:
-    """The user's fractions and signs; weights, biases and other parameters of the kit are skipped.
+    """The user's fractions and signs; weights, biases and further parameters of the kit are
+    ignored.
 
-    Raises Error for tensors that the network does not have, and for values that are no integers.
+    Raises Error for unknown tensors, and for values that are not integers.
     """
 
     def __init__(self, user: Mapping[str, Any], layer_list: Sequence[Layer]) -> None:
@@ -41,9 +42,7 @@ class Overrides:
                 raise Error(f"usr_param_dict: {key} must be an integer, is {value!r}")
 
     def feature(self, group: FormatGroup) -> Optional[int]:
-        """Return the given fraction of a format group. Raises Error where the group cannot have
-        it.
-        """
+        """Return the given fraction of a format group. Raises Error if the group cannot have it."""
         given = {int(self._user[f"{n}_frac"]) for n in group.tensors if f"{n}_frac" in self._user}
         names = ", ".join(group.tensors)
         if len(given) > 1:
@@ -71,6 +70,6 @@ class Overrides:
         return None
 
     def is_signed(self, name: str) -> Optional[bool]:
-        """True if the user wants a tensor signed; None where nothing is given."""
+        """True if the user made a tensor signed; None without an entry."""
         value = self._user.get(f"{name}_signed")
         return None if value is None else bool(value)

@@ -1,4 +1,4 @@
-"""The bytes of a packed network: layers and fixed-point parameters, as docs/npu_pack.md says."""
+"""Encoding of a packed network: layers and fixed-point parameters, as in docs/npu_pack.md."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .shapes import Shape, infer_feature_shapes
 MAGIC, VERSION = b"NPUPACK\x1a", 1
 HEADER = struct.Struct("<8s6I")
 
-#: The most tensors and layers of a pack, bytes of its features, and the largest fraction.
+#: Most tensors, most layers and most feature bytes of a pack, and the largest fraction.
 MOST, FEATURE_BYTES, LARGEST_FRAC = 65535, 2**28, 1024
 
-#: Layer type, in the order of its number in the file -> its attributes there, with how many
-#: integers each has.
+#: Layer type, in the order of the numbers in the file -> its attributes there, and the number of
+#: integers of each.
 TYPES: dict[str, dict[str, int]] = {
     "Input": {},
     "Sigmoid": {},
@@ -55,8 +55,8 @@ TABLED = ("Sigmoid", "TanH", "LogSoftmax")
 
 
 def encode(bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any]) -> bytes:
-    """Return a network as the bytes of its pack. Raises ModelError for what does not run on the
-    NPU.
+    """Encode a network as the bytes of its pack. Raises ModelError for networks that do not run on
+    the NPU.
     """
     graph = make_fixed_graph(layers, params, bitwidth)
     shapes = infer_feature_shapes(layers)
@@ -80,7 +80,7 @@ def encode(bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any]) ->
 def _check(
     bitwidth: int, layers: Sequence[Layer], params: Mapping[str, Any], shapes: Mapping[str, Shape]
 ) -> None:
-    """Raise ModelError for what the file format cannot hold."""
+    """Raise ModelError for networks that the file format cannot represent."""
     tops, names = list(shapes), [layer.name for layer in layers]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -1,4 +1,4 @@
-"""Reads one field after the other from bytes that are not trusted."""
+"""Reading of fields from untrusted bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import ModelError
 
 
 class Cursor:
-    """Bytes, and how far they are read. name: of the file, for errors."""
+    """Bytes and a position in them. name: of the file, for errors."""
 
     def __init__(self, data: bytes, name: str, at: int) -> None:
         self.data, self.name, self.at = data, name, at
@@ -21,14 +21,14 @@ class Cursor:
         return ModelError(f"{self.name} {text}")
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes; ModelError where there are fewer."""
+        """Return the next bytes; raise ModelError if there are fewer."""
         if count > len(self.data) - self.at:
             raise self.error(f"ends at byte {len(self.data)}, within a field of {count} bytes")
         self.at += count
         return self.data[self.at - count : self.at]
 
     def unpack(self, layout: str) -> tuple[Any, ...]:
-        """Return the next fields, as struct names them."""
+        """Return the next fields by a format of the struct module."""
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
     def text(self) -> str:

@@ -43,7 +43,7 @@ class Preferences:
         return self.methods.get(name, "MINMAX")
 
     def bins_of(self, name: str) -> int:
-        """Return the bins of the histogram that a tensor's method reads; MINMAX reads none."""
+        """Return the number of bins of a tensor's method; MINMAX has none."""
         return 0 if self.method(name) == "MINMAX" else self.bins
 
     def feature(self, name: str, statistics: Statistics, signed: bool = True) -> int:
@@ -53,8 +53,8 @@ class Preferences:
         return METHODS[self.method(name)](statistics, self.bits + (not signed))
 
     def channels(self, name: str, values: np.ndarray) -> np.ndarray:
-        """Return the fractions of weights or biases [C, ...], by channel; one of zeros takes the
-        least.
+        """Return the fractions of weights or biases [C, ...], by channel; a channel of zeros has
+        the least.
         """
         rows = values.reshape(len(values), -1)
         bins = self.bins_of(name)

@@ -1,4 +1,4 @@
-"""Layers as text: the .prototxt files of the NPU's kit, in the manual's own field names."""
+"""Reading and writing of layers as text: .prototxt files with the manual's field names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Union
 from ..errors import ModelError
 from .layers import ATTRIBUTES, Layer
 
-#: Layer type -> the block that holds its attributes; Input has its own form.
+#: Layer type -> the block with its attributes; Input has its own form.
 _BLOCKS = {
     "ReLU": "relu_param",
     "InnerProduct": "inner_product_param",
@@ -22,7 +22,7 @@ _BLOCKS = {
     "ShuffleChannel": "shuffle_channel_param",
 }
 
-#: Attribute that is a tuple -> the fields that hold it.
+#: Attribute that is a tuple -> its fields.
 _FIELDS = {
     "kernel_size": ("kernel_size_h", "kernel_size_w"),
     "stride": ("stride_h", "stride_w"),
@@ -31,7 +31,7 @@ _FIELDS = {
 }
 
 Value = Union[str, int, float, bool, "Block"]
-#: Fields in order, each as often as it occurs.
+#: Fields in order, with repetitions.
 Block = list[tuple[str, Any]]
 
 _TOKEN = re.compile(
@@ -46,7 +46,7 @@ def write_layers(layers: Sequence[Layer]) -> str:
 
 
 def read_layers(text: str, where: str) -> list[Layer]:
-    """Return the layers of a text; ModelError that names the line for anything else."""
+    """Return the layers of a text; raise ModelError, with the line, for other text."""
     tokens = _tokens(text, where)
     fields = list(_parse_fields(tokens, where, 0))
     layers = [_to_layer(value, where) for name, value in fields if name in ("layer", "layers")]

@@ -1,4 +1,4 @@
-"""From float to fixed point, and what that costs: the kit's tools for quantization."""
+"""The kit's tools for quantization: conversion to fixed point, and its errors."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def quantize_model(
         del layers[-1]
     layers = with_log_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
-    # Not around the caller's own generator: a bar that shows nothing closes what it runs through.
+    # Not around the caller's own generator: a disabled bar closes its iterable.
     source = iter(
         tqdm(iterate_batches(data_generator, total), total=total, disable=None, leave=False)
     )
@@ -175,9 +175,9 @@ def _check(
 def _centre_softmax(
     layers: Sequence[Layer], params: dict[str, Any], first: Sequence[np.ndarray], bitwidth: int
 ) -> None:
-    """Move what the last layer, a LogSoftmax, reads into the range that it can: [-8, 8).
+    """Move the input of the last layer, a LogSoftmax, into its range, [-8, 8).
 
-    Adding one number to all classes changes nothing in its result.
+    Adding one number to all classes does not change the result.
     """
     (name,) = layers[-1].bottoms
     before = find(layers, name)

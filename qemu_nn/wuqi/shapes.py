@@ -12,11 +12,11 @@ from .layers import Layer
 
 Shape = tuple[int, int, int]
 
-#: No tensor or attribute is as large.
+#: Exclusive limit of tensors and attributes.
 _LARGEST = 2**31
 
 
-#: Type -> how many tensors it reads, where that is not one; None: two or more.
+#: Type -> number of its inputs, if not one; None: two or more.
 _READS = {"Input": 0, "ScaleByTensor": 2, "Concat": None, "Eltwise": None}
 
 #: Attribute -> its least value; negative pads to the south and east drop rows and columns.
@@ -27,7 +27,7 @@ _LEAST_PADS = (0, -_LARGEST, 0, -_LARGEST)
 def infer_feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
     """Return tensor -> (channels, height, width).
 
-    Raises ModelError that names the layer for tensors that no layer makes, or two layers; for
+    Raises ModelError, with the layer, for tensors that no layer or two layers compute, for
     attributes out of range, and for features that are empty or have 2^31 values or more.
     """
     if not layer_list or layer_list[0].type != "Input":
@@ -134,8 +134,8 @@ def shape_parameter(
 ) -> np.ndarray:
     """Return weights or a bias in the shape of the layer, from that shape or an equivalent one.
 
-    Equivalent are all shapes with one number for each channel, and [N, K] for the [N, C, H, W] of
-    an InnerProduct. called: the name of the role in the ModelError for other shapes.
+    All shapes with one number for each channel are equivalent, as are [N, K] and the [N, C, H, W]
+    of an InnerProduct. called: name of the role in the ModelError for other shapes.
     """
     wanted, given = get_parameter_shape(layer, role, source), values.shape
     also, ways = len(wanted) == 1 and values.size == wanted[0], f"{list(wanted)}"
@@ -149,9 +149,7 @@ def shape_parameter(
 
 
 def count_windows(layer: Layer, shape: Shape) -> list[tuple[int, int]]:
-    """Return how many windows fit along (height, width), and how many rows or columns they leave
-    over.
-    """
+    """Return the number of windows along (height, width), and the remaining rows and columns."""
     own = layer.attributes()
     north, south, west, east = own["pad"]
     fitted = []

@@ -1,6 +1,6 @@
-"""Fractions of one layer with weights, within the shifts of the hardware.
+"""Choice of the fractions of a layer with weights, within the hardware's shifts.
 
-With P = f_in + f_weight, both P - f_out (the sum's shift) and P - f_bias (the bias') lie in 0..S,
+With P = f_in + f_weight, both P - f_out (the sum's shift) and P - f_bias (the bias') are in 0..S,
 for every output channel.
 """
 
@@ -19,7 +19,7 @@ ORDERS = ("fwb", "fbw", "wfb", "wbf", "bfw", "bwf")
 
 @dataclass(frozen=True)
 class Fractions:
-    """Fraction bits of output, products (P) and bias, the latter by channel; None: undecided."""
+    """Fraction bits of output, products (P) and bias, the last two by channel; None: undecided."""
 
     out: Optional[int] = None
     products: Optional[np.ndarray] = None
@@ -27,8 +27,8 @@ class Fractions:
 
 
 def assign_fractions(order: str, wanted: Fractions, given: Fractions, widest: int) -> Fractions:
-    """Return the wanted fractions, changed as little as the order of priority allows; given ones
-    stay.
+    """Return the preferred fractions with the smallest changes that the order of priority allows;
+    given ones are kept.
 
     order: of f (output), w (weights), b (bias), the most important first.
     """

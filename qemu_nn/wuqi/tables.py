@@ -1,4 +1,4 @@
-"""The tables of the NPU's functions: what the kernels look up, and what training looks up."""
+"""Lookup tables of the NPU's functions, for kernels and for training."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from ..functions.wuqi import CODES, LOG_ENTRIES
 
-#: Function -> fraction bits of its input, at 8 bits and at 16; the output of sigmoid and tanh has
-#: the bit width less 1.
+#: Function -> fraction bits of its input, at 8 bits and at 16; those of the outputs of sigmoid and
+#: tanh are the bit width minus 1.
 FRACS = {"Sigmoid": (4, 12), "TanH": (5, 13), "LogSoftmax": (4, 12), "ReLU6": (4, 12)}
 
 _FUNCTIONS: dict[str, Any] = {"Sigmoid": lambda x: 1 / (1 + np.exp(-x)), "TanH": np.tanh}

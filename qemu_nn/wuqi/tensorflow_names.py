@@ -1,4 +1,6 @@
-"""Frozen graphs as the kit imports them: TensorFlow's names, and each bias where it is added."""
+"""Import of frozen graphs as the kit does: TensorFlow's names, and each bias in the layer before
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from .optimize import merge_biases
 def from_tensorflow(graph: FloatGraph) -> Loaded:
     """Return the layers and float parameters of a frozen graph.
 
-    A layer has the name of the node that computes it, a tensor that of the last node that makes
-    nothing else of it (a bias addition, an identity), with ":0" for its first output.
+    The name of a layer is that of the node that computes it. The name of a tensor is that of the
+    last node that only passes it on (a bias addition, an identity), with ":0" for its first output.
     """
     graph, computed = _by_last_name(graph)
     layers, params = from_float(graph)
@@ -33,8 +35,8 @@ def from_tensorflow(graph: FloatGraph) -> Loaded:
 
 
 def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
-    """Return the graph with an identity's name for a tensor that it alone reads; that name -> its
-    own.
+    """Return the graph with tensors renamed to their only reader, an identity, and the map of these
+    names.
     """
     last: dict[str, str] = {}
     for node in graph.nodes:
@@ -58,7 +60,7 @@ def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
 
 
 def _outputs(names: Any) -> Any:
-    """Return tensors as TensorFlow counts the outputs of a node."""
+    """Return tensors with TensorFlow's output numbers of a node."""
     if isinstance(names, list):
         return [_outputs(name) for name in names]
     return names if names is None or re.search(r":\d+$", names) else f"{names}:0"

@@ -1,4 +1,4 @@
-"""Fixed-point training, the kit's one function for it: fractions first, then group by group."""
+"""Fixed-point training, the kit's function: fractions first, then group by group."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def quantize_model_with_training(
     layer_group: int = 1,
     rnd_seed: Optional[int] = None,
 ) -> tuple[list[Layer], dict[str, Any]]:
-    """Train float weights until the network is good in fixed point; needs PyTorch.
+    """Train float weights for a network in fixed point; needs PyTorch.
 
     Fractions are chosen first. Then the layers are quantized group by group: each group and all
     after it are trained, and the group is frozen. Limits of the hardware that the result breaks
@@ -119,10 +119,9 @@ def quantize_model_with_training(
 
 
 def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
-    """Return the Input with the first layer_group layers, then each so many more; the last has the
-    rest.
+    """Return groups of layer_group layers, the Input in the first; the last group has the rest.
 
-    All in one group where layer_group is larger than their number.
+    All layers are one group if layer_group exceeds their number.
     """
     layers = list(layer_list)
     ends = [1, *range(1 + layer_group, len(layers), layer_group), len(layers)]
@@ -131,9 +130,7 @@ def groups(layer_list: Sequence[Layer], layer_group: int) -> list[list[Layer]]:
 
 
 def random_start(layer_list: Sequence[Layer], seed: Optional[int]) -> dict[str, np.ndarray]:
-    """Return weights whose outputs vary about as much as their inputs, after rectifiers; biases of
-    0.
-    """
+    """Return random weights that keep the variance of inputs after rectifiers; biases of 0."""
     shapes, rng, params = infer_feature_shapes(layer_list), np.random.default_rng(seed), {}
     for layer in layer_list:
         outputs = shapes[layer.tops[0]][0]
@@ -191,7 +188,7 @@ def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> lis
 def _with_fractions(
     layer_list: Sequence[Layer], params: dict[str, Any], bitwidth: int, source: Iterator[Any]
 ) -> dict[str, Any]:
-    """Return the parameters with all fractions; those that were given stay."""
+    """Return the parameters with all fractions; given ones are kept."""
     known: dict[str, Any] = {}
     missing = False
     for name in get_tensor_name_list(layer_list, feature_only=True):

@@ -1,4 +1,4 @@
-"""Batches for fixed-point training, drawn one by one from what the user gives."""
+"""Batches for fixed-point training, drawn one by one from the user's source."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class FixedGrid:
     largest: int
 
     def round_down(self, x: np.ndarray) -> np.ndarray:
-        """Return floats rounded down into the format, as float32, which holds them exactly."""
+        """Return floats rounded down into the format, as float32, which represents them exactly."""
         codes = np.clip(np.floor(np.ldexp(x, self.frac)), self.least, self.largest)
         result: np.ndarray = np.ldexp(codes, -self.frac).astype(np.float32)
         return result
 
 
 def iterate_pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Return inputs [N, C, H, W] as float64 and what belongs to them, from exactly one of the two.
+    """Yield inputs [N, C, H, W] as float64 with their targets, from exactly one of the two sources.
 
-    data_generator gives {"input": ..., "output": ...}; input_fn is called for each (features,
-    labels), or once for an iterable of them; an iterable itself will do. Raises Error for
-    anything else.
+    data_generator yields {"input": ..., "output": ...}. input_fn is called for each (features,
+    labels), or once for an iterable of them, or is such an iterable. Raises Error for other
+    content.
     """
     if (data_generator is None) == (input_fn is None):
         raise Error("give either data_generator or input_fn, and only one of them")
@@ -82,7 +82,7 @@ def _check_pair(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
 def classes(labels: np.ndarray, count: int) -> np.ndarray:
     """Return class numbers [N] of labels: numbers [N], [N, 1, 1, 1], or one-hot [N, C, 1, 1].
 
-    Raises Error where they are none of the network's classes.
+    Raises Error for numbers that are not classes of the network.
     """
     flat = labels.reshape(len(labels), -1)
     if flat.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""Packed networks read back: layers and fixed-point parameters, as docs/npu_pack.md says."""
+"""Decoding of packed networks: layers and fixed-point parameters, as in docs/npu_pack.md."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _parameters(
     params: dict[str, Any],
     bits: int,
 ) -> None:
-    """Reads past a table, and weights and biases into the parameters."""
+    """Skip a table; read weights and biases into the parameters."""
     if layer.type in TABLED:
         entries = (LOG_ENTRIES if layer.type == "LogSoftmax" else CODES)[f"s{bits}"]
         cursor.array(entries, f"<i{bits // 8}")

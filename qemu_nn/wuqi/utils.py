@@ -1,4 +1,4 @@
-"""Feature tensors as C headers, in the orders that the chip reads."""
+"""Feature tensors as C headers, in the chip's memory orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights and biases: their floats, and the integers they become."""
+"""Conversion of weights and biases between floats and integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def role_missing(layer: Layer, role: str) -> bool:
 def get_float_parameter(
     layer: Layer, role: str, channels: int, param_dict: Mapping[str, Any]
 ) -> Optional[np.ndarray]:
-    """Return float weights or biases [C, ...], or None where the layer has none."""
+    """Return float weights or biases [C, ...], or None if the layer has none."""
     if role_missing(layer, role):
         return None
     values = get_parameter(layer, role, param_dict)
@@ -28,7 +28,7 @@ def get_float_parameter(
 
 
 def round_parameter(values: np.ndarray, fracs: np.ndarray, bits: int) -> np.ndarray:
-    """Return integers [C, ...] of so many bits: rounded to nearest, halves up, and saturated."""
+    """Return integers [C, ...] of this many bits: rounded to nearest, halves up, and saturated."""
     half = 2 ** (bits - 1)
     scaled = np.ldexp(values, fracs.reshape(-1, *[1] * (values.ndim - 1)))
     integers: np.ndarray = np.clip(np.floor(scaled + 0.5), -half, half - 1).astype(f"int{bits}")

@@ -1,1 +1,1 @@
-"""Fixed-point training on PyTorch, which is imported only once this is used."""
+"""Fixed-point training on PyTorch, which is imported on first use."""

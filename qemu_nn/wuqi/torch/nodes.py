@@ -1,8 +1,8 @@
 """Quantization nodes: the chip's values forward, a straight-through gradient backward.
 
-Numbers are floats on their grids, q * step with step a power of two. In double precision
-all of it is exact: a sum of products of 16-bit integers stays below 2^53 for 2^22 products and a
-bias shifted by 31 bits (2^46), and dividing by a step only moves the binary point.
+Numbers are floats on their grids, q * step with step a power of two. Double precision is exact: a
+sum of products of 16-bit integers stays below 2^53 for 2^22 products and a bias shifted by 31 bits
+(2^46). Dividing by a step only moves the binary point.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class _Quantize(Function):  # type: ignore[misc]
 
 
 def quantize(x: Tensor, step: Tensor, bits: int) -> Tensor:
-    """Return values rounded down to multiples of step that so many bits hold; NaN stays NaN.
+    """Return values rounded down to multiples of step and saturated to this many bits; NaN stays
+    NaN.
 
-    step: powers of two, of a shape that broadcasts. The gradient is 1 from the lowest value to
-    the highest, both included, and 0 outside.
+    step: powers of two, of a shape that broadcasts. The gradient is 1 from the lowest value to the
+    highest, both included, and 0 outside.
     """
     result: Tensor = _Quantize.apply(x, step, bits)
     return result

@@ -1,4 +1,6 @@
-"""Pooling of images with pads on four sides, of which the far ones may drop rows and columns."""
+"""Pooling of images with pads on four sides; negative pads on the far sides drop rows
+and columns.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from ..layers import Layer
 
 
 def pad_image(x: Tensor, layer: Layer, value: float = 0.0) -> Tensor:
-    """Return rows and columns of one value around an image, or dropped where a pad is negative."""
+    """Pad an image with rows and columns of one value; negative pads drop them."""
     north, south, west, east = layer.attributes()["pad"]
     return F.pad(x, (west, east, north, south), value=value)
 
 
 def pool_maximum(x: Tensor, layer: Layer, lowest: float) -> Tensor:
-    """Return the largest cell of each window; cells next to the image are the lowest value."""
+    """Return the largest cell of each window; cells outside the image have the lowest value."""
     own = layer.attributes()
     return F.max_pool2d(
         pad_image(x, layer, lowest), own["kernel_size"], own["stride"], 0, own["dilation"]
@@ -37,8 +39,8 @@ def pool_sums(x: Tensor, layer: Layer) -> Tensor:
 def count_divisors(layer: Layer, size: tuple[int, int], hw_aligned: bool) -> Tensor:
     """Return the divisor of the sum of each window of an image, [1, 1, rows, columns].
 
-    hw_aligned: by the position of the window, as §6.8 of the manual has it; else the number of its
-    cells inside the image, and 1 where there are none (their sum is 0).
+    hw_aligned: by the position of the window (§6.8 of the manual). Otherwise it is the number of
+    cells inside the image, and 1 if there are none (their sum is 0).
     """
     counted = pool_sums(torch.ones((1, 1, *size), dtype=torch.float64), layer)
     if not hw_aligned:

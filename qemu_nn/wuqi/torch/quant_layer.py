@@ -1,4 +1,4 @@
-"""A network of the NPU's kit as a PyTorch module that can be trained in fixed point."""
+"""A network of the NPU's kit as a PyTorch module for fixed-point training."""
 
 from __future__ import annotations
 
@@ -20,42 +20,9 @@ from .weighted import ROLES, Weighted
 
 
 class QuantizedNet(nn.Module):  # type: ignore[misc]
-    """The network as a PyTorch module: batch in, output out; in double precision it is exact.
+    """The network as a PyTorch module from batch to output; exact in double precision.
 
-    Its parameters are LAYER.weight and LAYER.bias, with a dot in a layer's name as an underscore.
-
-    Parameters
-    ----------
-    layer_list : sequence of Layer
-        The network.
-    param_dict : mapping of str to object
-        Its parameters, with the fractions of all values that are quantized.
-    quant_output, quant_weight, quant_bias : bool, default True
-        Which values go through a quantization node.
-    hw_aligned : bool, default True
-        Divide averages next to padding as the hardware does.
-    bitwidth : {8, 16}, default 8
-        The width of weights and features.
-    for_training : bool, default True
-        Begin with LAYER_weight and LAYER_bias, with half a step of the output added to each bias if
-        quant_output, so that rounding down becomes rounding to nearest. False: begin with
-        LAYER_quant_weight and LAYER_quant_bias and compute, after `.double()`, what the chip does.
-
-    Attributes
-    ----------
-    quantized : set of str
-        The layers whose quantization nodes work; at first all.
-
-    Raises
-    ------
-    Error
-        The bit width is wrong.
-    ModelError
-        A parameter is missing or does not fit, or the hardware does not compute a layer.
-
-    References
-    ----------
-    The kit's manual, chapter 4.3.3.
+    Its parameters are LAYER.weight and LAYER.bias; an underscore replaces a dot in a layer's name.
     """
 
     def __init__(
@@ -111,7 +78,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
             )
 
     def has_part(self, name: str) -> bool:
-        """Say whether a layer has weights or a bias.
+        """True if a layer has weights or a bias.
 
         Parameters
         ----------
@@ -143,8 +110,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         return module
 
     def get_param_dict(self) -> dict[str, Any]:
-        """Return the parameters of the network as it is now; run_layers() with them equals the
-        module.
+        """Return the current parameters of the network; run_layers() with them equals the module.
 
         Returns
         -------
@@ -245,8 +211,10 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         return torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
 
     def _pooled(self, layer: Layer, x: Tensor, exact: bool) -> Tensor:
-        """Return an average is floored right: where the quotient is no integer it is further than
-        2^-16 from one, and a double of 16 bits before the point is off by less than 2^-36.
+        """Return the average of each window, floored correctly.
+
+        A quotient that is not an integer differs from one by more than 2^-16. The error of a double
+        with 16 bits before the point is below 2^-36.
         """
         if layer.attributes()["pool"] == "MAX":
             lowest = -(2 ** (self.bitwidth - 1)) * self._steps[layer.tops[0]] if exact else -np.inf

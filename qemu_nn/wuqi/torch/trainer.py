@@ -45,7 +45,7 @@ class Trainer:
     writer: Any = field(default=None)
 
     def run(self, groups: Sequence[Sequence[Layer]]) -> None:
-        """Quantize group by group; each time train that group and all after it."""
+        """Quantize group by group; before each, train the group and all later ones."""
         lift(self.net)
         self.net.quantized = set()
         self.net.train()
@@ -104,7 +104,9 @@ class Trainer:
 
 
 def lift(net: QuantizedNet) -> None:
-    """Add half a step to all weights and biases: nodes, which round down, then give the nearest."""
+    """Add half a step to all weights and biases, so that nodes, which round down, round
+    to nearest.
+    """
     for layer in net.layer_list:
         if net.has_part(layer.name):
             part = net.part(layer.name)
@@ -114,7 +116,7 @@ def lift(net: QuantizedNet) -> None:
 
 
 def _scores(outputs: Any) -> Optional[Tensor]:
-    """Return [N, C] of the only output, if it is one vector for each sample."""
+    """Return [N, C] of the only output, if it is a vector for each sample."""
     if isinstance(outputs, Tensor) and outputs.shape[2:] == (1, 1):
         return outputs[:, :, 0, 0]
     return None
@@ -129,9 +131,7 @@ def cross_entropy(outputs: Any, labels: np.ndarray) -> Tensor:
 
 
 def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
-    """Return how often the largest output is the label's class, or None where there are no
-    classes.
-    """
+    """Return the share of samples with the largest output at the label, or None without classes."""
     scores = _scores(outputs)
     if scores is None:
         return None
@@ -143,6 +143,6 @@ def accuracy(outputs: Any, labels: np.ndarray) -> Optional[float]:
 
 
 def train(trainer: Trainer, groups: Sequence[Sequence[Layer]], seed: Optional[int]) -> None:
-    """Run with a seed of its own; PyTorch's random numbers go on as if nothing had been drawn."""
+    """Run with a separate seed; restore the state of PyTorch's random numbers."""
     with seed_random(seed):
         trainer.run(groups)

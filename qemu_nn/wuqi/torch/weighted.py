@@ -21,10 +21,10 @@ ROLES = ("weight", "bias")
 
 
 class Weighted(nn.Module):  # type: ignore[misc]
-    """`weight` and `bias` (parameters, where the layer has them), their steps and lifts (buffers).
+    """Layer with `weight` and `bias` (parameters, if present), their steps and lifts (buffers).
 
-    A lift is added to a parameter so that rounding down gives the nearest number; a layer that is
-    not quantized computes without it.
+    A lift is added to a parameter so that rounding down rounds to nearest; a layer without
+    quantization has no lift.
     """
 
     weight: Optional[nn.Parameter]
@@ -64,7 +64,7 @@ class Weighted(nn.Module):  # type: ignore[misc]
             self.register_buffer(f"{role}_lift", torch.zeros([1] * values.ndim))
 
     def lift(self, role: str, amount: Any) -> None:
-        """Add a number, or one for each channel, which get_float_parameter() subtracts again."""
+        """Add a lift, one number or one for each channel, which get_float_parameter() subtracts."""
         parameter, lift = getattr(self, role), getattr(self, f"{role}_lift")
         with torch.no_grad():
             parameter += amount
@@ -76,7 +76,7 @@ class Weighted(nn.Module):  # type: ignore[misc]
         return result
 
     def value(self, role: str, quantized: bool) -> Tensor:
-        """Return the parameter that the layer computes with, rounded down where it has a node."""
+        """Return the effective parameter, rounded down if it has a node."""
         step = getattr(self, f"{role}_step")
         if not quantized:
             return self.real(role)
@@ -123,7 +123,7 @@ def _fractions(
 
 
 def _on_grid(layer: Layer, role: str, params: Mapping[str, Any], bits: int) -> dict[str, Any]:
-    """Return the floats that the chip's integers stand for, as float parameters."""
+    """Return the values of the chip's integers, as float parameters."""
     name, key = f"{layer.name}_{role}", f"{layer.name}_quant_{role}"
     if weights.role_missing(layer, role):
         return {}
