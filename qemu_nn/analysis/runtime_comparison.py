@@ -5,7 +5,6 @@ differences.
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Optional
 import numpy as np
 
 from .page import fill_page
-from .table import Cell, Table
+from .table import Cell, Said, Table, json_text, verdict
 
 #: Sides of a map in cells, pixels of a cell, layers with a map.
 _SIDE, _PIXELS, _MAPS = 48, 5, 40
@@ -145,7 +144,7 @@ class RuntimeComparison:
         """
         names = ("network", "runtime", "profile", "samples", "same")
         facts = {name: getattr(self, name) for name in names}
-        return json.dumps({**facts, "layers": self.table.records()}, indent=2)
+        return json_text({**facts, "layers": self.table.records()})
 
     def html(self) -> str:
         """Return a page with the differing share of each layer, and maps of the differences.
@@ -169,10 +168,11 @@ def _row(layer: LayerDifference) -> tuple[Cell, ...]:
     names = (layer.layer, layer.function)
     if not layer.compared:
         return (*names, None, None, None, None, None)
-    begins = "yes" if layer.differing and layer.inputs_same else "no"
+    begins = verdict(bool(layer.differing and layer.inputs_same))
     largest = float(f"{layer.largest:.6g}")
     shown = int(largest) if largest.is_integer() else largest
-    return (*names, layer.elements, layer.differing, f"{layer.share:.2%}", shown, begins)
+    share = Said(f"{layer.share:.2%}", layer.share)
+    return (*names, layer.elements, layer.differing, share, shown, begins)
 
 
 def heat_map(where: np.ndarray) -> str:

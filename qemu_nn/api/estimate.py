@@ -187,7 +187,9 @@ def _facts(
     if megahertz is not None:
         shown = " to ".join(f"{count / megahertz / 1000:.3g}" for count in (least, most))
         time = f"{usual / megahertz / 1000:.3g} ms at {megahertz:g} MHz ({shown} ms)"
-        facts["time"] = time
+        times = (round(count / megahertz / 1000, 6) for count in total.cycles)
+        value = dict(zip(("least", "milliseconds", "most"), times))
+        facts["time"] = Said(time, {**value, "mhz": megahertz})
         if board is not None and board.current and megahertz == board.clock:
             facts["energy"] = _energy(board, usual / megahertz / 1000)
     if board is not None:

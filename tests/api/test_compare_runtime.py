@@ -82,7 +82,7 @@ def test_a_difference_is_counted_and_begins_where_inputs_are_the_same(tmp_path, 
     assert not found.same
     assert "differ in 15 of 720 elements; this begins at middle" in found.verdict
     told = json.loads(found.json())
-    assert [row["begins_here"] for row in told["layers"]] == ["yes", "no"]
+    assert [row["begins_here"] for row in told["layers"]] == [True, False]
     assert found.csv().splitlines()[1].startswith('"middle","tflm_relu_s8",360,5,')
 
 
