@@ -1,4 +1,4 @@
-"""Model files in: each module reads one format and knows nothing of the other formats."""
+"""Readers of model files; each module reads one format and is independent of the rest."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ _REFUSED = dict.fromkeys(
 def read_model(path: Path, readers: Sequence[Reader] = READERS, **options: Any) -> ModelFile:
     """Read a model file by the reader of its suffix, or of its first bytes.
 
-    options: arguments of the format; None stands for an absent one. Raises ModelError for a file
-    that no reader takes, that is damaged or that uses something unsupported, Error for an option
-    of another format or a missing library.
+    options: arguments of the format; None means absent. Raises ModelError for a file without a
+    reader, a damaged file, or unsupported content. Raises Error for an option of a different format
+    or a missing library.
     """
     given = {name: value for name, value in options.items() if value is not None}
     return _reader_of(path, readers).read(path, given)
@@ -99,7 +99,8 @@ def _reader_of(path: Path, readers: Sequence[Reader]) -> Reader:
 
 
 def read_float(path: Path, **options: Any) -> FloatGraph:
-    """Read the float network of a model file; Error if the file is quantized, else as read_model().
+    """Read the float network of a model file; raise Error if the file is quantized, else as
+    read_model().
 
     options: as read_model() takes them.
     """

@@ -1,4 +1,4 @@
-"""Arguments of calls that importers of integers share, and how large a network may become."""
+"""Arguments of calls shared by importers of integers, and limits of a network's size."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..functions.shapes import DTYPES
 #: Suffix of functions by element type.
 SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
 
-#: Most bytes of all constants, as they may share the file's bytes, and most calls, as one operator
-#: may come to many: no device has as many.
+#: Most bytes of all constants, which may share the file's bytes, and most calls, because one
+#: operator may become many. No device has as many.
 ARRAY_LIMIT, CALL_LIMIT = 256 * 2**20, 5000
 
 #: Most elements of a side of an image, and most cells of a window with gaps.
@@ -23,13 +23,13 @@ MOVES = 6
 
 
 def check_spent(total: int) -> None:
-    """Raise ModelError if so many bytes of constants are too many."""
+    """Raise ModelError if this many bytes of constants exceed the limit."""
     if total > ARRAY_LIMIT:
         raise ModelError(f"its constants take more than {ARRAY_LIMIT // 2**20} MiB")
 
 
 def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
-    """Return a shape of up to four axes as arguments, the missing ones in front."""
+    """Return a shape of up to four axes as arguments, with missing leading axes as 1."""
     if len(shape) > 4:
         raise ModelError(f"it has {len(shape)} axes {list(shape)}; functions take up to 4")
     whole = (1,) * (4 - len(shape)) + tuple(shape)
@@ -42,7 +42,7 @@ def same_bytes(sizes: Sequence[int], one: Sequence[int], two: Sequence[int]) -> 
 
 
 def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
-    """Return the sides of up to six axes, and the order that they come into."""
+    """Return the sides of up to six axes, and their new order."""
     missing = MOVES - len(whole)
     if missing < 0:
         raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")
@@ -56,10 +56,8 @@ def moves(whole: Sequence[int], order: Sequence[int]) -> dict[str, int]:
 
 
 def groups(shape: Sequence[int], axes: set[int]) -> dict[str, int]:
-    """Return kept and reduced axes alternately, neighbors of a kind as one, the first and last
-    kept.
-    """
-    turns: list[list[int]] = [[]]  # groups of even number are kept
+    """Return alternating groups of kept and reduced axes; the first and last are kept."""
+    turns: list[list[int]] = [[]]  # even-numbered groups are kept
     for axis, side in enumerate(shape):
         if side == 1:
             continue

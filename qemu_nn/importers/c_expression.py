@@ -20,14 +20,14 @@ Lookup = Callable[[str], Optional[str]]
 
 
 class NotConstantError(ValueError):
-    """The text is not a constant integer expression; the message completes a sentence."""
+    """Text that is not a constant integer expression; the message completes a sentence."""
 
 
 def evaluate(text: str, lookup: Lookup) -> int:
     """Return the value of an expression of integers, macros, + - * / << >> and parentheses.
 
-    Macros are replaced by their text, as C does it. Whatever would overflow a 32-bit int, or mix
-    unsigned numbers with negative ones, is refused.
+    Macros are replaced by their text, as in C. Overflow of a 32-bit int is refused, as is mixing
+    unsigned with negative numbers.
     """
     tokens: list[str] = []
     unsigned = False
@@ -44,7 +44,7 @@ def evaluate(text: str, lookup: Lookup) -> int:
 
 
 def _expand(text: str, lookup: Lookup, active: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the tokens of a text in decimal, macros replaced, and whether each is unsigned."""
+    """Yield the tokens of a text in decimal, with macros replaced, and true for unsigned ones."""
     text = text.rstrip()
     if len(text) > _LONGEST:
         raise NotConstantError("is too long")
@@ -66,7 +66,7 @@ def _expand(text: str, lookup: Lookup, active: frozenset[str]) -> Iterator[tuple
 
 
 def _number(digits: str, suffix: str) -> tuple[str, bool]:
-    """Return a number in decimal, and whether C takes it for unsigned."""
+    """Return a number in decimal, and true if it is unsigned in C."""
     hexadecimal, octal = digits[1:2] in ("x", "X"), digits[0] == "0"
     if len(digits) > 20:
         raise NotConstantError("contains a number with too many digits")
@@ -75,7 +75,7 @@ def _number(digits: str, suffix: str) -> tuple[str, bool]:
     except ValueError:
         raise NotConstantError(f"contains {digits!r}, which is not octal") from None
     unsigned = "u" in suffix.lower() or (value >= 2**31 and (hexadecimal or octal))
-    if value > (2**32 - 1 if unsigned else 2**31):  # 2^31 may follow as the minus of -2147483648
+    if value > (2**32 - 1 if unsigned else 2**31):  # 2^31 is legal after the minus of -2147483648
         raise NotConstantError(f"contains {digits}, which does not fit into 32 bits")
     return str(value), unsigned
 

@@ -1,7 +1,7 @@
 """Arrays and integers of firmware headers: `#define NAME {1, 2}`, `const q7_t name[2] = {1, 2};`.
 
-The C that is read is small on purpose: whatever else could decide a value is refused with its
-file and line, never guessed.
+The supported C is small on purpose: any further construct that could change a value is refused with
+its file and line, never guessed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _DTYPES = {
     **{"uint16_t": "uint16", "uint32_t": "uint32"},
 }
 
-#: A flat list of decimal numbers, and what must be read in another way: octal and huge numbers.
+#: A flat list of decimal numbers, and numbers that need the general reader: octal and huge ones.
 _FLAT = re.compile(r"\s*\{([-0-9,\s]*)\}\s*")
 _NOT_FLAT = re.compile(r"(?<![0-9])0[0-9]|[0-9]{11}")
 _ITEM = re.compile(r"([^,]*),")
 
 _HEXADECIMAL = re.compile(r"\s*0[xX]\w+\s*")
 
-#: Pieces of any list, and which may follow which ("v" is a value).
+#: Tokens of any list, and their legal successors ("v" is a value).
 _PIECE = re.compile(r"[{},]|[^{},\s][^{},]*")
 _FOLLOWS = {"": "{", "{": "{v", ",": "{v}", "v": ",}", "}": ",}"}
 
@@ -43,8 +43,8 @@ _FOLLOWS = {"": "{", "{": "{v", ",": "{v}", "v": ",}", "}": ",}"}
 def read_array(path: Path, name: str, dtype: str) -> np.ndarray:
     """Return the array `name` of a header, flat, as `dtype`.
 
-    Raises ModelError, with file and line, where there is no such array, it has another type or
-    length than it says, or holds anything but integers in range.
+    Raises ModelError, with file and line, if there is no such array, its type or length contradicts
+    the declaration, or it has elements other than integers in range.
     """
     return Header(path).array(name, dtype)
 
@@ -55,7 +55,7 @@ def read_integer(path: Path, name: str) -> int:
 
 
 class Header:
-    """A header whose values are read when they are asked for, by the functions above."""
+    """A header whose values are read on demand, by the functions above."""
 
     def __init__(self, path: Path) -> None:
         self._source = CSource(path)
@@ -107,7 +107,7 @@ class Header:
         return words, definition.type, definition.lengths
 
     def _value(self, text: str, position: int) -> int:
-        """Return the integer that a text stands for; each spelling is computed once."""
+        """Return the integer value of a text; each spelling is computed once."""
         if text not in self._values:
             try:
                 self._values[text] = evaluate(text, self._macro)

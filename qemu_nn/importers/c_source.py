@@ -1,4 +1,4 @@
-"""A firmware header as text: comments dropped, lines counted, definitions found, guards checked."""
+"""A firmware header as text: comments removed, lines counted, definitions found, guards checked."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _HEAD = re.compile(r"\s*((?:\w+\s+)+)(\w+)\s*((?:\[[^\[\]]*\]\s*)+)")
 
 @dataclass(frozen=True)
 class Definition:
-    """Text between two positions.
+    """Definition: the text between two positions.
 
-    Of an array also: its type (qualifiers left out) and what stands between each pair of brackets.
+    Of an array also its type without qualifiers, and the text of each pair of brackets.
     """
 
     start: int
@@ -42,10 +42,10 @@ class Definition:
 
 
 class CSource:
-    """The text of a header of at most 64 MiB and where its macros and arrays are defined.
+    """Text of a header of at most 64 MiB, and the positions of its macros and arrays.
 
-    A line's end inside comments and continued lines is a vertical tab in the text: a blank
-    that counts as a line.
+    Line ends inside comments and continued lines are vertical tabs in the text: blanks that count
+    as lines.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +80,9 @@ class CSource:
         return " " + "\v" * match[0].count("\n")
 
     def _check_conditionals(self, directives: list[re.Match[str]]) -> None:
-        """Refuse what could choose between two values of a name; guards do not."""
+        """Refuse conditionals that could choose between two values of a name; guards
+        are accepted.
+        """
         open_guards = 0
         for index, match in enumerate(directives):
             if match[1] in ("if", "ifdef", "ifndef"):

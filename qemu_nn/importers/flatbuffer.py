@@ -1,7 +1,7 @@
-"""A FlatBuffers file read without trust: every offset is checked before it is followed.
+"""Reading of untrusted FlatBuffers files: every offset is checked before it is followed.
 
-`Bytes` stands where the library `flatbuffers` has a reader that checks nothing: the classes that
-libraries generate from a schema read through it, and so does a schema of our own.
+`Bytes` replaces the unchecked reader of the library `flatbuffers`. Classes that libraries generate
+from a schema read through it, as does a schema of our own.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ..errors import ModelError
 
 
 def make_damage_error(kind: str) -> ModelError:
-    """Return the error of a table that lies outside of its file."""
+    """Make the error for a table outside its file."""
     return ModelError(f"it is damaged: a table {kind} lies outside the file")
 
 
 class Bytes:
-    """The reader of one table, within the bytes of the file.
+    """Reader of one table, within the bytes of the file.
 
-    A table begins with the distance back to its vtable, which holds its own size, the table's,
-    and where in the table each field is, two bytes each.
+    A table begins with the distance back to its vtable. The vtable has its own size, the table's
+    size, and the position of each field in the table, two bytes each.
     """
 
     def __init__(self, kind: str, data: bytes, position: int) -> None:
@@ -43,7 +43,7 @@ class Bytes:
         return found if count > 1 else found[0]
 
     def Offset(self, slot: int) -> int:  # noqa: N802
-        """Return where in the table a field is; 0 if it is missing."""
+        """Return the position of a field in the table; 0 if it is missing."""
         if slot + 2 > self._slots:
             return 0
         found: int = self.unpack("<H", self._vtable + slot)
@@ -56,7 +56,7 @@ class Bytes:
         return flags.py_type(self.unpack(flags.packer_type.format, at))
 
     def Indirect(self, at: int) -> int:  # noqa: N802
-        """Return what an offset leads to."""
+        """Return the target of an offset."""
         target: int = at + self.unpack("<I", at)
         if target > len(self.Bytes) - 4:
             raise make_damage_error(self._kind)
@@ -71,7 +71,7 @@ class Bytes:
         return length
 
     def Vector(self, offset: int) -> int:  # noqa: N802
-        """Return where the elements of a vector begin."""
+        """Return the start of a vector's elements."""
         return self.Indirect(self.Pos + offset) + 4
 
     def GetVectorAsNumpy(self, flags: Any, offset: int) -> np.ndarray:  # noqa: N802
@@ -91,5 +91,5 @@ class Bytes:
         return self.Bytes[start + 4 : start + 4 + length]
 
     def Union(self, found: Any, offset: int) -> None:  # noqa: N802
-        """Make a reader that of the table which a union holds."""
+        """Make a reader point to the table of a union."""
         found.Bytes, found.Pos = self.Bytes, self.Indirect(self.Pos + offset)

@@ -22,7 +22,7 @@ from . import hdf5_child
 #: Most bytes of a file, and of all arrays in it.
 LIMIT = 256 * files.MEGABYTE
 
-#: Seconds of a processor's time for a file, with one more for each of so many bytes.
+#: Processor seconds for a file, with an additional second for each of this many bytes.
 _SECONDS, _BYTES_PER_SECOND = 10, 8 * files.MEGABYTE
 
 #: Bytes of address space that reading one may take.
@@ -47,10 +47,10 @@ class Contents:
 
 
 def read_hdf5(data: bytes, where: str, extra: str, group: str, attributes: str = "") -> Contents:
-    """Return all that lies below one group of an HDF5 file, reached by hard links alone.
+    """Return the content of one group of an HDF5 file, reached by hard links alone.
 
-    where: what messages call it; extra: what brings h5py; attributes: a pattern of the names of
-    those that are read. Raises ModelError for a damaged file, Error where h5py is missing.
+    where: name in messages. extra: the one that installs h5py. attributes: pattern of the names of
+    attributes to read. Raises ModelError for a damaged file, Error without h5py.
     """
     require_installed("h5py", extra, "reading HDF5 files")
     seconds = _SECONDS + len(data) // _BYTES_PER_SECOND

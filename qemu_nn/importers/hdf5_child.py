@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 
 
 def answer(asked: BinaryIO, answered: BinaryIO) -> None:
-    """Write what the request asks for."""
+    """Write the answer to the request."""
     wanted = json.loads(asked.readline())
     try:
         found, arrays = _read(asked.read(), **wanted)
-    except Exception as error:  # a damaged file makes h5py raise whatever it meets
+    except Exception as error:  # h5py may raise any exception for a damaged file
         found, arrays = {"error": str(error) or type(error).__name__}, []
     answered.write(json.dumps(found).encode("ascii") + b"\n")
     for array in arrays:
@@ -28,7 +28,7 @@ def answer(asked: BinaryIO, answered: BinaryIO) -> None:
 
 
 def _read(data: bytes, group: str, attributes: str, limit: int) -> tuple[dict[str, Any], list[Any]]:
-    """Return all below a group, reached by hard links alone: no other file, and each object
+    """Return the content of a group, reached by hard links alone: no other file, and each object
     once.
     """
     import h5py
@@ -61,7 +61,7 @@ def _read(data: bytes, group: str, attributes: str, limit: int) -> tuple[dict[st
 
 
 def _text(value: Any) -> Any:
-    """Return an attribute that holds text, or a list of texts."""
+    """Return an attribute with a text, or a list of texts."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def _text(value: Any) -> Any:
 
 
 def _unfit(item: Any, limit: int) -> str:
-    """Return why an array is not read; "" if it is."""
+    """Return the reason why an array is not read; "" if it is."""
     if item.dtype.kind != "f" or item.shape is None or item.is_virtual or item.external:
         return "is not a plain array of floats"
     claimed = math.prod(item.shape) * item.dtype.itemsize
@@ -82,7 +82,7 @@ def _unfit(item: Any, limit: int) -> str:
 
 
 def _limit(name: str, value: int) -> None:
-    """Lower a limit of this process, where the operating system has it."""
+    """Lower a limit of this process, if the operating system has it."""
     with suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
@@ -93,7 +93,7 @@ def _limit(name: str, value: int) -> None:
 
 
 def main() -> None:
-    """Answer one request, within limits that its first line says."""
+    """Answer one request, within the limits of its first line."""
     limits = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = limits["path"]
     _limit("RLIMIT_CORE", 0)

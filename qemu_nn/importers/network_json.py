@@ -1,6 +1,6 @@
-"""Networks as firmware runs them: network.json with weights.npz or the firmware's C headers.
+"""Networks of firmware: network.json with weights.npz or the firmware's C headers.
 
-Keys that only describe may be missing or unknown; whatever decides bits is checked.
+Descriptive keys may be missing or unknown; every key that affects bits is checked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LIMIT = 16 * files.MEGABYTE
 _FORMAT = 1
 _REFERENCE = re.compile(r"([^:\\]+):(\w+)")
 
-#: Array -> its type, and where a message says it is needed.
+#: Array -> its type, and its place for messages.
 _Wanted = Mapping[str, tuple[str, str]]
 
 
@@ -37,10 +37,10 @@ def read(path: Path) -> ModelFile:
 
 
 def load(path: Path) -> Graph:
-    """Return the network that a network.json describes, in the firmware's own memory.
+    """Return the network of a network.json, in the firmware's own memory.
 
-    Weights and biases come from weights.npz next to it, or from C headers next to it where they
-    are named "weights.h:CONV1_WT". Raises ModelError, which names file, layer and key.
+    Weights and biases are in weights.npz next to it, or in C headers next to it, under names such
+    as "weights.h:CONV1_WT". Raises ModelError, with file, layer and key.
     """
     path = Path(path)
     description = parse_json(files.read_bytes(path, _LIMIT), str(path))
@@ -82,7 +82,7 @@ def load(path: Path) -> Graph:
 
 
 def _layers(description: Fields) -> Iterator[Fields]:
-    """Yield the layers, which messages call by name from here on."""
+    """Yield the layers; messages name each one while it is read."""
     names = set()
     for layer in description.objects("layers"):
         name = layer.text("name")
@@ -93,7 +93,7 @@ def _layers(description: Fields) -> Iterator[Fields]:
 
 
 def _function(layer: Fields) -> Function:
-    """Return what a layer calls."""
+    """Return the function of a layer."""
     name = layer.text("function")
     if name not in FUNCTIONS:
         raise layer.error(f"the function {name!r} is not known; {have(sorted(FUNCTIONS), name)}")
@@ -148,25 +148,28 @@ def _iterate_wanted(layer: Fields, node: Node) -> Iterator[tuple[str, tuple[str,
             yield name, (array.dtype, f"{layer.where}: {key}")
 
 
-# ---- its memory: buffers, their parts, and what enters them ----
+# ---- its memory: buffers, their parts, and the input and states in them ----
 
 
 @dataclass(frozen=True)
 class _Symbols:
-    """buffers: name -> bytes. regions: name of a buffer or a part -> where it starts, its bytes."""
+    """Symbols of the memory.
+
+    buffers: name -> bytes. regions: name of a buffer or a part -> its start and its bytes.
+    """
 
     buffers: dict[str, int]
     regions: dict[str, tuple[Address, int]]
 
     def region(self, name: str, fields: Fields) -> tuple[Address, int]:
-        """Return a region by name; fields: who asks."""
+        """Return a region by name; fields: the asking object, for errors."""
         if name not in self.regions:
             have = ", ".join(self.regions)
             raise fields.error(f"there is no buffer or part {name!r}; have: {have}")
         return self.regions[name]
 
     def address(self, fields: Fields) -> Address:
-        """Return the address that {"symbol": name, "offset": bytes} stands for."""
+        """Return the address of {"symbol": name, "offset": bytes}."""
         start, _ = self.region(fields.text("symbol"), fields)
         offset = start.offset + fields.integer("offset", 0)
         size = self.buffers[start.buffer]
@@ -206,7 +209,7 @@ def _read_entries(
 ) -> tuple[tuple[Tensor, Address], list[tuple[Tensor, Address]]]:
     """Return the input, and the states of a recurrent network, each with its address.
 
-    taken: names of layers; an input or a state of the same name gets another one.
+    taken: names of layers; an input or a state of the same name is renamed.
     """
     recurrent = description.object("recurrent") if "recurrent" in description else None
     if "input" in description or recurrent is None:

@@ -1,7 +1,7 @@
-"""torch.export: float networks from .pt2 files, by way of PyTorch's own exporter to ONNX.
+"""torch.export: float networks from .pt2 files, converted by PyTorch's own exporter to ONNX.
 
-PyTorch runs code that such a file may hold, as its own page says; so a file is looked through
-before, and refused if it is more than a graph of ATen operators and arrays.
+PyTorch's documentation says that it runs code in such a file. Therefore a file is inspected first,
+and refused if it contains more than a graph of ATen operators and arrays.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..io.optional_deps import require
 from ..ir.model_file import ModelFile
 from . import onnx
 
-#: Most bytes of a file, and of what it unpacks to.
+#: Most bytes of a file, and of its unpacked content.
 _LIMIT = 512 * MEGABYTE
 
-#: Records of an archive, after its name: those that are read, and those that nobody executes.
+#: Records of an archive, after its name: those that are read, and those that are never executed.
 _JSON = re.compile(r"models/model\.json|data/(weights|constants)/model_\w+_config\.json")
 _KNOWN = re.compile(
     r"data/(weights/weight|constants/tensor)_\d+|data/sample_inputs/model\.pt|archive_format"
@@ -36,7 +36,7 @@ _KNOWN = re.compile(
 )
 _SAMPLES = "data/sample_inputs/model.pt"
 
-#: Keys of the JSON with what PyTorch would look up or compute -> what they may hold.
+#: Keys of the JSON that PyTorch would look up or evaluate -> their legal values.
 _HARMLESS = {
     "target": re.compile(r"torch\.ops\.aten\.\w+\.\w+|_?operator\.getitem"),
     "expr_str": re.compile(r"-?\d+|[A-Za-z_]\w*"),
@@ -64,9 +64,7 @@ def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) 
 
 
 def _look_through(path: Path) -> bytes:
-    """Return the pickled samples of a file in which nothing else is code; they are looked at
-    later.
-    """
+    """Return the pickled samples of a file without other code; they are inspected later."""
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes(path, _LIMIT))) as archive:
             records = {name.partition("/")[2]: name for name in archive.namelist()}
@@ -101,14 +99,14 @@ def _look_through(path: Path) -> bytes:
 
 
 def _divides(inputs: Any) -> bool:
-    """True if an operator's inputs hold a divisor of its own."""
+    """True if an operator's inputs contain a divisor."""
     named = [each for each in inputs if isinstance(each, dict)] if isinstance(inputs, list) else []
     given = [each.get("arg") for each in named if each.get("name") == "divisor_override"]
     return any(not (isinstance(arg, dict) and arg.get("as_none")) for arg in given)
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the keys of all mappings in a value, with what they hold."""
+    """Yield keys and values of all mappings in a value."""
     left = [value]
     while left:
         one = left.pop()
@@ -123,7 +121,7 @@ def _convert(torch: ModuleType, path: Path, samples: bytes, written: Path) -> No
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            if samples:  # PyTorch would try again, and then run what is pickled
+            if samples:  # PyTorch would retry, and then run pickled code
                 torch.load(io.BytesIO(samples), weights_only=True)
             program = torch.export.load(path)
             torch.onnx.export(program, (), str(written), dynamo=True, verbose=False)

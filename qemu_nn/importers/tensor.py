@@ -1,4 +1,4 @@
-"""A tensor of a file whose axes count the batch, in terms of one sample."""
+"""A tensor of a file with a batch axis, in terms of one sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..operators import Shape
 class Tensor:
     """A tensor that depends on the network's input.
 
-    shape: as the file has it for a batch of 1. batched: its first axis is the batch. A file may
+    shape: in the file, for a batch of 1. batched: true if its first axis is the batch. A file may
     merge that axis into others, or drop it: then all of `shape` belongs to one sample.
     """
 

@@ -1,4 +1,4 @@
-"""Sums on the borders between two outputs, found by bisection on what a plain row computes."""
+"""Sums on the borders between two outputs, found by bisection on the results of a plain row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..functions import Function
 #: Arguments of a call -> its output.
 Run = Callable[[Mapping[str, Any]], np.ndarray]
 
-#: Magnitudes within which a bias is searched; the last ones reach sums that wrap at 32 bits.
+#: Magnitudes of the search for a bias; the last ones reach sums that wrap at 32 bits.
 _REACH = (2**20, 2**20, 2**24, 2**31 - 1)
 
 
 def find_moving_array(function: Function) -> Optional[str]:
-    """Return the array whose elements move outputs up or down: biases, or a second operand."""
+    """Return the array that moves outputs up or down: biases, or a second operand."""
     names = [array.name for array in function.arrays]
     found = next((name for name in ("start_shift", "bias") if name in names), None)
     twins = len(function.inputs) == 2 and function.inputs[0].axes == function.inputs[1].axes
@@ -30,7 +30,8 @@ def place_on_borders(
 ) -> dict[str, Any]:
     """Return arguments with sums at which an output steps to the next one, or one below.
 
-    Each channel has such a sum at one of its outputs; each element, where the second operand moves.
+    Each channel has such a sum at one of its outputs; if the second operand moves, each element has
+    one.
     """
     name = find_moving_array(function)
     if name is None or arguments[name].dtype.kind not in "iu":

@@ -14,7 +14,7 @@ from ..ir.graph import Graph, Node, Tensor
 from .s8_calls import draw_affine_arrays, is_affine
 from .wuqi_calls import draw_npu_arrays
 
-#: Root mean square that the weights of a layer are scaled to give its output, in 8-bit units.
+#: Root mean square of a layer's output, in 8-bit units, to which its weights are scaled.
 _SIGNAL = 40.0
 
 #: Elements that arm_relu_q7 can count.
@@ -25,10 +25,10 @@ _CHANGE = {"relu": math.sqrt(0.5), "maxpool": math.sqrt(2.0), "avepool": 0.5}
 
 
 class Builder:
-    """Appends one call after the other, each reading the latest tensor of the type it takes.
+    """Builder of a network: appends calls, each reading the latest tensor of its input type.
 
-    Weights are uniform, as wide as keeps the signal at _SIGNAL: an activation that saturates or
-    vanishes would make a layer's work look different from what it is.
+    Weights are uniform and scaled to keep the signal at _SIGNAL: saturated or vanishing activations
+    would distort the measured work of a layer.
     """
 
     def __init__(self, name: str, shape: tuple[int, ...], dtype: str = "int8") -> None:
@@ -50,9 +50,9 @@ class Builder:
         given: Mapping[str, int],
         shape: Optional[tuple[int, ...]] = None,
     ) -> None:
-        """Append a call with the given C arguments; weights and their shifts are chosen here.
+        """Append a call with the given C arguments; choose its weights and their shifts.
 
-        shape: of the output, where it is not the one that the function declares.
+        shape: of the output, if it differs from the function's declaration.
         """
         declared = FUNCTIONS.get(function) or NPU_FUNCTIONS[function]
         params, own = dict(given), {}
@@ -82,8 +82,8 @@ class Builder:
     def _source(
         self, name: str, array: Array, params: Mapping[str, int], table: Optional[np.ndarray]
     ) -> str:
-        """Return the latest tensor of this type; an input where there is none, a state, or a
-        constant: places, or the table of this name.
+        """Return the latest tensor of this type; else an input, a state, or a constant: positions,
+        or the table of this name.
         """
         if array.below:
             table = self._rng.integers(array.below, size=array.shape(params)).astype(array.dtype)
@@ -148,7 +148,7 @@ class Builder:
         self.call(name, function, {"ch_im_in": channels, **geometry, **params})
 
     def relu(self, name: str) -> None:
-        """Rectify the last tensor; left out where it is larger than the function takes."""
+        """Rectify the last tensor, unless it is larger than the function's limit."""
         shape = self._last.shape
         if math.prod(shape) > _LONGEST:
             return

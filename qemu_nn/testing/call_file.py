@@ -1,4 +1,4 @@
-"""Random calls in a file, with what plain rows compute: for hosts and emulators without Python.
+"""Random calls in a file, with the results of plain rows, for hosts and emulators without Python.
 
 tests/c/replay.c reads such a file and runs every row of its host on each call. A call is a header,
 the text of op and type, the struct of parameters, the inputs, weights, bias and the output.
@@ -22,12 +22,12 @@ from .rows import EVERY_FUNCTION, NOT_TAKEN, RowCall, draw_call, list_rows
 #: Op, type; profile, seed, bytes of parameters, of three inputs, weights, bias and output.
 _HEADER = "<32s16s9q"
 
-#: Inputs of a call at most, as qn.h has them.
+#: Most inputs of a call, as in qn.h.
 _INPUTS = 3
 
 
 def write_calls(path: Union[str, Path], first: int, draws: int, only: str = "") -> int:
-    """Write this many calls of each function that has fast rows, from a seed on; return how many.
+    """Write this many calls of each function with fast rows, from a seed on; return their number.
 
     only: part of the names of the functions.
     """

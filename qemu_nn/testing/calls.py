@@ -31,7 +31,7 @@ from .geometry import SHAPES, list_shapes
 from .s8_calls import is_affine
 from .values import VALUES, random_name
 
-#: Products of random arguments, which tests may compute in Python.
+#: Most products of random arguments, which tests compute in Python.
 _MOST_PRODUCTS = 20_000
 
 EVERY_PROFILE: tuple[Profile, ...] = (*all_profiles(), NPU)
@@ -58,7 +58,7 @@ class Recipe:
 
 
 def _keep_range(params: dict[str, int], low: int, high: int) -> None:
-    """Leave the range as the function draws it."""
+    """Keep the range that the function draws."""
 
 
 def _keep_whole_range(params: dict[str, int], low: int, high: int) -> None:
@@ -67,12 +67,12 @@ def _keep_whole_range(params: dict[str, int], low: int, high: int) -> None:
 
 
 def _rectify_output(params: dict[str, int], low: int, high: int) -> None:
-    """Let the least output stand for 0, as after a rectifier, and keep all outputs."""
+    """Make the least output the zero point, as after a rectifier, and keep all outputs."""
     _keep_whole_range(params, low, high)
     params.update({n: low for n in ("output_offset", "out_offset") if n in params})
 
 
-#: Generators of the range of outputs: fast rows have other epilogues where nothing is clamped.
+#: Generators of the range of outputs: fast rows have different epilogues without clamping.
 OUTPUTS: dict[str, Callable[[dict[str, int], int, int], None]] = {
     "declared": _keep_range,
     "whole": _keep_whole_range,
@@ -81,7 +81,7 @@ OUTPUTS: dict[str, Callable[[dict[str, int], int, int], None]] = {
 
 
 def draw_recipe(rng: Random, function: Function) -> Recipe:
-    """Return generators for a call of a function; one time in sixteen all extremes together."""
+    """Return generators for a call of a function; one time in sixteen, all extremes together."""
     shape, scales = rng.choice(list_shapes(function)), rng.choice(("alike", "alike", *SCALES))
     output = rng.choice([*OUTPUTS])
     if rng.randrange(16) == 0:
@@ -119,7 +119,7 @@ def draw_arguments(
     recipe: Recipe,
     given: Mapping[str, np.ndarray] = {},
 ) -> dict[str, Any]:
-    """Return all arguments of a call: arrays, and the scalars, of which scales fit the sums.
+    """Return all arguments of a call: arrays, and the scalars, with scales that fit the sums.
 
     given: arrays by name that are not drawn.
     """
@@ -129,8 +129,8 @@ def draw_arguments(
 def draw_all_arguments(rng: Random, function: Function) -> dict[str, Any]:
     """Return all arguments of one call, of random generators.
 
-    If a contract refuses the shape or the call is long, the function draws another shape, which may
-    break the contract as well.
+    If a contract refuses the shape or the call is long, the function draws a second shape, which
+    may break the contract as well.
     """
     recipe = draw_recipe(rng, function)
     params = draw_params(rng, function, recipe)
@@ -141,7 +141,7 @@ def draw_all_arguments(rng: Random, function: Function) -> dict[str, Any]:
 
 
 def make_struct(function: Function, profile: Profile, arguments: Mapping[str, Any]) -> Any:
-    """Return the scalar arguments as rows read them."""
+    """Return the scalar arguments in the rows' struct."""
     params = {name: arguments[name] for name in function.params}
     rows = kernels.list_rows(function.op, function.type)
     return kernels.make_params(rows[0].op, profile, function.struct_values(params))
@@ -150,7 +150,9 @@ def make_struct(function: Function, profile: Profile, arguments: Mapping[str, An
 def is_legal(
     function: Function, arguments: Mapping[str, Any], profile: Optional[Profile] = None
 ) -> bool:
-    """True if the contract of a function allows a call; profile: default: any that has it."""
+    """True if the contract of a function allows a call; profile: by default, any with
+    the function.
+    """
     row = kernels.list_rows(function.op, function.type)[0]
     claimed = profile or next(p for p in EVERY_PROFILE if row.claims(p))
     try:
@@ -161,7 +163,7 @@ def is_legal(
 
 
 class _Drawing:
-    """The arrays of one call while they are drawn, and what later ones must know of these."""
+    """Arrays of one call during the draw, and the facts that later ones need."""
 
     def __init__(
         self,
@@ -251,7 +253,7 @@ class _Drawing:
                 self.arrays[array.name] = drawn.astype(dtype).reshape(shape)
 
     def _start_sums(self) -> None:
-        """Draw what the NPU's sums start from and are shifted by."""
+        """Draw starts and shifts of the NPU's sums."""
         count, recipe = len(self.arrays["start_shift"]), self.recipe
         drawn = draw_starts(self.elements, recipe.scales, count, -self._shift(), recipe.special)
         self.arrays["start_shift"] = drawn

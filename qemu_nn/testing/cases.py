@@ -1,4 +1,4 @@
-"""Calls that stand for every op of the kernel table: the shapes that networks are made of."""
+"""Representative calls of every op of the kernel table: the shapes of typical networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORK = 30_000_000
 
 @dataclass(frozen=True)
 class Case:
-    """A call of a layer function, and for how many samples at a time."""
+    """A call of a layer function, and its number of samples."""
 
     function: str
     params: Mapping[str, int] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class Case:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of one call; 0 for what does not multiply."""
+        """Multiply-accumulates of one call; 0 without multiplications."""
         return get_extent(self.declared.macs, self.params)
 
     @property
     def elements(self) -> int:
-        """Elements of the first input, or of the output where there is none."""
+        """Elements of the first input, or of the output without inputs."""
         return math.prod(self._first.shape(self.params))
 
     @property
@@ -73,7 +73,7 @@ class Case:
         return replace(one, nodes=nodes, outputs=(nodes[-1].name,)), count
 
 
-#: Samples of a case that is timed with many of them.
+#: Samples of a case timed with many samples.
 _BATCH = 32
 
 CASES = tuple(

@@ -1,8 +1,8 @@
 """Parameters of channels: named generators whose channels share values or have special ones.
 
-Fast rows find the numbers of a channel once and copy them to lanes. Values that are independent of
-each other hide a lane with the numbers of another channel. A partition puts channels into classes;
-each class draws one value.
+Fast rows find the parameters of a channel once and copy them to lanes. Independent values would
+hide a lane with the parameters of another channel. A partition puts channels into classes; each
+class draws one value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Callable
 
 import numpy as np
 
-#: The class of each of so many channels, from 0.
+#: Function from a number of channels to the class of each, from 0.
 Partition = Callable[[np.random.Generator, int], np.ndarray]
 
 
@@ -69,13 +69,13 @@ SCALES: dict[str, tuple[str, str]] = {
     "unlike": ("partition", "partition"),
 }
 
-#: Multipliers at the ends of their range, and of a half: none, one step, nearly one.
+#: Multipliers at the ends of their range and of a half: none, one step, nearly one.
 SPECIAL_MULTIPLIERS = (0, 0, 1, 2**30, 2**30, 2**30 + 1, 2**31 - 2, 2**31 - 1, 2**31 - 1)
 
-#: Those and multipliers out of range, which no contract refuses in an array.
+#: These, and multipliers out of range, which no contract refuses in an array.
 _ANY_MULTIPLIERS = (*SPECIAL_MULTIPLIERS, -1, -(2**31))
 
-#: Shifts at the ends of what a device takes, and next to none.
+#: Shifts at the ends of a device's range, and near zero.
 SPECIAL_SHIFTS = (-31, -30, -21, -20, -1, 0, 1, 2, 7, 8, 30)
 
 #: The largest shift of sums of 64 bits.

@@ -1,4 +1,4 @@
-"""Writes the fingerprints of all states, from clones of Arm's repositories; for maintainers."""
+"""Writing of the fingerprints of all states, from clones of Arm's repositories; for maintainers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _git(clone: Path, *arguments: str) -> bytes:
 
 
 def _spans(places: list[int]) -> list[Any]:
-    """Return runs of neighbors as first and last."""
+    """Return runs of consecutive numbers as pairs of first and last."""
     spans: list[list[int]] = []
     for place in sorted(set(places)):
         if spans and spans[-1][1] == place - 1:

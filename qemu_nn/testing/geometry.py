@@ -44,7 +44,7 @@ def list_axes(p: Mapping[str, int]) -> list[dict[str, str]]:
 
 
 def set_axis(function: Function, p: Drawn, axis: Mapping[str, str], **sides: int) -> None:
-    """Give an axis other sides, and the output size that follows from them."""
+    """Change the sides of an axis, and the output size accordingly."""
     p.update({axis[role]: value for role, value in sides.items() if axis[role] in p})
     size, kernel, stride, dilation, pad = (p.get(axis[role], 1) for role in _ROLES[:5])
     reach = dilation * (kernel - 1) + 1
@@ -63,7 +63,7 @@ def is_depthwise(function: Function, p: Mapping[str, int]) -> bool:
 
 
 def set_channels(function: Function, p: Drawn, inputs: int, outputs: int) -> None:
-    """Give a call other counts of channels; groups of a convolution become one."""
+    """Change the channel counts of a call; groups of a convolution become one."""
     if is_depthwise(function, p):
         names = ("input_c", "ch_im_in", "ch_im_out", "group", "out_c")
         counts = {**dict.fromkeys(names, outputs), "ch_mult": 1, "depth": 1}
@@ -131,7 +131,7 @@ def dilations(rng: Random, function: Function, p: Drawn) -> None:
 
 
 def large_windows(rng: Random, function: Function, p: Drawn) -> None:
-    """Draw windows that are larger than the image, which padding or an edge completes."""
+    """Draw windows that are larger than the image, completed by padding or an edge."""
     for axis in list_axes(p):
         size, kernel = rng.randint(1, 4), rng.randint(2, 7)
         pad = max(0, kernel - size + rng.randint(-1, 1))
@@ -148,7 +148,9 @@ def few_channels(rng: Random, function: Function, p: Drawn) -> None:
 
 
 def three_columns(rng: Random, function: Function, p: Drawn) -> None:
-    """Draw windows three wide whose columns neighboring outputs share; the last may overhang."""
+    """Draw windows three wide whose columns neighboring outputs share; the last may exceed the
+    image.
+    """
     channels = rng.choice((64, 16 * rng.randint(1, 13), 8 * rng.randint(1, 9), rng.randint(1, 200)))
     set_channels(function, p, rng.randint(1, 9), channels)
     *height, width = list_axes(p)
@@ -171,7 +173,7 @@ def tiles(rng: Random, function: Function, p: Drawn) -> None:
     """Draw lines and depths around the ends of tiles."""
     outputs = rng.choice((1, 8, 15, 16, 17, 32, 33, 48, 64))
     set_channels(function, p, rng.choice(_DEPTHS), outputs)
-    ones = rng.random() < 0.4  # single pixels, which rows may read from the image itself
+    ones = rng.random() < 0.4  # single pixels: rows may read them from the image itself
     kernel = 1 if ones else rng.choice((1, 2, 3))
     stride, dilation = (1, 1) if ones else (rng.choice((1, 1, 2)), rng.choice((1, 1, 1, 2)))
     pixels, pad = rng.choice(_LINES), rng.choice((0, kernel // 2))
@@ -198,7 +200,7 @@ def one_vector(rng: Random, function: Function, p: Drawn) -> None:
 
 
 def long_sums(rng: Random, function: Function, p: Drawn) -> None:
-    """Draw sums of many products, whose length is near a multiple of a step of the engines."""
+    """Draw sums of many products, with lengths near a multiple of a step of the engines."""
     inputs = rng.choice((64, 128, 256, 512, 1024)) + rng.choice((-3, -1, 0, 0, 1, 2))
     set_channels(function, p, inputs, rng.randint(1, 9))
     for axis in list_axes(p):
@@ -231,7 +233,7 @@ def every_size(rng: Random, function: Function, p: Drawn) -> None:
 
 
 def declared(rng: Random, function: Function, p: Drawn) -> None:
-    """Leave the arguments as the function draws them."""
+    """Keep the arguments that the function draws."""
 
 
 _ANY: dict[str, Shape] = {"declared": declared}

@@ -30,7 +30,7 @@ from .rows import RowCall, assert_same
 #: Samples of a batch: one, and counts around whole groups of 16 and 32.
 BATCHES = (1, 17, 33)
 
-#: Layers that networks of a family are made of; those named twice are drawn twice as often.
+#: Layers of networks of a family; those named twice are drawn twice as often.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "s8": (
         *("arm_convolve_wrapper_s8", "arm_convolve_wrapper_s4", "arm_depthwise_conv_wrapper_s8"),
@@ -69,13 +69,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-#: Draws of a layer after which the network goes without it; and the most elements and products.
+#: Most draws of a layer before it is omitted; most elements and products.
 _TRIES, _MOST_ELEMENTS, _MOST_PRODUCTS = 30, 8000, 150_000
 
 
 @dataclass
 class _Growing:
-    """A network while layers are appended: its tensors, their values of one sample, its calls."""
+    """Network under construction: its tensors, their values for one sample, its calls."""
 
     profile: Profile
     tensors: list[Tensor]
@@ -132,12 +132,12 @@ def _runs(function: Function, profile: Profile) -> bool:
 
 
 def _is_whole(function: Function) -> bool:
-    """True if a layer reads a whole image as one vector, and leaves no image."""
+    """True if a layer reads a whole image as one vector, so that its output is not an image."""
     return function.op.startswith(("fully_connected", "softmax"))
 
 
 def _append(rng: Random, network: _Growing, function: Function) -> None:
-    """Append a call on the last tensor, or on an earlier one; leave it out if none is legal."""
+    """Append a call on the last tensor, or on an earlier one; omit it if none is legal."""
     for _ in range(_TRIES):
         source = rng.choice((*(network.tensors[-1],) * 3, rng.choice(network.tensors)))
         recipe = replace(draw_recipe(rng, function), shape="declared", on_borders=False)
@@ -172,7 +172,7 @@ def _differs(output: np.ndarray) -> bool:
 
 
 def _image(shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[int, ...]:
-    """Return an output's shape as that of an image, without the axis of batches."""
+    """Return an output's shape as an image's, without the batch axis."""
     if len(shape) == 4:
         return shape[1:]
     if len(shape) == 3:
@@ -198,7 +198,7 @@ def _fit(rng: Random, function: Function, p: dict[str, int], shape: tuple[int, .
     lengths = ("length", "block_size", "blockSize", "size", "dim_vec", "total_size")
     sizes.update(dict.fromkeys(lengths, count))
     if "output_c" in p and rng.randrange(3) == 0:
-        p["output_c"] = rng.choice((16, 32, 64))  # whole vectors, which may stay sign-flipped
+        p["output_c"] = rng.choice((16, 32, 64))  # whole vectors: they may stay sign-flipped
     if rng.randrange(4):
         sizes.update(pre_c=0, post_c=0)
     sizes.update(row_size=count, num_rows=1, batches=1, outer=height * width, inner1=channels)
@@ -226,7 +226,7 @@ def _list_inputs(
 
 @contextmanager
 def cap_instruction_sets(cap: str) -> Iterator[None]:
-    """Let plans use no instruction set newer than a cap; "" is none."""
+    """Cap the instruction sets of plans; "" allows none."""
     before = os.environ.get(kernels.CAP)
     os.environ[kernels.CAP] = cap
     try:
@@ -245,7 +245,7 @@ def split_small_calls() -> Iterator[None]:
 
 
 def list_caps() -> list[str]:
-    """Return the caps that make plans of this host differ, under the cap that is set."""
+    """Return the caps that change plans on this host, below the cap that is set."""
     features = kernels.cpu_features()
     return ["none", *(name for name, bit in kernels.FEATURES.items() if features & bit)]
 
@@ -270,7 +270,7 @@ def compare_network(family: str, seed: int) -> None:
 
 
 def _draw_samples(rng: Random, tensor: Tensor, count: int) -> np.ndarray:
-    """Return random samples; one time in four most of each is one value."""
+    """Return random samples; one time in four, most of each sample is one value."""
     numbers = np.random.default_rng(rng.getrandbits(32))
     x = draw_numbers(numbers, tensor.dtype, (count, *tensor.shape))
     if rng.randrange(4) == 0:

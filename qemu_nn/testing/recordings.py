@@ -19,10 +19,10 @@ from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function
 from ..targets import Profile, profile
 
-#: Recorded argument -> its name in our declarations.
+#: Name of a recorded argument -> its name in our declarations.
 RENAMED = {"filter_oc": "output_c", "filter_depth": "input_c", "output_before": "output"}
 
-#: Recorded device -> its core. Plain C is what every core without an extension runs.
+#: Recorded device -> its core. Every core without an extension runs plain C.
 CORES = {"m0": "m0", "m3": "m3", "m4": "m4", "m55": "m55", "plain_c": "m3"}
 
 #: Bytes of an output that the recorder's call left unwritten.
@@ -133,7 +133,7 @@ def _of_case(
 
 
 def _null_bias(case: Mapping[str, Any], device: str) -> str:
-    """Return the reason for which a result is undefined, if that is a bias of NULL."""
+    """Return the reason for an undefined result if it is a NULL bias."""
     why = str(case.get("left_out", {}).get(device, ""))
     return why if "NULL bias" in why else ""
 
@@ -144,9 +144,10 @@ def _sides(
     arrays: Mapping[str, Optional[np.ndarray]],
     outputs: Mapping[str, np.ndarray],
 ) -> tuple[int, ...]:
-    """Return the sides of a flat output, whose recording has only their product: those with which
-    this package's main, or else 7.0.0, has the recorded bits on a Cortex-M3; or else those of a
-    padding that frameworks use.
+    """Return the sides of a flat output, whose recording has only their product.
+
+    They are those with which this package's main, or else 7.0.0, has the recorded bits on a
+    Cortex-M3; or else those of a padding that frameworks use.
     """
     images, size = np.asarray(arrays["input"]).shape[0], next(iter(outputs.values())).size
     channels = _channels(case["params"], arrays)
@@ -193,7 +194,7 @@ def _channels(params: Mapping[str, int], arrays: Mapping[str, Optional[np.ndarra
 def _left(
     case: Mapping[str, Any], device: str, look_up: Callable[[Mapping[str, str]], dict[str, Any]]
 ) -> dict[str, np.ndarray]:
-    """Return what a device left in an input or a state, if that was recorded."""
+    """Return a device's remains of an input or a state, if recorded."""
     names = {"input_after": "Im_in", "after_Im_in": "Im_in", "after_state_out": "state"}
     return look_up(
         {name: case[key][device] for key, name in names.items() if device in case.get(key, {})}
@@ -262,9 +263,9 @@ def _of_main(
 
 
 def outcome(recording: Recording) -> tuple[str, str]:
-    """Return what this package makes of a recorded call, one of OUTCOMES, and why.
+    """Return this package's outcome of a recorded call, one of OUTCOMES, and the reason.
 
-    A status of the device, or a result that is undefined, equals an error here.
+    A device's error status, or an undefined result, counts as equal to an error here.
     """
     function = FUNCTIONS.get(recording.function)
     if function is None or recording.wanted is None:

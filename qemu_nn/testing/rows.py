@@ -31,13 +31,13 @@ from .geometry import MOST_COUNTED, VECTOR_WIDTHS, has_length
 
 EVERY_FUNCTION: tuple[Function, ...] = (*FUNCTIONS.values(), *NPU_FUNCTIONS.values())
 
-#: Functions that cores without Helium do not have, though they have others of the same op.
+#: Functions missing on cores without Helium, which have further functions of the same op.
 HELIUM_ONLY = {"arm_convolve_even_s4"}
 
-#: Rows that take no call of a function, though they compute its op: this LSTM keeps its cell state.
+#: Rows that accept no call of a function of their op: this LSTM keeps its cell state.
 NOT_TAKEN = {("tflm_lstm_s8", "avx2"), ("tflm_lstm_s16", "avx2")}
 
-#: Draws after which a row counts as taking no call, and products after which a call counts as long.
+#: Draws after which a row counts as accepting no call, and products of a long call.
 _TRIES, _MOST_PRODUCTS = 500, 300_000
 
 #: Canary bytes on each side of an array.
@@ -46,7 +46,7 @@ GUARD = 64
 
 @dataclass(frozen=True)
 class RowCall:
-    """A call that its contract allows: the generators that made it, and all that a row reads."""
+    """A call that its contract allows: its generators, and all inputs of a row."""
 
     function: Function
     profile: Profile
@@ -55,7 +55,7 @@ class RowCall:
 
     @cached_property
     def struct(self) -> Any:
-        """The scalar arguments as rows read them."""
+        """Scalar arguments in the rows' struct."""
         return make_struct(self.function, self.profile, self.arguments)
 
     @cached_property
@@ -70,7 +70,7 @@ class RowCall:
         return self.compute_plain(self.arguments)
 
     def compute_plain(self, arguments: Mapping[str, Any]) -> np.ndarray:
-        """Return what the plain row computes of other arrays; zeros if it refuses them."""
+        """Compute the plain row on different arrays; return zeros if it refuses them."""
         function = self.function
         weights, bias = function.weights_of(arguments), function.bias_of(arguments)
         inputs = [np.array(arguments[array.name]) for array in function.inputs]
@@ -89,7 +89,7 @@ class RowCall:
 
 
 def list_rows(function: Function) -> list[kernels.Row]:
-    """Return the rows of a function's op, but for those of cores that do not have the function."""
+    """Return the rows of a function's op, except rows of cores without the function."""
     rows = kernels.list_rows(function.op, function.type)
     if function.name not in HELIUM_ONLY:
         return list(rows)
@@ -97,7 +97,9 @@ def list_rows(function: Function) -> list[kernels.Row]:
 
 
 def list_pairs() -> Iterator[tuple[Function, kernels.Row]]:
-    """Return each function with each of its rows that is not plain and takes some of its calls."""
+    """Return each function with each of its rows that is not plain and accepts some of
+    its calls.
+    """
     for function in EVERY_FUNCTION:
         for row in list_rows(function):
             if row.kind != "plain" and (function.name, row.variant) not in NOT_TAKEN:
@@ -132,10 +134,10 @@ def iterate_everyday_draws(
 def draw_call(
     function: Function, row: kernels.Row, seed: int, shape: Optional[str] = None
 ) -> RowCall:
-    """Return the call of a seed: one that the contract allows and the row takes.
+    """Return the call of a seed, which the contract allows and the row accepts.
 
-    Rows that claim the same profiles get the same call, if they take it. shape: of SHAPES; default:
-    a random one of those that change calls of the function.
+    Rows with the same profiles get the same call, if they accept it. shape: of SHAPES; by default a
+    random one of those that change calls of the function.
     """
     for attempt in range(_TRIES):
         call = _draw_call(function.name, row.profiles, seed + (attempt << 32), shape)
@@ -174,7 +176,9 @@ def _draw_call(name: str, profiles: int, seed: int, shape: Optional[str]) -> Opt
 
 
 def assert_same(got: np.ndarray, want: np.ndarray, *where: object) -> None:
-    """Compare the bytes; numpy, which takes twenty times as long, says what differs."""
+    """Compare the bytes; on a difference, let numpy describe it, which takes twenty
+    times as long.
+    """
     if got.dtype != want.dtype or got.shape != want.shape or got.tobytes() != want.tobytes():
         np.testing.assert_array_equal(got, want, ", ".join(map(str, where)))
         raise AssertionError(f"other bits: {', '.join(map(str, where))}")
@@ -183,7 +187,7 @@ def assert_same(got: np.ndarray, want: np.ndarray, *where: object) -> None:
 def _guard(
     array: np.ndarray, rng: np.random.Generator, guard: int
 ) -> tuple[np.ndarray, Callable[[], bool]]:
-    """Return a copy between this many canary bytes, and the function that checks them."""
+    """Return a copy between this many canary bytes, and a function that checks them."""
     end = guard + array.nbytes
     whole = rng.integers(0, 256, end + guard).astype(np.uint8)
     inside = whole[guard:end]
@@ -197,9 +201,9 @@ def _guard(
 
 
 def iterate_outputs(call: RowCall, row: kernels.Row) -> Iterator[np.ndarray]:
-    """Yield what a row writes over zeros and over ones: an element that it leaves shows in one.
+    """Yield the outputs of a row over zeros and over ones, which show unwritten elements.
 
-    The second time nothing is next to the arrays, so that sanitizers see who reads there.
+    The second run has no canaries, so sanitizers detect reads outside the arrays.
     """
     function, arguments, struct = call.function, call.arguments, call.struct
     canaries = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from ..functions.scaling import quantize_multiplier, scale_softmax
 from ..ir.graph import Graph, Node
 from ..ir.tensors import Tensor
 
-#: Root mean square that a layer's sums are given, in steps of its output.
+#: Target root mean square of a layer's sums, in steps of its output.
 _SIGNAL = 60.0
 #: The same of random bytes.
 _BYTES = 256 / math.sqrt(12)
@@ -23,10 +23,10 @@ _WHOLE = {"act_min": -128, "act_max": 127}
 
 
 class AffineBuilder:
-    """Appends one call after the other; a method returns the name of its output.
+    """Builder of a network of s8 calls; each method returns the name of its output.
 
-    Padding is TFLite's SAME; what `pad` has padded gets no more of it. Rectified tensors have the
-    zero point -128, others 0, so that the range of an output does the rectifier's work, as in
+    Padding is TFLite's SAME; images padded by `pad` get no further padding. Rectified tensors have
+    the zero point -128, all further ones 0, so the range of an output includes the rectifier, as in
     TFLite's networks.
     """
 
@@ -42,9 +42,7 @@ class AffineBuilder:
         self.last = "input"
 
     def pad(self, name: str) -> str:
-        """Return a border of one pixel of zeros around the last tensor, as PyTorch's exporters have
-        it.
-        """
+        """Pad the last tensor with one pixel of zeros, as PyTorch's exporters do."""
         source = self._tensors[self.last]
         height, width, channels = source.shape
         sizes = {"input_n": 1, "input_h": height, "input_w": width, "input_c": channels}

@@ -13,7 +13,7 @@ from ..kernels.table import list_rows
 
 
 def is_affine(function: Function) -> bool:
-    """True for the s8 and s16 API but for its pooling, which has no quantization."""
+    """True for the s8 and s16 API except its pooling, which has no quantization."""
     return (
         list_rows(function.op, function.type)[0].op.arithmetic == "s" and "pool" not in function.op
     )

@@ -22,7 +22,7 @@ from .call_file import write_calls
 from .networks import FAMILIES, compare_network
 from .rows import compare_with_plain, draw_call, list_pairs
 
-#: Compares what is drawn from a seed; raises AssertionError if a byte differs.
+#: Comparison of the draws of a seed; raises AssertionError if a byte differs.
 Check = Callable[[int], None]
 
 #: Seeds of one check before the next check.
@@ -59,7 +59,7 @@ def sweep(checks: dict[str, Check], first: int, draws: Optional[int], seconds: f
 
 
 def _count_failures(name: str, check: Check, seeds: range) -> int:
-    """Return how many seeds fail, and print the command and the difference of each."""
+    """Count the failing seeds, and print the command and the difference of each."""
     failures = 0
     for seed in seeds:
         try:

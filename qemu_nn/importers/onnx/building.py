@@ -1,4 +1,4 @@
-"""A float network under construction: the nodes so far, and what each name of the file is."""
+"""Float network under construction: the nodes so far, and the value of each name of the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...operators import Operator, Shape
 from ..tensor import Tensor, Value
 from .reading import Model, OnnxNode
 
-#: Most elements of a constant that is computed, and of all of them together.
+#: Most elements of a computed constant, and of all together.
 FOLD_LIMIT = 2**24
 
 
@@ -34,7 +34,7 @@ class OnnxBuilder:
         self._left = FOLD_LIMIT
 
     def value(self, name: str) -> Value:
-        """Return what a name stands for; constants are decoded when they are first asked for."""
+        """Return the value of a name; constants are decoded on first use."""
         if name not in self.values:
             if name in self._unmade:
                 raise ModelError(
@@ -50,7 +50,7 @@ class OnnxBuilder:
         return self._model.tensors.array(proto)
 
     def part(self, name: str, part: str) -> str:
-        """Return a new name for an earlier part of what a node comes to."""
+        """Return a new name for an intermediate tensor of a node."""
         name = make_free_name(f"{name}/{part}", self._names)
         self._names.add(name)
         return name
@@ -58,7 +58,7 @@ class OnnxBuilder:
     def add(
         self, name: str, operator: Operator, inputs: tuple[Tensor, ...], batched: bool
     ) -> Tensor:
-        """Add an operator and the tensor that it makes."""
+        """Add an operator and its output tensor."""
         sample = operator.shape(*(tensor.sample for tensor in inputs))
         if min(sample, default=1) < 1 or math.prod(sample) > TENSOR_LIMIT:
             raise ModelError(
@@ -83,5 +83,5 @@ class OnnxBuilder:
             )
 
     def close(self, node: OnnxNode) -> None:
-        """Remember the outputs that a node should have made and has not."""
+        """Record the outputs that a node should have and lacks."""
         self._unmade.update((name, node) for name in node.outputs if name not in self.values)

@@ -1,4 +1,4 @@
-"""A node while it is converted: its attributes and inputs, checked, and the operators it adds."""
+"""Conversion of a node: its attributes and inputs, checked, and the operators it adds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OnnxCall:
     # Attributes
 
     def ignore(self, *keys: str) -> None:
-        """Count attributes as read that cannot change the numbers."""
+        """Mark attributes as read that cannot change the numbers."""
         self.asked.update(keys)
 
     def integer(self, key: str, default: int) -> int:
@@ -165,5 +165,5 @@ class OnnxCall:
         return self.put(operator, tensor, part=part, batched=batched)
 
 
-#: Adds the operators that one node comes to, the last under the name of the node's output.
+#: Function that adds the operators of one node, the last under the name of the node's output.
 Converter = Callable[[OnnxCall], object]

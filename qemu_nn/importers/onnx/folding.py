@@ -1,4 +1,4 @@
-"""Constants computed from constants: the arithmetic on shapes that exporters leave in a file."""
+"""Constants computed from constants: the shape arithmetic in exported files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fold(call: OnnxCall) -> np.ndarray:
 
 
 def _check_size(shape: Shape) -> None:
-    """Refuse an array before it is made."""
+    """Refuse an array before it is allocated."""
     if math.prod(shape) > FOLD_LIMIT or min(shape, default=0) < 0:
         raise ModelError(f"a constant of the shape {list(shape)} is too large")
 
@@ -86,7 +86,7 @@ def _fold_fill(call: OnnxCall) -> np.ndarray:
 
 
 def _clip(call: OnnxCall) -> np.ndarray:
-    """Clip, whose bounds became inputs in operator set 11."""
+    """Compute Clip, whose bounds are inputs since operator set 11."""
     result = call.array(0)
     for key, at, bound in (("min", 1, np.maximum), ("max", 2, np.minimum)):
         if call.has(at):
@@ -157,7 +157,7 @@ def _fold_move(shape_of: Callable[[OnnxCall, Shape], Shape]) -> Callable[[OnnxCa
     return lambda call: call.array(0).reshape(shape_of(call, call.array(0).shape))
 
 
-#: Operator -> the array that it makes of constants.
+#: Operator -> function that computes its array from constants.
 FOLDS: Mapping[str, Callable[[OnnxCall], np.ndarray]] = {
     "Constant": _constant,
     "ConstantOfShape": _fold_fill,

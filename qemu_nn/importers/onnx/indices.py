@@ -19,14 +19,14 @@ def axes(values: list[int], rank: int) -> list[int]:
 
 
 def axis(call: OnnxCall, default: Optional[int], rank: int) -> int:
-    """Return the attribute "axis" as a number from 0; without a default it must be there."""
+    """Return the attribute "axis" as a number from 0; without a default it is required."""
     if default is None and "axis" not in call.node.attributes:
         raise ModelError("its attribute 'axis' is missing")
     return axes([call.integer("axis", default or 0)], rank)[0]
 
 
 def order(call: OnnxCall, rank: int) -> list[int]:
-    """Transpose: which axis each axis of the output was."""
+    """Return the order of a Transpose: the input axis of each output axis."""
     permutation = call.integers("perm")
     order = list(range(rank))[::-1] if permutation is None else axes(permutation, rank)
     if len(order) != rank:
@@ -35,7 +35,7 @@ def order(call: OnnxCall, rank: int) -> list[int]:
 
 
 def get_reshape(call: OnnxCall, shape: Shape) -> Shape:
-    """Reshape: the shape written out; 0 keeps an axis, -1 is what remains."""
+    """Return the shape of a Reshape; 0 keeps an axis, -1 is the rest."""
     target = call.integers("shape", at=1)
     if target is None:
         raise ModelError("its shape is missing")
@@ -52,7 +52,7 @@ def get_reshape(call: OnnxCall, shape: Shape) -> Shape:
 
 
 def get_flatten(call: OnnxCall, shape: Shape) -> Shape:
-    """Flatten: two axes, what stands before `axis` and the rest."""
+    """Return the shape of a Flatten: the axes before `axis`, and the rest."""
     axis = call.integer("axis", 1)
     if not -len(shape) <= axis <= len(shape):
         raise ModelError(f"{list(shape)} has no axis {axis}")
@@ -80,7 +80,7 @@ def get_unsqueeze(call: OnnxCall, shape: Shape) -> Shape:
 
 
 def cuts(call: OnnxCall, shape: Shape) -> dict[int, range]:
-    """Slice: axis -> the elements of it that remain."""
+    """Return the cuts of a Slice: axis -> its remaining elements."""
     starts, stops = call.integers("starts", at=1), call.integers("ends", at=2)
     if starts is None or stops is None:
         raise ModelError("its starts or ends are missing")

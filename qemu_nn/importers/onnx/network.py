@@ -18,10 +18,10 @@ from .reading import Model, OnnxNode
 from .shaping import SHAPING
 from .windows import WINDOWS
 
-#: Operator -> what adds its meaning to a network.
+#: Operator -> function that adds its meaning to a network.
 CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
 
-#: Operators that take a whole sequence, whose time comes before the batch.
+#: Operators on a whole sequence, with the time axis before the batch.
 _RECURRENT = ("LSTM", "GRU", "RNN")
 
 
@@ -46,10 +46,10 @@ def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatG
 
 
 def _shape(model: Model, start: str) -> Shape:
-    """Return the shape of one sample of the tensor that a network starts from.
+    """Return the shape of one sample of a network's first tensor.
 
-    One that the file does not declare is found by building what comes before it; inference by the
-    library `onnx` would follow a damaged file into any amount of memory.
+    An undeclared shape is inferred by building the part before it; inference by the library `onnx`
+    could use any amount of memory for a damaged file.
     """
     if model.declares(start) or start in model.inputs:
         return model.shape(start)
@@ -101,9 +101,7 @@ def _convert(builder: OnnxBuilder, node: OnnxNode) -> None:
 def _cut_nodes(
     model: Model, input: Optional[str], outputs: tuple[str, ...]
 ) -> tuple[list[OnnxNode], str]:
-    """Return the nodes that the outputs need, in order, and the name of the only input they come
-    from.
-    """
+    """Return the nodes that the outputs need, in order, and the name of their only input."""
     known = {*model.inputs, *(name for node in model.nodes for name in node.outputs)} - {""}
     for name in (input, *outputs):
         if name is not None and name not in known:
@@ -133,9 +131,9 @@ def _list(names: tuple[str, ...]) -> str:
 
 
 def _layout(builder: OnnxBuilder, start: str, shape: Shape) -> Optional[str]:
-    """NCHW for an image, as ONNX has it; NHWC if all that is done with it is to make it NCHW.
+    """Return NCHW for an image, ONNX's layout; NHWC if its only reader transposes it to NCHW.
 
-    Exports from TensorFlow begin like this, with a Reshape where there is one channel.
+    Exports from TensorFlow begin with such a Transpose, or, for one channel, with a Reshape.
     """
     if len(shape) != 3:
         return None

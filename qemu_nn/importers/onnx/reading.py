@@ -1,4 +1,4 @@
-"""An .onnx file taken apart: its nodes in order, its constants, and the shapes that it declares."""
+"""Parsing of an .onnx file: its nodes in order, its constants, and its declared shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...io.files import read_bytes
 from ...operators import Shape
 from .tensors import FILE_LIMIT, FLOAT_TYPES, Tensors, type_name
 
-#: Operator sets whose meaning the converters know.
+#: Operator sets that the converters support.
 OPSETS = range(7, 29)
 
 #: Most operators of a file, with all that compute shapes.
@@ -22,13 +22,13 @@ _NODE_LIMIT = 200_000
 #: Longest name of an operator or a tensor.
 _NAME_LIMIT = 1000
 
-#: Number of an attribute type -> the field that holds it. Others (graphs) are never asked for.
+#: Number of an attribute type -> its field. Further types (graphs) are never needed.
 _FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
 
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """One operator of the file; inputs that are left out have the name ""."""
+    """One operator of the file; omitted inputs have the name ""."""
 
     op: str
     name: str
@@ -58,7 +58,7 @@ class Model:
     tensors: Tensors
 
     def declares(self, name: str) -> bool:
-        """True if the file holds a shape for a tensor."""
+        """True if the file declares a shape of a tensor."""
         return name in self.declared and self.declared[name].type.tensor_type.HasField("shape")
 
     def shape(self, name: str) -> Shape:
@@ -78,7 +78,7 @@ class Model:
 
 
 def parse(path: Path) -> Model:
-    """Parse a file; ModelError, with one sentence, for a file that is not ONNX."""
+    """Parse a file; raise ModelError, with one sentence, for a file that is not ONNX."""
     onnx = optional_deps.require("onnx", "onnx", "reading .onnx files")
     message = optional_deps.require("google.protobuf.message", "onnx", "reading .onnx files")
     proto = onnx.ModelProto()
@@ -112,7 +112,7 @@ def _model(path: Path, proto: Any) -> Model:
 
 
 def _check_names(path: Path, model: Model, constants: list[str]) -> None:
-    """Check that names are text of limited length, and that each tensor is made once."""
+    """Check that names are text of limited length, and that each tensor has one producer."""
     made = [name for node in model.nodes for name in node.outputs if name]
     made += [*constants, *model.inputs]
     read = [name for node in model.nodes for name in (node.op, node.name, *node.inputs)]

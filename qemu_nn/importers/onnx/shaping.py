@@ -1,4 +1,4 @@
-"""Operators that move elements: reshaping, joining, cutting, padding; and what changes nothing."""
+"""Operators that move elements (reshaping, joining, cutting, padding) or do nothing."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def pad(call: OnnxCall) -> None:
 
 
 def dropout(call: OnnxCall) -> None:
-    """Convert Dropout, which does nothing but in training."""
+    """Convert Dropout, which is an identity outside training."""
     if call.has(2) and call.array(2).any():
         raise ModelError("it drops elements at random (training_mode); export for inference")
     call.put(Identity(), call.tensor())

@@ -1,4 +1,4 @@
-"""Arrays out of an .onnx file and out of the files next to it that hold its large tensors."""
+"""Arrays of an .onnx file and of the files next to it with its large tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...io.files import MEGABYTE, read_bytes
 #: Most bytes of a model file, and of each file next to it.
 FILE_LIMIT = 512 * MEGABYTE
 
-#: Number of an element type -> its numpy type, and the field that holds it where raw_data does not.
+#: Number of an element type -> its numpy type, and its field, besides raw_data.
 _TYPES = {
     1: ("<f4", "float_data"),
     2: ("<u1", "int32_data"),
@@ -30,8 +30,8 @@ _TYPES = {
     12: ("<u4", "uint64_data"),
     13: ("<u8", "uint64_data"),
 }
-#: Number of an element type of less than a byte -> its name, bits, and whether it has a sign. The
-#: first element is in the low bits of a byte.
+#: Number of an element type of less than a byte -> its name, bits, and true if signed. The first
+#: element is in the low bits of a byte.
 _NARROW = {
     21: ("uint4", 4, False),
     22: ("int4", 4, True),
@@ -43,7 +43,7 @@ FLOAT_TYPES = (1, 10, 11)
 
 _EXTERNAL = 1
 
-#: More elements than any file holds: what numpy can count, even where one axis is empty.
+#: Limit of elements, above any file's: numpy's limit, even for an empty axis.
 _MOST = 2**40
 
 
@@ -56,17 +56,17 @@ def dtype_of(number: int) -> np.dtype:
 
 
 def type_name(number: int) -> str:
-    """Return what messages call an element type."""
+    """Return the name of an element type in messages."""
     if number in _NARROW:
         return _NARROW[number][0]
     return np.dtype(_TYPES[number][0]).name if number in _TYPES else f"ONNX type {number}"
 
 
 class Tensors:
-    """Decodes tensors; the files next to the model are read once and shared by all of them.
+    """Decoder of tensors; files next to the model are read once and shared.
 
-    What a file claims (shapes, names, offsets, lengths) is checked against the bytes of the
-    file before it is used; arrays are views of these bytes wherever possible.
+    All claims of a file (shapes, names, offsets, lengths) are checked against its bytes before use.
+    Arrays are views of these bytes if possible.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,7 +74,9 @@ class Tensors:
         self._files: dict[Path, bytes] = {}
 
     def array(self, tensor: Any) -> np.ndarray:
-        """Return the array of a TensorProto; ModelError where its parts contradict each other."""
+        """Return the array of a TensorProto; raise ModelError if its parts contradict
+        each other.
+        """
         try:
             return self._array(tensor)
         except ModelError as error:
@@ -101,7 +103,7 @@ class Tensors:
     def _elements(
         self, tensor: Any, dtype: np.dtype, count: int, shape: tuple[int, ...], field: str
     ) -> np.ndarray:
-        """Return elements from where a tensor holds them; field: for numbers one by one."""
+        """Return the elements of a tensor; field: for numbers one by one."""
         if tensor.data_location == _EXTERNAL:
             return self._external(tensor.external_data, dtype, count)
         if tensor.HasField("raw_data"):
@@ -131,8 +133,8 @@ class Tensors:
         return np.frombuffer(data, dtype, count, offset)
 
     def _beside(self, location: str) -> Path:
-        """Return the path of an external file, which must lie in the model's own folder or below
-        it.
+        """Return the path of an external file, which must be in the model's own folder
+        or below it.
         """
         home, named = self._folder.resolve(), Path(location)
         try:

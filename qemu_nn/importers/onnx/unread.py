@@ -11,7 +11,7 @@ from .reading import attribute_value
 def expect_read(call: OnnxCall) -> None:
     """Refuse a node with an attribute or input that its converter has not read.
 
-    An attribute that says what its operator set takes by default changes nothing.
+    An attribute with the default of its operator set changes nothing.
     """
     node = call.node
     for key in sorted(node.attributes.keys() - call.asked):
@@ -26,7 +26,7 @@ _LEAVE = "that is not supported; export the file without it"
 
 
 def _default(op: str, opset: int, key: str) -> object:
-    """Return the value of an attribute that is left out; None if there is none."""
+    """Return the default of an omitted attribute; None if there is none."""
     onnx = optional_deps.require("onnx", "onnx", "reading .onnx files")
     if not onnx.defs.has(op):
         return None

@@ -26,7 +26,7 @@ def _image(call: OnnxCall) -> Tensor:
 
 
 def _put(call: OnnxCall, operator: Operator, image: Tensor) -> None:
-    """Add the operator, and take the only row out if the input was a signal."""
+    """Add the operator, and remove the image's single row if the input was a signal."""
     if call.tensor() is image:
         call.put(operator, image)
     else:
@@ -45,7 +45,7 @@ def _pair(call: OnnxCall, key: str, default: Pair = (1, 1)) -> Pair:
 
 
 def _pads(call: OnnxCall, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
-    """Padding, written out or computed as `auto_pad` says."""
+    """Return the padding, explicit or computed by `auto_pad`."""
     (_, channels, height, width), shape = image.shape, call.tensor().shape
     kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
@@ -115,14 +115,14 @@ def global_pool(call: OnnxCall, kind: str) -> None:
 
 
 def reduce(call: OnnxCall, kind: str) -> None:
-    """Convert ReduceMean and ReduceMax over rows, columns or both, wherever the channels stand."""
+    """Convert ReduceMean and ReduceMax over rows, columns or both, for any channel axis."""
     x, named = call.tensor(), call.integers("axes", at=1)
     if not named and call.integer("noop_with_empty_axes", 0):
         call.reshape(x, x.shape)
         return
     axes = indices.axes(named or list(range(len(x.shape))), len(x.shape))
     image, where = x, {x.axis(axis) for axis in axes}
-    if len(x.sample) == 2 and len(where) == 1:  # a signal: the other axis has its channels
+    if len(x.sample) == 2 and len(where) == 1:  # a signal: its second axis has the channels
         image = call.reshape(x, (1, x.sample[0], 1, x.sample[1]), part="image")
         where = {2 * axis for axis in where}
     if len(image.sample) != 3 or {0, 2} <= where:

@@ -1,4 +1,4 @@
-"""ExecuTorch: programs of the cortex_m backend from .pte files, as the device runs them."""
+"""ExecuTorch: programs of the cortex_m backend from .pte files, as on the device."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .images import IMAGES
 from .portable import PORTABLE
 from .program import FileTensor, Instruction, Program
 
-#: Operator -> what adds its calls to a network.
+#: Operator -> function that adds its calls to a network.
 CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}
 
-#: Those that no firmware can load, as ExecuTorch's portable library lacks them.
+#: Operators that no firmware can load, because ExecuTorch's portable library lacks them.
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")
 
 
 def read(path: Path, method: str = "forward") -> ModelFile:
     """Read the network of one method of a program, with notes.
 
-    Its calls are those of CMSIS-NN, and functions of ours for what ExecuTorch computes itself. A
-    sample is what the method takes, its tensors lying as they do in the device's memory; a call is
-    named after its operator and the number of its instruction. Raises ModelError with one sentence
-    for a file that is damaged, or that uses what is not supported.
+    Its calls are those of CMSIS-NN, and functions of ours for ExecuTorch's own kernels. A sample is
+    the method's input, its tensors in the device's memory layout. The name of a call is its
+    operator and the number of its instruction. Raises ModelError with one sentence for a damaged
+    file, or for unsupported content.
     """
     try:
         program = Program(path, method)
@@ -42,13 +42,13 @@ def read(path: Path, method: str = "forward") -> ModelFile:
         raise ModelError(f"{path.name}: {error}") from None
 
 
-#: Number of an instruction -> what holds each tensor that it writes; None where no call makes it.
+#: Number of an instruction -> the value of each tensor that it writes; None if no call computes it.
 Results = dict[int, tuple[Optional[Value], ...]]
 
 
 def load_with_results(path: Path) -> tuple[Graph, Results]:
-    """Return the network of the method "forward", and which of its tensors hold what an instruction
-    wrote.
+    """Return the network of the method "forward", and the values written by each instruction.
+    Raises as read().
 
     Raises as read().
     """
@@ -120,13 +120,13 @@ def _tell_formats(program: Program, builder: PteBuilder, outputs: list[str]) -> 
 def _find_written(
     program: Program, builder: PteBuilder, instruction: Instruction
 ) -> tuple[Optional[Value], ...]:
-    """Return what holds the tensors that an instruction returns: the last of its arguments."""
+    """Return the values of an instruction's results: the last of its arguments."""
     made = program.value(instruction.args[-1])
     found: list[Optional[Value]] = []
     for tensor in made if isinstance(made, list) else [made]:
         try:
             found.append(builder.read(tensor))
-        except Error:  # such as indices that nobody reads
+        except Error:  # such as unread indices
             found.append(None)
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""A network under construction: its calls so far, and what the program's memory holds."""
+"""Network under construction: its calls so far, and the content of the program's memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...ir.graph import Build, Node, Tensor
 from ..arguments import SUFFIXES, check_spent
 from .program import FileTensor, Instruction, Program
 
-#: Bytes of an output that hold what was there before.
+#: Bytes of an output that keep their previous content.
 _LEFT = (
     "the device never writes the last rows of its output (its padding is no multiple of its "
     "stride), which hold what was in memory"
@@ -24,8 +24,9 @@ _LEFT = (
 
 @dataclass(frozen=True)
 class Value:
-    """Result of a call, or the program's input: the name of the graph's tensor that holds it,
-    its type, its shape as it lies in memory, and which logical axes those are if not in order."""
+    """Result of a call, or the program's input: the name of its tensor in the graph, its type, its
+    shape in memory, and its logical axes if not in order.
+    """
 
     name: str
     dtype: str
@@ -40,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True)
 class _Written:
-    """Bytes of a memory, and what was written to them."""
+    """Bytes of a memory, and the value written to them."""
 
     start: int
     end: int
@@ -48,9 +49,9 @@ class _Written:
 
 
 class PteBuilder:
-    """The calls of a network, and which of them wrote what lies where in the program's memory.
+    """Calls of a network, and the writer of each part of the program's memory.
 
-    A view is another tensor at the same address, so what a tensor holds is asked by its address.
+    A view is a second tensor at the same address, so the address identifies a tensor's value.
     """
 
     def __init__(self, program: Optional[Program] = None) -> None:
@@ -66,7 +67,7 @@ class PteBuilder:
     # The program's memory
 
     def write(self, tensor: FileTensor, value: Value) -> None:
-        """Say what a tensor holds from now on."""
+        """Record the new value of a tensor."""
         if tensor.place is None:
             self._own[tensor.index] = value
             return
@@ -76,20 +77,22 @@ class PteBuilder:
         self._memory.setdefault(memory, []).append(_Written(start, end, value))
 
     def forget(self, tensor: FileTensor) -> None:
-        """Say that a tensor was written with what no call makes."""
+        """Record that a tensor has a value that no call computes."""
         self._own.pop(tensor.index, None)
         if tensor.place is not None:
             self.mark_overwritten(tensor.place[0], tensor.place[1], tensor.place[1] + tensor.nbytes)
 
     def mark_overwritten(self, memory: int, start: int, end: int) -> None:
-        """Say that bytes of a memory hold something else from now on."""
+        """Record that bytes of a memory have been overwritten."""
         held = self._memory.get(memory, [])
         self._memory[memory] = [each for each in held if each.end <= start or end <= each.start]
 
     def before(self, tensor: FileTensor, done: int, index: int) -> Optional[tuple[Value, int]]:
-        """Return what lies in the bytes of a tensor of int8 that instruction `index` leaves as they
-        are, those from `done` on: a value of int8 and its first element there; None where they are
-        zeros, as no other instruction ever writes there.
+        """Return the previous content of an int8 tensor's bytes that instruction `index` does not
+        write, from `done` on.
+
+        The result is an int8 value and its first element there; None if the bytes are zeros,
+        because no instruction writes them.
         """
         if tensor.place is None:
             raise ModelError(f"{_LEFT} that the caller gives")
@@ -104,7 +107,7 @@ class PteBuilder:
         return None
 
     def read(self, tensor: FileTensor) -> Value:
-        """Return what a tensor holds, in its own shape."""
+        """Return the value of a tensor, in its own shape."""
         if tensor.data is not None:
             return self._constant(tensor)
         found = self._own.get(tensor.index)
@@ -171,7 +174,7 @@ class PteBuilder:
         return made.name
 
     def otherwise(self, build: Build, bias: Optional[np.ndarray] = None) -> None:
-        """Say what the next call is on cores that have a difference, on the same weights."""
+        """Record the next call for cores with a difference, on the same weights."""
         self._builds.append((build, bias))
 
     def _keep(self, name: str, array: Optional[np.ndarray]) -> Optional[str]:
@@ -183,7 +186,7 @@ class PteBuilder:
         return name
 
     def _constant(self, tensor: FileTensor) -> Value:
-        """Return a constant as a value, by a call that brings it."""
+        """Return a constant as a value, by a call that loads it."""
         if tensor.index not in self._constants:
             assert tensor.data is not None
             value = Value(f"constant_{tensor.index}", tensor.dtype, tensor.shape, tensor.moved)
@@ -200,15 +203,13 @@ class PteBuilder:
 
 
 def scratch(program: Program, instruction: Instruction) -> list[FileTensor]:
-    """Return the memory that a call is given to work in: the backend passes it as uint8."""
+    """Return the scratch memory of a call: the backend passes it as uint8."""
     values = [program.value(index) for index in instruction.args]
     return [each for each in values if isinstance(each, FileTensor) and each.dtype == "uint8"]
 
 
 def _spans(program: Program, index: int) -> dict[int, list[tuple[int, int]]]:
-    """Return what the inputs and all instructions but one write in each memory, from where to
-    where.
-    """
+    """Return the ranges of each memory that the inputs and all instructions but one write."""
     tensors = [program.value(at) for at in program.inputs]
     for instruction in program.instructions:
         made = program.value(instruction.args[-1]) if instruction.args else None

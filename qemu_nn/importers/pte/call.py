@@ -1,4 +1,4 @@
-"""An instruction while it is converted: its arguments, checked, and the calls it adds."""
+"""Conversion of an instruction: its arguments, checked, and the calls it adds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..arguments import SUFFIXES, moves, same_bytes, sides
 from .building import PteBuilder, Value
 from .program import FileTensor, Instruction, Program
 
-#: The orders in memory of the axes of images and volumes whose channels go last.
+#: Memory orders of the axes of images and volumes with channels last.
 LAST, _LAST_OF_5 = (0, 2, 3, 1), (0, 2, 3, 4, 1)
 
 
@@ -32,13 +32,13 @@ class PteCall:
     # Arguments
 
     def expect(self, count: int) -> None:
-        """Say how many arguments there must be: those of the schema, and what is returned."""
+        """Check the number of arguments: those of the schema, and the results."""
         have = len(self.instruction.args)
         if have != count:
             raise ModelError(f"it has {have} arguments; it must have {count}")
 
     def argument(self, index: int) -> Any:
-        """Return an argument, whatever it is."""
+        """Return an argument of any type."""
         return self.program.value(self.instruction.args[index])
 
     def tensor(self, index: int, *dtypes: str) -> FileTensor:
@@ -69,8 +69,10 @@ class PteCall:
         return n, h, w, c
 
     def same_order(self, *tensors: FileTensor) -> None:
-        """Refuse what a portable kernel's check of orders refuses: it takes tensors whose axes all
-        lie in order, or whose channels all lie last."""
+        """Refuse orders that a portable kernel's check refuses.
+
+        It accepts tensors whose axes are all in order, or whose channels are all last.
+        """
         plain = all(not tensor.moved for tensor in tensors)
         if not plain and any(tensor.order not in (LAST, _LAST_OF_5) for tensor in tensors):
             raise ModelError(
@@ -79,7 +81,7 @@ class PteCall:
             )
 
     def in_order(self, *tensors: FileTensor) -> None:
-        """Refuse what a portable kernel refuses that takes tensors whose axes lie in order."""
+        """Refuse tensors whose axes are not in order, as a portable kernel does."""
         for tensor in tensors:
             if tensor.moved:
                 raise ModelError(
@@ -139,7 +141,7 @@ class PteCall:
         return tensor.data
 
     def row(self, index: int, count: int) -> np.ndarray:
-        """Return a constant of so many int32."""
+        """Return a constant of this many int32."""
         numbers = self.constant(index, "int32").reshape(-1)
         if numbers.size != count:
             raise ModelError(f"its argument {index} has {numbers.size} elements, not {count}")
@@ -148,12 +150,12 @@ class PteCall:
     # The network
 
     def value(self, index: int, *dtypes: str) -> Value:
-        """Return what an argument holds."""
+        """Return the value of an argument."""
         return self.builder.read(self.tensor(index, *dtypes))
 
     @property
     def name(self) -> str:
-        """The name of what it makes: the operator's, and which instruction it is."""
+        """Name of its output: the operator's, and the number of the instruction."""
         short = self.instruction.name.partition("::")[2].partition(".")[0].lstrip("_")
         return f"{short}_{self.instruction.index}"
 
@@ -168,7 +170,7 @@ class PteCall:
         format: Optional[tuple[float, int]] = None,
         name: str = "",
     ) -> None:
-        """Add the call that makes an output of the instruction."""
+        """Add the call that computes an output of the instruction."""
         made = Value(name or self.name, output.dtype, output.shape, output.moved)
         made = self.builder.call(function, params, inputs, made, weights, bias, format)
         self.builder.write(output, made)
@@ -183,7 +185,7 @@ class PteCall:
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
     ) -> None:
-        """Add a call that makes an output with its axes in another order, and move them."""
+        """Add a call that computes an output with permuted axes, and permute them back."""
         if same_bytes(output.sizes, order, output.order):
             self.put(function, params, inputs, output, weights, bias)
             return
@@ -204,12 +206,12 @@ class PteCall:
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
     ) -> Value:
-        """Add a call that makes something on the way; like: its type and shape."""
+        """Add a call for an intermediate value; like: its type and shape."""
         made = replace(like, name=f"{self.name}/{part}", order=())
         return self.builder.call(function, params, inputs, made, weights, bias)
 
     def read_moved(self, part: str, tensor: FileTensor, order: Sequence[int]) -> Value:
-        """Return what a tensor holds, with its axes in another order in memory."""
+        """Return the value of a tensor with its axes in a different memory order."""
         x = self.builder.read(tensor)
         places = [tensor.order.index(axis) for axis in order]
         shape = tuple(tensor.sizes[axis] for axis in order)
@@ -247,5 +249,5 @@ class PteCall:
         return self.part(part, f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], like)
 
 
-#: Adds the calls that one instruction comes to.
+#: Function that adds the calls of one instruction.
 Converter = Callable[[PteCall], None]

@@ -1,4 +1,4 @@
-"""The operators of the cortex_m backend: each a call of CMSIS-NN, or of a kernel of its own."""
+"""Operators of the cortex_m backend: each a call of CMSIS-NN, or of a kernel of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def quantize(call: PteCall) -> None:
 
 
 def _format(tensor: FileTensor, scale: float, zero: int) -> Optional[tuple[float, int]]:
-    """Return the format of integers, where their zero point is one of them."""
+    """Return the format of integers, if their zero point is one of them."""
     limits = np.iinfo(tensor.dtype)
     return (scale, zero) if limits.min <= zero <= limits.max else None
 
@@ -69,8 +69,9 @@ def dequantize(call: PteCall) -> None:
 
 
 def _operands(call: PteCall, first: int, second: int, output: FileTensor) -> list[Value]:
-    """Return both operands in the shape of the output: of two images one may be one number for each
-    channel, which the kernel takes again and again.
+    """Return both operands in the shape of the output.
+
+    One of two images may be one number for each channel, which the kernel repeats.
     """
     tensors = [call.tensor(at, "int8") for at in (first, second)]
     values = [call.builder.read(tensor) for tensor in tensors]

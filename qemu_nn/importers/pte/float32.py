@@ -89,7 +89,7 @@ def leaky_relu(call: PteCall) -> None:
 
 
 def elu(call: PteCall) -> None:
-    """Convert elu: expm1(x) * (alpha * scale) of what is negative, x * scale of the rest."""
+    """Convert elu: expm1(x) * (alpha * scale) for negative x, else x * scale."""
     x, output = _single(call, 6)
     alpha, scale = (np.float32(call.real(at)) for at in (1, 2))
     if call.real(3) != 1:
@@ -123,14 +123,14 @@ def hardtanh(call: PteCall) -> None:
 
 
 def mean(call: PteCall) -> None:
-    """Convert mean.out, of float32 along axes, of which all lie in one or two groups."""
+    """Convert mean.out, of float32 along axes that form one or two groups."""
     call.expect(6)
     source, output = call.tensor(0, "float32"), call.tensor(4, "float32")
     call.in_order(source, output)
     rank = len(source.sizes)
     given = [] if call.argument(1) is None else call.integers(1)
     axes = {axis % rank for axis in given} if rank and given else set(range(rank))
-    sides = [1]  # of groups of axes, kept and reduced in turn
+    sides = [1]  # of alternating groups of kept and reduced axes
     for axis, side in enumerate(source.sizes):
         if (axis in axes) == (len(sides) % 2 == 0):
             sides[-1] *= side

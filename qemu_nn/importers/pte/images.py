@@ -41,7 +41,7 @@ def _ends(source: FileTensor, output: FileTensor) -> dict[str, int]:
 
 
 def max_pool(call: PteCall) -> None:
-    """Convert max_pool2d_with_indices, whose indices nobody reads."""
+    """Convert max_pool2d_with_indices without readers of its indices."""
     call.expect(9)
     source, output = _images(call, 6, "int8", "float32")
     call.same_order(source, output)
@@ -61,7 +61,7 @@ def max_pool(call: PteCall) -> None:
 
 
 def _convert_gapped_pool(call: PteCall, x: Value, p: dict[str, int], output: FileTensor) -> None:
-    """Convert maximum pooling with gaps: of each of their cells all that it meets."""
+    """Convert maximum pooling with gaps between window cells, cell by cell."""
     if x.dtype != "int8" or p["filter_h"] * p["filter_w"] > CELL_LIMIT:
         raise ModelError(
             f"its windows have gaps, which is supported for int8 and up to {CELL_LIMIT} cells alone"
@@ -131,7 +131,7 @@ def _compute_ratios(call: PteCall, source: FileTensor, output: FileTensor, at: i
 
 
 def nearest(call: PteCall) -> None:
-    """Convert upsample_nearest2d: for each output the input at the whole part of its place."""
+    """Convert upsample_nearest2d: each output is the input at the integer part of its position."""
     call.expect(5)
     source, output = _images(call, 3, "int8", "float32")
     call.same_order(source, output)
@@ -183,7 +183,7 @@ def _pair(call: PteCall, index: int, name: str, rank: int, alone: int) -> dict[s
 
 
 def _row(call: PteCall, index: int, count: int, otherwise: float) -> np.ndarray:
-    """Return a constant of so many float32; without it all are one number."""
+    """Return a constant of this many float32; without it, all are one number."""
     if call.argument(index) is None:
         return np.full(count, otherwise, np.float32)
     numbers = call.constant(index, "float32").reshape(-1)
@@ -225,7 +225,7 @@ def convolution(call: PteCall) -> None:
 
 
 def layer_norm(call: PteCall) -> None:
-    """Convert native_layer_norm, of float32, whose means and deviations nobody reads."""
+    """Convert native_layer_norm, of float32, without readers of its means and deviations."""
     call.expect(9)
     source, output = call.tensor(0, "float32"), call.tensor(5, "float32")
     call.in_order(source, output)

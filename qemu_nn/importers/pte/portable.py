@@ -18,7 +18,7 @@ _MOVED = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 #: Most axes that a call of ours slices.
 _SLICES = 5
 
-#: Multiplier and shift that leave a number as it is.
+#: Multiplier and shift of the identity.
 _ONE = {"multiplier": 2**30, "shift": 1}
 
 
@@ -32,10 +32,9 @@ def view(call: PteCall, count: int) -> None:
 
 
 def same_place(call: PteCall) -> None:
-    """Convert et_view: another name for the same memory, of a shape that is known when the program
-    runs.
+    """Convert et_view: a second name for the same memory, with a shape known at run time.
 
-    It may return its output once more, as kernels do.
+    As kernels do, it may return its output once more.
     """
     call.expect(4 if len(call.instruction.args) == 4 else 3)
     x, source, output = call.value(0), call.tensor(0), call.tensor(2)
@@ -81,7 +80,7 @@ def permute(call: PteCall) -> None:
 
 
 def axis_of(call: PteCall, index: int, rank: int) -> int:
-    """Return an axis, of which negative ones count from the last."""
+    """Return an axis; negative ones count from the last."""
     axis = call.integer(index)
     if not -rank <= axis < rank:
         raise ModelError(f"its axis {axis} is not one of {rank} axes")
@@ -89,7 +88,7 @@ def axis_of(call: PteCall, index: int, rank: int) -> int:
 
 
 def cat(call: PteCall) -> None:
-    """Convert cat: joins what lies in memory, whatever the order of the axes is."""
+    """Convert cat: joins tensors in memory order, for any order of the axes."""
     call.expect(4)
     tensors, output = call.argument(0), call.tensor(2, *_MOVED)
     if not isinstance(tensors, list) or not all(isinstance(each, FileTensor) for each in tensors):
@@ -118,7 +117,7 @@ def cat(call: PteCall) -> None:
 def _convert_slice(
     call: PteCall, begins: Sequence[int], steps: Sequence[int], to: FileTensor, name: str
 ) -> None:
-    """Take elements of each axis of the first argument, as `to` says."""
+    """Convert a selection of elements along each axis of the first argument, given by `to`."""
     source = call.tensor(0, *_MOVED)
     call.same_order(source, to)
     counts = to.sizes if len(to.sizes) == len(source.sizes) else tuple(map(int, _counts(call, to)))
@@ -137,7 +136,7 @@ def _convert_slice(
 
 
 def _counts(call: PteCall, to: FileTensor) -> list[int]:
-    """Return the sizes of a selection with the axis that it has not."""
+    """Return the sizes of a selection with the removed axis."""
     sizes = list(to.sizes)
     sizes.insert(axis_of(call, 1, len(to.sizes) + 1), 1)
     return sizes
@@ -158,7 +157,7 @@ def slice_(call: PteCall) -> None:
 
 
 def select(call: PteCall) -> None:
-    """Convert select_copy: one place of an axis, which goes."""
+    """Convert select_copy: one position of an axis, which is removed."""
     call.expect(5)
     source, output = call.tensor(0), call.tensor(3)
     rank = len(source.sizes)

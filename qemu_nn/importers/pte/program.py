@@ -1,4 +1,4 @@
-"""An ExecuTorch program taken apart: one method's calls, and the values that they name by index."""
+"""Parsing of an ExecuTorch program: one method's calls, and the values that they name by index."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ...io.files import MEGABYTE, read_bytes
 from ...ir.tensors import MEMORY_LIMIT
 from .schema import KINDS, SchemaTable
 
-#: Kind of a value that is one number -> the field that holds it.
+#: Kind of a value that is one number -> its field.
 _NUMBERS = {"Int": "int_val", "Bool": "bool_val", "Double": "double_val"}
 
 #: Most bytes of a file, and most values, calls, methods and other tables of one.
 _FILE_LIMIT, _VALUES, _CALLS, _METHODS = 512 * MEGABYTE, 100_000, 5000, 1000
 
-#: Most elements of a list, and of all lists together, as they may share their bytes.
+#: Most elements of a list, and of all lists together, which may share their bytes.
 _LIST_LIMIT, _ALL_LISTS = 100_000, 1_000_000
 
 #: Number of an element type -> its name in numpy.
@@ -38,9 +38,9 @@ _EXTENDED, _LEAST = b"eh00", 24
 class FileTensor:
     """A tensor of the program.
 
-    sizes: its logical shape; order: its axes from the outermost in memory to the innermost. place:
-    memory and offset that the program's plan gives it, None where the caller gives the memory.
-    data: the numbers of a constant, in its logical shape.
+    sizes: its logical shape. order: its axes from the outermost in memory to the innermost. place:
+    memory and offset in the program's plan, None if the caller gives the memory. data: the numbers
+    of a constant, in its logical shape.
     """
 
     index: int
@@ -55,18 +55,20 @@ class FileTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape as it lies in memory."""
+        """Shape in memory."""
         return tuple(self.sizes[axis] for axis in self.order)
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """The order, () where the axes lie as they are."""
+        """Axis order, () if the axes are in order."""
         return () if self.order == tuple(range(len(self.order))) else self.order
 
     @property
     def channels_last(self) -> bool:
-        """True if the device treats the tensor as an image with channels last: it is one, or both
-        orders are the same bytes."""
+        """True if the device treats the tensor as an image with channels last.
+
+        It is one, or both orders have the same bytes.
+        """
         if len(self.sizes) != 4:
             return False
         return self.order == (0, 2, 3, 1) or self.sizes[1] == 1 or self.sizes[2:] == (1, 1)
@@ -120,9 +122,7 @@ class Program:
         return self._read[index]
 
     def run_constant_method(self, name: str) -> Optional[float]:
-        """Return the number that a method without calls stands for; None if there is no such
-        method.
-        """
+        """Return the constant of a method without calls; None if there is no such method."""
         for plan in self._root.tables("execution_plan", "ExecutionPlan", _METHODS):
             if plan.text("name") == name:
                 values = plan.tables("values", "EValue", _VALUES)
@@ -162,7 +162,7 @@ class Program:
         for table in chains[0].tables("instructions", "Instruction", _CALLS):
             kind = table.number("instr_args_type")
             call = table.table("instr_args", "KernelCall") if kind == 1 else None
-            if kind == 5:  # memory that is given back, which a plan has no use for
+            if kind == 5:  # freed memory: a plan has no use for it
                 continue
             if call is None:
                 raise ModelError(
@@ -209,7 +209,7 @@ class Program:
         return held.number(_NUMBERS[name])
 
     def _integer(self, index: int) -> int:
-        """Return an element of a list of integers, each of which is a value of its own."""
+        """Return an element of a list of integers, each a value of its own."""
         if not 0 <= index < len(self._values) or self._values[index].number("val_type") != 2:
             raise ModelError(f"a list of integers names value {index}, which is no integer")
         number: int = self.value(index)
@@ -255,7 +255,7 @@ class Program:
         return tensor
 
     def _constant(self, tensor: FileTensor, number: int) -> np.ndarray:
-        """Return the bytes of a constant, of which the file says where they begin."""
+        """Return the bytes of a constant from its offset in the file."""
         segment = self._root.table("constant_segment", "SubsegmentOffsets")
         offsets = np.empty(0) if segment is None else segment.numbers("offsets", "uint64")
         if segment is None or not len(offsets):
@@ -282,7 +282,7 @@ class Program:
 
 
 def _number(table: SchemaTable) -> Optional[float]:
-    """Return the number of a value; None if it is something else."""
+    """Return the number of a value; None for any other kind."""
     kind = table.number("val_type")
     name = KINDS[kind] if 0 <= kind < len(KINDS) else ""
     held = table.table("val", name) if name in _NUMBERS else None
@@ -290,7 +290,7 @@ def _number(table: SchemaTable) -> Optional[float]:
 
 
 def _extents(data: bytes) -> tuple[int, int, int]:
-    """Return bytes of the tables, where the segments begin, and how many bytes they have."""
+    """Return the bytes of the tables, the start of the segments, and their bytes."""
     if data[8:12] != _EXTENDED:
         return len(data), len(data), 0
     if len(data) < 8 + _LEAST:
@@ -305,7 +305,7 @@ def _extents(data: bytes) -> tuple[int, int, int]:
 
 
 def _with_data(tensor: FileTensor, held: np.ndarray) -> FileTensor:
-    """Return a constant with its numbers, whose axes lie in memory in its own order."""
+    """Return a constant with its numbers, from its own memory order."""
     dtype = np.dtype(tensor.dtype).newbyteorder("<")
     numbers = held.view(dtype).reshape(tensor.shape).astype(tensor.dtype, copy=False)
     back = np.argsort(tensor.order)

@@ -1,4 +1,4 @@
-"""The tables of an ExecuTorch program: field -> slot, as its schema numbers them."""
+"""Tables of an ExecuTorch program: field -> slot, numbered as in its schema."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _FIELDS = {
     "OptionalTensorList": ("items",),
 }
 
-#: Field -> the form of its number, where that is not uint32.
+#: Field -> the form of its number, if not uint32.
 _FORMS = {
     **{"val_type": "<B", "instr_args_type": "<B", "scalar_type": "<b", "storage_offset": "<i"},
     **{"op_index": "<i", "offset": "<Q", "size": "<Q", "int_val": "<q", "bool_val": "<?"},
     **{"double_val": "<d", "layout": "<b", "shape_dynamism": "<b", "location": "<b"},
 }
 
-#: The kinds of a value, as the union counts them.
+#: Kinds of a value, numbered as in the union.
 KINDS = (
     *("none", "Null", "Int", "Bool", "Double", "Tensor", "String", "IntList", "DoubleList"),
     *("BoolList", "TensorList", "OptionalTensorList"),
@@ -59,10 +59,9 @@ KINDS = (
 
 
 class SchemaTable:
-    """A table of the file, whose fields are asked for by name.
+    """A table of the file, with access to fields by name.
 
-    Raises ModelError for whatever does not lie in the file. Fields that are missing are 0, empty or
-    None.
+    Raises ModelError for parts outside the file. Missing fields are 0, empty or None.
     """
 
     def __init__(self, kind: str, data: bytes, position: int) -> None:

@@ -1,10 +1,9 @@
-"""Transposed convolutions as CMSIS-NN's kernel puts their rows out, right or wrong.
+"""Transposed convolutions with the output rows of CMSIS-NN's kernel, right or wrong.
 
-Where the kernel does not turn the filter round, it goes through the rows of the input, and puts out
-`stride` rows for each whose first tap lies in the image, and those that are left at the end. With
-a pad that is no multiple of the stride the other rows lie too high, and some are never written:
-these hold what the memory held. With a stride above the filter's height it writes beyond its
-output.
+If the kernel does not rotate the filter, it processes the input row by row. For each row whose
+first tap is in the image it writes `stride` rows, and the remaining rows at the end. If the pad is
+not a multiple of the stride, further rows are too high, and some are never written: these keep the
+memory's previous content. With a stride above the filter's height it writes beyond its output.
 """
 
 from __future__ import annotations
@@ -76,9 +75,9 @@ def _rows(p: dict[str, int]) -> int:
 
 
 def _spread_rows(call: PteCall, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
-    """Return the rows of the input where the kernel takes them to be, and zeros between them.
+    """Return the rows of the input at the kernel's positions, with zeros between them.
 
-    The rows that are skipped lie right; the others follow as if the first of them had no pad.
+    The skipped rows are at the right positions; the rest follow as if the first of them had no pad.
     """
     p, x = dict(params), call.value(0)
     pad, stride = p["pad_h"], p["stride_h"]

@@ -1,4 +1,4 @@
-"""The operators of the cortex_m backend with windows, and products of matrices."""
+"""Operators of the cortex_m backend with windows, and matrix products."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ends(x: tuple[int, int, int, int], out: tuple[int, int, int, int]) -> dict[s
 
 
 def convolve(call: PteCall, last: bool = False) -> None:
-    """Convert quantized_conv2d; last: whose tensors have their channels last as logical axis."""
+    """Convert quantized_conv2d; last: true if channels are the last logical axis."""
     call.expect(15)
     x, out, weights = call.image(0, last), call.image(13, last), call.constant(1, "int8")
     if weights.ndim != 4 or x[3] % weights.shape[3] or weights.shape[0] != out[3]:

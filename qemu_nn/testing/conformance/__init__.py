@@ -1,1 +1,1 @@
-"""The conformance set: calls and small networks with the digests of what each profile computes."""
+"""The conformance set: calls and small networks with the digests of each profile's results."""

@@ -1,4 +1,4 @@
-"""Compares the conformance set with the plain rows; for maintainers, also writes it."""
+"""Comparison of the conformance set with the plain rows; for maintainers, also its writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws rules for arrays: data of any type, and the weights and scales of a layer."""
+"""Rules for arrays, drawn at random: data of any type, and the weights and scales of a layer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ...functions.random_params import get_limits
 from ...functions.shapes import Half, get_extent
 from .cases import Values
 
-#: A rule, as Values has it.
+#: A rule, as in Values.
 Rule = dict[str, Any]
 
 #: The smallest normalized multiplier, and the ends of 32 bits.
 ONE, MOST, LEAST = 2**30, 2**31 - 1, -(2**31)
 
-#: Kinds of a layer's arrays. "ties": small weights and few fraction bits, so that many sums are
-#: ties of rounding. "uneven": channels with one scale, whose weights have different sizes, so that
-#: many small sums are next to a border of rounding. "noise": outputs of use for further layers.
+#: Kinds of a layer's arrays. "ties": small weights and few fraction bits, so many sums are rounding
+#: ties. "uneven": channels with one scale and weights of different sizes, so many small sums are
+#: near a rounding border. "noise": outputs suitable as inputs of further layers.
 KINDS = ("any", "ties", "uneven", "noise")
 
 #: Weights of uneven channels.
@@ -32,7 +32,7 @@ _UNEVEN = (1, -1, 2, 3, -5, 20, 50, -100, 127)
 #: Sizes of groups of channels that share a number.
 _GROUPS = (2, 3, 4, 8)
 
-#: Root mean square of outputs of 8 bits, and of more, that a layer's scales aim at.
+#: Target root mean square of outputs of 8 bits, and of more bits, for a layer's scales.
 _SIGNAL, _WIDE_SIGNAL = 60.0, 9000.0
 
 
@@ -71,9 +71,9 @@ def make_layer_arrays(
     x: Optional[np.ndarray],
     kind: str = "any",
 ) -> dict[str, Values]:
-    """Return the arrays of a call that are no inputs, and choose the shifts in `scalars`.
+    """Return the arrays of a call except inputs, and choose the shifts in `scalars`.
 
-    x: the first input, which the scales of a layer with weights fit. kind: one of KINDS.
+    x: the first input, which determines the scales of a layer with weights. kind: one of KINDS.
     """
     tables = function.tables() if function.tables else {}
     found: dict[str, Values] = {}
@@ -133,7 +133,7 @@ def _estimate_sums(
 def _choose_shifts(
     rng: Random, function: Function, scalars: dict[str, int], size: float, kind: str
 ) -> None:
-    """Choose the shifts of a q7 or q15 layer; one time in four they may be any."""
+    """Choose the shifts of a q7 or q15 layer; one time in four, any legal ones."""
     signal = _SIGNAL if function.output.dtype == "int8" else _WIDE_SIGNAL
     if kind == "ties":
         scalars.update(out_shift=rng.randint(1, 4), bias_shift=0)

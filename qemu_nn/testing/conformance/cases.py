@@ -1,4 +1,4 @@
-"""Cases of the conformance set: calls and small networks, and what each profile computes.
+"""Cases of the conformance set: calls and small networks, and the results of each profile.
 
 docs/conformance.md defines the file, the arrays and the digests.
 """
@@ -26,7 +26,7 @@ from ...ir.tensors import Tensor
 from ...kernels import table as kernels
 from ...targets import Profile, all_profiles
 
-#: The set that comes with the package.
+#: The set shipped with the package.
 DATA = Path(__file__).with_name("set.json.xz")
 FORMAT, VERSION = "qemu_nn conformance", 1
 
@@ -35,7 +35,7 @@ FORMAT, VERSION = "qemu_nn conformance", 1
 PROFILES = tuple(all_profiles())
 ABSENT, UNKNOWN = "-", "?"
 
-#: Functions that only cores with Helium have, though other cores have their op.
+#: Functions of cores with Helium alone, whose op exists on further cores.
 _HELIUM_ONLY = ("arm_convolve_even_s4",)
 
 #: Seeds that belong to one case: more than a case has arrays.
@@ -160,7 +160,9 @@ class Case:
     digests: tuple[str, ...] = ()
 
     def get_expected(self, profile: Profile) -> Optional[str]:
-        """Return the digest of a profile; None if it lacks a call, or the file lacks it."""
+        """Return the digest of a profile; None if the profile lacks a call, or the file lacks the
+        profile.
+        """
         letter = self.letters[PROFILES.index(profile)]
         return None if letter in ABSENT + UNKNOWN else self.digests[ord(letter) - ord("a")]
 
@@ -170,7 +172,7 @@ class Case:
         return [profile for profile in PROFILES if self.get_expected(profile) is not None]
 
     def contradicts(self, other: Case) -> bool:
-        """True if a profile that both know has other bits, or is in one of them alone."""
+        """True if a profile known to both has different bits, or is in only one of them."""
         return any(
             UNKNOWN not in letters and self.get_expected(profile) != other.get_expected(profile)
             for profile, *letters in zip(PROFILES, self.letters, other.letters)
@@ -207,7 +209,7 @@ def graph(case: Case) -> Graph:
 
 
 def inputs(case: Case) -> dict[str, np.ndarray]:
-    """Return one sample of the inputs as Session.run() takes it: [1, ...]."""
+    """Return one sample of the inputs for Session.run(): [1, ...]."""
     arrays = case.arrays()
     return {name: arrays[name][np.newaxis] for name in case.inputs}
 
@@ -225,8 +227,8 @@ def compute_digest(outputs: Mapping[str, np.ndarray], case: Case) -> str:
 def compute_plain_outputs(case: Case, profile: Profile) -> Optional[dict[str, np.ndarray]]:
     """Compute a case on the plain rows, call by call: outputs [steps, ...] of all calls.
 
-    None if the profile has not such a call: it lacks the function, the arguments are outside of
-    its contract, or builds of Arm's library fault. Raises Error where a call refuses its inputs.
+    None if the profile lacks a call: the function is missing, the arguments are outside its
+    contract, or builds of Arm's library fault. Raises Error if a call refuses its inputs.
     """
     structs = [_struct(call, profile) for call in case.calls]
     if None in structs:
@@ -244,7 +246,7 @@ def compute_plain_outputs(case: Case, profile: Profile) -> Optional[dict[str, np
 
 
 def _struct(call: CaseCall, profile: Profile) -> Any:
-    """Return the C parameters of a call; None if the profile has not such a call."""
+    """Return the C parameters of a call; None if the profile lacks the call."""
     function = call.declared
     rows = kernels.list_rows(function.op, function.type)
     missing = function.name in _HELIUM_ONLY and profile.path != "mve"
@@ -297,7 +299,7 @@ def expect(case: Case) -> Case:
 
 @cache
 def load() -> tuple[Case, ...]:
-    """Read the set that comes with the package."""
+    """Read the shipped set."""
     with lzma.open(DATA) as stream:
         return read(json.load(stream))
 
@@ -318,12 +320,12 @@ def read(content: Mapping[str, Any]) -> tuple[Case, ...]:
 
 
 def name_profile(profile: Profile) -> str:
-    """Return release, path and rounding, as the file has them: "7.0.0 dsp double"."""
+    """Return release, path and rounding in the file's form: "7.0.0 dsp double"."""
     return f"{profile.cmsis} {profile.path} {profile.rounding}"
 
 
 def describe_case(case: Case) -> dict[str, Any]:
-    """Return a case as the file has it."""
+    """Return a case in the file's form."""
     calls = [
         {
             "name": call.name,

@@ -1,7 +1,7 @@
-"""Draws the calls of the conformance set: shapes of each function, arrays with structure.
+"""Random draws of the conformance set's calls: shapes of each function, arrays with structure.
 
-The file holds all that is drawn here; running the set does not need this module. A function's
-name is the seed of its cases, so that a new function does not change cases of the others.
+The file contains all draws; running the set does not need this module. A function's name is the
+seed of its cases, so a new function does not change cases of the rest.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .networks import NETWORKS
 #: Time steps of a call that keeps a state.
 _STEPS = 3
 
-#: Most bytes of an array and multiply-accumulates of a call, so that small boards can run it.
+#: Most bytes of an array and most multiply-accumulates of a call, for small boards.
 _MOST_BYTES, _MOST_MACS = 4096, 60_000
 
-#: Kinds of the arrays of layers with weights and of other calls, some of them oftener than others.
+#: Kinds of arrays of layers with weights and of further calls; repeated ones are drawn more often.
 _LAYERS = ("any", "any", "ties", "uneven", "uneven", "uneven")
 _OTHERS = ("any", "any", "any", "ties")
 
-#: Draws for a case, and legal ones of which the best is taken, by the number of plain rows.
+#: Draws for a case, and legal draws to choose the best from, by the number of plain rows.
 _TRIES = 200
 _CANDIDATES = {1: 3, 2: 12, 3: 12}
 
@@ -54,7 +54,7 @@ def draw_missing(stored: Sequence[Case]) -> list[Case]:
 
 
 def _is_integer(function: Function) -> bool:
-    """True if the function has an input that is no state, and no floats."""
+    """True if the function has an input other than a state, and no floats."""
     arrays = (*function.arrays, function.output)
     has_input = any(not array.state for array in function.inputs)
     return has_input and not any(array.dtype == "float32" for array in arrays)
@@ -66,7 +66,7 @@ def _has_sums(function: Function) -> bool:
 
 
 def _count(function: Function) -> int:
-    """Return how many cases a function has: most where fast rows compute sums of products."""
+    """Return the number of cases of a function: the most if fast rows compute sums of products."""
     arms = function.name.startswith("arm_")
     if _has_sums(function):
         return 18 if arms else 8
@@ -74,14 +74,14 @@ def _count(function: Function) -> int:
 
 
 def _choose_best(rng: Random, function: Function, name: str, number: int) -> Case:
-    """Return the candidate with the most digests: it tells the most profiles apart."""
+    """Return the candidate with the most digests, which distinguishes the most profiles."""
     found: list[Case] = []
     kinds = _LAYERS if _has_sums(function) else _OTHERS
     rows = list_rows(function.op, function.type)
     candidates = _CANDIDATES[sum(row.kind == "plain" for row in rows)]
     for _ in range(_TRIES):
         case = _draw_case(rng, function, name, number, rng.choice(kinds))
-        with suppress(Error):  # a profile may refuse what another one takes
+        with suppress(Error):  # profiles may differ in the calls that they refuse
             found += [expect(case)] if case else []
         if len(found) == candidates:
             break
@@ -93,7 +93,7 @@ def _choose_best(rng: Random, function: Function, name: str, number: int) -> Cas
 def _draw_case(
     rng: Random, function: Function, name: str, number: int, kind: str
 ) -> Optional[Case]:
-    """Draw a case; None where it is illegal, too large, or its outputs are all alike."""
+    """Draw a case; None if it is illegal, too large, or its outputs are all equal."""
     assert function.draw is not None, f"{function.name} has no random arguments"
     scalars = function.draw(rng, function)
     for key in function.params:  # products with these are ties, or almost
@@ -132,7 +132,7 @@ def _is_small(function: Function, scalars: dict[str, int]) -> bool:
 
 
 def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
-    """Let inputs and outputs be rectified, as between the layers of most networks."""
+    """Rectify inputs and outputs, as between the layers of most networks."""
     usual = {"input_offset": 128, "output_offset": -128, "act_min": -128, "act_max": 127}
     if function.output.dtype == "int8":
         scalars.update({name: n for name, n in usual.items() if name in scalars})
@@ -151,7 +151,7 @@ def _rectify(rng: Random, function: Function, scalars: dict[str, int]) -> None:
 
 
 def _make_input(rng: Random, array: Array, scalars: dict[str, int], kind: str) -> Rule:
-    """Return the rule of an input; of ties near its zero point, so that sums are small."""
+    """Return the rule of an input; for ties near its zero point, so that sums are small."""
     if array.below:
         return {"low": 0, "high": array.below - 1}
     if kind == "uneven":
@@ -163,7 +163,7 @@ def _make_input(rng: Random, array: Array, scalars: dict[str, int], kind: str) -
 
 
 def _is_of_use(rng: Random, case: Case) -> bool:
-    """True if a profile can run the case, and mostly if its outputs are not all alike."""
+    """True if a profile can run the case, and mostly only if its outputs are not all equal."""
     try:
         found = (compute_plain_outputs(case, profile) for profile in PROFILES)
         outputs = next((each for each in found if each is not None), None)

@@ -18,7 +18,7 @@ from ...targets import Profile, profile
 from .arrays import make_layer_arrays
 from .cases import Case, CaseCall, Values, compute_plain_outputs, expect
 
-#: Networks of each kind, and time steps of those with states.
+#: Networks of each kind, and time steps of networks with states.
 _OF_EACH, _STEPS = 5, 3
 
 #: Channels: few, around the lanes of a vector, and primes.
@@ -34,7 +34,7 @@ _RANGE_S8, _RANGE_S16 = (-128, 127), (-32768, 32767)
 
 
 class _Sketch:
-    """A network that grows call by call; `last` is the name of its latest tensor."""
+    """Network under construction; `last` is the name of its latest tensor."""
 
     def __init__(self, rng: Random, shape: tuple[int, ...], dtype: str, cmsis: Profile) -> None:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
@@ -64,7 +64,7 @@ class _Sketch:
         zero: int = 0,
         kind: str = "noise",
     ) -> str:
-        """Append a call; states are made here, weights and scales fit what it reads."""
+        """Append a call; create its states, and weights and scales that fit its input."""
         declared, scalars = FUNCTIONS[function], dict(scalars)
         name = f"layer{len(self._calls) + 1}"
         for array in declared.list_read_inputs(scalars):
@@ -92,7 +92,7 @@ class _Sketch:
     def window(
         self, filter: int, stride: int, source: Optional[str] = None
     ) -> tuple[dict[str, int], tuple[int, int]]:
-        """Return the scalars of a window with padding as TFLite's SAME, and the output's sides."""
+        """Return the scalars of a window with TFLite's padding SAME, and the output's sides."""
         height, width, channels = self.shapes[source or self.last]
         found, sides = {"batches": 1, "input_c": channels}, []
         for axis, size in (("h", height), ("w", width)):
@@ -145,7 +145,7 @@ class _Sketch:
         return self.append(function, scalars, (source,), shape, zero, kind)
 
     def transpose(self, channels: int) -> str:
-        """Append a transposed convolution that makes twice the sides."""
+        """Append a transposed convolution that doubles the sides."""
         source = self.last
         height, width, depth = self.shapes[source]
         sides = {"filter": 2, "stride": 2, "dilation": 1, "pad": 0, "pad_offset": 0}
@@ -249,13 +249,13 @@ class _Sketch:
         return self.legacy(function, scalars, (rows,))
 
     def each(self, function: str, name: str = "size") -> str:
-        """Append a function of every element; name: of the C argument that counts them."""
+        """Append a function of every element; name: of the C argument with their number."""
         shape = self.shapes[self.last]
         return self.legacy(function, {name: math.prod(shape)}, shape)
 
 
 def _image(rng: Random, channels: Optional[int] = None) -> tuple[int, int, int]:
-    """Return the shape of a small image, its width around that of a vector now and then."""
+    """Return the shape of a small image, sometimes about as wide as a vector."""
     return rng.randint(3, 7), rng.choice((4, 5, 9, 15, 16, 17)), channels or rng.choice((1, 3, 4))
 
 
@@ -386,12 +386,12 @@ _KINDS = (
     *(_pools, _upsampling, _keyword_memory, _long_memory, _legacy_q7, _legacy_q15),
 )
 
-#: Tries for a network, and networks of which the best is taken.
+#: Tries for a network, and networks to choose the best from.
 _TRIES, _CANDIDATES = 300, 5
 
 
 def _network(kind: Callable[[Random], _Sketch], rng: Random, name: str, number: int) -> Case:
-    """Draw networks of a kind; return the one that tells the most profiles apart."""
+    """Draw networks of a kind; return the one that distinguishes the most profiles."""
     found: list[Case] = []
     for _ in range(_TRIES):
         with suppress(Error):
@@ -412,7 +412,7 @@ def _is_lively(case: Case, outputs: Optional[Mapping[str, np.ndarray]]) -> bool:
     return all(len(np.unique(v)) >= min(v.size, least[name]) for name, v in outputs.items())
 
 
-#: Name -> what draws a network of this name and number.
+#: Name -> function that draws a network of this name and number.
 NETWORKS: Mapping[str, Callable[[Random, str, int], Case]] = {
     f"network-{kind.__name__.strip('_')}-{turn}": partial(_network, kind)
     for kind in _KINDS
