@@ -12,6 +12,7 @@ from ..errors import ModelError
 from .as_fixed import make_fixed_graph
 from .as_float import shape_float_parameter
 from .integers import check_width
+from .kit_arguments import check_arguments
 from .layers import Layer, find, get_network_output, with_log_softmax
 from .shapes import Shape, count_windows, infer_feature_shapes
 from .weights import role_missing
@@ -237,6 +238,7 @@ def _pair(values: Sequence[int]) -> str:
     return " x ".join(map(str, values))
 
 
+@check_arguments
 def check_layers(
     layer_list: Sequence[Layer],
     param_dict: Optional[Mapping[str, Any]] = None,

@@ -12,8 +12,9 @@ from tqdm import tqdm
 
 from ..errors import Error
 from .figures import Histogram, Target
+from .integers import check_width
 from .layers import Layer, get_tensor_name_list
-from .numpy_net import build_numpy_layers, get_layer_weight_bias, run_layers
+from .numpy_net import build_numpy_layers, read_weights, run_layers
 
 Params = Mapping[str, Any]
 
@@ -93,10 +94,8 @@ class Gathering:
         return {name: targets[name] for name in names}
 
     def _parameter(self, name: str) -> Target:
-        values = [
-            get_layer_weight_bias([name], self.params, quant, self.bitwidth)[name]
-            for quant in self.kinds
-        ]
+        check_width("bitwidth", self.bitwidth)
+        values = [read_weights([name], self.params, quant)[name] for quant in self.kinds]
         if len({array.shape for array in values}) > 1:
             raise Error(f"{name} has different shapes in fixed point and as real numbers")
         target = self._target(_ends([values]))

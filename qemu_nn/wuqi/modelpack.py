@@ -16,6 +16,7 @@ from ..targets import NPU
 from .as_fixed import make_fixed_graph
 from .check import list_warnings
 from .integers import check_width
+from .kit_arguments import check_arguments
 from .layers import Layer, with_log_softmax
 from .pack_format import encode
 from .prototxt import read_layers, write_layers
@@ -27,6 +28,7 @@ _PACK_LIMIT = 512 * files.MEGABYTE
 PathLike = Union[str, Path]
 
 
+@check_arguments
 def save_to_file(
     layer_list: Sequence[Layer],
     fname_prototxt: PathLike,
@@ -105,6 +107,7 @@ def _to_plain_number(value: np.ndarray) -> Any:
     return value.item() if value.ndim == 0 else value
 
 
+@check_arguments
 def modelpack(
     bitwidth: int,
     layer_list: Sequence[Layer],
@@ -147,6 +150,8 @@ def modelpack(
     bitwidth = check_width("bitwidth", bitwidth)
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
         raise Error(f"model_name must be a file name without a folder, is {model_name!r}")
+    if model_name.lower().endswith(".bin"):
+        raise Error(f"model_name must be a name without the ending .bin, is {model_name!r}")
     layers = with_log_softmax(layer_list)
     broken = list_warnings(layers, bitwidth=bitwidth)
     if broken:

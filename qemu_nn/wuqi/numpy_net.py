@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Optional, Union
 
@@ -20,6 +20,7 @@ from ..targets import NPU
 from .as_fixed import make_fixed_graph
 from .as_float import float_graph
 from .integers import check_width
+from .kit_arguments import check_arguments
 from .layers import Layer, get_tensor_name_list
 from .lowering import get_fraction
 from .quant_layers import QuantLayer, quant_layer
@@ -29,6 +30,28 @@ Named = tuple[str, np.ndarray]
 
 #: Elements, of all tensors together, that are computed at a time.
 _BLOCK = 2**18
+
+
+@dataclass(frozen=True)
+class Built:
+    """The arguments that a network was built with, and networks of other options.
+
+    Attributes
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its parameters.
+    options : tuple of bool and int
+        quant, bitwidth, hw_aligned, quant_weight_only and quant_feature_only.
+    networks : dict of tuple to NumpyLayers
+        Networks by their options, each built once.
+    """
+
+    layer_list: Sequence[Layer]
+    param_dict: Params
+    options: tuple[Any, ...]
+    networks: dict[tuple[Any, ...], NumpyLayers] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -89,6 +112,7 @@ class NumpyLayers(Sequence[QuantLayer]):
         return name_results(_in_blocks(self, real, names), single)
 
 
+@check_arguments
 def build_numpy_layers(
     layer_list: Sequence[Layer],
     param_dict: Params,
@@ -137,7 +161,12 @@ def build_numpy_layers(
     if quant and quant_weight_only and quant_feature_only:
         raise Error("give quant_weight_only or quant_feature_only, not both")
     integer_weights = quant and not quant_feature_only
-    layers = tuple(quant_layer(layer, param_dict, integer_weights) for layer in layer_list)
+    options = (quant, bitwidth, hw_aligned, quant_weight_only, quant_feature_only)
+    built = Built(layer_list, param_dict, options)
+    layers = tuple(
+        replace(quant_layer(layer, param_dict, integer_weights), built=built)
+        for layer in layer_list
+    )
     fracs = {
         k[: -len("_frac")]: get_fraction(k, v) for k, v in param_dict.items() if k.endswith("_frac")
     }
@@ -148,7 +177,7 @@ def build_numpy_layers(
     if quant and quant_weight_only:
         features = get_tensor_name_list(layer_list, feature_only=True)
         names = get_tensor_name_list(layer_list)[len(features) :]
-        values.update(get_layer_weight_bias(names, param_dict, True, bitwidth))
+        values.update(read_weights(names, param_dict, True))
     on_grid = quant and quant_feature_only
     unsigned = tuple(
         key[: -len("_signed")] for key, s in param_dict.items() if key.endswith("_signed") and not s
@@ -157,19 +186,54 @@ def build_numpy_layers(
     return NumpyLayers(None, real, fracs, bitwidth, on_grid, unsigned, layers)
 
 
+def _with_options(network: Any, options: Mapping[str, Any]) -> NumpyLayers:
+    """Return a network of build_numpy_layers() with the options that are not None.
+
+    network: the result, or a list of its layers. quant and bitwidth must be those that it was built
+    with; other options build it once more.
+    """
+    built = _find_built(network)
+    wanted = []
+    for (name, new), old in zip(options.items(), built.options):
+        if new not in (None, old) and name in ("quant", "bitwidth"):
+            raise Error(
+                f"numpy_layers was built with {name}={old}, not {name}={new}: give the same, or "
+                "build it again"
+            )
+        wanted.append(old if new is None else new)
+    key = tuple(wanted)
+    if isinstance(network, NumpyLayers) and key == built.options:
+        return network
+    if key not in built.networks:
+        built.networks[key] = build_numpy_layers(built.layer_list, built.param_dict, *key)
+    return built.networks[key]
+
+
+def _find_built(network: Any) -> Built:
+    """Return how a network was built, from the network or a list of all its layers in order."""
+    if isinstance(network, Sequence) and network and isinstance(network[0], QuantLayer):
+        built = network[0].built
+        if isinstance(built, Built) and [own.name for own in network] == [
+            layer.name for layer in built.layer_list
+        ]:
+            return built
+    raise Error("numpy_layers must be all layers of build_numpy_layers(), in their order")
+
+
+@check_arguments
 def run_layers(
     input_data_batch: np.ndarray,
     layer_list: Sequence[Layer],
     target_feature_tensor_list: Sequence[str],
     param_dict: Optional[Params] = None,
-    quant: bool = False,
-    bitwidth: int = 8,
-    hw_aligned: bool = False,
-    numpy_layers: Optional[NumpyLayers] = None,
+    quant: Optional[bool] = None,
+    bitwidth: Optional[int] = None,
+    hw_aligned: Optional[bool] = None,
+    numpy_layers: Optional[Sequence[QuantLayer]] = None,
     log_on: bool = False,
     use_ai_framework: bool = True,
-    quant_weight_only: bool = False,
-    quant_feature_only: bool = False,
+    quant_weight_only: Optional[bool] = None,
+    quant_feature_only: Optional[bool] = None,
 ) -> dict[str, np.ndarray]:
     """Run a batch, and return feature tensors as floats.
 
@@ -184,12 +248,14 @@ def run_layers(
     param_dict : mapping of str to object, optional
         Parameters; not needed with numpy_layers.
     quant : bool, default False
-        Compute as the chip does, bit for bit; else in floats.
+        Compute as the chip does, bit for bit; else in floats. With numpy_layers, this and the width
+        are those that it was built with.
     bitwidth : {8, 16}, default 8
         The width of weights and features.
     hw_aligned : bool, default False
-        Divide averages next to padding as the hardware does.
-    numpy_layers : NumpyLayers, optional
+        Divide averages next to padding as the hardware does; with numpy_layers, the default is what
+        it was built with, here and below.
+    numpy_layers : NumpyLayers or list of its layers, optional
         A network of build_numpy_layers(), which is not built again.
     log_on : bool, default False
         Print a line for each tensor.
@@ -208,7 +274,8 @@ def run_layers(
     Raises
     ------
     Error
-        A tensor is unknown, or the batch has another shape or contains NaN.
+        A tensor is unknown, the batch has another shape or contains NaN, or numpy_layers was built
+        with another width or another `quant`.
     ModelError
         The network cannot be built; the sentence names the layer.
 
@@ -220,21 +287,21 @@ def run_layers(
     for name in target_feature_tensor_list:
         if name not in known:
             raise Error(f"the network has no tensor {name!r}; have: {', '.join(known)}")
-    net = numpy_layers
-    if net is None:
-        if param_dict is None:
-            raise Error("run_layers() needs param_dict, or numpy_layers of build_numpy_layers()")
-        net = build_numpy_layers(
-            layer_list,
-            param_dict,
-            quant,
-            bitwidth,
-            hw_aligned,
-            quant_weight_only,
-            quant_feature_only,
-        )
-    if not isinstance(net, NumpyLayers):
-        raise Error("numpy_layers must be the whole result of build_numpy_layers()")
+    options: dict[str, Any] = {
+        "quant": quant,
+        "bitwidth": bitwidth,
+        "hw_aligned": hw_aligned,
+        "quant_weight_only": quant_weight_only,
+        "quant_feature_only": quant_feature_only,
+    }
+    if numpy_layers is not None:
+        net = _with_options(numpy_layers, options)
+    elif param_dict is not None:
+        defaults = (False, 8, False, False, False)
+        given: list[Any] = [d if v is None else v for v, d in zip(options.values(), defaults)]
+        net = build_numpy_layers(layer_list, param_dict, *given)
+    else:
+        raise Error("run_layers() needs param_dict, or numpy_layers of build_numpy_layers()")
     x = np.asarray(input_data_batch)
     if x.ndim != 4 or x.dtype.kind not in "fiub":
         raise Error(f"a batch must be real numbers [N, C, H, W], is {x.dtype} {list(x.shape)}")
@@ -311,9 +378,10 @@ def _grid(net: NumpyLayers, name: str, values: np.ndarray) -> np.ndarray:
     return result
 
 
+@check_arguments
 def get_layer_weight_bias(
     target_tensor_list: Sequence[str], param_dict: Params, quant: bool = False, bitwidth: int = 8
-) -> dict[str, np.ndarray]:
+) -> Union[np.ndarray, dict[str, np.ndarray]]:
     """Read weights and biases as floats.
 
     Parameters
@@ -329,8 +397,8 @@ def get_layer_weight_bias(
 
     Returns
     -------
-    dict of str to ndarray of float
-        The values, by name, in the shape of the parameter.
+    ndarray of float, or dict of str to ndarray of float
+        The values of one parameter, in its shape; of several by their names.
 
     Raises
     ------
@@ -342,8 +410,14 @@ def get_layer_weight_bias(
     The kit's manual, chapter 4.6.5.
     """
     check_width("bitwidth", bitwidth)
+    arrays = read_weights(target_tensor_list, param_dict, quant)
+    return next(iter(arrays.values())) if len(arrays) == 1 else arrays
+
+
+def read_weights(names: Sequence[str], param_dict: Params, quant: bool) -> dict[str, np.ndarray]:
+    """Return weights and biases as floats, by name; see get_layer_weight_bias()."""
     arrays = {}
-    for name in target_tensor_list:
+    for name in names:
         layer, _, role = name.rpartition("_")
         keys = [f"{layer}_quant_{role}", f"{layer}_frac_{role}"] if quant else [name]
         if role not in ("weight", "bias") or any(key not in param_dict for key in keys):

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ModelError
 from ..io import files
 from .as_float import get_parameter
+from .kit_arguments import check_arguments, check_float_params
 from .layers import Layer, find, has_bias
 from .shapes import infer_feature_shapes, shape_parameter
 
@@ -22,6 +23,7 @@ _SUMS = ("Convolution", "InnerProduct")
 Factors = tuple[np.ndarray, np.ndarray]
 
 
+@check_arguments
 def merge_layers(
     layer_list: Sequence[Layer],
     param_dict: Mapping[str, Any],
@@ -53,11 +55,14 @@ def merge_layers(
     ------
     ModelError
         A parameter is missing, or the layers are no network.
+    Error
+        There are fixed-point parameters.
 
     References
     ----------
     The kit's manual, chapter 4.2.1.
     """
+    check_float_params(param_dict, "merge_layers()")
     shapes = infer_feature_shapes(layer_list)
     layers = [copy.deepcopy(layer) for layer in layer_list]
     params = {
@@ -78,6 +83,7 @@ def merge_layers(
     return layers, params
 
 
+@check_arguments
 def merge_biases(
     layer_list: Sequence[Layer], param_dict: Mapping[str, Any]
 ) -> tuple[list[Layer], dict[str, Any]]:
@@ -108,6 +114,7 @@ def merge_biases(
     return layers, params
 
 
+@check_arguments
 def add_pre_norm(
     layer_list: Sequence[Layer],
     param_dict: Mapping[str, Any],
@@ -138,11 +145,14 @@ def add_pre_norm(
     ------
     ModelError
         The first layer is not an Input, or an array has another shape.
+    Error
+        There are fixed-point parameters.
 
     References
     ----------
     The kit's manual, chapter 4.2.2.
     """
+    check_float_params(param_dict, "add_pre_norm()")
     layers, params = [copy.deepcopy(layer) for layer in layer_list], dict(param_dict)
     if not layers or layers[0].type != "Input":
         raise ModelError("the first layer must be an Input")

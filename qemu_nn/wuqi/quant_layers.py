@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .layers import Layer
@@ -21,6 +21,8 @@ class QuantLayer:
         Integers, with the fractions below, or floats; None where the layer has none.
     frac_weight, frac_bias : int or ndarray of int, or None
         Fraction bits, one or one for each output channel; None for floats.
+    built : numpy_net.Built or None
+        The arguments of build_numpy_layers(), whose result it is a part of.
     """
 
     layer: Layer
@@ -28,6 +30,7 @@ class QuantLayer:
     bias: Any = None
     frac_weight: Any = None
     frac_bias: Any = None
+    built: Any = field(default=None, repr=False)
 
     @property
     def name(self) -> str:

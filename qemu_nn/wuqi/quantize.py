@@ -15,6 +15,7 @@ from .check import list_warnings
 from .figure_tables import tabulate_comparison, tabulate_distribution
 from .gathering import Gathering, iterate_batches
 from .integers import check_width
+from .kit_arguments import check_arguments
 from .layers import Layer, find, get_tensor_name_list, has_bias, with_log_softmax
 from .model_quantizer import ModelQuantizer
 from .numpy_net import build_numpy_layers, run_layers
@@ -31,6 +32,7 @@ __all__ = [
 Batches = Iterator[Mapping[str, Any]]
 
 
+@check_arguments
 def quantize_model(
     layer_list: Sequence[Layer],
     param_dict: Mapping[str, Any],
@@ -192,6 +194,7 @@ def _centre_softmax(
     params[key] = np.asarray(params[key], np.float64) + more
 
 
+@check_arguments
 def analyze_tensor_distribution(
     layer_list: Sequence[Layer],
     param_dict: Mapping[str, Any],
@@ -261,6 +264,7 @@ def analyze_tensor_distribution(
     )
 
 
+@check_arguments
 def compare_float_and_quant(
     layer_list: Sequence[Layer],
     param_dict: Mapping[str, Any],

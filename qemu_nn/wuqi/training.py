@@ -13,6 +13,7 @@ from ..errors import Error, ModelError
 from ..io import files
 from ..io.optional_deps import require
 from .check import check_layers
+from .kit_arguments import check_arguments
 from .layers import BIASED, WEIGHTED, Layer, get_layer_name_list, get_tensor_name_list, has_bias
 from .quantize import quantize_model
 from .shapes import infer_feature_shapes
@@ -22,6 +23,7 @@ from .weights import role_missing
 _ROLES = ("weight", "bias")
 
 
+@check_arguments
 def quantize_model_with_training(
     layer_list: Sequence[Layer],
     bitwidth: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Union
 
@@ -9,7 +10,15 @@ import numpy as np
 
 from ..errors import Error
 from ..io import files
+from ..io.arguments import as_count
 from .integers import check_width, to_integers
+
+#: Words of C, which name no array.
+_WORDS = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline"
+    "|int|long|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union"
+    "|unsigned|void|volatile|while"
+)
 
 #: Bytes of a row of an aligned tensor.
 _ROW = 32
@@ -57,7 +66,9 @@ def save_quantized_feature_to_header(
     bit_width = check_width("bit_width", bit_width)
     if feature.ndim != 4:
         raise Error(f"feature must have the shape [N, C, H, W], has {list(feature.shape)}")
-    if not (name_in_header.isascii() and name_in_header.isidentifier()):
+    frac = as_count(frac, "frac", -128, 128)
+    named = name_in_header.isascii() and name_in_header.isidentifier()
+    if not named or _WORDS.fullmatch(name_in_header):
         raise Error(f"name_in_header must be a C identifier, is {name_in_header!r}")
     if not np.isfinite(feature).all():
         raise Error("the tensor has values that are not finite")
