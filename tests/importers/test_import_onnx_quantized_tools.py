@@ -1,6 +1,8 @@
 """Quantized .onnx files as tools write them: host steps, attributes, bounds, narrow types."""
 
+import dataclasses
 import itertools
+import zipfile
 
 import numpy as np
 import pytest
@@ -712,6 +714,15 @@ def test_the_host_computes_steps_before_the_first_integers(load, tmp_path):
         network.predict(samples(4, 2))
 
 
+def test_the_device_moves_numbers_that_the_host_cannot(load):
+    nodes = [node("Pad", "x around", "p", mode="reflect"), *pair("p", "y")]
+    network = load(nodes, ("n", *IMAGE), around=WEIGHTS["around"])
+    assert network.before is None
+    x = samples(*IMAGE)
+    want = np.pad(through(x), ((0, 0), (0, 0), (1, 2), (2, 1)), mode="reflect")
+    np.testing.assert_allclose(network.predict(x), want, rtol=1e-6)
+
+
 TAIL = [
     node("Sub", "a half", "b"),
     node("Softmax", "b", "c"),
@@ -721,7 +732,7 @@ TAIL = [
 
 def test_the_host_computes_steps_after_the_last_integers(load, tmp_path):
     network = load([*pair("x", "a"), *TAIL], outputs=("y", "a"), half=np.array(0.5, np.float32))
-    assert any("after them: " in note for note in network.notes)
+    assert any("after the network's integers: " in note for note in network.notes)
     x = samples(4)
     real = through(x)
     powers = np.exp(real - 0.5)
@@ -734,6 +745,24 @@ def test_the_host_computes_steps_after_the_last_integers(load, tmp_path):
         np.testing.assert_allclose(got["a"], real, rtol=1e-6)
     scores = qemu_nn.evaluate(network, (x, np.arange(6) % 4), output="y", reference=False)
     assert scores.samples == 6
+
+
+def test_steps_of_another_network_are_refused(load, tmp_path):
+    network = load([*pair("x", "a"), *TAIL], half=np.array(0.5, np.float32))
+    other = load([*HEAD, node("Flatten", "a", "y")], ("n", 2, 4), two=np.array(2, np.float32))
+    for steps in ({"before": other.before}, {"after": other.before}):
+        with pytest.raises(Error, match="the steps around net are those of another network"):
+            dataclasses.replace(network, **steps)
+    network.save(tmp_path / "net.qnz")
+    with zipfile.ZipFile(tmp_path / "net.qnz") as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    assert "after.json" in entries
+    entries["after.json"] = entries["after.json"].replace(b'"Softmax"', b'"Unknown"')
+    with zipfile.ZipFile(tmp_path / "bad.qnz", "w") as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    with pytest.raises(ModelError, match=r"after\.json: .*'Unknown' is not known"):
+        qemu_nn.load(tmp_path / "bad.qnz")
 
 
 def test_a_layer_that_nothing_quantizes_is_the_host_s(load):

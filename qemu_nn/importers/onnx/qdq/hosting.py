@@ -44,12 +44,10 @@ class _Part:
         """Convert a node; return its outputs."""
         node = call.node
         if node.op not in CONVERTERS:
-            where = (
-                "before the first QuantizeLinear" if before else "without a QuantizeLinear later"
-            )
+            where = "before" if before else "after"
             raise ModelError(
-                f"the host cannot compute it in floats, {where}; "
-                f"have: {', '.join(sorted(CONVERTERS))}"
+                f"it is {where} all integers, and float networks do not have this operator: put a "
+                "QuantizeLinear before it, or leave it out of the file"
             )
         made = OnnxCall(node, tuple(inputs), self._builder)
         CONVERTERS[node.op](made)
@@ -138,7 +136,10 @@ class After(_Part):
 def hosted(before: Optional[FloatGraph], after: Optional[FloatGraph]) -> list[str]:
     """Return notes on what the host computes in floats."""
     notes = []
-    for graph, where in ((before, "before the network's integers"), (after, "after them")):
+    for graph, where in (
+        (before, "before the network's integers"),
+        (after, "after the network's integers"),
+    ):
         if graph is not None:
             steps = [f"{type(node.operator).__name__} {node.name!r}" for node in graph.nodes]
             more = f" and {len(steps) - _NAMED} more" if len(steps) > _NAMED else ""

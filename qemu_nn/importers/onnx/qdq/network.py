@@ -184,7 +184,7 @@ class _Network:
         if call.node.op == "Gather" and isinstance(table, _CONSTANTS) and any(outside):
             return self._on_device(call)
         if outside and all(outside) and len(outside) == len(values):
-            return self.before.convert(call)
+            return self._before(call)
         if any(outside):
             raise ModelError("it reads floats of the file's input that no QuantizeLinear quantizes")
         later = not self._quantized.isdisjoint(call.node.outputs)
@@ -203,6 +203,20 @@ class _Network:
             return self.after.convert(call, self.builder)
         except ModelError:  # of which the host has fewer forms than the device
             return self._on_device(replace(call, asked=set()))
+
+    def _before(self, call: OnnxCall) -> dict[str, Value]:
+        """Return the outputs of a node of the host; of one that the host has not, and that moves
+        numbers, those of the device.
+        """
+        first: Any = call.inputs[0]
+        try:
+            return self.before.convert(call)
+        except ModelError:
+            if call.node.op not in SHAPING or not isinstance(first, Outside):
+                raise
+        start = Pending(lambda form, *_: self.builder.start(first, form, ""), first.tensor.sample)
+        inputs: Any = (start, *call.inputs[1:])
+        return self._on_device(replace(call, inputs=inputs, asked=set()))
 
     def _shape_of(self, call: OnnxCall) -> np.ndarray:
         """Return the shape of a tensor of the device."""
