@@ -13,9 +13,7 @@ from .layer import CaffeLayer, finite
 
 
 def batch_norm(layer: CaffeLayer) -> Operator:
-    """Return the first two arrays are sums, the third is what divides them (zero if nothing
-    was).
-    """
+    """Convert BatchNorm; the third array divides the sums in the first two (0: no samples)."""
     fields = layer.parameters("batch_norm_param")
     if not fields.use_global_stats:
         raise ModelError(
@@ -33,7 +31,9 @@ def batch_norm(layer: CaffeLayer) -> Operator:
 
 
 def scale(layer: CaffeLayer) -> Operator:
-    """Return a factor, and with bias_term a summand, for each element of the axes it covers."""
+    """Convert Scale: a factor, and with bias_term a summand, for each element of the axes it
+    covers.
+    """
     fields = layer.parameters("scale_param")
     covered, shape = _find_covered_axes(layer, fields)
     factor, bias = layer.weights_and_bias(covered, covered, fields.bias_term)
@@ -42,7 +42,7 @@ def scale(layer: CaffeLayer) -> Operator:
 
 
 def bias(layer: CaffeLayer) -> Operator:
-    """Return a summand for each element of the axes it covers."""
+    """Convert Bias: a summand for each element of the axes it covers."""
     covered, shape = _find_covered_axes(layer, layer.parameters("bias_param"))
     (offset,) = layer.arrays(covered)
     return Affine(np.ones(shape), offset.astype(np.float64).reshape(shape))
@@ -89,7 +89,7 @@ def eltwise(layer: CaffeLayer) -> list[FloatNode]:
 
 
 def _find_covered_axes(layer: CaffeLayer, fields: Any) -> tuple[Shape, Shape]:
-    """Return the axes that a scale or bias covers, and these as they broadcast."""
+    """Return the axes that a scale or bias covers, and their shape for broadcasting."""
     rest = layer.shape[layer.axis(fields.axis) :]
     count = len(rest) if fields.num_axes == -1 else fields.num_axes
     if not 0 <= count <= len(rest):

@@ -1,4 +1,4 @@
-"""The shape of a Caffe network's input, also where only a data base would tell it."""
+"""Shape of a Caffe network's input, including networks fed from a database."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def find_input_shape(
 ) -> Shape:
     """Return the shape of one sample.
 
-    Where the file does not say it: the first convolution tells the channels, and crop_size height
-    and width, or else the first inner product, which fixes how many elements reach it. Several
-    sizes may round to that; the one that can be halved most often is taken, since it is the one
-    that the strides divide.
+    If the file lacks it, the first convolution determines the channels. crop_size determines height
+    and width; without it, the first inner product does by its number of inputs. Several sizes may
+    round to this number. The one with the most factors of two is taken, because the strides divide
+    it.
     """
     shape = net.sources[source]
     if shape is not None:
@@ -46,7 +46,7 @@ def find_input_shape(
 
 
 def _count_channels(steps: Sequence[Step], weights: Mapping[str, Sequence[np.ndarray]]) -> int:
-    """Return what the first convolution reads; 0 if there is none."""
+    """Return the input channels of the first convolution; 0 if there is none."""
     for step in steps:
         learned = weights.get(step.name)
         if step.type == "Convolution" and learned and learned[0].ndim == 4:

@@ -1,4 +1,4 @@
-"""One layer of Caffe with all that its operators depend on."""
+"""One layer of Caffe with all inputs of its conversion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .net import Step
 
 @dataclass(frozen=True)
 class CaffeLayer:
-    """A step of a net, the shapes of what it reads, and the arrays it has learned."""
+    """A step of a net, the shapes of its inputs, and its learned arrays."""
 
     step: Step
     shapes: tuple[Shape, ...]
@@ -43,7 +43,7 @@ class CaffeLayer:
         return behind
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
-        """Return what it has learned; a file may say more axes of one element in front."""
+        """Return the learned arrays; a file may declare additional leading axes of one element."""
         if len(self.learned) != len(shapes):
             raise ModelError(f"its weights are {len(self.learned)} arrays; it needs {len(shapes)}")
         for array, shape in zip(self.learned, shapes):
@@ -54,7 +54,7 @@ class CaffeLayer:
     def weights_and_bias(
         self, weights: Shape, bias: Shape, has_bias: bool
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """Return the two arrays of these shapes; None for a bias that it does not have."""
+        """Return the two arrays of these shapes; None for a missing bias."""
         if not has_bias:
             return self.arrays(weights)[0], None
         first, second = self.arrays(weights, bias)
@@ -67,7 +67,7 @@ class CaffeLayer:
 
 
 def finite(value: float) -> float:
-    """Return the number itself; ModelError if it is not finite."""
+    """Return the number; raise ModelError if it is not finite."""
     if not math.isfinite(value):
         raise ModelError(f"{value} is not a finite number")
     return value

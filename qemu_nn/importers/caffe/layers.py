@@ -1,4 +1,4 @@
-"""Caffe's layers in operators: which types there are, and a run of layers turned into nodes."""
+"""Conversion of Caffe's layers to operators: supported types, and runs of layers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def build(
 ) -> tuple[list[FloatNode], dict[str, Shape]]:
     """Return the nodes of the steps, and the shape of one sample of every tensor.
 
-    shapes: of what the first steps read. Raises ModelError that names layer, type and reason.
+    shapes: of the first steps' inputs. Raises ModelError with layer, type and reason.
     """
     nodes, shapes = [], dict(shapes)
     for step in steps:
@@ -58,7 +58,7 @@ def build(
 
 
 def _nodes(layer: CaffeLayer) -> list[FloatNode]:
-    """Return the operators of a layer, the last of which has its name."""
+    """Return the operators of a layer; the last one has its name."""
     kind, count = layer.step.type, len(layer.step.reads)
     if kind not in {*_ONE_NODE, *_SEVERAL}:
         have = ", ".join(sorted([*_ONE_NODE, *_SEVERAL, "Split"]))

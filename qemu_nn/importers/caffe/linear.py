@@ -54,7 +54,7 @@ def inner_product(layer: CaffeLayer) -> list[FloatNode]:
 
 
 def pooling(layer: CaffeLayer) -> Operator:
-    """Return the pooling: sizes round up; windows and divisors end at the padded image."""
+    """Convert Pooling: sizes round up; windows and divisors end at the padded image."""
     fields = layer.parameters("pooling_param")
     size = image(layer.shape, "NCHW")[:2]
     if fields.pool > 1:
@@ -73,9 +73,7 @@ def pooling(layer: CaffeLayer) -> Operator:
 
 
 def _cut_kernel(length: int, kernel: int, stride: int, pad: int, padded: bool) -> int:
-    """Return the kernel, or what is left of it where its only window is larger than the padded
-    image.
-    """
+    """Return the kernel, cut if its only window is larger than the padded image."""
     spare = length + 2 * pad - kernel
     if not padded and min(kernel, stride) and -(-spare // stride) * stride >= length:
         raise ModelError(
@@ -86,7 +84,7 @@ def _cut_kernel(length: int, kernel: int, stride: int, pad: int, padded: bool) -
 
 
 def _pair(fields: Any, name: str, default: Optional[int] = None) -> Pair:
-    """Return (vertical, horizontal): given once, twice, or as _h and _w."""
+    """Return (vertical, horizontal) of a field given once, twice, or as _h and _w."""
     values, stem = list(getattr(fields, name)), name.replace("_size", "")
     both = (f"{stem}_h", f"{stem}_w")
     if name != "dilation" and any(map(fields.HasField, both)):

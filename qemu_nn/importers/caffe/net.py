@@ -1,4 +1,4 @@
-"""The network that a .prototxt describes, as Caffe tests it: which layer reads what."""
+"""Network of a .prototxt, in Caffe's TEST phase: the inputs of each layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...operators import Shape
 from .schema import new
 
 _LIMIT = 2 * files.MEGABYTE
-#: Types of the older form whose newer name is not the same word in another spelling.
+#: Types of the older form whose newer name is a different word.
 _RENAMED = {
     "RELU": "ReLU",
     "TANH": "TanH",
@@ -27,7 +27,7 @@ _RENAMED = {
 
 @dataclass(frozen=True)
 class Step:
-    """A layer, the tensors it reads and those it makes; fields: its protobuf message."""
+    """A layer, its input and output tensors; fields: its protobuf message."""
 
     name: str
     type: str
@@ -40,9 +40,9 @@ class Step:
 class Net:
     """Layers in order. Every write to a blob is a tensor of its own, with the layer's name.
 
-    sources: the inputs, with the batch axis in front, or None where a file does not say it.
-    crops: the height and width to which an input is cut, or 0.
-    tensors: name of a layer or blob -> the tensor it means; outputs: what nothing reads.
+    sources: the inputs, with a leading batch axis, or None if the file lacks it. crops: height and
+    width to which an input is cut, or 0. tensors: name of a layer or blob -> its tensor. outputs:
+    tensors without readers.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Net:
     outputs: tuple[str, ...]
 
     def tensor(self, name: str) -> str:
-        """Return the tensor that a layer makes, or that a blob holds in the end."""
+        """Return the output of a layer, or the last tensor of a blob."""
         if name not in self.tensors:
             have = textwrap.shorten(", ".join(self.tensors), 400, placeholder=" ...")
             raise ModelError(f"no layer or blob {name!r} is computed; have: {have}")
@@ -62,7 +62,7 @@ class Net:
     def between(self, start: Optional[str], ends: Iterable[str]) -> tuple[str, list[Step]]:
         """Return the only tensor that the ends depend on, and the layers after it.
 
-        start: where to stop; the network's input if None.
+        start: first tensor; the network's input if None.
         """
         wanted, steps = set(ends), []
         for step in reversed(self.steps):
@@ -116,7 +116,9 @@ def _is_met(rule: Any) -> bool:
 
 
 def _connect_blobs(net: Any, layers: Sequence[Any]) -> Net:
-    """Follow the blobs; None stands for what depends on labels, or is for training only."""
+    """Connect layers by blobs; None marks blobs that depend on labels, or exist in
+    training only.
+    """
     sources, crops = _inputs(net.input, _read_declared_shapes(net)), {}
     blobs: dict[str, Optional[str]] = {name: name for name in sources}
     first: dict[str, Optional[str]] = {}
@@ -152,7 +154,7 @@ def _connect_blobs(net: Any, layers: Sequence[Any]) -> Net:
 
 
 def _get_tensor(blobs: dict[str, Optional[str]], name: str, reader: str) -> Optional[str]:
-    """Return the tensor that a blob holds by now."""
+    """Return the current tensor of a blob."""
     if name not in blobs:
         raise ModelError(
             f"layer {reader!r} reads the blob {name!r}, which no earlier layer of the TEST net "
@@ -162,14 +164,14 @@ def _get_tensor(blobs: dict[str, Optional[str]], name: str, reader: str) -> Opti
 
 
 def _name_tensors(layer: Any, kind: str, names: set[str]) -> tuple[str, ...]:
-    """Return the names of what a layer makes: its own, or where there are several the tops'."""
+    """Return the names of a layer's outputs: its own name, or the tops' if there are several."""
     if kind != "Slice":
         return (layer.name,) * bool(layer.top)
     return tuple(f"{layer.name}/{top}" if top in names else top for top in layer.top)
 
 
 def _type(layer: Any) -> str:
-    """Return the type as the current form spells it."""
+    """Return the type in the current spelling."""
     if isinstance(layer.type, str):
         return layer.type
     enum = layer.DESCRIPTOR.fields_by_name["type"].enum_type
@@ -182,7 +184,7 @@ def _is_for_training(kind: str) -> bool:
 
 
 def _read_declared_shapes(net: Any) -> list[Shape]:
-    """Return shapes of the inputs that stand outside layers: as lists, or four numbers for each."""
+    """Return the shapes of inputs declared outside layers: as lists, or four numbers for each."""
     flat = list(net.input_dim)
     pieces = [tuple(flat[i : i + 4]) for i in range(0, len(flat), 4)]
     return [tuple(shape.dim) for shape in net.input_shape] or pieces
@@ -196,7 +198,7 @@ def _read_input_layers(layer: Any, kind: str) -> dict[str, Optional[Shape]]:
 
 
 def _inputs(names: Sequence[str], shapes: list[Shape]) -> dict[str, Optional[Shape]]:
-    """Return each input and its shape; one shape holds for all, none leaves it open."""
+    """Return each input and its shape; a single shape applies to all, and none leaves it open."""
     given: list[Optional[Shape]] = [*shapes] if shapes else [None]
     given = given * len(names) if len(given) == 1 else given
     if len(given) != len(names):

@@ -18,7 +18,9 @@ def concat(layer: CaffeLayer) -> Operator:
 
 
 def slices(layer: CaffeLayer) -> list[FloatNode]:
-    """Return the pieces between points, or equal ones if no points are given; each top gets one."""
+    """Convert Slice: the pieces between points, or equal pieces without points; one for
+    each top.
+    """
     step, fields = layer.step, layer.parameters("slice_param")
     axis = layer.axis(fields.slice_dim if fields.HasField("slice_dim") else fields.axis)
     length, count = layer.shape[axis], len(step.makes)

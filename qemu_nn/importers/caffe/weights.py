@@ -21,10 +21,10 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
-    """Return layer name -> its arrays, in Caffe's order and axes; layers without any may be left
-    out.
+    """Return layer name -> its arrays, in Caffe's order and axes; layers without arrays may be
+    absent.
 
-    Raises ModelError for a damaged file and for an array that is said to be larger than the file.
+    Raises ModelError for a damaged file, and for an array larger than the file.
     """
     data = files.read_bytes(path, _LIMIT)
     try:
@@ -54,7 +54,9 @@ def _iterate_binary(data: bytes) -> Iterator[tuple[str, list[np.ndarray]]]:
 
 
 def _read_blob(blob: Any, where: str) -> np.ndarray:
-    """Return the array of a BlobProto; its shape is a list of sizes, or once was four fields."""
+    """Return the array of a BlobProto; its shape is a list of sizes, or four fields in
+    old files.
+    """
     fields = ("num", "channels", "height", "width")
     old = any(blob.HasField(field) for field in fields)
     shape = [getattr(blob, field) for field in fields] if old else list(blob.shape.dim[:9])

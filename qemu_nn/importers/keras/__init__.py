@@ -13,11 +13,11 @@ from .reading import read_stored
 
 
 def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> ModelFile:
-    """Read the float network of a file; tensors have the names of the layers that make them.
+    """Read the float network of a file; tensors have the names of the layers that compute them.
 
-    Where a layer has an activation inside, its own name is that of the activated tensor and
-    `<layer>/linear` of what goes in. input, output: layers between which the network is cut out.
-    Raises ModelError with one sentence for anything else, Error where h5py is missing.
+    If a layer has an activation inside, its name is that of the activated tensor, and
+    `<layer>/linear` that of the activation's input. input, output: layers that limit the network.
+    Raises ModelError with one sentence for other files, Error without h5py.
     """
     return ModelFile(reference=_cut_network(build(path.stem, read_stored(path)), input, output))
 

@@ -1,4 +1,4 @@
-"""Activations by their names in Keras, as layers of their own or inside others."""
+"""Activations by their names in Keras, as layers of their own or inside layers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def activate(
 
 
 def _get_name(layer: KerasLayer) -> str:
-    """Return the option `activation`: a name, or an object that holds one."""
+    """Return the option `activation`: a name, or an object with one."""
     value: Any = layer.options.get("activation")
     if value is None:
         return "linear"

@@ -1,4 +1,4 @@
-"""A network in the making: what the converters of layers add their operators to."""
+"""Network under construction, to which the converters of layers add their operators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...operators import Conv, Operator, Pool, Shape
 
 
 class KerasBuilder:
-    """The nodes so far in order, tensor -> shape, and how often each layout of images was met."""
+    """Nodes so far in order, tensor -> shape, and the count of each layout of images."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -22,7 +22,7 @@ class KerasBuilder:
         self.layouts: Counter[str] = Counter()
 
     def add(self, name: str, operator: Operator, *inputs: str) -> str:
-        """Append a node; its shape is known at once."""
+        """Append a node and infer its shape."""
         try:
             self.shapes[name] = operator.shape(*(self.shapes[each] for each in inputs))
         except ModelError as error:

@@ -1,4 +1,4 @@
-"""A layer as its file describes it, each option asked for by name and kind."""
+"""Description of a layer in its file, with access to options by name and type."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from ...errors import ModelError
 
 @dataclass(frozen=True)
 class KerasLayer:
-    """kind: the class in Keras. options: its config. call: arguments it is called with.
+    """A layer.
 
-    Every question raises ModelError, naming the layer, for a value of another kind.
+    kind: the class in Keras. options: its config. call: arguments of its call. Each method raises
+    ModelError, with the layer, for a value of a different type.
     """
 
     kind: str
@@ -113,7 +114,7 @@ class KerasLayer:
         return "NHWC" if last == "channels_last" else "NCHW"
 
     def arrays(self, *ranks: int) -> list[np.ndarray]:
-        """Return the weights, which must be as many, of these numbers of axes."""
+        """Return the weights; their number and numbers of axes must match."""
         if [array.ndim for array in self.weights] != list(ranks):
             shapes = ", ".join(str(list(array.shape)) for array in self.weights) or "none"
             raise self.error(

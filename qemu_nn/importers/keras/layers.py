@@ -1,4 +1,4 @@
-"""Every supported layer of Keras as operators."""
+"""Conversion of every supported layer of Keras to operators."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from .activation import activate
 from .building import KerasBuilder
 from .config import KerasLayer
 
-#: Makes the nodes of a layer and names the tensor they end in.
+#: Function that adds the nodes of a layer and returns the last tensor.
 Converter = Callable[[KerasLayer, KerasBuilder, list[str]], str]
 
 
 def _one(make: Callable[[KerasLayer], Operator]) -> Converter:
-    """Return a layer that is one operator whatever its input's shape."""
+    """Return a converter to one operator, for any input shape."""
     return lambda layer, build, inputs: build.add(layer.name, make(layer), inputs[0])
 
 
 def _axis(layer: KerasLayer, axis: Any, rank: int) -> int:
-    """Return an axis of Keras, which counts the batch or from the end, among those of a sample."""
+    """Return the axis of a sample for an axis of Keras, which counts the batch, or from the end."""
     if isinstance(axis, list) and len(axis) == 1:
         axis = axis[0]
     if type(axis) is not int:
@@ -66,7 +66,7 @@ def _rescaling(layer: KerasLayer) -> Affine:
 
 
 def _standardization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
-    """Return the Normalization layer: its statistics are weights, or options."""
+    """Convert Normalization: its statistics are weights, or options."""
     if layer.weights:
         mean, variance = (np.asarray(array, np.float64) for array in layer.weights[:2])
     else:
@@ -208,13 +208,13 @@ def _concatenate(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> s
     return build.add(layer.name, Concat(axis), *inputs)
 
 
-#: Layers that do nothing but in training.
+#: Layers that are identities outside training.
 _IDLE = (
     *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout"),
     *("AlphaDropout", "ActivityRegularization", "Identity"),
 )
 
-#: Class in Keras -> whether it has weights, and how it becomes operators.
+#: Class in Keras -> true if it has weights, and its converter.
 CONVERTERS: dict[str, tuple[bool, Converter]] = {
     **windows.CONVERTERS,
     "BatchNormalization": (True, _normalization),

@@ -34,7 +34,7 @@ def _model(
     place: str,
     given: Sequence[str],
 ) -> list[str]:
-    """Return a model, at its place among the weights, on given inputs; returns its outputs."""
+    """Add a model, with its position among the weights, on given inputs; return its outputs."""
     kind, inner = config.get("class_name"), config.get("config")
     if kind not in _MODELS:
         raise ModelError(f"{builder.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
@@ -49,7 +49,7 @@ def _model(
 
 
 class _Model:
-    """One model: its layers, and the tensors that their calls have made so far."""
+    """One model: its layers, and the tensors of their calls so far."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _Model:
         return [last]
 
     def functional(self, config: Mapping[str, Any]) -> list[str]:
-        """Return the outputs, and what they depend on."""
+        """Return the outputs and their dependencies."""
         starts = _refs(config.get("input_layers"), self.builder.name)
         if self.given and len(starts) != len(self.given):
             counts = f"{len(starts)} inputs, but is called with {len(self.given)}"
@@ -115,7 +115,7 @@ class _Model:
         for (name, call, _), tensor in zip(starts, self.given):
             self.made[name, call] = [tensor]
         outputs = _refs(config.get("output_layers"), self.builder.name)
-        for name in self.layers:  # in the order of the file, as far as it is one
+        for name in self.layers:  # in the order of the file, if that is executable
             for call in range(self._calls(name)):
                 self._tensor(name, call, 0)
         return [self._tensor(name, call, index) for name, call, index in outputs]
@@ -125,7 +125,7 @@ class _Model:
         return len(nodes) if isinstance(nodes, list) and nodes else 1
 
     def _tensor(self, name: str, call: int, index: int) -> str:
-        """Return the tensor that one call of a layer makes; what it needs is made first."""
+        """Return the output of one call of a layer; compute its dependencies first."""
         if (name, call) not in self.made:
             if name not in self.layers:
                 raise ModelError(f"{self.builder.name}: there is no layer {name!r}")
@@ -207,7 +207,7 @@ def _refs(value: Any, where: str) -> list[tuple[str, int, int]]:
 
 
 def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[str, Any]]:
-    """Return the tensors that a call reads, and its other arguments, in any of Keras's three
+    """Return the input tensors of a call, and its further arguments, in any of Keras's three
     spellings.
     """
     if isinstance(node, dict):
@@ -232,6 +232,6 @@ def _histories(value: Any, found: list[Any], depth: int) -> None:
 
 
 def _snake_case(kind: str) -> str:
-    """Return a class name as .keras files spell it."""
+    """Return a class name in the spelling of .keras files."""
     split = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", kind))
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()

@@ -1,4 +1,4 @@
-"""The files of Keras: a description in JSON, and arrays in HDF5, neither of them trusted."""
+"""Reading of Keras files, untrusted: a description in JSON, and arrays in HDF5."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ..hdf5 import LIMIT, Contents, read_hdf5
 
 _CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
 
-#: The description in a .h5, and the names of a layer's weights, which long lists are split over.
+#: Attributes of a .h5: the description, and the names of a layer's weights, possibly in several
+#: parts.
 _ATTRIBUTES = r"model_config|weight_names\d*"
 
 
@@ -55,7 +56,7 @@ class Stored:
 
 
 def read_stored(path: Path) -> Stored:
-    """Return what a model file holds; ModelError for anything else."""
+    """Return the content of a model file; raise ModelError for any other file."""
     if path.suffix.lower() == ".keras":
         with open_archive(path) as archive:
             config = _model(archive.read(_CONFIG), f"{path}: {_CONFIG}")
@@ -80,6 +81,6 @@ def _model(data: bytes, where: str) -> dict[str, Any]:
 
 
 def _weight_names(texts: Mapping[str, Any]) -> list[str]:
-    """Return the attribute weight_names, or its parts, put together."""
+    """Return the attribute weight_names, or its joined parts."""
     parts = sorted((each for each in texts if each != "model_config"), key=lambda n: (len(n), n))
     return [name for part in parts for name in texts[part]]

@@ -18,7 +18,9 @@ Pair = tuple[int, int]
 def _compute_pads(
     layer: KerasLayer, size: Pair, kernel: Pair, stride: Pair, dilation: Pair
 ) -> Pads:
-    """Pad as TensorFlow: "same" puts the odd cell after the image, "causal" all before it."""
+    """Compute the padding of TensorFlow: "same" has the odd cell after the image, "causal" all
+    cells before it.
+    """
     padding = str(layer.options.get("padding", "valid")).lower()
     if padding == "same":
         return same_pads(size, kernel, stride, dilation)
@@ -182,7 +184,7 @@ def _global(kind: str) -> Callable[[KerasLayer, KerasBuilder, list[str]], str]:
     return convert
 
 
-#: Class in Keras -> whether it has weights, and how it becomes operators.
+#: Class in Keras -> true if it has weights, and its converter.
 CONVERTERS: dict[str, tuple[bool, Callable[[KerasLayer, KerasBuilder, list[str]], str]]] = {
     "Conv2D": (True, _conv2d),
     "Convolution2D": (True, _conv2d),

@@ -14,9 +14,9 @@ from .reading import read_nodes
 def read(path: Path, input: Optional[str] = None, output: Optional[str] = None) -> ModelFile:
     """Read the float network of a frozen GraphDef; tensors have the names of the nodes.
 
-    input, output: tensors ("Reshape" or "Reshape:0") between which the network is cut out; by
-    default the only Placeholder and the only node that no other reads. Raises ModelError with one
-    sentence for a file that cannot be used, Error where protobuf is missing.
+    input, output: tensors ("Reshape" or "Reshape:0") that limit the network; by default the only
+    Placeholder and the only node without readers. Raises ModelError with one sentence for an
+    unusable file, Error without protobuf.
     """
     try:
         return ModelFile(reference=network(path.stem, read_nodes(path), input, output))

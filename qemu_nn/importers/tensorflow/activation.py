@@ -12,7 +12,7 @@ from ...operators import Clip, Operator, Relu, Sigmoid, Softmax, Tanh
 from ..tensor import Tensor
 from .building import Converter, TensorflowCall, scalar
 
-#: The largest number of a float32, which stands for "no limit".
+#: Largest float32, which means "no limit".
 _UNLIMITED = float(np.finfo(np.float32).max)
 
 

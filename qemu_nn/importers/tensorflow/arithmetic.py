@@ -17,9 +17,7 @@ _ZERO, _ONE = np.array(0.0), np.array(1.0)
 
 
 def matmul(call: TensorflowCall, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
-    """Convert MatMul and its batch form, by a constant [in, out]; flags: say what is transposed
-    first.
-    """
+    """Convert MatMul and its batch form, by a constant [in, out]; flags: of transposed operands."""
     if call.node.flag(flags[0]):
         raise ModelError("it transposes its computed input; only weights may be transposed")
     if floats(weights).ndim != 2 or len(x.shape) < 2:
@@ -103,7 +101,7 @@ def batch_norm(
     mean: np.ndarray,
     variance: np.ndarray,
 ) -> None:
-    """Convert FusedBatchNorm and its later versions, which make the same of a constant mean."""
+    """Convert FusedBatchNorm and its later versions, which are equal for a constant mean."""
     if call.node.flag("is_training", default=True):
         raise ModelError(
             "is_training is set, so that every batch has its own mean; freeze for inference"
@@ -126,7 +124,7 @@ def _tensor_first(a: Value, b: Value) -> tuple[Tensor, Value]:
 
 
 def _channels(call: TensorflowCall, x: Tensor, array: np.ndarray) -> np.ndarray:
-    """Return a number for each channel, as it broadcasts to a sample."""
+    """Return a number for each channel, in a shape that broadcasts to a sample."""
     first = layout_of(call.node) == "NCHW"
     if array.ndim != 1 or not x.sample or len(array) != x.sample[0 if first else -1]:
         raise ModelError(

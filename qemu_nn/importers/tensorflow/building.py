@@ -1,4 +1,4 @@
-"""A float network under construction, and one node of the file at work on it."""
+"""Float network under construction, and the conversion of one node of the file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ...operators import Identity, Operator, Reshape, Shape
 from ..tensor import Tensor, Value
 from .reading import TensorflowNode
 
-#: Most elements of all constants together that a file does not hold as they are.
+#: Most elements of all computed constants together.
 _MOST_ELEMENTS = 2**24
 _MOST_NUMBERS = 64
 
 
 class SizeBudget:
-    """Counts the elements of constants that are made, so that they stay within a limit."""
+    """Counter of the elements of computed constants, with a limit."""
 
     def __init__(self) -> None:
         self._left = _MOST_ELEMENTS
 
     def spend(self, elements: int) -> None:
-        """Ask before they are made; ModelError where they would be too many."""
+        """Count elements before they are allocated; raise ModelError if they exceed the limit."""
         self._left -= elements
         if self._left < 0:
             raise ModelError(f"its constants would have more than {_MOST_ELEMENTS} elements in all")
@@ -42,7 +42,7 @@ class TensorflowBuilder:
         self._taken = set(taken)
 
     def add(self, name: str, operator: Operator, inputs: Sequence[Tensor], batched: bool) -> Tensor:
-        """Add an operator and the tensor that it makes."""
+        """Add an operator and its output tensor."""
         sample = operator.shape(*(tensor.sample for tensor in inputs))
         self.nodes.append(FloatNode(name, operator, tuple(tensor.name for tensor in inputs)))
         tensor = Tensor(name, (1, *sample) if batched else sample, batched)
@@ -66,7 +66,7 @@ class TensorflowCall:
     def put(
         self, operator: Operator, *tensors: Tensor, part: str = "", batched: Optional[bool] = None
     ) -> Tensor:
-        """Add an operator; all but the last one of a node have a `part` as their name."""
+        """Add an operator; all except the last one of a node have a `part` in their name."""
         name = self.builder.part(f"{self.node.name}/{part}") if part else self.node.name
         if batched is None:
             batched = any(tensor.batched for tensor in tensors)
@@ -84,7 +84,7 @@ class TensorflowCall:
 
 
 #: Inputs of a node, a letter each (x: a tensor, c: a constant, v: either; +: at least one, of
-#: either), and what adds the operators that it comes to, the last one under the node's name.
+#: either), and the function that adds its operators, the last under the node's name.
 Converter = tuple[str, Callable[..., object]]
 
 

@@ -1,4 +1,4 @@
-"""Nodes of a frozen graph turned into operators: which there are, and a run of them."""
+"""Conversion of a frozen graph's nodes to operators: supported types, and runs of nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build(
     constants: Mapping[str, np.ndarray],
     nodes: Iterable[str],
 ) -> TensorflowBuilder:
-    """Return the operators of nodes in order, of which the first read the start and constants."""
+    """Return the operators of nodes in order; the first ones read the start and constants."""
     builder, budget = TensorflowBuilder(start, constants, nodes), SizeBudget()
     for node in order:
         if node.name in builder.values:
@@ -50,7 +50,7 @@ def build(
 
 
 def _convert(call: TensorflowCall, values: list[Value]) -> None:
-    """Add what a node comes to; ModelError where it reads something else than it should."""
+    """Add the operators of a node; raise ModelError if its inputs have the wrong kind."""
     reads, converter = CONVERTERS[call.node.op]
     wanted = "v" * max(len(values), 1) if reads == "+" else reads
     if len(values) != len(wanted):

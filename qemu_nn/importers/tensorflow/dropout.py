@@ -1,4 +1,4 @@
-"""Dropout as training leaves it in a graph: a random mask over scaled elements."""
+"""Removal of the dropout of training: a random mask over scaled elements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Optional
 
 from .reading import TensorflowNode
 
-#: Operators that make a dropout mask from random numbers, and the most nodes of one.
+#: Operators that compute a dropout mask from random numbers, and the most nodes of one.
 _MAKES_MASKS = ("Floor", "Cast", "GreaterEqual", "Add", "AddV2", "Sub", "Mul")
 _MOST_NODES = 16
 
 
 def remove_dropout(nodes: Mapping[str, TensorflowNode]) -> dict[str, TensorflowNode]:
-    """Return the graph for inference, in which nodes that drop elements at random do nothing."""
+    """Return the graph for inference, with dropout nodes as identities."""
     kept = {}
     for node in nodes.values():
         source = _find_undropped(nodes, node)
@@ -23,10 +23,10 @@ def remove_dropout(nodes: Mapping[str, TensorflowNode]) -> dict[str, TensorflowN
 
 
 def _find_undropped(nodes: Mapping[str, TensorflowNode], node: TensorflowNode) -> Optional[str]:
-    """Return the tensor of which a node drops elements: Mul(scaled, mask) or SelectV2(mask, scaled,
+    """Return the tensor whose elements a node drops: Mul(scaled, mask) or SelectV2(mask, scaled,
     0).
 
-    Scaled is x divided by, or multiplied with, something.
+    scaled is x divided or multiplied by a factor.
     """
     if node.op == "Mul" and len(node.inputs) == 2:
         scaled, mask = node.inputs

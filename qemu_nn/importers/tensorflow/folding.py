@@ -15,7 +15,7 @@ from .building import SizeBudget, integer, integers
 from .reading import TensorflowNode
 from .tensors import array_of, dtype_of
 
-#: Makes the array of a node from those that it reads, after asking whether it may be that large.
+#: Function that computes the array of a node from its inputs, after a check of its size.
 Fold = Callable[..., np.ndarray]
 
 
@@ -111,10 +111,10 @@ def _same(node: TensorflowNode, budget: SizeBudget, array: np.ndarray) -> np.nda
     return array
 
 
-#: Operators that ask a tensor for nothing but its shape, which is known even if it is computed.
+#: Operators that read only the shape of a tensor, which is known even if the tensor is computed.
 SHAPES = ("Shape", "Size", "Rank")
 
-#: Operator -> the array that it makes of constants.
+#: Operator -> function that computes its array from constants.
 FOLDS: dict[str, Fold] = {
     "Const": lambda node, budget: array_of(node.tensor("value"), budget.spend),
     **dict.fromkeys(

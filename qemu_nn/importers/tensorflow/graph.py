@@ -20,7 +20,9 @@ _NEVER_OUTPUTS = ("NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Ass
 
 
 def tensor(nodes: Mapping[str, TensorflowNode], name: str) -> str:
-    """Return the tensor that a user names, with or without ":0"; ModelError if no node makes it."""
+    """Return the tensor that a user names, with or without ":0"; raise ModelError if no node
+    computes it.
+    """
     if get_producer(name) not in nodes:
         near = difflib.get_close_matches(get_producer(name), nodes, 3)
         others = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -29,7 +31,7 @@ def tensor(nodes: Mapping[str, TensorflowNode], name: str) -> str:
 
 
 def only_output(nodes: Mapping[str, TensorflowNode]) -> str:
-    """Return the one node that no other reads."""
+    """Return the only node without readers."""
     read = {get_producer(tensor) for node in nodes.values() for tensor in node.inputs}
     ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]
     if len(ends) != 1:
@@ -41,7 +43,7 @@ def only_output(nodes: Mapping[str, TensorflowNode]) -> str:
 
 
 def shorten_names(names: Iterable[str]) -> str:
-    """Return names as a message shows them: not more than fit on a few lines."""
+    """Return names for a message, at most a few lines."""
     shown, left = list[str](), 400
     for name in names:
         left -= len(name) + 2
@@ -54,8 +56,7 @@ def shorten_names(names: Iterable[str]) -> str:
 def find_ancestors(
     nodes: Mapping[str, TensorflowNode], output: str, start: Optional[str]
 ) -> tuple[TensorflowNode, ...]:
-    """Return the nodes that an output needs, each after those that it reads, without those before
-    `start`.
+    """Return the nodes that an output needs, in executable order, without those before `start`.
 
     Raises ModelError for a loop and for a missing node.
     """
@@ -83,10 +84,10 @@ def find_ancestors(
 
 @dataclass(frozen=True)
 class Section:
-    """The nodes from an input to an output.
+    """Nodes from an input to an output.
 
-    start: the tensor it begins with; None for all that the output needs. constants: what does not
-    depend on any input.
+    start: the first tensor; None for all that the output needs. constants: nodes that depend on no
+    input.
     """
 
     order: tuple[TensorflowNode, ...]
@@ -96,7 +97,7 @@ class Section:
 
     @cached_property
     def unsupported(self) -> tuple[TensorflowNode, ...]:
-        """Nodes that have no operator, and inputs that are not the start."""
+        """Nodes without an operator, and inputs other than the start."""
         folded, found = set(self.constants), []
         for node in self.order:
             if node.op in SHAPES or (node.op in FOLDS and folded.issuperset(node.inputs)):
@@ -107,9 +108,9 @@ class Section:
 
     @cached_property
     def cuts(self) -> tuple[TensorflowNode, ...]:
-        """The nodes whose output alone all that follows is made of, and all that is supported.
+        """Nodes whose output alone determines the rest of the network, if that is supported.
 
-        In an order of computation that is where no tensor made earlier is read any more.
+        In executable order, no later node reads a tensor from before such a node.
         """
         last: dict[str, int] = {get_producer(self.output): len(self.order)}
         ports = {get_producer(self.output)} if ":" in self.output else set()

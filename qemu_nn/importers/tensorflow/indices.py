@@ -13,7 +13,7 @@ from ...operators import Shape
 from .building import integer, integers
 from .reading import TensorflowNode
 
-#: Index of one axis in numpy; None makes a new axis.
+#: Index of one axis in numpy; None adds an axis.
 Index = Union[int, slice, None]
 
 
@@ -26,7 +26,7 @@ def axes(values: Sequence[int], rank: int) -> list[int]:
 
 
 def get_reshape(shape: Shape, target: np.ndarray) -> Shape:
-    """Reshape: the shape written out; -1 is what remains."""
+    """Return the shape of a Reshape; -1 is the rest."""
     to = integers(target)
     known = math.prod(size for size in to if size != -1)
     if to.count(-1) == 1 and known > 0:
@@ -49,7 +49,7 @@ def get_expand(shape: Shape, axis: np.ndarray) -> Shape:
 
 
 def order(perm: np.ndarray, rank: int) -> list[int]:
-    """Transpose: which axis each axis of the output was."""
+    """Return the order of a Transpose: the input axis of each output axis."""
     found = axes(integers(perm), rank)
     if len(found) != rank:
         raise ModelError(f"its order {found} is not an order of {rank} axes")
@@ -59,7 +59,7 @@ def order(perm: np.ndarray, rank: int) -> list[int]:
 def get_strided_slice(
     node: TensorflowNode, rank: int, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
 ) -> tuple[Index, ...]:
-    """Convert StridedSlice: one index for each axis; bits of its masks stand for the positions in
+    """Return the indices of a StridedSlice, one for each axis; bits of its masks are positions in
     begin.
     """
     starts, stops, steps = integers(begin), integers(end), integers(strides)
@@ -87,7 +87,7 @@ def get_strided_slice(
 
 
 def get_slice(begin: np.ndarray, size: np.ndarray) -> tuple[Index, ...]:
-    """Slice: one index for each axis; a size of -1 is what remains."""
+    """Return the indices of a Slice, one for each axis; a size of -1 is the rest."""
     starts, sizes = integers(begin), integers(size)
     if len(starts) != len(sizes) or min([*starts, 0]) < 0:
         raise ModelError(f"it cannot slice {sizes} elements from {starts} on")

@@ -39,8 +39,8 @@ def network(
 
 
 def _layout(nodes: Iterable[FloatNode]) -> str:
-    """Return the layout of the input, if it is an image: of what slides over it first,
-    untransposed.
+    """Return the layout of the input, if it is an image: that of the first windowed operator,
+    before any transpose.
     """
     for node in nodes:
         if isinstance(node.operator, (Conv, Pool)):

@@ -1,4 +1,4 @@
-"""The nodes of a frozen graph, and what each says of itself."""
+"""Nodes of a frozen graph, and their attributes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NAME = re.compile(r"[\w.>][\w.>/\\-]{0,999}", re.ASCII)
 
 @dataclass(frozen=True)
 class TensorflowNode:
-    """A node of the file; inputs: the tensors it reads, attributes: Value messages as bytes.
+    """A node of the file; inputs: its input tensors, attributes: Value messages as bytes.
 
-    A tensor has the name of the node that makes it, with ":1" and so on for further outputs.
+    The name of a tensor is that of its node, with ":1" and so on for further outputs.
     """
 
     name: str
@@ -67,7 +67,7 @@ class TensorflowNode:
         return list(found.i) if found is not None else []
 
     def dims(self, key: str) -> tuple[int, ...]:
-        """Return the axes of a shape, -1 where one is left open; none if nothing is known of it."""
+        """Return the axes of a shape, -1 for open ones; none if nothing is known."""
         shape = self._value(key, "shape", None)
         return () if shape is None else tensors.dims(shape)
 
@@ -88,7 +88,7 @@ class TensorflowNode:
 
 
 def read_nodes(path: Path) -> dict[str, TensorflowNode]:
-    """Return the nodes of a GraphDef by name, in the file's order; ModelError for any other
+    """Return the nodes of a GraphDef by name, in the file's order; raise ModelError for any other
     file.
     """
     data = files.read_bytes(path, _LIMIT)
@@ -117,12 +117,12 @@ def read_nodes(path: Path) -> dict[str, TensorflowNode]:
 
 
 def tensor_name(text: str) -> str:
-    """Return a tensor's name as it is used here: "x:0" is "x"."""
+    """Return a tensor's normalized name: "x:0" is "x"."""
     return text[:-2] if text.endswith(":0") else text
 
 
 def get_producer(tensor: str) -> str:
-    """Return the name of the node that makes a tensor."""
+    """Return the name of the node that computes a tensor."""
     return tensor.partition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""Operators that move elements: reshaping, joining, cutting, padding; and what changes nothing."""
+"""Operators that move elements (reshaping, joining, cutting, padding) or do nothing."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
 def only_input(part: Section) -> Optional[str]:
-    """Return the one Placeholder of floats; None where there are none or several."""
+    """Return the only Placeholder of floats; None if there are none or several."""
     found = [
         node.name
         for node in part.order
@@ -32,7 +32,7 @@ def only_input(part: Section) -> Optional[str]:
 
 
 def refusal(part: Section) -> str:
-    """Return why a part of a graph is not read, and which part of it would be."""
+    """Return why a part of a graph is not supported, and which part of it is."""
     bad = part.unsupported
     if not bad:
         return f"the output {part.output!r} depends on no Placeholder; choose a tensor with input="
@@ -59,14 +59,14 @@ def refusal(part: Section) -> str:
 
 
 def start_tensor(nodes: Mapping[str, TensorflowNode], part: Section, name: str) -> Tensor:
-    """Return the input with its shape: what the graph says of it, or what follows from earlier
-    tensors.
+    """Return the input with its shape, declared by the graph or inferred from earlier tensors.
 
-    Else what reads it may tell how many elements it has. Raises ModelError where nothing does.
+    Otherwise its readers may determine its number of elements. Raises ModelError if the shape is
+    unknown.
     """
     try:
         before = cut_section(nodes, name, None)
-    except ModelError:  # what is cut off may be damaged, or have loops
+    except ModelError:  # the removed part may be damaged, or have loops
         before = replace(part, order=(), constants={})
     order, constants = (*before.order, *part.order), {**before.constants, **part.constants}
     known = _find_known(before.cuts, order, constants)
@@ -85,9 +85,7 @@ def _find_known(
     order: Sequence[TensorflowNode],
     constants: Mapping[str, np.ndarray],
 ) -> Optional[tuple[TensorflowNode, Tensor]]:
-    """Return the first of some tensors whose shape the graph tells, directly or through its
-    readers.
-    """
+    """Return the first of some tensors with a shape known from the graph or from its readers."""
     for node in cuts:
         found = _read_declared(node, constants)
         if found is not None:
@@ -97,7 +95,7 @@ def _find_known(
 
 
 def _read_declared(node: TensorflowNode, constants: Mapping[str, np.ndarray]) -> Optional[Tensor]:
-    """Return what a Placeholder says, or the constant shape that a Reshape gives."""
+    """Return the shape declared by a Placeholder, or the constant shape of a Reshape."""
     if node.op in _PLACEHOLDERS:
         return _match_size(node.name, node.dims("shape"))
     if node.op == "Reshape" and len(node.inputs) == 2 and node.inputs[1] in constants:
@@ -109,8 +107,8 @@ def _read_declared(node: TensorflowNode, constants: Mapping[str, np.ndarray]) ->
 def _find_requested_sizes(
     order: Iterable[TensorflowNode], constants: Mapping[str, np.ndarray]
 ) -> dict[str, Tensor]:
-    """Return tensor -> as many elements as a MatMul's weights take, or a Reshape gives another
-    shape.
+    """Return tensor -> number of elements required by a MatMul's weights, or by the shape of a
+    Reshape.
     """
     found: dict[str, Tensor] = {}
     for node in order:
@@ -130,7 +128,7 @@ def _find_requested_sizes(
 
 
 def _match_size(name: str, dims: Sequence[int]) -> Optional[Tensor]:
-    """Return a tensor of this shape, if it is known; a first axis of 1 or -1 is the batch."""
+    """Return a tensor of this shape, if complete; a first axis of 1 or -1 is the batch."""
     batched = tuple(dims[:1]) in ((1,), (-1,))
     shape = (1, *dims[1:]) if batched else tuple(dims)
     return Tensor(name, shape, batched) if min(shape, default=0) > 0 else None

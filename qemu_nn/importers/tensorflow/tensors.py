@@ -1,4 +1,4 @@
-"""Arrays out of a graph file, compared with the bytes that there are before anything is made."""
+"""Arrays of a graph file, checked against its bytes before allocation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...errors import ModelError
 from ...operators import Shape
 from .schema import parse
 
-#: Number of an element type -> its numpy type, and the field for elements that are listed.
+#: Number of an element type -> its numpy type, and its field of listed elements.
 _TYPES = {
     1: ("<f4", "float_val"),
     2: ("<f8", "double_val"),
@@ -34,21 +34,21 @@ _MOST_AXES = 8
 
 
 def dtype_of(number: int) -> np.dtype:
-    """Return the numpy type of what an element type is read as; halves become float32."""
+    """Return the numpy type in which an element type is read; halves become float32."""
     if number not in _TYPES:
         raise ModelError(f"elements of {type_name(number)} are not supported")
     return np.dtype(np.float32 if number in (_BFLOAT16, _HALF) else _TYPES[number][0])
 
 
 def type_name(number: int) -> str:
-    """Return what messages call an element type."""
+    """Return the name of an element type in messages."""
     if number == 7:
         return "strings"
     return str(dtype_of(number)) if number in _TYPES else f"type {number}"
 
 
 def dims(shape: Any) -> tuple[int, ...]:
-    """Return the axes of a Shape message, -1 where it leaves one open; ModelError for too many."""
+    """Return the axes of a Shape message, -1 for open ones; raise ModelError for too many."""
     if len(shape.dim) > _MOST_AXES:
         raise ModelError(f"a shape has {len(shape.dim)} axes, more than {_MOST_AXES}")
     return tuple(parse("Dim", dim).size for dim in shape.dim)
@@ -57,7 +57,7 @@ def dims(shape: Any) -> tuple[int, ...]:
 def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
     """Return the array of a Tensor message; halves as float32.
 
-    spend: told how many elements are made that the file does not hold, before they are.
+    spend: called with the number of elements that are not in the file, before they are allocated.
     """
     shape, dtype = dims(tensor.tensor_shape), dtype_of(tensor.dtype)
     if min(shape, default=0) < 0:
@@ -84,9 +84,7 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
 
 
 def _repeat_elements(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) -> np.ndarray:
-    """Return elements of which a file may leave out the last ones: these are the last one, or
-    zero.
-    """
+    """Return elements; a file may omit the last ones, which equal the last given one, or zero."""
     count = math.prod(shape)
     if len(listed) > count:
         raise ModelError(f"its shape {list(shape)} does not fit {len(listed)} elements")

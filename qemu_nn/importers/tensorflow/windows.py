@@ -91,8 +91,8 @@ def reduce(call: TensorflowCall, x: Tensor, axes: np.ndarray, kind: str) -> None
 
 
 def _pair(node: TensorflowNode, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
-    """Return what an attribute of four axes says of height and width; it must be 1 for the
-    others.
+    """Return height and width of an attribute of four axes, which must be 1 for the
+    remaining axes.
     """
     values = node.integers(key) or default
     if len(values) != 4 or not all(1 <= value <= _LARGEST for value in values):
