@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import as_count, as_number
 
-#: What stands for an energy of 0 before a logarithm, and for a deviation of 0; the least energy.
+#: Value in place of an energy of 0 before a logarithm, or of a deviation of 0; the least energy.
 _NOTHING, _LEAST = 1e-10, 1e-30
 
 

@@ -24,7 +24,7 @@ WINDOW = {
 
 
 def network(filter_offset=0, batches=1):
-    """A network of the s8 functions that most networks have."""
+    """Return a network of the s8 functions that most networks have."""
     net = Builder("states", (batches, 6, 6, 4))
     sides = {"input_h": 6, "input_w": 6, "output_h": 6, "output_w": 6}
     window = {**WINDOW, **sides, "batches": batches}
@@ -147,7 +147,7 @@ def test_scratch_memory_covers_what_older_states_ask_for():
 
 
 def preprocessed(state, *defined):
-    """The errors of the conditions on headers that network.c has for a state."""
+    """Return the errors of the conditions on headers that network.c has for a state."""
     conditions = list_releases(profile("m4", state))["releases"]
     lines = []
     for at, each in enumerate(conditions):

@@ -18,7 +18,7 @@ INT2, UINT4 = 19, 20
 
 @pytest.fixture
 def two(tmp_path):
-    """A file of two signatures: a maximum with 0, and one with 5."""
+    """Return a file of two signatures: a maximum with 0, and one with 5."""
     net = File()
     other = net.graph()
     for graph, limit in ((net, 0), (other, 5)):
@@ -59,7 +59,7 @@ def test_info_lists_the_signatures(two):
 
 
 def weights(type=None, **entry):
-    """A file of a dense layer whose weights have a type or details."""
+    """Return a file of a dense layer whose weights have a type or details."""
     net = File()
     data = np.zeros((4, 4), np.int8)
     w = net.tensor((4, 4), "INT8", 0.5, data=data)
