@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from ..errors import printable
 
@@ -39,9 +39,9 @@ def _case(suite: str, case: Case) -> str:
     if not case.failure:
         return f"{head}/>"
     first = case.failure.splitlines()[0]
-    text = escape(printable(case.failure, kept="\n"))
+    text = escape(printable(case.failure, kept="\n"), quote=False)
     return f"{head}><failure message={_quoted(first)}>{text}</failure></testcase>"
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(printable(text))
+    return f'"{escape(printable(text))}"'

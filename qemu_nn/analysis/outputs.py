@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .scores import list_best_classes
-from .table import Cell, Table
+from .table import Cell, Table, no_formula
 from .task_type import infer_kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -43,7 +43,7 @@ def outputs_csv(outputs: Arrays) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     columns = (label for name, array in outputs.items() for label in _labels(name, array.shape[1:]))
-    writer.writerow(["sample", *columns])
+    writer.writerow(["sample", *map(no_formula, columns)])
     for number in range(_count(outputs)):
         values = (array[number].ravel().tolist() for array in outputs.values())
         writer.writerow([number, *(value for part in values for value in part)])

@@ -11,7 +11,6 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.checks import Checks, ModelCheck, OperatorTable
 from ..analysis.table import Cell
 from ..errors import DeviceWarning, Error
-from ..importers.tflite import SupportReport, examine
 from ..io import files
 from ..io.arguments import as_callable, as_path
 from ..kernels.devices import profile_for
@@ -39,6 +38,8 @@ def operators(path: PathLike, signature: Optional[str] = None) -> Optional[Opera
     path = as_path(path, "a model")
     if path.suffix.lower() not in _TFLITE or not path.is_file():
         return None
+    from ..importers.tflite import examine
+
     found = examine(path, signature)
     return None if found.graph is not None else OperatorTable(found)
 
@@ -159,7 +160,9 @@ def _size(facts: Mapping[str, Cell], *names: str) -> Optional[int]:
 def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ...]]:
     """Return a network, how many operators it has, and why it cannot be loaded."""
     if file.suffix.lower() in _TFLITE:
-        found: SupportReport = examine(file)
+        from ..importers.tflite import examine
+
+        found = examine(file)
         network = None
         if found.graph is not None:
             network = Network(found.graph, interpreter=found.interpreter)

@@ -40,6 +40,7 @@ from ..io.listing import FileSource, list_files
 from ..io.mapped import map_npy, map_npz, map_shards, reuse_mapping
 from ..io.selection import Index, Selection
 from ..io.sources import Held, Shards, Source
+from ..io.wav import SOUNDS
 from ..io.zarr_dask import Chunked, is_chunked
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
@@ -49,7 +50,6 @@ from ..runtime.input_checks import tell
 from ..runtime.inputs import Inputs
 from ..runtime.samples import convert_to_numbers
 from .network import Network
-from .sound import SOUNDS, sound_source
 
 #: Samples of a batch, if nobody says otherwise.
 SIZE = 64
@@ -419,6 +419,8 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
     ending = path.suffix.lower()
     found: FileSource
     if front_end is not None:
+        from .sound import sound_source
+
         found = sound_source(path, front_end, take.start[0], not take.copies)
         return found, found.labels
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):

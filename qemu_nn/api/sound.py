@@ -14,7 +14,7 @@ from ..errors import Error
 from ..io import files
 from ..io.listing import FileSource, list_files
 from ..io.sources import Held, Loaded, Source
-from ..io.wav import read_wav, read_wav_length
+from ..io.wav import SOUNDS, read_wav, read_wav_length
 from ..ir.tensors import Tensor
 from .chain import Chain, chain
 from .chain_json import described_by
@@ -30,9 +30,6 @@ from .sound_features import (
 
 #: Name of TensorFlow's "micro frontend" with its usual parameters, and its hop: 20 ms.
 MICRO_FRONTEND, _MICRO_HOP = "micro-frontend", 320
-
-#: Endings of sound files.
-SOUNDS = (".wav", ".wave")
 
 
 class SoundFiles(FileSource, Loaded):

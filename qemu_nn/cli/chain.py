@@ -10,10 +10,9 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..api.chain import Chain, chain
-from ..api.sound import SOUNDS
 from ..errors import Error
 from ..io.arrays import read_array
-from ..io.wav import read_wav
+from ..io.wav import SOUNDS, read_wav
 from .options import say
 
 _COLUMNS = ("output", "class", "largest", "stands_for", "at_second")

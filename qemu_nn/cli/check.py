@@ -12,7 +12,6 @@ from ..analysis import junit as xml
 from ..analysis.compare import Comparison
 from ..analysis.table import json_text
 from ..api import check as checking
-from ..api import recompute as recomputing
 from ..api.network import load_quantized
 from ..errors import Error, printable
 from ..io import files
@@ -77,6 +76,8 @@ def check(
 
 def _recompute(model: Path, folder: Path) -> dict[Path, Comparison]:
     """Return golden set -> what the model computes today next to it."""
+    from ..api import recompute as recomputing
+
     network = load_quantized(model)
     return {p: recomputing.recompute(network, p) for p in recomputing.golden_sets(folder)}
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Optional, Union
+from typing import Any, Optional, Union
 
 import click
 
@@ -12,9 +11,7 @@ from ..analysis.estimate import Estimate
 from ..analysis.float_table import float_table, float_text, float_values
 from ..analysis.summary import Summary
 from ..analysis.table import json_text
-from ..api import check as checking
 from ..api import golden as pipeline
-from ..api.fit_table import fit_table, split_chips
 from ..errors import Error, ModelError, sentence
 from ..targets import Target
 from .estimate import asked, cycles, estimated
@@ -64,6 +61,8 @@ def info(
         part = {"input": input_tensor, "output": output_tensor, "method": method}
         network = pipeline.load(model, weights=weights, signature=signature, **part)
     except ModelError:
+        from ..api import check as checking
+
         operators = checking.operators(model, signature)
         if operators is None:
             raise
@@ -79,9 +78,8 @@ def info(
             graph = network.graph
             say(float_table(graph).csv() if form else float_text(graph, full))
         return
-    several = split_chips(fit) if fit else []
-    if len(several) > 1:
-        _say_chips(ctx, network, several, stack, form, target)
+    if fit and "," in fit:
+        _say_chips(ctx, network, fit, stack, form, target)
     target, found = fitted(ctx, network, fit, stack, target)
     summary: Union[Summary, Estimate]
     if timing is None:
@@ -103,13 +101,18 @@ def info(
 def _say_chips(
     ctx: click.Context,
     network: pipeline.Network,
-    chips: Sequence[str],
+    chips: str,
     stack: int,
     form: Optional[str],
     target: Target,
-) -> NoReturn:
-    """Print a row for each chip, and exit."""
-    table = fit_table(network, chips, stack, target)
+) -> None:
+    """Print a row for each chip, and exit; one chip alone, given by its figures, is left."""
+    from ..api.fit_table import fit_table, split_chips
+
+    several = split_chips(chips)
+    if len(several) == 1:
+        return
+    table = fit_table(network, several, stack, target)
     say(getattr(table, form or "text")())
     verdicts = {row[name] for row in table.records() for name in row if name.startswith("fits")}
     ctx.exit(TOO_SMALL if False in verdicts else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +78,8 @@ def cluster(verb: Callable[..., None]) -> Callable[..., None]:
 
 def progress(turns: Iterable[Any]) -> Iterable[Any]:
     """Return the turns, with a progress bar if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        return turns
     from tqdm import tqdm
 
     shown: Iterable[Any] = tqdm(turns, disable=None, leave=False)

@@ -13,6 +13,9 @@ import numpy as np
 from ..errors import Error
 from . import files
 
+#: Endings of sound files.
+SOUNDS = (".wav", ".wave")
+
 #: Command that converts a file to the required format.
 _WAY_OUT = "convert it: ffmpeg -i {0} -ac 1 -ar {1} -c:a pcm_s16le converted.wav"
 

@@ -86,3 +86,8 @@ def test_all_values_are_nested_lists_or_columns():
         "0,0,1,0.5",
         "1,2,3,1.0",
     ]
+
+
+def test_names_of_outputs_are_no_formulas():
+    text = outputs_csv({"=SUM(A1)": np.zeros((1, 1)), "plain": np.zeros((1, 1))})
+    assert text.splitlines()[0] == '"sample","\'=SUM(A1)","plain"'
