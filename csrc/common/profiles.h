@@ -36,17 +36,17 @@
 
 /* Every path of one release; of 5.8.0 those of portable C. 530, 540, 570, 580, 600: of ops whose
  * bits no release above has. */
-#define QN_PATHS(release)                                                       \
-    (QN_SET(release, QN_PATH_M0) | QN_SET(release, QN_PATH_SCALAR) |            \
-     QN_SET_MVE(release) | QN_SET(release, QN_PATH_DSP))
+#define QN_PATHS(release)                                                                  \
+    (QN_SET(release, QN_PATH_M0) | QN_SET(release, QN_PATH_SCALAR) | QN_SET_MVE(release) | \
+     QN_SET(release, QN_PATH_DSP))
 #define QN_560 QN_PATHS(QN_RELEASE_560)
 #define QN_590 QN_PATHS(QN_RELEASE_590)
 #define QN_530 QN_PATHS(QN_RELEASE_530)
 #define QN_540 QN_PATHS(QN_RELEASE_540)
 #define QN_540_DSP QN_SET(QN_RELEASE_540, QN_PATH_DSP)
 #define QN_570_DSP QN_SET(QN_RELEASE_570, QN_PATH_DSP)
-#define QN_580                                                                      \
-    (QN_SET(QN_RELEASE_580, QN_PATH_M0) | QN_SET(QN_RELEASE_580, QN_PATH_SCALAR) |  \
+#define QN_580                                                                     \
+    (QN_SET(QN_RELEASE_580, QN_PATH_M0) | QN_SET(QN_RELEASE_580, QN_PATH_SCALAR) | \
      QN_SET_MVE(QN_RELEASE_580))
 #define QN_600 QN_PATHS(QN_RELEASE_600)
 
