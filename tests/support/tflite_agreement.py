@@ -18,14 +18,16 @@ REFUSED_HERE = "refused here"
 #: checks neither; what it computes depends on memory or has no meaning.
 BY_DESIGN = {
     "an operand is read as another type": r"different types|must have one type|compares \w+ with|"
-    r"must be .*(INT8|FLOAT32)|must be (bool|int8|int32)|its (bias|input \d+), .* is \w+;|"
+    r"must be .*(INT8|FLOAT32)|must be (bool|int8|int32)|its (bias|input \d+), .* is \w+[; ]|"
     r"is \w+; TensorFlow Lite Micro supports",
     "an integer tensor lacks its one scale": r"must be quantized|scales and \d+ zero points|"
-    r"with 0 scales",
+    r"with 0 scales|has the scale 0\.0",
     "memory outside of a tensor is read": r"reads as pairs of INT32|outside",
     "a parameter is computed while it runs": r"must be a constant|are computed|is computed",
     "zeros for missing options have no meaning": r"it lacks its options",
-    "a zero point of int16 is ignored": r"with the zero point",
+    "a zero point of int16 is ignored, or one outside of its type": r"with the zero point|"
+    r"the zero point -?\d+; it must be -?\d+ to",
+    "a build with checks stops at a quotient": r"stops at sample .* DIV by 0",
 }
 
 

@@ -79,9 +79,8 @@ class Draw(File):
         return self.outputs[-1]
 
     def tensor(self, shape, type="INT8", scale=None, zero=0, data=None, name=None, **more):
-        if type == "INT4" and data is not None:
-            data = pack(np.asarray(data))
-        at = super().tensor(shape, type, scale, zero, data, name or f"t{len(self.tensors)}", **more)
+        held = pack(np.asarray(data)) if type == "INT4" and data is not None else data
+        at = super().tensor(shape, type, scale, zero, held, name or f"t{len(self.tensors)}", **more)
         self.tensors[at]["values"] = data
         return at
 
