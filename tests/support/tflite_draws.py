@@ -826,6 +826,7 @@ def samples(net, count=2):
 
 def draw_inputs(tensors, rng, count=2):
     """Return random inputs for the tensors of a file."""
+    tensors = list(tensors)
     return [[draw_elements(t.type, t.shape, rng) for t in tensors] for _ in range(count)]
 
 

@@ -3,8 +3,13 @@
 import pytest
 
 pytest.importorskip("tflite_micro", reason="pip install tflite-micro (wheel of October 2026)")
+import numpy as np
+from paths import SHARED
 from tflite_agreement import compare
-from tflite_draws import SPECS, draw, samples
+from tflite_draws import SPECS, draw, draw_inputs, samples
+
+from qemu_nn.errors import ModelError
+from qemu_nn.importers.tflite.parser import read
 
 #: Files of the everyday tests, from this seed on; .ci/draw-tflite takes others.
 FIRST, BLOCKS, BLOCK = 0, 10, 20
@@ -30,3 +35,27 @@ def test_an_operator_that_is_drawn_runs(name, tmp_path):
         if not verdict.own and not verdict.framework:
             return
     raise AssertionError(f"no file of {name} runs")
+
+
+def given_inputs(path):
+    """Return random inputs of a file; none if it is damaged."""
+    try:
+        model = read(path)
+        return draw_inputs(map(model.tensor, model.inputs), np.random.default_rng(0))
+    except ModelError:
+        return []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "folder", ["golden", "models_tflite", "models_tflite2", "defects2", "ethosu"]
+)
+def test_published_files_have_the_frameworks_verdict_and_bytes(folder):
+    if not (SHARED / folder).is_dir():
+        pytest.skip(f"needs {SHARED / folder}")
+    wrong = []
+    for path in sorted((SHARED / folder).rglob("*.tflite")):
+        verdict = compare(path, given_inputs(path))
+        if verdict.differs and not verdict.by_design:
+            wrong.append(f"{path}: {verdict}")
+    assert wrong == []

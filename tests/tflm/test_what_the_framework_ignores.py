@@ -199,6 +199,19 @@ def test_an_empty_operand_of_a_concatenation_adds_nothing(tmp_path):
     assert run(net, tmp_path, np.int8([[1, 2, 3]]))[0].tolist() == [[1, 2, 3, 7]]
 
 
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [((1, 0), "all its inputs are empty; at least one must"), ((4,), "all axes except 1 must be")],
+)
+def test_operands_of_a_concatenation_that_do_not_fit_are_refused(shape, words, tmp_path):
+    net = File()
+    ends, y = [net.tensor(shape, "INT8", 0.5, data=[7] * (4 * (shape == (4,))))], net.output((1, 4))
+    net.input((1, 4))
+    net.operator("CONCATENATION", ends, [y], "ConcatenationOptions", Axis=1)
+    with pytest.raises(ModelError, match=words):
+        qemu_nn.load(net.save(tmp_path))
+
+
 @pytest.mark.parametrize("computed", [False, True])
 def test_the_shape_of_a_transposed_convolution_is_ignored(computed, tmp_path):
     net = File()

@@ -141,6 +141,8 @@ def concatenate(call: TfliteCall) -> None:
     if options.choice("FusedActivationFunction", "ActivationFunctionType") != "NONE":
         raise ModelError("it has a fused activation; it must have none")
     filled = [at for at in range(len(call.operator.inputs)) if math.prod(call.tensor(at).shape)]
+    if not filled:
+        raise ModelError("all its inputs are empty; at least one must have elements")
     parts = [call.value(index, *types) for index in filled]
     rank = len(output.shape)
     axis = normalize_axis(options.integer("Axis", -rank, rank - 1), rank)
@@ -149,7 +151,7 @@ def concatenate(call: TfliteCall) -> None:
     for part in parts:
         if output.dtype != "int16":
             check_same_format(part, output, _SCALES_DIFFER)
-        if (
+        if len(part.shape) != rank or (
             part.shape[:axis] + part.shape[axis + 1 :]
             != output.shape[:axis] + output.shape[axis + 1 :]
         ):

@@ -47,6 +47,7 @@ def _table() -> Mapping[str, Mapping[str, str]]:
     return MappingProxyType(found)
 
 
+@cache
 def supported() -> frozenset[str]:
     """Return the names of the framework's operators, builtin and custom."""
     return frozenset(_table()[OPERATORS])
