@@ -34,6 +34,8 @@ REFUSED = {
     "a recurrent operator": (node("LSTM", "x w w", hidden_size=3), (4,), W, "write its steps"),
     "an operator for constants": (node("Range", "x i i"), (4,), {"i": ints(0)}, "for constants"),
     "conv with computed weights": (node("Conv", "x x"), IMAGE, {}, "must be a constant"),
+    "an attribute that is not read": (node("Relu", "x", alpha=2.0), (4,), {}, "'alpha' is 2.0"),
+    "an input that is not read": (node("Tanh", "x w"), (4,), W, "it has an input 1, 'w'"),
     "conv of features": (node("Conv", "x w"), (4,), W, r"not \[1, 4\]"),
     "conv with a wrong kernel_shape": (node("Conv", "x w", kernel_shape=[3, 3]), IMAGE, W, "shape"),
     "conv with too few strides": (node("Conv", "x w", strides=[1]), IMAGE, W, r"strides \[1\]"),

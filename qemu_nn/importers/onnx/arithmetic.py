@@ -57,6 +57,7 @@ def matmul(call: OnnxCall) -> None:
 def batch_normalization(call: OnnxCall) -> None:
     """Convert (x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel."""
     x = call.tensor()
+    call.ignore("momentum")  # which only training reads
     if call.integer("training_mode", 0) or not call.integer("spatial", 1):
         raise ModelError("it must use stored statistics of whole channels")
     if len(x.shape) < 2:

@@ -16,6 +16,7 @@ from .call import Converter, OnnxCall
 from .folding import FOLDS, fold
 from .reading import Model, OnnxNode
 from .shaping import SHAPING
+from .unread import expect_read
 from .windows import WINDOWS
 
 #: Operator -> function that adds its meaning to a network.
@@ -95,6 +96,7 @@ def _convert(builder: OnnxBuilder, node: OnnxNode) -> None:
         CONVERTERS[node.op](call)
     else:
         raise ModelError(f"it is supported for constants alone, but {computed[0]!r} is computed")
+    expect_read(call)
     builder.close(node)
 
 

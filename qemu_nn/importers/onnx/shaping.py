@@ -109,6 +109,8 @@ def pad(call: OnnxCall) -> None:
 
 def dropout(call: OnnxCall) -> None:
     """Convert Dropout, which is an identity outside training."""
+    call.ignore("ratio", "seed", "is_test")
+    call.has(1)  # as is the ratio
     if call.has(2) and call.array(2).any():
         raise ModelError("it drops elements at random (training_mode); export for inference")
     call.put(Identity(), call.tensor())
@@ -116,6 +118,7 @@ def dropout(call: OnnxCall) -> None:
 
 def cast(call: OnnxCall) -> None:
     """Convert a Cast between floats."""
+    call.ignore("saturate", "round_mode")  # of 8-bit floats
     to = call.integer("to", 0)
     if to not in FLOAT_TYPES:
         raise ModelError(f"it converts a tensor to {type_name(to)}; only floats are supported")

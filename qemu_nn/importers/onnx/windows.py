@@ -94,6 +94,7 @@ def pool(call: OnnxCall, kind: str) -> None:
     if "kernel_shape" not in call.node.attributes:
         raise ModelError("its kernel_shape is missing")
     kernel, stride = _pair(call, "kernel_shape"), _pair(call, "strides")
+    call.ignore("storage_order")  # which only concerns a second output
     if _pair(call, "dilations") != (1, 1):
         raise ModelError("its windows are dilated; pooling with dilations is not supported")
     operator = Pool(
