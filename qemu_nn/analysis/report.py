@@ -61,6 +61,8 @@ class Report:
         (macs), where they are known.
     files : mapping of str to str
         The files of the network and of the data, where they were files.
+    notes : tuple of str
+        The class number of each label, where labels are names.
     reference : str
         What was compared with: "float", or "dequantized" where a network of integers alone was
         compared with the floats that these stand for.
@@ -78,6 +80,7 @@ class Report:
     confusion: Optional[np.ndarray] = None
     costs: Mapping[str, int] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     reference: str = "float"
 
     def __repr__(self) -> str:
@@ -151,6 +154,7 @@ class Report:
         layers = self.table()
         parts = [layers.part("layer", *columns).text() for columns in (_HOW, _COST)]
         parts += [self.weights_table().text(), format_facts(self.facts)]
+        parts += ["\n".join(f"note: {line}" for line in self.notes)] if self.notes else []
         parts += ["\n".join(f"advice: {line}" for line in self.advice)] if self.advice else []
         return "\n\n".join(parts)
 
@@ -181,6 +185,7 @@ class Report:
             "float_accuracy": self.float_accuracy,
             "layers": self.table().records(),
             "weights": self.weights_table().records(),
+            "notes": list(self.notes),
             "advice": list(self.advice),
             "confusion": None if self.confusion is None else self.confusion.tolist(),
         }

@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional, Union
 from ..analysis.report import Report
 from ..errors import Error
 from ..evaluation.block_reader import open_blocks
+from ..evaluation.class_numbers import count_classes, tell_names
 from ..evaluation.layer_statistics import Blockwise, LayerRun, merge_figures
 from ..io.arguments import MOST_THREADS, as_callable, as_count
 from ..ir.builds import build_calls
@@ -96,7 +97,7 @@ def analyze(
     graph = build_calls(graph, wanted)
     run = LayerRun(graph, reference, wanted)
     size = _at_once(reference)
-    source = real_batches(network, data, size)
+    source = real_batches(network, data, size, count=_count(graph))
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
     with open_cluster(client) as found:
         reading, blocks, total = open_blocks(source, None, sample_bytes, found is not None)
@@ -111,8 +112,14 @@ def analyze(
         run.report(whole),
         costs=costs(network, target),
         files={"network": files[0], "data": files[1]},
+        notes=(tell_names(source.classes),) if source.classes else (),
         reference="float" if network.reference is not None else "dequantized",
     )
+
+
+def _count(graph: Graph) -> Optional[int]:
+    """Return how many classes the last output scores."""
+    return None if graph.states else count_classes(graph.tensors[graph.outputs[-1]].shape)
 
 
 def _at_once(reference: FloatGraph) -> int:

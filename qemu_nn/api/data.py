@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -15,6 +15,8 @@ from ..evaluation.batches import Batch as Batch
 from ..evaluation.batches import Batches as Batches
 from ..evaluation.batches import Blocks as Blocks
 from ..evaluation.batches import Labels, Reader, Samples, Stream, keys_of
+from ..evaluation.class_numbers import count_classes, order_names
+from ..evaluation.codes_or_floats import Meaning
 from ..evaluation.sample_transforms import (
     Arrange,
     ByName,
@@ -25,7 +27,7 @@ from ..evaluation.sample_transforms import (
     convert_tensor,
 )
 from ..io import files
-from ..io.arguments import as_path, format_value
+from ..io.arguments import as_flag, as_path, format_value
 from ..io.feature_tables import (
     Features,
     frame_features,
@@ -35,7 +37,7 @@ from ..io.feature_tables import (
     read_features,
 )
 from ..io.images import IMAGES, ImageSource
-from ..io.labels import TABLES, read_labels
+from ..io.labels import TABLES, read_classes, read_labels
 from ..io.listing import FileSource, list_files
 from ..io.mapped import map_npy, map_npz, map_shards, reuse_mapping
 from ..io.selection import Index, Selection
@@ -85,6 +87,13 @@ class Dataset:
         Put the samples into random order.
     seed : int, default 0
         The seed of that order.
+    classes : sequence of str, str or Path, optional
+        The names of all classes in the order of the network's outputs, for labels that are names;
+        or a file with a name in each line, or a folder with a folder for each. Default: the names
+        that the network's file has.
+    codes : bool, optional
+        True: integers are the network's own codes. False: they are floats, or raw samples for the
+        preprocessing. Default: as their type says, where it can mean one of these only.
 
     Raises
     ------
@@ -105,6 +114,8 @@ class Dataset:
     index: Index
     shuffle: bool
     seed: int
+    classes: Optional[tuple[str, ...]]
+    codes: Optional[bool]
 
     def __init__(
         self,
@@ -118,12 +129,17 @@ class Dataset:
         index: Index = None,
         shuffle: bool = False,
         seed: int = 0,
+        classes: Any = None,
+        codes: Optional[bool] = None,
     ) -> None:
         if not isinstance(preprocessing, (Preprocessing, type(None))):
             raise Error(f"preprocessing must be a Preprocessing, not {format_value(preprocessing)}")
         vars(self).update(source=source, labels=labels, layout=layout, front_end=front_end)
         vars(self).update(preprocessing=preprocessing, limit=limit, index=index)
-        vars(self).update(shuffle=shuffle, seed=seed)
+        if codes is not None:
+            as_flag(codes, "codes")
+        names = None if classes is None else read_classes(classes)
+        vars(self).update(shuffle=shuffle, seed=seed, classes=names, codes=codes)
         Selection(limit, index, shuffle, seed)  # refuses what selects nothing
 
     @classmethod
@@ -182,19 +198,28 @@ def batches(
     size: int = SIZE,
     own: Optional[Format] = None,
     any_labels: bool = False,
+    known: Sequence[str] = (),
+    count: Optional[int] = None,
 ) -> Batches:
     """Return batches of real samples for a network that takes `shape`, in `layout` if they are
     images.
 
     data: a Dataset or its source. Files are read as they are used, in memory that does not grow; a
     generator can be read once. own: the format of integers in the data, for a network without a
-    float reference. any_labels: labels may be floats, and of any shape.
+    float reference. any_labels: labels may be floats, and of any shape. known, count: the names and
+    the number of the network's classes.
 
     Raises Error for other shapes, for images that fit both layouts, for NaN, and for no samples.
     """
     found = Dataset.of(data)
-    take = Arrange(shape, layout, found.layout, own, found.preprocessing)
-    return _batches(found, take, size, any_labels)
+    steps = None if own is not None and found.codes else found.preprocessing
+    take = Arrange(shape, layout, found.layout, own, steps)
+    if own is None and found.codes:
+        raise Error("codes=True is for quantized networks: this one takes floats")
+    kinds: dict[Optional[str], Meaning] = {}
+    if own is not None:
+        kinds[None] = Meaning(own.dtype, found.codes, found.preprocessing)
+    return _batches(found, take, size, any_labels, _Known(known, count, kinds))
 
 
 def batches_by_name(
@@ -211,7 +236,11 @@ def batches_by_name(
 
 
 def real_batches(
-    network: Network, data: Dataset, size: int = SIZE, any_labels: bool = False
+    network: Network,
+    data: Dataset,
+    size: int = SIZE,
+    any_labels: bool = False,
+    count: Optional[int] = None,
 ) -> Batches:
     """Return batches of samples as a network's float reference takes them, of several inputs by
     name.
@@ -221,15 +250,19 @@ def real_batches(
         take: Take = ByName({t.name: convert_tensor(t) for t in inputs})
     else:
         take = Reals(_prepared(network.host, data), data.layout)
-    return _batches(data, take, size, any_labels)
+    own = _Known(network.labels, count, _meanings(network.host, data))
+    return _batches(data, take, size, any_labels, own)
 
 
 def coded_batches(host: Host, data: Dataset, size: int = SIZE) -> Batches:
     """Return batches of samples as Session.run() takes them, of several inputs by name. The first
     of them are looked at, whether they are scaled as the network expects.
     """
-    host = _prepared(host, data)
-    return _batches(data, Coded(host, data.layout, _Look(host)), size)
+    meanings, host = _meanings(host, data), _prepared(host, data)
+    graph = host.graph
+    count = count_classes(graph.tensors[graph.outputs[-1]].shape)
+    known = _Known(graph.classes, count, meanings)
+    return _batches(data, Coded(host, data.layout, _Look(host)), size, False, known)
 
 
 def coded(host: Host, data: Dataset) -> Inputs:
@@ -248,7 +281,31 @@ def coded(host: Host, data: Dataset) -> Inputs:
 
 def _prepared(host: Host, data: Dataset) -> Host:
     """Return a host, with the preprocessing of the data where they have one of their own."""
+    if data.codes:
+        return replace(host, preprocessing=None)
     return host if data.preprocessing is None else replace(host, preprocessing=data.preprocessing)
+
+
+def _meanings(host: Host, data: Dataset) -> dict[Optional[str], Meaning]:
+    """Return for each input of integers what integers of a user are."""
+    tensors = host.graph.inputs
+    if host.before is not None:
+        return {}
+    steps = host.preprocessing if data.preprocessing is None else data.preprocessing
+    return {
+        tensor.name if len(tensors) > 1 else None: Meaning(tensor.dtype, data.codes, steps)
+        for tensor in tensors
+        if np.dtype(tensor.dtype).kind in "iu"
+    }
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a network tells of its data: names and number of its classes, and its inputs."""
+
+    classes: Sequence[str] = ()
+    count: Optional[int] = None
+    meanings: Mapping[Optional[str], Meaning] = field(default_factory=dict)
 
 
 class _Look:
@@ -267,7 +324,13 @@ class _Look:
                 tell(gauge)
 
 
-def _batches(data: Dataset, take: Take, size: int, any_labels: bool = False) -> Batches:
+def _batches(
+    data: Dataset,
+    take: Take,
+    size: int,
+    any_labels: bool = False,
+    network: _Known = _Known(),
+) -> Batches:
     source = data.source
     y, classes = (None, ()) if data.labels is None else read_labels(data.labels)
     if data.front_end is not None and not isinstance(source, (str, os.PathLike)):
@@ -280,22 +343,47 @@ def _batches(data: Dataset, take: Take, size: int, any_labels: bool = False) -> 
     if found is None:
         if not isinstance(source, Iterable):
             raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
-        labels = None if y is None else Labels(y, any_labels)
-        return Stream(source, take, labels, any_labels, data.selection)
-    sources, own = found
+        y, _ = _number_names(y, classes, data, network)
+        labels = None if y is None else Labels.of(y, any_labels, network.count)
+        more = network.count, network.meanings
+        return Stream(source, take, labels, any_labels, data.selection, *more)
+    sources, own, present = found
     first = next(iter(sources.values()))
     if isinstance(first, FileSource):  # channels last, as pixels come; features as the network's
         take = take.for_layout("NHWC" if isinstance(first, ImageSource) else take.start[1])
-    if isinstance(first, (FileSource, Features)) and y is None:
-        classes = classes or first.classes
+    if y is None:
+        y, classes = own, present
+        if isinstance(first, (FileSource, Features)):
+            classes = first.classes
     sources = _with_samples(sources, take)
+    if not isinstance(first, FileSource):
+        sources = {
+            name: _decided(each, network.meanings.get(name)) for name, each in sources.items()
+        }
+    elif data.codes:
+        raise Error("codes=True is for arrays, but the data are files of images or sound")
     count = _checked(sources, take)
-    y = own if y is None else y
-    labels = None if y is None else Labels(y, any_labels)
+    y, classes = _number_names(y, classes, data, network)
+    labels = None if y is None else Labels.of(y, any_labels, network.count)
     if labels is not None:
         labels.check(count)
     samples = Samples(sources, take, labels)
     return Batches(Blocks(samples, data.selection.of(count), size), classes)
+
+
+def _decided(source: Source, meaning: Optional[Meaning]) -> Source:
+    return source if meaning is None else meaning.decide(source)
+
+
+def _number_names(
+    y: Optional[Source], names: Sequence[str], data: Dataset, network: _Known
+) -> tuple[Optional[Source], tuple[str, ...]]:
+    """Return class numbers of labels that are names, and the names of all classes in order."""
+    if y is None or not names:
+        return y, ()
+    known = network.classes if data.classes is None else data.classes
+    every, order = order_names(names, known, network.count)
+    return Held(np.array(order, np.int64)[y.view()], "labels"), every
 
 
 _Sources = Mapping[Optional[str], Source]
@@ -346,8 +434,8 @@ def _checked(sources: _Sources, take: Take) -> int:
     return counts.pop()
 
 
-#: Data of each input, and their labels.
-_Found = Optional[tuple[dict[Optional[str], Source], Optional[Source]]]
+#: Data of each input, their labels, and the names that the labels are.
+_Found = Optional[tuple[dict[Optional[str], Source], Optional[Source], tuple[str, ...]]]
 
 
 def _inputs(source: Any, take: Take) -> _Found:
@@ -359,7 +447,8 @@ def _inputs(source: Any, take: Take) -> _Found:
         source = dict(zip(names, source))
     if isinstance(source, Mapping):
         labels = source.get("y") if "y" not in names else None
-        return _of_inputs(names, source), None if labels is None else _source(labels, "labels")
+        found = _of_inputs(names, source)
+        return found, None if labels is None else _source(labels, "labels"), ()
     if not isinstance(source, Iterable) or isinstance(source, np.ndarray):
         raise Error(f"the network has {len(names)} inputs: give an .npz file or a dictionary")
     return None
@@ -376,11 +465,13 @@ def _of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[Optional
 def _input(source: Any, take: Take, front_end: Any) -> _Found:
     """Return the data of the only input; None of what comes one after the other."""
     labels: Optional[Source] = None
+    names: tuple[str, ...] = ()
     if isinstance(source, (str, os.PathLike)):
         x, labels = _of_path(as_path(source, "data"), take, front_end)
     elif isinstance(source, tuple) and len(source) == 2:
         x = _source(source[0], "the data")
-        labels = None if source[1] is None else read_labels(source[1])[0]
+        if source[1] is not None:
+            labels, names = read_labels(source[1])
     elif isinstance(source, Mapping):
         x, labels = _of_mapping(source, "the dictionary")
     elif is_frame(source):
@@ -390,7 +481,7 @@ def _input(source: Any, take: Take, front_end: Any) -> _Found:
         x = _source(source, "the data")
     else:
         return None
-    return {None: x}, labels
+    return {None: x}, labels, names
 
 
 def _is_tensor(x: Any) -> bool:

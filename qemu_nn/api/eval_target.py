@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 
 from ..errors import Error
 from ..evaluation.batches import Stream
+from ..evaluation.class_numbers import count_classes
 from ..evaluation.scorers import ChipScorer, DeviceScorer, FloatScorer, Scorer
 from ..io.arguments import as_path, format_value
 from ..ir.float_graph import FloatGraph
@@ -62,14 +63,38 @@ class Subject:
             return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
         return 4 * math.prod(self.shape)
 
-    def batches(self, data: Dataset) -> Batches:
-        """Return the samples of data, as the scorers take them."""
+    def _count(self, kind: Optional[str], output: Optional[str]) -> Optional[int]:
+        """Return how many classes an output scores; None where that is not known."""
+        if kind not in (None, "classifier") or self.recurrent:
+            return None
         if self.network is not None:
-            found = real_batches(self.network, data, any_labels=True)
+            graph = self.network.graph
+            shapes = {name: graph.tensors[name].shape for name in graph.outputs}
+        elif isinstance(self.scorer, FloatScorer):
+            shapes = {name: self.scorer.graph.shapes[name] for name in self.scorer.outputs}
+        else:
+            return None
+        if len(shapes) > 1:
+            return count_classes(shapes[output]) if output in shapes else None
+        return count_classes(next(iter(shapes.values())))
+
+    def batches(self, data: Dataset, kind: Optional[str], output: Optional[str]) -> Batches:
+        """Return the samples of data, as the scorers take them; kind, output: what is scored."""
+        count = self._count(kind, output)
+        if self.network is not None:
+            found = real_batches(self.network, data, any_labels=True, count=count)
             if self.recurrent and not isinstance(found, Stream):
                 self._check_sequences(found)
             return found
-        return batches(data, self.shape, self.layout, own=self.own, any_labels=True)
+        return batches(
+            data,
+            self.shape,
+            self.layout,
+            own=self.own,
+            any_labels=True,
+            known=self.classes,
+            count=count,
+        )
 
     def _check_sequences(self, found: Batches) -> None:
         """Refuse what is one sequence, whose steps would be taken for samples."""

@@ -19,6 +19,7 @@ from ..analysis.figures import (
 from ..analysis.task_type import convert_scores, convert_values, infer_kind
 from ..errors import Error, LayerFault
 from ..evaluation.block_reader import BlockSource, open_blocks, take_batch_rows, take_first
+from ..evaluation.class_numbers import tell_names
 from ..evaluation.scorers import DeviceScorer, FloatScorer, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
 from ..runtime.cluster import open_cluster, reduce_blocks
@@ -110,13 +111,11 @@ def evaluate(
     )
     tops = [as_count(k, "top") for k in (top if isinstance(top, (list, tuple)) else [top])]
     subject = subject_of(network, target, as_text(variant, "variant"), reference, profiles)
-    source = subject.batches(Dataset.of(data))
+    source = subject.batches(Dataset.of(data), kind, output)
     first, rest = take_first(source)
     if isinstance(subject.scorer, DeviceScorer):
         subject.scorer.look(first.x)
-    job = _job(
-        subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops, source.classes
-    )
+    job = _job(subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops)
     with open_cluster(client) as found:
         reading, blocks, total = open_blocks(source, rest, subject.sample_bytes, found is not None)
         parts = reduce_blocks(
@@ -139,7 +138,6 @@ def _job(
     kind: Optional[str],
     output: Optional[str],
     top: Sequence[int],
-    names: Sequence[str],
 ) -> _Job:
     """Return what is computed of every sample, as the first one tells."""
     scorers = [subject.scorer, *([subject.reference] if subject.reference else []), *subject.others]
@@ -154,9 +152,8 @@ def _job(
     classes = 0
     if known == "classifier":
         classes = convert_scores(scores, first.y, subject.recurrent).shape[1]
-    order = places_of(names, subject.classes)
     least = tuple(k for k in dict.fromkeys(top) if 1 < k < classes)
-    return _Job(columns, known, subject.recurrent, subject.reference is not None, least, order)
+    return _Job(columns, known, subject.recurrent, subject.reference is not None, least)
 
 
 def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
@@ -170,21 +167,12 @@ def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
     )
 
 
-def places_of(names: Sequence[str], classes: Sequence[str]) -> Optional[tuple[int, ...]]:
-    """Return the network's class of each class of the data, where both are known by the same
-    names.
-    """
-    if not names or not set(names) <= set(classes):
-        return None
-    return tuple(list(classes).index(name) for name in names)
-
-
 @dataclass(frozen=True)
 class _Job:
     """Plan of an evaluation.
 
     columns: who scores them, and which of its outputs counts: the network itself, the reference if
-    there is one, and other profiles. order: class of the data -> class of the network.
+    there is one, and other profiles.
     """
 
     columns: tuple[tuple[Scorer, str], ...]
@@ -192,7 +180,6 @@ class _Job:
     recurrent: bool
     referred: bool
     top: tuple[int, ...]
-    order: Optional[tuple[int, ...]]
 
     def parts(self, x: Samples, y: Optional[np.ndarray]) -> Parts:
         """Return the figures of samples; "right": against labels, "like": another network."""
@@ -230,7 +217,7 @@ class _Job:
         labels = y.ravel()
         if labels.dtype.kind == "b":
             labels = labels.astype(np.uint8)
-        return labels if self.order is None else np.array(self.order)[labels]
+        return labels
 
 
 @dataclass(frozen=True)
@@ -309,15 +296,5 @@ def _evaluation(subject: Subject, job: _Job, parts: Parts, names: Sequence[str])
         chosen.confusion() if chosen is not None and small else None,
         tuple(profiles),
         own.errors if job.kind == "autoencoder" and own is not None else None,
-        _notes(subject.classes, names, job.order),
-    )
-
-
-def _notes(classes: Sequence[str], names: Sequence[str], order: Any) -> tuple[str, ...]:
-    if not (classes and names) or order is not None:
-        return ()
-    other = next(name for name in names if name not in classes)
-    return (
-        f"the network has no class {other!r}: the classes of the data were taken by their order, "
-        f"{names[0]!r} as {classes[0]!r}",
+        (tell_names(names),) if names else (),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
 from ..errors import Error
+from ..evaluation.class_numbers import tell_names
 from ..io.arguments import as_callable, as_count, as_flag, as_number
 from ..io.optional_deps import require
 from ..ptq.format_search import Progress
@@ -107,7 +109,9 @@ def fine_tune(
     options = *counts, rate, loss_fn, optimizer, seed, progress
     work = trainer.Trainer(own, net, train, held, *options)
     result: Network = work.run()
-    return result
+    if not reader.names:
+        return result
+    return replace(result, notes=(tell_names(reader.names), *result.notes))
 
 
 def trainable(

@@ -12,6 +12,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..evaluation.class_numbers import count_classes, tell_names
 from ..io import files
 from ..io.arguments import (
     MOST_THREADS,
@@ -147,7 +148,15 @@ def quantize(
         raise Error("resume is for method='search' and effort='best', which alone can go on later")
     job = _job(network, chosen, choice.formats or {}, choice.softmax)
     data = Dataset.of(data)
-    source = batches(data, network.graph.shape, network.graph.layout)
+    float_graph = network.graph
+    scores = float_graph.shapes[float_graph.outputs[-1]]
+    source = batches(
+        data,
+        float_graph.shape,
+        float_graph.layout,
+        known=float_graph.classes,
+        count=count_classes(scores),
+    )
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
 
@@ -182,7 +191,8 @@ def quantize(
     gauge, x = Gauge(graph.input), kept[0].x
     gauge.add(graph.input.format.quantize(x), x)
     tell(gauge)
-    notes = (*job.notes, *final.notes, *choices)
+    told = (tell_names(source.classes),) if source.classes else ()
+    notes = (*told, *job.notes, *final.notes, *choices)
     return Network(graph, job.reference, notes, data.preprocessing, curve)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import Error
+from ..evaluation.class_numbers import count_classes
 from ..runtime.evaluate import evaluate, iterate_tensors
 from .data import Dataset, real_batches
 from .delower import Recovered
-from .evaluate import places_of
 from .network import Network
 
 #: Stride of samples held back by class, if no validation data is given.
@@ -42,6 +42,7 @@ class Reader:
     def __init__(self, network: Network, found: Recovered, any_labels: bool) -> None:
         assert network.reference is not None  # or nothing was found
         self.network, self.reference, self.any_labels = network, network.reference, any_labels
+        self.names: tuple[str, ...] = ()
         self.graph = found.scheme.prepare(found.graph, softmax=False)[0]
         if len(self.graph.outputs) > 1:
             raise Error(
@@ -52,16 +53,17 @@ class Reader:
     def read(self, data: Dataset) -> Samples:
         """Return all samples of some data."""
         inputs, labels, scores = [], [], []
-        batches = real_batches(self.network, data, any_labels=self.any_labels)
-        order = places_of(batches.classes, self.network.labels)
+        scores_of = self.graph.shapes[self.graph.outputs[0]]
+        count = None if self.any_labels else count_classes(scores_of)
+        batches = real_batches(self.network, data, any_labels=self.any_labels, count=count)
+        self.names = batches.classes
         for batch in batches:
             x = self._device_input(batch.x).astype(np.float32)
             inputs.append(x)
             if batch.y is None:
                 scores.append(evaluate(self.graph, x)[self.graph.outputs[0]].astype(np.float32))
             else:
-                y = np.asarray(batch.y)
-                labels.append(y if order is None else np.asarray(order)[y])
+                labels.append(np.asarray(batch.y))
         if not inputs:
             raise Error("the data hold no samples")
         if labels and scores:

@@ -19,7 +19,17 @@ from .options import PATH
 _PARTS = ("size", "crop", "scale", "mean", "std")
 
 #: Options that are fields of a Dataset.
-_READING = ("labels", "layout", "front_end", "limit", "index", "shuffle", "seed")
+_READING = (
+    "labels",
+    "classes",
+    "codes",
+    "layout",
+    "front_end",
+    "limit",
+    "index",
+    "shuffle",
+    "seed",
+)
 
 #: Forms of data.
 _DATA = (
@@ -86,6 +96,12 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
         ("--scale", _Numbers(), "X,...", "Multiply raw samples by it, such as 1/255."),
         ("--crop", _Sides(), "HxW", "Then cut images at their centre to this size."),
         ("--size", _Sides(), "HxW", "Resize images to this size."),
+        (
+            "--classes",
+            PATH,
+            "FILE",
+            "All classes in order: a name in each line, or a folder.",
+        ),
         ("--labels", PATH, "FILE", "What is right, if the data do not hold it."),
         ("--layout", layouts, None, "Layout of images in the data, where it is not plain."),
     ):
@@ -93,7 +109,11 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
         if name == "--seed":
             how.update(default=0, show_default=True)
         verb = click.option(name, help=text, **how)(verb)
-    return verb
+    return click.option(
+        "--codes/--floats",
+        default=None,
+        help="Integers are the network's codes, or floats.  [default: by their type]",
+    )(verb)
 
 
 def dataset(network: object, files: Sequence[str], options: dict[str, Any]) -> Dataset:

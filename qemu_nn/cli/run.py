@@ -14,11 +14,10 @@ from ..analysis.table import Table, json_text
 from ..api import golden as pipeline
 from ..api import run as running
 from ..api.chain_json import described_by
-from ..api.data import Dataset
+from ..api.data import coded_batches
 from ..api.network import Network
 from ..errors import Error
 from ..io.arrays import read_state, write_npz
-from ..io.labels import read_labels
 from .chain import run_chain, say_largest
 from .data_options import data as data_option
 from .data_options import dataset, reading
@@ -53,7 +52,6 @@ def run(
     output: Optional[Path],
     real: bool,
     top: Optional[int],
-    classes: Optional[Path],
     state: Optional[Path],
     form: Optional[str],
     **how: Any,
@@ -66,7 +64,7 @@ def run(
     """
     if output is not None:
         running.check_output(output)
-    scores = bool(real or top or classes)
+    scores = bool(real or top or how["classes"])
     if how["trace"] and scores:
         raise Error("only outputs have real scores: give --trace or --real, not both")
     if described_by(model) is not None:
@@ -82,7 +80,9 @@ def run(
         return
     network = pipeline.load_quantized(model)
     samples = dataset(network, data, how)
-    right = None if samples.labels is None else _chosen(samples)
+    right = None
+    if samples.labels is not None:
+        right = coded_batches(network.host, samples).labels()
     how.update(state=read_state(state), real=scores, progress=progress)
     results = running.run(network, samples, output, **how)
     if form is not None:
@@ -90,7 +90,7 @@ def run(
         _say_form(form, network.graph.name, results, output, right_share)
         return
     if scores:
-        say_best(network.graph, results, top, classes)
+        say_best(network.graph, results, top, samples.classes)
     if output is None and not scores and not how["trace"]:
         _say_outputs(network, results)
     _say_arrays(results)
@@ -127,12 +127,6 @@ def _say_form(
     arrays = output_values(results, with_values=output is None)
     document = {"network": network, "file": file, "outputs": arrays, "accuracy": accuracy}
     say(json_text(document))
-
-
-def _chosen(data: Dataset) -> np.ndarray:
-    """Return the labels of the samples that are used."""
-    every, _ = read_labels(data.labels)
-    return every.take(data.selection.of(len(every)))
 
 
 def _say_outputs(network: Network, results: dict[str, np.ndarray]) -> None:

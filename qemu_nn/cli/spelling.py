@@ -18,6 +18,8 @@ _OPTIONS = {
 _PHRASES = {
     "chips.CHIPS": "`qemu-nn chips`",
     "softmax=False": "--no-softmax",
+    "codes=True": "--codes",
+    "codes=False": "--floats",
     "Preprocessing(scale=1/255)": "--scale 1/255",
 }
 

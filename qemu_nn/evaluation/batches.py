@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Optional
 
 import numpy as np
@@ -13,6 +14,8 @@ from ..io.arguments import as_count
 from ..io.selection import Indices, Selection
 from ..io.sources import Held, Source
 from ..runtime.samples import convert_to_numbers
+from .class_numbers import number_classes
+from .codes_or_floats import Meaning
 from .sample_transforms import Take, iterate_arrays
 
 
@@ -37,6 +40,11 @@ class Labels:
 
     source: Source
     any_labels: bool = False
+
+    @classmethod
+    def of(cls, source: Source, any_labels: bool, count: Optional[int]) -> Labels:
+        """Return labels for a network of so many classes; None: labels are values."""
+        return cls(number_classes(source, count), any_labels)
 
     def check(self, count: int) -> None:
         """Refuse labels that are not one for each sample."""
@@ -164,6 +172,8 @@ class Stream(Batches):
         labels: Optional[Labels],
         any_labels: bool,
         selection: Selection,
+        count: Optional[int] = None,
+        meanings: Mapping[Optional[str], Meaning] = MappingProxyType({}),
     ) -> None:
         if not selection.in_order:
             raise Error(
@@ -172,6 +182,7 @@ class Stream(Batches):
             )
         self._source, self._take, self._labels, self._any_labels = source, take, labels, any_labels
         self._limit, self._used = selection.limit, False
+        self._count, self._meanings = count, meanings
         self.samples, self.classes = None, ()
 
     def __iter__(self) -> Iterator[Batch]:
@@ -214,13 +225,15 @@ class Stream(Batches):
             x = dict(zip(names, found)) if names else found[0]
         else:
             x = convert_to_numbers(given, "the data")
+        x = self._decide(x)
         counts = {len(part) if part.ndim else 0 for part in iterate_arrays(x)}
         if len(counts) != 1 or counts == {0}:
             raise Error("the data must be arrays with an axis of samples, not numbers")
         count = counts.pop()
         labels = self._labels
         if labels is None and y is not None:
-            labels = Labels(Held(convert_to_numbers(y, "labels")), self._any_labels)
+            found_labels = Held(convert_to_numbers(y, "labels"))
+            labels = Labels.of(found_labels, self._any_labels, self._count)
             labels.check(count)
             y = labels.take(range(count))
         elif labels is not None:
@@ -231,6 +244,16 @@ class Stream(Batches):
         x = {k: v[:most] for k, v in x.items()} if isinstance(x, Mapping) else x[:most]
         y = None if y is None else y[:most]
         return Batch(self._take(x, lambda row: f"sample {first + row} of the data"), y, first)
+
+    def _decide(self, x: Any) -> Any:
+        """Return arrays in types that say whether they are codes."""
+        if isinstance(x, Mapping):
+            return {name: self._decide_one(part, name) for name, part in x.items()}
+        return self._decide_one(x, None)
+
+    def _decide_one(self, x: np.ndarray, name: Optional[str]) -> np.ndarray:
+        meaning = self._meanings.get(name)
+        return x if meaning is None or not x.ndim else meaning.decide(Held(x)).view()
 
 
 class Reader:

@@ -13,12 +13,15 @@ import numpy as np
 
 from ..errors import Error
 from . import files
-from .arguments import as_array, as_path
+from .arguments import as_array, as_path, format_value
 from .mapped import map_npy, map_npz, map_shards
 from .sources import Held, Source
 
 #: Most bytes of a table.
 _LIMIT = 2**28
+
+#: Most bytes of a list of names.
+_MOST_NAMES = 2**24
 
 #: Endings of tables, and the separator of their columns.
 TABLES = {".csv": ",", ".tsv": "\t", ".txt": "\n"}
@@ -58,6 +61,30 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
     if "y" in arrays or len(arrays) == 1:
         return arrays.get("y", next(iter(arrays.values()))), ()
     raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the labels 'y'")
+
+
+def read_classes(given: Any) -> tuple[str, ...]:
+    """Return the names of all classes in order.
+
+    given: a sequence of names, a file with a name in each line, or a folder with a folder for each
+    class, sorted by name.
+    """
+    if isinstance(given, (list, tuple, np.ndarray)):
+        if not all(isinstance(name, str) for name in given) or len({*given}) < len(given):
+            raise Error(f"classes must be names, each once, not {format_value(given)}")
+        return tuple(map(str, given))
+    path = as_path(given, "classes")
+    if path.is_dir():
+        return tuple(sorted(each.name for each in path.iterdir() if each.is_dir()))
+    with files.open_regular(path) as file:
+        text = file.read(_MOST_NAMES + 1)
+    try:
+        lines = text.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise Error(f"{path} is not a text of names in UTF-8") from None
+    if len(text) > _MOST_NAMES or not lines:
+        raise Error(f"{path} must hold a name in each line, and 16 MiB at most")
+    return tuple(line.strip() for line in lines)
 
 
 def _read_label_column(path: Path) -> tuple[Source, tuple[str, ...]]:

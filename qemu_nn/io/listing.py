@@ -68,7 +68,8 @@ def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
     classes = [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
     beside = _get_ending(entries, endings)
     folders = [_get_ending(folder.iterdir(), endings) for folder in classes]
-    found = [(file, label) for label, inside in enumerate(folders) for file in inside]
+    labels, class_names = number_labels([folder.name for folder in classes])
+    found = [(file, label) for label, inside in zip(labels, folders) for file in inside]
     if beside and found:
         raise Error(
             f"{path} holds {what} beside folders of them: put each into the folder of its class"
@@ -78,7 +79,7 @@ def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
     if beside:
         return Listing(tuple(beside))
     numbers = np.array([label for _, label in found], np.int64)
-    return Listing(tuple(file for file, _ in found), numbers, tuple(c.name for c in classes))
+    return Listing(tuple(file for file, _ in found), numbers, class_names)
 
 
 def _get_ending(entries: Iterable[Path], endings: Sequence[str]) -> list[Path]:

@@ -228,7 +228,7 @@ def test_labels_may_come_apart_from_a_stream_of_data():
     [
         ([0, 1], r"one integer for each of the 3 samples, are int64 \[2\]"),
         ([0, 1, 2, 0], r"one integer for each of the 3 samples, are int64 \[4\]"),
-        ([0.0, 1.0, 2.0], "one integer for each of the 3 samples, are float64"),
+        ([0.0, 1.5, 2.0], "one integer for each of the 3 samples, are float64"),
         ([[0], [1], [2]], r"are int64 \[3, 1\]"),
         ([0, -1, 2], "the label of sample 1 is -1"),
     ],

@@ -348,7 +348,8 @@ def test_a_network_without_a_reference_takes_its_own_integers_too():
     q = RNG.integers(-128, 128, (5, 2, 3, 4), np.int8)
     real = made.graph.input.format.dequantize(q)
     assert qemu_nn.analyze(made, q).json() == qemu_nn.analyze(made, real).json()
-    assert qemu_nn.analyze(made, q.astype(np.int64)).json() != qemu_nn.analyze(made, q).json()
+    wide = qemu_nn.Dataset(q.astype(np.int64), codes=False)
+    assert qemu_nn.analyze(made, wide).json() != qemu_nn.analyze(made, q).json()
 
 
 def test_what_has_no_meaning_in_real_numbers_is_refused_by_name():

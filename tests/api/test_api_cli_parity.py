@@ -73,7 +73,7 @@ EXCEPT = {
 #: Arguments that choose, prepare and distribute data; the command line has an option for each
 SHARED = {
     *("preprocessing", "size", "crop", "layout", "scale", "mean", "std", "dtype"),
-    *("limit", "index", "shuffle", "seed", "labels", "real", "top", "classes"),
+    *("limit", "index", "shuffle", "seed", "labels", "real", "top", "classes", "codes"),
     *("client", "dask", "workers", "front_end"),
 }
 

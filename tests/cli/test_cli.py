@@ -369,7 +369,7 @@ def write_inputs():
     Path("model.tfl").write_text("another model")
     Path("net.prototxt").write_text("")
     np.save("y4.npy", np.zeros(4, np.int8))
-    np.save("y_float.npy", np.zeros(5))
+    np.save("y_float.npy", np.full(5, 0.5))
     np.save("y_high.npy", np.array([0, 1, 2, 3, 10]))
 
 

@@ -11,7 +11,7 @@ from qemu_nn import Error
 from qemu_nn.analysis.scores import list_best_classes
 from qemu_nn.api.network import FloatNetwork
 from qemu_nn.cli.main import main
-from qemu_nn.cli.scores import read_classes
+from qemu_nn.io.labels import read_classes
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Dense
 

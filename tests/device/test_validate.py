@@ -197,7 +197,8 @@ def test_a_small_buffer_takes_everything_in_pieces(export, tmp_path, buffer):
 def test_a_recurrent_network_keeps_its_state_from_step_to_step(tmp_path, line):
     network = Network(networks.recurrent())
     program = links.built(tmp_path / "net", network)
-    x = np.random.default_rng(5).integers(-128, 128, (3, 6, *network.graph.input.shape), np.int8)
+    x = np.random.default_rng(5).integers(-128, 128, (3, 6, *network.graph.input.shape))
+    x = x.astype(np.int16)
     found = qemu_nn.validate(network, x, on(program))
     assert (found.same, found.steps) == (True, 6)
     line(lambda where: links.Resetting(program, {7, 23}))

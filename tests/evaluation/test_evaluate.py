@@ -256,7 +256,7 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
         ({"data": (data(40), np.r_[np.zeros(39, int), 7])}, r"^sample 39 of the data: .* one is 7"),
         ({"data": (data(40), np.zeros((40, 3), int))}, r"labels of a classifier are one class"),
         (
-            {"data": (data(40), np.zeros(40))},
+            {"data": (data(40), np.full(40, 0.5))},
             r"a value for each output.*; classes have to be integers",
         ),
         ({"kind": "tree"}, "no kind 'tree'"),
@@ -335,8 +335,8 @@ def test_names_of_classes_are_matched(tmp_path):
     names = np.array(list("edcba"))[chosen]
     assert qemu_nn.evaluate(turned, qemu_nn.Dataset(x, names)).accuracy == 1.0
     other = np.array(["one", "two", "three", "four", "five"])
-    found = qemu_nn.evaluate(turned, qemu_nn.Dataset(x, np.r_[other, np.full(45, "one")]))
-    assert "no class 'five'" in found.notes[0]
+    with pytest.raises(Error, match="the label 'five' is none of the classes: e, d, c, b, a"):
+        qemu_nn.evaluate(turned, qemu_nn.Dataset(x, np.r_[other, np.full(45, "one")]))
 
 
 def test_a_network_without_a_float_form_is_evaluated_alone():
