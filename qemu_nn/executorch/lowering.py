@@ -22,6 +22,32 @@ def lower(
     """Quantize and lower a module with ExecuTorch's Cortex-M quantizer and passes.
 
     Images have their channels last in memory, as the backend requires.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A float network; it is not changed.
+    example_inputs : torch.Tensor or sequence of torch.Tensor
+        What the module takes, of the shapes that the program is for.
+    calibration : iterable
+        Samples from which the quantizer takes ranges: each a sequence of tensors as
+        example_inputs, or a tensor where there is one input.
+    target : str or Target, default "cortex-m55"
+        A core ("m4") or a chip ("stm32f411"), for which the program is made.
+    explicit_layout : bool, default False
+        Use ExecuTorch's experimental passes with layouts as operators, which also lower
+        convolutions of one dimension.
+
+    Returns
+    -------
+    executorch.exir.EdgeProgramManager
+        The program; its to_executorch() makes the .pte file for the device.
+
+    Raises
+    ------
+    Error
+        An argument has another type, there is no calibration data, PyTorch or ExecuTorch is
+        missing, or ExecuTorch cannot lower the module.
     """
     torch = import_library("torch")
     if not isinstance(module, torch.nn.Module):

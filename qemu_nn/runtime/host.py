@@ -35,6 +35,21 @@ class Host:
     """Conversion between the numbers of users and the integers of a network.
 
     Network.host is one. It can be pickled, and several threads may use it.
+
+    Attributes
+    ----------
+    graph : ir.graph.Graph
+        The network.
+    reference : ir.float_graph.FloatGraph or None
+        The float network that it was quantized from, channels last: the host computes its
+        operators before the device's input and after the device's outputs.
+    preprocessing : ir.preprocessing.Preprocessing or None
+        The conversion of raw samples, applied first.
+
+    Raises
+    ------
+    Error
+        There is a preprocessing, but the network has several inputs.
     """
 
     graph: Graph

@@ -202,5 +202,24 @@ def load_pack(path: PathLike) -> tuple[int, list[Layer], dict[str, Any]]:
     """Read a packed network back; it computes the same bits.
 
     A negative_slope is read as the hardware's multiple of 1/64.
+
+    Parameters
+    ----------
+    path : str or Path
+        A .bin file of modelpack().
+
+    Returns
+    -------
+    bitwidth : int
+        8 or 16.
+    layers : list of Layer
+        The network.
+    params : dict of str to object
+        Its fixed-point parameters.
+
+    Raises
+    ------
+    ModelError
+        The file is truncated, damaged, of another version, or not a packed network.
     """
     return decode(files.read_bytes(Path(path), _PACK_LIMIT), Path(path).name)

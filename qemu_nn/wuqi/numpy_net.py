@@ -59,6 +59,23 @@ class NumpyLayers(Sequence[QuantLayer]):
     """A network that is built once and run often; also the sequence of its layers.
 
     build_numpy_layers() returns it, and run_layers() accepts it.
+
+    Attributes
+    ----------
+    session : Session or None
+        The chip's network; None where features stay float.
+    graph : ir.float_graph.FloatGraph or None
+        The float network; None where the chip's is run.
+    fracs : mapping of str to int
+        Feature tensor -> its fraction bits.
+    bitwidth : int
+        8 or 16.
+    on_grid : bool
+        Whether features of the float network are rounded into their formats.
+    unsigned : tuple of str
+        The tensors without a sign.
+    layers : tuple of QuantLayer
+        The layers with their parameters.
     """
 
     session: Optional[Session]

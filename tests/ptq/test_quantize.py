@@ -315,6 +315,6 @@ def test_what_is_quantized_is_not_quantized_again_and_what_is_float_does_not_run
     again = invoke("quantize", out, "-d", files / "calib.npz", "-o", files / "r.qnz")
     assert (again.exit_code, "is quantized already" in again.output) == (2, True)
     info = invoke("info", files / "net.qnz", "--json")
-    assert (info.exit_code, json.loads(info.output)[0]["operator"]) == (0, "input")
+    assert (info.exit_code, json.loads(info.output)["layers"][0]["operator"]) == (0, "input")
     bench = invoke("bench", files / "net.qnz")
     assert (bench.exit_code, "is a float network; quantize it first" in bench.output) == (2, True)

@@ -23,6 +23,39 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
     """The network as a PyTorch module from batch to output; exact in double precision.
 
     Its parameters are LAYER.weight and LAYER.bias; an underscore replaces a dot in a layer's name.
+
+    Parameters
+    ----------
+    layer_list : sequence of Layer
+        The network.
+    param_dict : mapping of str to object
+        Its parameters, with the fractions of all values that are quantized.
+    quant_output, quant_weight, quant_bias : bool, default True
+        Which values go through a quantization node.
+    hw_aligned : bool, default True
+        Divide averages next to padding as the hardware does.
+    bitwidth : {8, 16}, default 8
+        The width of weights and features.
+    for_training : bool, default True
+        Begin with LAYER_weight and LAYER_bias, with half a step of the output added to each bias if
+        quant_output, so that rounding down becomes rounding to nearest. False: begin with
+        LAYER_quant_weight and LAYER_quant_bias and compute, after `.double()`, what the chip does.
+
+    Attributes
+    ----------
+    quantized : set of str
+        The layers whose quantization nodes work; at first all.
+
+    Raises
+    ------
+    Error
+        The bit width is wrong.
+    ModelError
+        A parameter is missing or does not fit, or the hardware does not compute a layer.
+
+    References
+    ----------
+    The kit's manual, chapter 4.3.3.
     """
 
     def __init__(
