@@ -9,7 +9,7 @@ from typing import Optional
 
 from ..chips import Chip
 from ..errors import printable
-from ..ir.interpreter import InterpreterMemory
+from ..ir.tflm_memory import TflmMemory
 from ..targets import core_words
 from .table import Cell, Said, Table, json_text, verdict
 
@@ -34,7 +34,7 @@ class Fit:
         Bytes of static memory by name, scratch included, as exported firmware has them.
     stack : int
         Bytes reserved for the stack.
-    interpreter : ir.interpreter.InterpreterMemory or None
+    tflm : ir.tflm_memory.TflmMemory or None
         Memory of the .tflite file in TensorFlow Lite Micro.
     """
 
@@ -43,7 +43,7 @@ class Fit:
     weights: int
     buffers: Mapping[str, int]
     stack: int
-    interpreter: Optional[InterpreterMemory] = None
+    tflm: Optional[TflmMemory] = None
 
     @property
     def ram(self) -> int:
@@ -79,7 +79,7 @@ class Fit:
         return tuple(_row(*row) for row in rows)
 
     def _interpreted(self) -> tuple[tuple[Cell, ...], ...]:
-        memory, chip = self.interpreter, self.chip
+        memory, chip = self.tflm, self.chip
         if memory is None:
             return ()
         what = f"head {memory.head:,} + tail {memory.tail:,} + stack {self.stack:,}"

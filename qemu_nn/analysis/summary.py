@@ -12,9 +12,9 @@ from ..errors import cut
 from ..functions.shapes import get_extent
 from ..io.terminal import terminal_width
 from ..ir.graph import Graph, Node, Tensor
-from ..ir.interpreter import Interpreter
 from ..ir.stored import layer_bytes, weight_bytes
-from ..runtime.arena import TensorArena, interpreter_memory, plan_tensor_arena
+from ..ir.tflm_memory import TflmFigures
+from ..runtime.arena import TensorArena, plan_tensor_arena, plan_tflm_memory
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from .table import Cell, Said, Table, json_text, spell, values_of
@@ -145,12 +145,12 @@ def format_facts(facts: Mapping[str, Cell]) -> str:
 
 
 def summarize(
-    plan: Plan, buffers: Mapping[str, int], interpreter: Optional[Interpreter] = None
+    plan: Plan, buffers: Mapping[str, int], figures: Optional[TflmFigures] = None
 ) -> Summary:
     """Return the summary of a plan.
 
     buffers: all memory of the device except weights, including scratch memory; activation_bytes is
-    their sum. interpreter: figures of the .tflite file. scratch_bytes: largest of one call.
+    their sum. figures: figures of the .tflite file. scratch_bytes: largest of one call.
     peak_bytes: largest use at one time. tflm_head_bytes: TFLite Micro's plan for calls of the s8
     and s16 API. tflm_arena_bytes: kTensorArenaSize of the file.
     """
@@ -178,7 +178,7 @@ def summarize(
         "macs": sum(_macs(node) for node in plan.graph.nodes),
         "weight_bytes": weight_bytes(plan.graph),
         **_memory(plan.graph, buffers, arena),
-        **_in_tflm(plan, interpreter),
+        **_in_tflm(plan, figures),
         "scratch_bytes": max(total.values()),
     }
     return Summary(facts, layers)
@@ -201,11 +201,11 @@ def _memory(
     return facts
 
 
-def _in_tflm(plan: Plan, interpreter: Optional[Interpreter]) -> dict[str, Cell]:
+def _in_tflm(plan: Plan, figures: Optional[TflmFigures]) -> dict[str, Cell]:
     """Return the facts of a .tflite file in TensorFlow Lite Micro."""
-    if interpreter is None:
+    if figures is None:
         return {}
-    memory = interpreter_memory(plan.graph, plan.profile.path, interpreter)
+    memory = plan_tflm_memory(plan.graph, plan.profile.path, figures)
     return {
         "file_bytes": memory.file,
         "tflm_head_bytes": memory.head,

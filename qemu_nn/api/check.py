@@ -165,7 +165,7 @@ def _loaded(file: Path) -> tuple[Optional[Network], Optional[int], tuple[str, ..
         found = examine(file)
         network = None
         if found.graph is not None:
-            network = Network(found.graph, interpreter=found.interpreter)
+            network = Network(found.graph, tflm_figures=found.tflm_figures)
         return network, len(found.findings), found.reasons
     network = load_quantized(file)
     return network, len(network.graph.nodes), ()

@@ -35,13 +35,13 @@ def fit_table(network: Network, chips: Sequence[str], stack: int, target: Target
     releases without instruction counts, and for a chip without a clock.
     """
     fits = {chip: network.fit(replace(target, device=chip), stack=stack) for chip in chips}
-    tflm = network.interpreter is not None
+    tflm = network.tflm_figures is not None
     columns = (*_COLUMNS, *(_TFLM if tflm else ()), "milliseconds")
     rows: list[tuple[Cell, ...]] = []
     for name, fit in fits.items():
         memory = {row["memory"]: row for row in fit.table.records()}
         flash, ram = memory["flash"], memory["RAM"]
-        own = (fit.interpreter.arena, verdict(bool(fit.fits_tflm))) if fit.interpreter else ()
+        own = (fit.tflm.arena, verdict(bool(fit.fits_tflm))) if fit.tflm else ()
         cells = (flash["needed"], flash["left"], ram["needed"], ram["left"], verdict(fit.fits))
         time = _milliseconds(network, replace(target, device=name), fit.chip)
         rows.append((name, fit.chip.core, *cells, *own, time))

@@ -273,7 +273,7 @@ def describe(
 
     network = quantized(network)
     plan = network.session(target, variant=variant).plan
-    return summarize(plan, list_buffers(plan), network.interpreter)
+    return summarize(plan, list_buffers(plan), network.tflm_figures)
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

@@ -15,9 +15,9 @@ from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
-from ..ir.interpreter import Interpreter
 from ..ir.preprocessing import Preprocessing
 from ..ir.stored import weight_bytes
+from ..ir.tflm_memory import TflmFigures
 from ..kernels.devices import profile_for
 from ..qnz.package import save_package
 from ..runtime.evaluate import evaluate
@@ -68,7 +68,7 @@ class Network:
     before, after : ir.float_graph.FloatGraph or None
         Steps in floats of a quantized .onnx file: what the host computes before the device's inputs
         and after its outputs.
-    interpreter : ir.interpreter.Interpreter or None
+    tflm_figures : ir.tflm_memory.TflmFigures or None
         Memory that TensorFlow Lite Micro needs for the file, besides tensors; None if the network
         does not come from a .tflite file.
     curve : analysis.table.Table or None
@@ -89,7 +89,7 @@ class Network:
     curve: Optional[Table] = None
     before: Optional[FloatGraph] = None
     after: Optional[FloatGraph] = None
-    interpreter: Optional[Interpreter] = None
+    tflm_figures: Optional[TflmFigures] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
@@ -269,14 +269,14 @@ class Network:
         """
         from ..analysis.fit import Fit
         from ..firmware.memory import list_buffers
-        from ..runtime.arena import interpreter_memory
+        from ..runtime.arena import plan_tflm_memory
 
         name = target.device if isinstance(target, Target) else target
         found, stack = find_chip(name), as_count(stack, "stack", 0)
         plan = self.session(target).plan
         weights, memory = weight_bytes(self.graph), None
-        if self.interpreter is not None:
-            memory = interpreter_memory(plan.graph, plan.profile.path, self.interpreter)
+        if self.tflm_figures is not None:
+            memory = plan_tflm_memory(plan.graph, plan.profile.path, self.tflm_figures)
         return Fit(self.graph.name, found, weights, list_buffers(plan), stack, memory)
 
     def save(self, path: Union[str, Path]) -> None:
@@ -515,7 +515,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork
         assert found.reference is not None  # a file holds one of them
         return FloatNetwork(found.reference)
     made = Network(found.graph, found.reference, found.notes, found.preprocessing)
-    return replace(made, before=found.before, after=found.after, interpreter=found.interpreter)
+    return replace(made, before=found.before, after=found.after, tflm_figures=found.tflm_figures)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

@@ -7,8 +7,8 @@ from typing import Optional
 
 from .float_graph import FloatGraph
 from .graph import Graph
-from .interpreter import Interpreter
 from .preprocessing import Preprocessing
+from .tflm_memory import TflmFigures
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ModelFile:
     the inputs of the file to those of the graph, and from the outputs of the graph to those of the
     file. preprocessing: the conversion of raw samples to inputs of
     the graph. notes: sentences about how the file was read, or how its network was made.
-    interpreter: memory of the framework that runs the file.
+    tflm_figures: memory of the framework that runs the file.
     """
 
     graph: Optional[Graph] = None
@@ -29,4 +29,4 @@ class ModelFile:
     notes: tuple[str, ...] = ()
     before: Optional[FloatGraph] = None
     after: Optional[FloatGraph] = None
-    interpreter: Optional[Interpreter] = None
+    tflm_figures: Optional[TflmFigures] = None

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..ir.graph import Graph, Node
-from ..ir.interpreter import Interpreter, InterpreterMemory
 from ..ir.loops import find_needed_until, iterate_conditions
+from ..ir.tflm_memory import TflmFigures, TflmMemory
 
 #: Functions whose weight sums the framework stores in the tail.
 _SUMS_IN_TAIL = (
@@ -95,18 +95,18 @@ class TensorArena:
     until: Mapping[str, str]
 
 
-def interpreter_memory(graph: Graph, path: str, interpreter: Interpreter) -> InterpreterMemory:
+def plan_tflm_memory(graph: Graph, path: str, figures: TflmFigures) -> TflmMemory:
     """Return the memory of a file in TensorFlow Lite Micro.
 
-    path: of the core through CMSIS-NN. interpreter: figures of the file. Weight sums, which
+    path: of the core through CMSIS-NN. figures: figures of the file. Weight sums, which
     exported C computes in scratch memory, are in the tail.
     """
-    scratch = {node.name: _interpreter_scratch(node, path) for node in graph.nodes}
-    head = plan_tensor_arena(graph, scratch, interpreter).arena.nbytes
-    return InterpreterMemory(interpreter.file, head, interpreter.tail_on(path))
+    scratch = {node.name: _tflm_scratch(node, path) for node in graph.nodes}
+    head = plan_tensor_arena(graph, scratch, figures).arena.nbytes
+    return TflmMemory(figures.file, head, figures.tail_on(path))
 
 
-def _interpreter_scratch(node: Node, path: str) -> Mapping[str, int]:
+def _tflm_scratch(node: Node, path: str) -> Mapping[str, int]:
     """Return the scratch memory that a kernel of the framework asks for."""
     name = node.function.name
     if name == "arm_convolve_1x1_s8_fast":  # of a dense layer: multipliers and shifts
@@ -120,11 +120,11 @@ def _interpreter_scratch(node: Node, path: str) -> Mapping[str, int]:
 def plan_tensor_arena(
     graph: Graph,
     scratch: Mapping[str, Mapping[str, int]],
-    interpreter: Optional[Interpreter] = None,
+    figures: Optional[TflmFigures] = None,
 ) -> TensorArena:
     """Return the arena of a network as TensorFlow Lite Micro plans it.
 
-    scratch: layer -> C name of the memory -> bytes. interpreter: has the bytes of float tensors
+    scratch: layer -> C name of the memory -> bytes. figures: has the bytes of float tensors
     before and after the network, if the plan includes them. A tensor is live from the layer that
     writes it to the last that reads it, an output to the end, an input from the start. A layer's
     scratch memory is live during its call. States are outside the arena, because they outlive a
@@ -142,11 +142,11 @@ def plan_tensor_arena(
     end = len(graph.nodes)
     last = {name: min(moment, end) for name, moment in last.items()}
     floats = []
-    if interpreter is not None and interpreter.before:
-        floats.append(Buffer("", interpreter.before, 0, 0))
-    if interpreter is not None and interpreter.after:
+    if figures is not None and figures.before:
+        floats.append(Buffer("", figures.before, 0, 0))
+    if figures is not None and figures.after:
         end += 1
-        floats.append(Buffer("", interpreter.after, end, end))
+        floats.append(Buffer("", figures.after, end, end))
     last.update(dict.fromkeys(graph.outputs, end))
     sizes = {tensor.name: tensor.nbytes for tensor in graph.inputs}
     sizes.update((node.name, node.output.nbytes) for node in graph.nodes)

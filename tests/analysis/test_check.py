@@ -312,7 +312,7 @@ def test_warnings_of_the_device_stand_beside_what_runs(tmp_path, monkeypatch):
     odd = type(graph)(**{**vars(graph), "nodes": changed})
     found = examine(path)
     monkeypatch.setattr(
-        "qemu_nn.api.check.examine", lambda _: type(found)(**{**vars(found), "graph": odd})
+        "qemu_nn.importers.tflite.examine", lambda _: type(found)(**{**vars(found), "graph": odd})
     )
     (model,) = qemu_nn.check(path).models
     assert model.runs

@@ -9,7 +9,6 @@ from typing import Optional
 from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
-from .interpreter_memory import interpreter
 from .metadata import Metadata as Metadata
 from .metadata import clean_label as clean_label
 from .metadata import read_metadata as read_metadata
@@ -17,6 +16,7 @@ from .network import convert
 from .parser import FILE_LIMIT, TfliteModel, parse
 from .support_report import SupportReport as SupportReport
 from .support_report import examine as examine
+from .tflm_memory import find_tflm_figures
 
 
 def read(path: Path, signature: Optional[str] = None) -> ModelFile:
@@ -42,9 +42,9 @@ def read(path: Path, signature: Optional[str] = None) -> ModelFile:
     said = read_metadata(path, data, graph) if model.number == first.number else Metadata()
     if said.labels:
         graph = replace(graph, classes=said.labels)
-    memory = interpreter(model, graph)
+    memory = find_tflm_figures(model, graph)
     notes = (*said.notes, *_note_signatures(model))
-    return ModelFile(graph, None, said.preprocessing, notes, interpreter=memory)
+    return ModelFile(graph, None, said.preprocessing, notes, tflm_figures=memory)
 
 
 def _note_signatures(model: TfliteModel) -> list[str]:

@@ -10,13 +10,13 @@ from typing import Optional
 
 from ...errors import Error, ModelError
 from ...ir.graph import Graph
-from ...ir.interpreter import Interpreter
+from ...ir.tflm_memory import TflmFigures
 from .building import BARE, TfliteBuilder
 from .call import TfliteCall
-from .interpreter_memory import interpreter
 from .network import CONVERTERS, convert, drop_shape_operators, strip_dequantize, strip_quantize
 from .parser import TfliteModel, TfliteOperator, read
 from .tflm_answers import explain_missing, explain_refusal, find_answer, quote_answer
+from .tflm_memory import find_tflm_figures
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SupportReport:
     findings: tuple[OperatorFinding, ...]
     faults: tuple[str, ...]
     graph: Optional[Graph]
-    interpreter: Optional[Interpreter] = None
+    tflm_figures: Optional[TflmFigures] = None
 
     @property
     def failed(self) -> list[OperatorFinding]:
@@ -112,7 +112,7 @@ class _Examination:
         if not self.faults and not any(each.reason for each in findings):
             try:
                 graph = convert(self.model)
-                memory = interpreter(self.model, graph)
+                memory = find_tflm_figures(self.model, graph)
             except ModelError as error:
                 self.faults.append(str(error))
         return SupportReport(self.model.name, findings, tuple(self.faults), graph, memory)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Interpreter:
+class TflmFigures:
     """Figures of a file that are not in its network.
 
     Attributes
@@ -32,7 +32,7 @@ class Interpreter:
 
 
 @dataclass(frozen=True)
-class InterpreterMemory:
+class TflmMemory:
     """Memory of a file in TensorFlow Lite Micro on one core.
 
     Attributes

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.graph import Graph
-from ...ir.interpreter import Interpreter
+from ...ir.tflm_memory import TflmFigures
 from .parser import TfliteModel, TfliteOperator
 
 #: Bytes of the allocator, the memory planner, the allocator's facade and the allocator of options.
@@ -86,7 +86,7 @@ class _Tail:
         self.nbytes = -(-(self.nbytes + nbytes) // alignment) * alignment
 
 
-def interpreter(model: TfliteModel, graph: Graph) -> Optional[Interpreter]:
+def find_tflm_figures(model: TfliteModel, graph: Graph) -> Optional[TflmFigures]:
     """Return the figures of a file; None if parts that its network does not use are damaged.
 
     graph: the network that the file became.
@@ -95,7 +95,7 @@ def interpreter(model: TfliteModel, graph: Graph) -> Optional[Interpreter]:
         tails = tail_bytes(model, helium=False), tail_bytes(model, helium=True)
     except (ModelError, IndexError):
         return None
-    return Interpreter(
+    return TflmFigures(
         model.nbytes,
         *tails,
         _stripped(model, dict.fromkeys(model.inputs), [each.dtype for each in graph.inputs]),

@@ -123,7 +123,7 @@ def test_networks_of_other_files_have_no_interpreter(tmp_path):
     network = qemu_nn.load(dense_file(tmp_path, False))
     network.save(tmp_path / "net.qnz")
     again = qemu_nn.load(tmp_path / "net.qnz")
-    assert again.interpreter is None
+    assert again.tflm_figures is None
     assert "tflm_arena_bytes" not in facts_of(again, "m4")
     assert again.fit("stm32f411").fits_tflm is None
 
@@ -132,4 +132,4 @@ def test_damage_in_a_graph_that_nothing_calls_leaves_the_figures_out(tmp_path):
     file = File()
     file.operator("RELU", [file.input((1, 8))], [file.output((1, 8))])
     file.graph().operator("FULLY_CONNECTED", [], [])
-    assert qemu_nn.load(file.save(tmp_path)).interpreter is None
+    assert qemu_nn.load(file.save(tmp_path)).tflm_figures is None
