@@ -97,7 +97,7 @@ class Target:
     def __post_init__(self) -> None:
         resolve(self.device)
         if self.cmsis is not None:
-            release_name(self.cmsis)
+            object.__setattr__(self, "cmsis", release_name(self.cmsis))
         if self.rounding is not None:
             one_of(ROUNDINGS, self.rounding, "rounding")
         one_of(KERNELS, self.kernels, "kernels")

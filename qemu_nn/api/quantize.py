@@ -38,7 +38,7 @@ from ..runtime.cluster import open_cluster
 from ..runtime.evaluate import iterate_tensors
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
-from ..targets import DEFAULT_CORE, LEGACY_CMSIS, Target, is_affine, roundings
+from ..targets import DEFAULT_CORE, LEGACY_CMSIS, Profile, Target, is_affine, roundings
 from .data import Batch, Dataset, batches
 from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
@@ -130,7 +130,7 @@ def quantize(
     choice, tries = read_group(QuantizeOptions, options, "options"), Effort.of(effort)
     device = Target.of(DEFAULT_CORE if target is None else target)
     scheme = _scheme_for(device) if scheme is None else one_of(SCHEMES, scheme, "scheme")
-    wanted = replace(device, cmsis=device.cmsis or SCHEMES[scheme]).profile()
+    wanted = _profile_for(scheme, device)
     searched = isinstance(method, str) and method == "search"
     first = "extrapolate" if searched else method
     chosen = get_scheme(scheme, wanted, choice.functions, bits, first, choice.weight_method)
@@ -196,10 +196,18 @@ def quantize(
     return Network(graph, job.reference, notes, data.preprocessing, curve)
 
 
+def _profile_for(scheme: str, device: Target) -> Profile:
+    """Return the profile of a device for the functions of a scheme."""
+    device = replace(device, cmsis=device.cmsis or SCHEMES[scheme])
+    wanted = device.profile()
+    both = device.rounding is None and "double" in roundings(wanted.cmsis)
+    return replace(device, rounding="double").profile() if both and scheme == "affine" else wanted
+
+
 def _scheme_for(target: Target) -> str:
     """Return the scheme of the functions that a target's release has."""
     if target.cmsis is None:
-        return "power2" if target.rounding in roundings(LEGACY_CMSIS) else "affine"
+        return "power2" if target.rounding in roundings(LEGACY_CMSIS)[:2] else "affine"
     return "affine" if is_affine(target.cmsis) else "power2"
 
 

@@ -15,7 +15,7 @@ from ..errors import Error, Refused, SizeMismatch
 from ..io import files
 from ..ir.graph import Graph, Node
 from ..kernels import table as kernels
-from ..releases import ALL, BY_NAME, RULES, Release, Rule
+from ..releases import ALL, BY_NAME, RULES, SDKS, Release, Rule
 from ..releases.fingerprints import fingerprints
 from ..targets import DEFAULT_CORE, Profile, Target
 from .network import FloatNetwork, load
@@ -84,6 +84,9 @@ class CmsisCopy:
         ]
         if self.alike:
             lines.append(f"  equally well: {', '.join(self.alike)}")
+        sdks = [name for name, sdk in SDKS.items() if sdk.state in (self.cmsis, *self.alike)]
+        if sdks and self.how == "code":
+            lines.append(f"  shipped by: {', '.join(sdks)}")
         if self.changed:
             more = f" and {len(self.changed) - 5} more" if len(self.changed) > 5 else ""
             lines.append(f"  changed: {', '.join(self.changed[:5])}{more}")

@@ -127,7 +127,8 @@ def _of_cmsis(verb: Callable[..., None]) -> Callable[..., None]:
             "--cmsis",
             None,
             f"CMSIS release of q7, q15: {_names(choices(affine=False))}; "
-            f"of s8, s16: {_names(choices(affine=True))}.",
+            f"of s8, s16: {_names(choices(affine=True))}; a commit, or an SDK with a date such as "
+            "zephyr-2024-06 (docs/releases.md).",
         ),
         ("--target", DEFAULT_CORE, "Core (m4), chip (stm32f411), or path: m0, scalar, mve, dsp."),
     ):

@@ -83,7 +83,8 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     if function.not_called:
         raise Error(f"{function.name} cannot be exported: {function.not_called}")
     order = _find_order(function, cmsis)
-    types, status = get_c_types(cmsis), get_status_type(cmsis)
+    types = _TYPES if is_own(function) else get_c_types(cmsis)
+    status = get_status_type(cmsis)
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
     arguments = tuple(
         Argument(_get_type(function, order, name, types), name, order.structs.get(name))

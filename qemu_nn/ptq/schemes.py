@@ -25,6 +25,7 @@ from ..quantizer.policies import Policy, get_policy, minmax, name_method
 from ..quantizer.ranges import Ranges, get_range_method
 from ..quantizer.rules import find_format_groups
 from ..quantizer.search import Given, Variable
+from ..releases import has_function
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, is_affine
 
 #: Name -> release of CMSIS with its functions, used if the user names none.
@@ -190,6 +191,8 @@ class AffineScheme(Scheme):
         """Return the 8-bit fully connected layers without a named function, or with the per-row
         function.
         """
+        if not has_function(PER_ROW, self.profile.cmsis):
+            return set()
         dtypes, clamped = infer_types(graph, self._dtype), find_clamps(graph)
         layers = [node.name for node in graph.nodes if isinstance(node.operator, Dense)]
         named = {n: {self.functions.get(n), self.functions.get(clamped[n].tensor)} for n in layers}

@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from exported import check, needs, write
 
+import qemu_nn
+from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.errors import Error, Refused
 from qemu_nn.firmware.releases import list_releases
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.older_buffers import count_older_bytes
 from qemu_nn.functions.prototypes import make_prototype, make_vector_sum
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
+from qemu_nn.operators import Dense
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import Target, profile
 from qemu_nn.testing.builder import Builder
@@ -86,6 +90,26 @@ def test_arguments_that_were_added_or_renamed():
         for s in ("5.9.0", "6.0.0")
     ]
     assert bias == ["const int64_t *bias", "const cmsis_nn_bias_data *bias_data"]
+
+
+def test_functions_of_frameworks_have_types_of_their_own():
+    """Their header includes none of Arm's, which define q7_t."""
+    declared = make_prototype(FUNCTIONS["tflm_prelu_s8"], "5.8.0")
+    assert not any("q7_t" in str(argument) for argument in declared.arguments)
+
+
+def test_quantized_networks_have_functions_of_their_release():
+    weights = np.random.default_rng(1).normal(size=(3, 8))
+    nodes = (FloatNode("fc", Dense(weights, np.zeros(3)), ("x",)),)
+    net = FloatNetwork(FloatGraph("net", "x", (8,), None, nodes, ("fc",)))
+    x = np.random.default_rng(2).normal(size=(8, 8))
+    made = {
+        state: qemu_nn.quantize(net, x, scheme="affine", target=Target("m4", state)).graph.nodes[0]
+        for state in ("5.8.0", "zephyr-2024-06", "7.0.0")
+    }
+    assert [node.function.name for node in made.values()] == [
+        *("arm_fully_connected_s8", "arm_fully_connected_s8", "arm_fully_connected_per_channel_s8"),
+    ]
 
 
 def test_flat_arguments_and_absent_functions_are_refused():
