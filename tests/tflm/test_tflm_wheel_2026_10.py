@@ -197,7 +197,7 @@ def test_computed_weights_with_a_zero_point_are_refused_where_they_would_not_cou
 def computed(folder, length=3, type="INT32", value=0):
     """Return the functions of a layer with computed weights and a constant bias."""
     net = File()
-    bias = net.tensor((length,), type, data=[value] * length)
+    bias = net.tensor((length,), type, data=[value] * length, scale=0.25, zero=0)
     ends = [net.input((1, 4)), net.input((3, 4)), bias], [net.output((1, 3))]
     net.operator("FULLY_CONNECTED", *ends, "FullyConnectedOptions")
     nodes = qemu_nn.load(net.save(folder)).graph.nodes
