@@ -44,7 +44,12 @@ def load(tmp_path):
         graph = helper.make_graph(
             nodes,
             "net",
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in inputs],
+            [
+                helper.make_tensor_value_info(
+                    *(name, TensorProto.FLOAT, shape[name] if isinstance(shape, dict) else shape)
+                )
+                for name in inputs
+            ],
             [onnx.ValueInfoProto(name=name) for name in outputs],
             tensors,
         )
@@ -240,6 +245,29 @@ def test_weights_are_rounded_and_bounded_as_the_file_says(load):
     codes = np.clip(np.rint(weights / scales[:, None]), -5, 20)
     kept = next(iter(array for array in network.graph.arrays.values() if array.ndim == 2))
     np.testing.assert_array_equal(kept, codes)
+
+
+def test_a_constant_may_be_read_with_another_scale_than_it_was_rounded_with(load):
+    nodes = [
+        *pair("x", "a"),
+        node("QuantizeLinear", "w s z", "q"),
+        node("Reshape", "q flat", "r"),
+        node("DequantizeLinear", "r fine low", "b"),
+        node("Mul", "a b", "c"),
+        *pair("c", "y"),
+    ]
+    weights = np.array([[0.5, -1], [2, 3]], np.float32)
+    held = {"w": weights, "flat": np.array([-1]), "fine": np.array(0.01, np.float32)}
+    network = load(nodes, **held, low=np.array(-7, np.int8))
+    x = samples(4)
+    real = (np.rint(weights / SCALE).reshape(-1) + ZERO + 7) * 0.01
+    assert np.abs(network.predict(x) - through(through(x) * real)).max() <= 1.01 * SCALE
+
+
+def test_inputs_of_different_batches_are_refused(load):
+    nodes = [*pair("x", "a"), *pair("w", "b"), node("Add", "a b", "c"), *pair("c", "y")]
+    with pytest.raises(ModelError, match="batches of 2 and 1"):
+        load(nodes, {"x": (2, 4), "w": (1, 4)}, inputs=("x", "w"))
 
 
 # ---- constants in the file's nodes, and floats that move ----

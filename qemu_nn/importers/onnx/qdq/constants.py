@@ -26,8 +26,10 @@ def fold(call: OnnxCall) -> Any:
     first: Any = call.optional(0)
     if isinstance(first, Fixed) and op == "Transpose":
         return _transposed(call, first)
-    if isinstance(first, Fixed) and op in _MOVES and first.scale.size == 1:
+    if isinstance(first, Fixed) and op in _MOVES and (first.raw or first.scale.size == 1):
         return replace(first, data=folding.fold(_of(call, first.data)), axis=0)
+    if any(isinstance(value, Fixed) and value.raw for value in call.inputs):
+        raise ModelError("it computes with integers themselves, not with what they stand for")
     return folding.fold(_of(call, _real(first)))
 
 

@@ -102,6 +102,8 @@ def weights_of(call: OnnxCall, index: int, axis: int) -> Fixed:
 
 def made_of(site: Site, x: Int, held: Fixed, data: np.ndarray, given: Any) -> Weights:
     """Return the weights [out, ...] of a layer on x, with a bias as the file has it."""
+    if held.scale.size not in (1, len(data)):
+        raise ModelError(f"its weights have {held.scale.size} scales for {len(data)} channels")
     scales = np.broadcast_to(held.scale.astype(np.float64).reshape(-1), len(data))
     return Weights(data, scales, site.bias(given, x.format.scale * scales))
 

@@ -115,10 +115,8 @@ class _Network:
 
     def file(self) -> ModelFile:
         """Return all of it; ModelError with every reason where something has no meaning."""
-        known = [
-            node for node in self.model.nodes if str(node) not in self.refused.get(_UNKNOWN, ())
-        ]
-        for node in known:
+        refused = {name for names in self.refused.values() for name in names}
+        for node in (node for node in self.model.nodes if str(node) not in refused):
             try:
                 self._convert(node)
             except Error as error:
@@ -310,7 +308,10 @@ def _shape(builder: Builder, model: Model, name: str) -> Shape:
         raise ModelError(
             f"its input {name!r} has the shape {dims}: after the batch there must be fixed axes"
         )
-    builder.batch = max(dims[0], 1)
+    batch = max(dims[0], 0) or builder.batch  # which may be open
+    if batch != builder.batch != 1:
+        raise ModelError(f"its inputs have batches of {builder.batch} and {batch}")
+    builder.batch = batch
     return tuple(dims[1:])
 
 

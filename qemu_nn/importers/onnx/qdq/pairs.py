@@ -50,7 +50,7 @@ def quantize(builder: Builder, call: OnnxCall) -> Value:
     """Return the integers of a QuantizeLinear: of a layer, an input of the file or a constant."""
     name = call.node.outputs[0]
     value: Any = call.value(0)
-    if isinstance(value, Fixed):
+    if isinstance(value, Fixed) and not value.raw:
         value = value.real.astype(np.float32)
     element = _quantized_type(builder, call)
     axis = _axis(call)
@@ -58,7 +58,9 @@ def quantize(builder: Builder, call: OnnxCall) -> Value:
     _expect(call, "saturate", (1,))
     scale, zero = _scales(builder, call)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return _fixed_floats(value, scale, zero, axis, _known(element), _bounds(call, element))
+        bounds = _bounds(call, element)
+        held = _fixed_floats(value, scale, zero, axis, _known(element), bounds)
+        return replace(held, raw=element)
     form = _activation(element, scale, zero)
     kept = _kept(form, _known(element).shift, _bounds(call, element))
     if isinstance(value, Outside):  # the network begins with the integers
@@ -99,8 +101,8 @@ def dequantize(builder: Builder, call: OnnxCall) -> Value:
         if form != value.format:
             raise ModelError(f"it reads {value.format} as {form}: scale or zero point differ")
         return Real(value)
-    if isinstance(value, Fixed):
-        return value
+    if isinstance(value, Fixed) and value.raw:
+        return _fixed(value.data, scale, zero + shift_of(value.raw), axis, value.dtype)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
         raise ModelError("its input must be integers")
     shift = _ELEMENTS[value.dtype.name].shift if value.dtype.name in _ELEMENTS else 0

@@ -86,6 +86,10 @@ class Site:
         if given is None:
             return np.zeros(steps.size, np.int64)
         if isinstance(given, Fixed):
+            if given.scale.size not in (1, steps.size):
+                raise ModelError(
+                    f"its bias has {given.scale.size} scales for {steps.size} channels"
+                )
             scale = np.broadcast_to(given.scale.astype(np.float64).reshape(-1), steps.size)
             if given.data.size == steps.size and np.allclose(scale, steps, rtol=_CLOSE, atol=0):
                 return given.data.reshape(-1).astype(np.int64)

@@ -60,7 +60,7 @@ class Real:
 class Fixed:
     """A constant of integers: data - zero, times scale, both for all or along an axis.
 
-    dtype: what data fit, int8 or int16.
+    dtype: what data fit, int8 or int16. raw: the file's type, if no DequantizeLinear has read them.
     """
 
     data: np.ndarray
@@ -68,6 +68,7 @@ class Fixed:
     zero: np.ndarray
     axis: int
     dtype: str = "int8"
+    raw: str = ""
 
     @property
     def real(self) -> np.ndarray:
