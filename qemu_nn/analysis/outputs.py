@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Optional
 
 import numpy as np
 
@@ -19,16 +20,22 @@ Arrays = Mapping[str, np.ndarray]
 SAMPLES, _VALUES, _DIGITS = 20, 5, 4
 
 
-def output_values(outputs: Arrays, with_values: bool = True) -> list[dict[str, object]]:
-    """Return a dictionary for each output: name, type, shape, and nested lists of its values.
+def output_values(
+    outputs: Arrays,
+    with_values: bool = True,
+    layouts: Optional[Mapping[str, Optional[str]]] = None,
+) -> list[dict[str, object]]:
+    """Return a dictionary for each output: name, type, shape, layout, and its values.
 
-    outputs: arrays [N, ...] by name. with_values: otherwise the values are None.
+    outputs: arrays [N, ...] by name. with_values: otherwise the values are None. layouts: of
+    images.
     """
     return [
         {
             "name": name,
             "dtype": array.dtype.name,
             "shape": list(array.shape),
+            "layout": (layouts or {}).get(name),
             "values": array.tolist() if with_values else None,
         }
         for name, array in outputs.items()

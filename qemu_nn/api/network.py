@@ -193,7 +193,8 @@ class Network:
             unless a preprocessing may have raw samples of this type. Of a recurrent network
             (N, T, ...) or (T, ...).
         layout : {"NHWC", "NCHW"}, optional
-            The layout of images, where their shape does not tell.
+            The layout of images, in x and in the result; default: what the shape of x tells,
+            and in the result that of the file that was loaded.
         target, variant, threads
             As session() takes them.
 
@@ -388,7 +389,8 @@ class FloatNetwork:
             A sample or a batch of floats: an array, a torch tensor, lists, or what has
             `__array__` or DLPack.
         layout : {"NHWC", "NCHW"}, optional
-            The layout of images; default: that of the file, or the one that the shape tells.
+            The layout of images, in x and in the result; default: what the shape of x tells, and
+            in the result that of the file.
 
         Returns
         -------

@@ -153,7 +153,8 @@ class _Job:
         start: Any = None if self.state is None else take_rows(self.state, part)
         with naming_samples(name):
             found = self.session.run(batch.x, start, self.trace)
-        return self.session.host.scores(found) if self.real else found
+        host = self.session.host
+        return host.arrange(host.scores(found)) if self.real else found
 
 
 def check_output(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Optional
 
@@ -73,7 +74,7 @@ def run(
         if output is not None:
             write_npz(output, results)
         if form is not None:
-            _say_form(form, model.stem, results, output, None)
+            _say_form(form, model.stem, results, output, None, {})
             return
         _say_arrays(results)
         say_largest(found, results)
@@ -87,7 +88,8 @@ def run(
     results = running.run(network, samples, output, **how)
     if form is not None:
         right_share = None if right is None else _accuracy(network, results, right)
-        _say_form(form, network.graph.name, results, output, right_share)
+        layouts = network.host.output_layouts() if scores else {}
+        _say_form(form, network.graph.name, results, output, right_share, layouts)
         return
     if scores:
         say_best(network.graph, results, top, samples.classes)
@@ -118,13 +120,14 @@ def _say_form(
     results: dict[str, np.ndarray],
     output: Optional[Path],
     accuracy: Optional[float],
+    layouts: Mapping[str, Optional[str]],
 ) -> None:
     """Print all values as CSV or JSON; JSON names the file that has them instead, if any."""
     if form == "csv":
         say(outputs_csv(results))
         return
     file = None if output is None else str(output)
-    arrays = output_values(results, with_values=output is None)
+    arrays = output_values(results, output is None, layouts)
     document = {"network": network, "file": file, "outputs": arrays, "accuracy": accuracy}
     say(json_text(document))
 

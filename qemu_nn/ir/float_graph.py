@@ -32,7 +32,8 @@ class FloatGraph:
 
     shape: of one input sample, in the file's own layout. layout: "NHWC" or "NCHW" if the input is
     an image, else None. classes: labels of the outputs, if known. others: further inputs and their
-    shapes, in the source of an integer network with several inputs.
+    shapes, in the source of an integer network with several inputs. moved: outputs that are images
+    NHWC, but NCHW in the file.
     """
 
     name: str
@@ -43,6 +44,7 @@ class FloatGraph:
     outputs: tuple[str, ...]
     classes: tuple[str, ...] = ()
     others: tuple[tuple[str, Shape], ...] = ()
+    moved: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)

@@ -85,20 +85,23 @@ class _Rewriting:
     def graph(self) -> FloatGraph:
         for node in self.old.nodes:
             self.held[node.name] = self._rewrite(node)
-        for name in self.old.outputs:
-            self._show(name)
+        moved = tuple(name for name in self.old.outputs if self._show(name))
         start = self.held[self.old.input]
         shape = tuple(self.old.shape[axis] for axis in start.order)
         layout = "NHWC" if self.old.layout else None
-        return replace(self.old, shape=shape, layout=layout, nodes=tuple(self.nodes))
+        nodes, moved = tuple(self.nodes), (*self.old.moved, *moved)
+        return replace(self.old, shape=shape, layout=layout, nodes=nodes, moved=moved)
 
-    def _show(self, name: str) -> None:
-        """Store an output under its name, in the order of the file or with channels last."""
+    def _show(self, name: str) -> bool:
+        """Store an output under its name; return true if its channels are last, unlike the file's.
+
+        Other outputs have the axis order of the file.
+        """
         held, shape = self.held[name], self.old.shapes[name]
         if held.order in (tuple(range(len(shape))), _NHWC):
             if held.name != name:  # an alias of another tensor
                 self.nodes.append(FloatNode(name, Identity(), (held.name,)))
-            return
+            return held.order == _NHWC
         source, step = held.name, tuple(int(axis) for axis in np.argsort(held.order))
         if source == name:
             source = self._new(f"{name}/{'x'.join(map(str, held.order))}")
@@ -106,6 +109,7 @@ class _Rewriting:
             aliases = {n: each for n, each in self.held.items() if each.name == name}
             self.held.update((n, replace(each, name=source)) for n, each in aliases.items())
         self.nodes.append(FloatNode(name, _make_transpose(shape, held.order, step), (source,)))
+        return False
 
     def _rewrite(self, node: FloatNode) -> _Stored:
         operator, first = node.operator, self.held[node.inputs[0]]

@@ -56,6 +56,8 @@ def float_entries(graph: FloatGraph, main: str = FLOAT_GRAPH) -> dict[str, bytes
     }
     if graph.others:
         document["others"] = [{"name": name, "shape": list(n)} for name, n in graph.others]
+    if graph.moved:
+        document["moved"] = list(graph.moved)
     entries = {_entry(main, index): format_npy(array) for index, array in enumerate(arrays)}
     return {main: json.dumps(document, indent=1).encode("ascii"), **entries}
 
@@ -87,6 +89,7 @@ def read_float(
         "nodes": tuple(nodes),
         "outputs": tuple(fields.texts("outputs")),
         "classes": tuple(fields.texts("classes")),
+        "moved": tuple(fields.texts("moved", [])),
     }
     if "others" in fields:
         others = fields.objects("others")

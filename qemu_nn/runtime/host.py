@@ -206,6 +206,55 @@ class Host:
             return {name: real.get(name, made[name].astype(np.float64)) for name in made}
         return real if self.reference is None else self._evaluate_rest(self.reference, real)
 
+    def arrange(self, scores: Arrays, layout: Optional[str] = None) -> dict[str, np.ndarray]:
+        """Return scores with images in one layout.
+
+        Parameters
+        ----------
+        scores : mapping of str to ndarray, shape (N, *output shape)
+            What scores() returned: images have their channels last, or the order of the file.
+        layout : {"NHWC", "NCHW"}, optional
+            The layout of outputs of three axes, if the network takes images; default: the file's.
+
+        Returns
+        -------
+        dict of str to ndarray, shape (N, *output shape)
+            The scores in the layout.
+        """
+        wanted, own = self.output_layouts(layout), self._output_layout
+        return {name: move_channels(x, own, wanted[name] or own) for name, x in scores.items()}
+
+    def output_layouts(self, layout: Optional[str] = None) -> dict[str, Optional[str]]:
+        """Return the layout of each output of predict().
+
+        Parameters
+        ----------
+        layout : {"NHWC", "NCHW"}, optional
+            The layout that predict() is given.
+
+        Returns
+        -------
+        dict of str to str or None
+            Output -> "NHWC" or "NCHW"; None if the output is no image.
+        """
+        known = self.reference or self.after
+        moved = () if self.reference is None else self.reference.moved
+        layouts: dict[str, Optional[str]] = {}
+        for name in self.outputs:
+            shape = self.graph.tensors[name].logical if known is None else known.shapes[name]
+            file = "NCHW" if name in moved else self._output_layout
+            image = self._output_layout is not None and len(shape) == 3
+            layouts[name] = (layout or file) if image else None
+        return layouts
+
+    @property
+    def _output_layout(self) -> Optional[str]:
+        """The layout of images among scores(); None if the network takes no images."""
+        if self.reference is not None or self.before is not None:
+            return self.start[1]
+        tensor = self.graph.input
+        return "NCHW" if len(tensor.shape) == 3 and tensor.order else _get_layout(tensor)
+
     def answers(self, outputs: Arrays) -> dict[str, np.ndarray]:
         """Return the same, but integers without a format unchanged.
 
@@ -454,11 +503,23 @@ def predict_float(
 ) -> Union[np.ndarray, dict[str, np.ndarray]]:
     """Return the same of a float network, computed in numpy."""
     array = convert_to_numbers(x[graph.input] if _names_input(x, graph.input) else x, "the input")
-    real, single = shape_samples(
-        array, "the input", graph.shape, graph.layout, layout, graph.layout
-    )
+    own = graph.layout
+    real, single = shape_samples(array, "the input", graph.shape, own, layout, own)
     expect_finite(real, "the input")
-    return name_results(evaluate(graph, real), single)
+    scores = evaluate(graph, real)
+    if own is not None and layout is not None:
+        scores = {
+            name: move_channels(values, own, layout) if values.ndim == 4 else values
+            for name, values in scores.items()
+        }
+    return name_results(scores, single)
+
+
+def move_channels(values: np.ndarray, held: Optional[str], wanted: Optional[str]) -> np.ndarray:
+    """Return images [N, three axes] of one layout in another."""
+    if held == wanted:
+        return values
+    return np.moveaxis(values, *((-1, -3) if wanted == "NCHW" else (-3, -1)))
 
 
 def _stepped(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:

@@ -266,7 +266,8 @@ class Session:
         x : array_like
             A sample or a batch, as Network.predict() takes it.
         layout : {"NHWC", "NCHW"}, optional
-            The layout of images, where their shape does not tell.
+            The layout of images, in x and in the result; default: what the shape of x tells,
+            and in the result that of the file that was loaded.
 
         Returns
         -------
@@ -291,7 +292,8 @@ class Session:
         codes, single = self.host.prepare(x, layout)
         if self._unseen:
             self._look(x, layout)
-        return name_results(self.host.answers(self.run(codes)), single)
+        scores = self.host.arrange(self.host.answers(self.run(codes)), layout)
+        return name_results(scores, single)
 
     def _look(self, x: Any, layout: Optional[str]) -> None:
         """Log, once, the use of the network's formats by the inputs."""

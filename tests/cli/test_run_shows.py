@@ -78,9 +78,10 @@ def test_outputs_that_are_no_classes_show_their_first_values():
 
 def test_all_values_are_nested_lists_or_columns():
     arrays = {"a": np.arange(4).reshape(2, 1, 2), "b": np.array([0.5, 1])}
-    a, b = output_values(arrays)
-    assert a == {"name": "a", "dtype": "int64", "shape": [2, 1, 2], "values": [[[0, 1]], [[2, 3]]]}
-    assert b == {"name": "b", "dtype": "float64", "shape": [2], "values": [0.5, 1.0]}
+    a, b = output_values(arrays, layouts={"a": "NHWC"})
+    assert (a["name"], a["dtype"], a["shape"], a["layout"]) == ("a", "int64", [2, 1, 2], "NHWC")
+    assert a["values"] == [[[0, 1]], [[2, 3]]]
+    assert (b["shape"], b["layout"], b["values"]) == ([2], None, [0.5, 1.0])
     assert outputs_csv(arrays).splitlines() == [
         '"sample","a[0,0]","a[0,1]","b"',
         "0,0,1,0.5",
