@@ -79,6 +79,8 @@ def _make_table(host: Host, raw: str) -> Union[np.ndarray, str]:
         return f"raw samples of {raw} have too many values for a table"
     if host.graph.input.dtype not in _CODES:
         return f"its input is {host.graph.input.dtype}, of which a table has no codes"
+    if host.before is not None:
+        return "the host computes steps in floats before the input"
     if host.graph.input.order or any(isinstance(each, Transpose) for each in host.front):
         return "the host transposes the input"
     shape, _ = _start(host)

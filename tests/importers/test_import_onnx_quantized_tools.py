@@ -9,6 +9,7 @@ import pytest
 
 import qemu_nn
 from qemu_nn.errors import Error, ModelError
+from qemu_nn.firmware.preprocess import preprocess
 
 onnx = pytest.importorskip("onnx")
 reference = pytest.importorskip("onnx.reference")
@@ -749,6 +750,16 @@ def test_the_device_moves_numbers_that_the_host_cannot(load):
     x = samples(*IMAGE)
     want = np.pad(through(x), ((0, 0), (0, 0), (1, 2), (2, 1)), mode="reflect")
     np.testing.assert_allclose(network.predict(x), want, rtol=1e-6)
+
+
+def test_firmware_has_no_table_for_steps_of_the_host(load):
+    nodes = [node("Neg", "x", "m"), *pair("m", "y")]
+    steps = qemu_nn.Preprocessing(scale=1 / 255)
+    host = dataclasses.replace(load(nodes), preprocessing=steps).host
+    assert preprocess(host)["lacking"] == "the host computes steps in floats before the input"
+    assert not preprocess(dataclasses.replace(load(pair("x", "y")), preprocessing=steps).host)[
+        "lacking"
+    ]
 
 
 TAIL = [
