@@ -155,6 +155,7 @@ def concatenate(call: TfliteCall) -> None:
             part.shape[:axis] + part.shape[axis + 1 :]
             != output.shape[:axis] + output.shape[axis + 1 :]
         ):
+            options.require()
             raise ModelError(
                 f"its input is {list(part.shape)} and its output {list(output.shape)}; all axes "
                 f"except {axis} must be equal"
