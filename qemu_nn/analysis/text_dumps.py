@@ -132,12 +132,19 @@ def _words(text: str) -> Iterator[_Word]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(_LOG_BEGINS):
             continue
-        plain = _ADDRESS.sub("", _STAMP.sub("", line, count=1), count=1)
+        plain = _without_start(_ADDRESS, _without_start(_STAMP, line))
         yield from (_Word(number, word) for word in _SEPARATORS.split(plain) if word)
+
+
+def _without_start(pattern: re.Pattern[str], line: str) -> str:
+    found = pattern.match(line)
+    return line if found is None else line[found.end() :]
 
 
 def _without_names(words: list[_Word], count: int, base: int) -> list[_Word]:
     """Return the values of a table without a first line of names and a first column of indices."""
+    if not words:
+        return words
     first = [word for word in words if word.line == words[0].line]
     numeric = re.compile(r"[0-9a-fA-FxX]+") if base == 16 else _FLOAT
     if not all(numeric.fullmatch(word.text) or _NUMBER.fullmatch(word.text) for word in first):

@@ -16,12 +16,15 @@ _LONGEST, _LONGEST_OF_TWO, _MOST_NEWLINES = 2048, 128, 10
 #: Bytes that tell a fixed parity from chance.
 _ENOUGH = 16
 
+#: Pieces that are searched: a device may send any number of them.
+_PIECES = 4
+
 _SETTINGS = "check speed, data bits, parity, newline translation and flow control on both ends"
 
 
 def line_fault(received: bytes) -> str:
     """Return the likely cause of bytes without a valid frame, and what to change."""
-    pieces = [piece for piece in dict.fromkeys(received.split(b"\0")) if piece]
+    pieces = [piece for piece in dict.fromkeys(received.split(b"\0")) if piece][:_PIECES]
     if _text(received):
         start = received[:40].decode("ascii").strip()
         return (

@@ -129,6 +129,19 @@ def test_tables_have_names_and_indices_or_none(tmp_path):
     assert read("ff,02\n7f,80\n", base=16, ending=".csv", path=path) == INT8
 
 
+def test_an_empty_table_is_a_difference_in_words(tmp_path):
+    with pytest.raises(Unlike, match="it has 0 numbers"):
+        read("", ending=".csv", path=tmp_path / "a")
+
+
+def test_times_and_addresses_are_skipped_at_the_start_of_a_line_alone():
+    for text in ("-1 2 12:34:56 3 4", "ff 02 03: 04", "-1 [12:34:56] 2 3 4"):
+        with pytest.raises(Error, match="is not decimal or hexadecimal"):
+            read(text)
+    with pytest.raises(Error, match="is not decimal or hexadecimal"):
+        read("[" * 200_000 + "x")  # soon
+
+
 def test_the_ending_hex_says_the_base(tmp_path):
     assert read("10 20 30 40", ending=".hex", path=tmp_path / "a") == [16, 32, 48, 64]
     with pytest.raises(Error, match=r"a\.hex, line 1: '-1' is not hexadecimal"):

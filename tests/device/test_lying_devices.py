@@ -1,6 +1,7 @@
 """Devices that lie, and lines that change bytes: a sentence in bounded time, no traceback."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -205,3 +206,11 @@ def test_any_frame_that_a_line_changes_is_recognized():
             found = line_fault(LINES[line][0](sent))
             lost = sum(map(sent.count, (b"\x11", b"\x13")))
             assert LINES[line][1] in found or (line == "ixon" and lost > 2), (line, sent)
+
+
+def test_any_bytes_are_searched_in_bounded_time():
+    rng = np.random.default_rng(1)
+    pieces = [rng.integers(1, 256, 120, np.uint8).tobytes() for _ in range(30)]
+    start = time.monotonic()
+    assert line_fault(b"\0".join(pieces)).startswith("check speed")
+    assert time.monotonic() - start < 20
