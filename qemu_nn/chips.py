@@ -262,7 +262,7 @@ _LEADS = (
 _PREFIXES = ("", "at", "at91", "m")
 
 
-def named(word: str) -> Optional[Chip]:
+def find_named(word: str) -> Optional[Chip]:
     """Return the chip that a word begins with, however it is written: "STM32F411RE", "i.MX RT1062",
     or that of a board: "nucleo-f411re", "nano33ble".
 
@@ -282,7 +282,7 @@ def named(word: str) -> Optional[Chip]:
     return CHIPS[max(found, key=len)] if found else None
 
 
-def near(word: str) -> list[str]:
+def find_near(word: str) -> list[str]:
     """Return the chips whose number has most in common with a word, at most three, best first."""
     plain = _plain(word).replace("stm32", "")
     numbers = re.findall(r"\d{3,}", plain)

@@ -120,7 +120,7 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
     return given
 
 
-def _told_by_shapes(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
+def _infer_from_shapes(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
     """Return the scalar arguments that the arrays give: the lengths of their axes, and which are
     there.
     """
@@ -143,7 +143,7 @@ def _params(function: Function, arguments: Mapping[str, object]) -> dict[str, in
     if missing:
         raise Error(f"{function.name} needs the arguments {', '.join(missing)}")
     scalars = {k: v for k, v in arguments.items() if k not in names}
-    return function.parse_params({**_told_by_shapes(function, arguments), **scalars})
+    return function.parse_params({**_infer_from_shapes(function, arguments), **scalars})
 
 
 def _memory(given: np.ndarray, keep: bool, where: str) -> np.ndarray:
@@ -218,7 +218,7 @@ def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) 
         kernels.list_rows(function.op, function.type)[0].op,
         _is_null(function, arguments),
     )
-    call = kernels.as_computed(op, wanted, function.struct_values(params), null_bias)
+    call = kernels.apply_rules(op, wanted, function.struct_values(params), null_bias)
     fault = function.fault(params, wanted)
     for said in (*call.warnings, *([] if fault is None else [fault])):
         warn(f"{function.name}: {said}", DeviceWarning)

@@ -43,7 +43,7 @@ def printable(text: str, kept: str = "") -> str:
     return text.translate(escapes)
 
 
-def cut(text: str, longest: int = 40) -> str:
+def shorten_middle(text: str, longest: int = 40) -> str:
     """Shorten a long text by its middle.
 
     Parameters
@@ -77,10 +77,12 @@ def sentence(text: object) -> str:
     """
 
     def shorter(found: re.Match[str]) -> str:
-        return f"{found[1]}{cut(found[2], _LONGEST_QUOTE)}{found[1]}"
+        return f"{found[1]}{shorten_middle(found[2], _LONGEST_QUOTE)}{found[1]}"
 
     quoted = re.sub(_QUOTES, shorter, printable(str(text)))
-    return cut(re.sub(_WORDS, lambda found: cut(found[0], _LONGEST_WORD), quoted), _LONGEST)
+    return shorten_middle(
+        re.sub(_WORDS, lambda found: shorten_middle(found[0], _LONGEST_WORD), quoted), _LONGEST
+    )
 
 
 class Error(ValueError):

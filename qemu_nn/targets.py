@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Optional
 
 from . import releases
-from .chips import Chip, named, near, stranger
+from .chips import Chip, find_named, find_near, stranger
 from .errors import Error
 from .io.arguments import format_value, have, one_of
 
@@ -302,7 +302,7 @@ def resolve(target: str) -> str:
     for name in (core, core.rstrip("f")):  # "m4f" is a Cortex-M4 with a floating-point unit
         if f"cortex-{name}" in CORES:
             return f"cortex-{name}"
-    found = named(word)
+    found = find_named(word)
     return _unknown(target, word, core) if found is None else found.core
 
 
@@ -310,7 +310,7 @@ def _unknown(target: object, word: str, core: str) -> NoReturn:
     """Raise Error for a word that is no device."""
     if reason := stranger(word):
         raise Error(f"{format_value(target)} is no target: {reason}")
-    if chips_near := near(word):
+    if chips_near := find_near(word):
         hint = f"a core, a path, or a chip of chips.CHIPS; did you mean {' or '.join(chips_near)}?"
         raise Error(f"no core {format_value(target)}; give {hint}")
     choices = [*CORES, *PATHS, "a chip of chips.CHIPS"]
@@ -348,7 +348,9 @@ def chip(name: str) -> Chip:
         return found
     if reason := stranger(word):
         raise Error(f"{format_value(name)} is no chip for this: {reason}")
-    hint = f"did you mean {' or '.join(near(word))}?" if near(word) else "have chips.CHIPS;"
+    hint = (
+        f"did you mean {' or '.join(find_near(word))}?" if find_near(word) else "have chips.CHIPS;"
+    )
     raise Error(f"no chip {format_value(name)}; {hint} of another one give 'flash=512K,ram=128K'")
 
 
@@ -375,7 +377,7 @@ def chip_of(device: str) -> Optional[Chip]:
     >>> chip_of("nucleo-f411re").name, chip_of("m4")
     ('stm32f411', None)
     """
-    return own_chip(device) if "=" in device else named(device)
+    return own_chip(device) if "=" in device else find_named(device)
 
 
 #: Factor of a size by its last letter.

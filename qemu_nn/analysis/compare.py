@@ -24,7 +24,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Difference:
+class ArrayDifference:
     """Differences between a dump and its golden of the same size.
 
     Attributes
@@ -78,7 +78,7 @@ class Finding:
     dump: Path
     elements: int
     nbytes: int
-    difference: Optional[Difference] = None
+    difference: Optional[ArrayDifference] = None
     unlike: str = ""
 
     @property
@@ -343,7 +343,7 @@ def _make_finding(
     return Finding(entry.name, entry.layer, source, want.size, want.nbytes, differs, unlike)
 
 
-def measure_difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Difference:
+def measure_difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> ArrayDifference:
     """Return the difference of `got`, flat, from `want`, which has as many elements and is not
     equal.
     """
@@ -351,7 +351,7 @@ def measure_difference(want: np.ndarray, got: np.ndarray, cause: str = "") -> Di
     differs = np.flatnonzero(find_differing(got, flat))
     index = int(differs[0])
     position = tuple(int(i) for i in np.unravel_index(index, want.shape))
-    return Difference(
+    return ArrayDifference(
         index=index,
         position=position,
         got=got[index].item(),

@@ -108,7 +108,7 @@ class DataSheet:
             Function, output, costs, and instructions and cycles where they are known.
         """
         columns = [name for name in (*_SUMMED, _IN_USE) if name in self.summary.layers.columns]
-        times = {} if self.estimate is None else _by_layer(self.estimate.layers)
+        times = {} if self.estimate is None else _index_by_layer(self.estimate.layers)
         known = () if self.estimate is None else self.estimate.layers.columns
         timed = [name for name in _TIMED if name in known]
         rows = tuple(
@@ -219,5 +219,5 @@ class DataSheet:
         return [*evaluated, *said, *linked, *self.notes]
 
 
-def _by_layer(table: Table) -> dict[Cell, dict[str, Cell]]:
+def _index_by_layer(table: Table) -> dict[Cell, dict[str, Cell]]:
     return {row["layer"]: row for row in table.cells()}

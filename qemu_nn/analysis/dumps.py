@@ -78,13 +78,13 @@ def _content(path: Path, dtype: np.dtype, count: int, base: Optional[int]) -> by
         if size_read > _TEXT_PER_BYTE * size + _TEXT_BESIDES:
             raise Unlike(f"it has {size_read} characters, which is too many for {size} bytes")
         chosen, table = base or _BASES.get(path.suffix), path.suffix == ".csv"
-        return parse_text(_decoded(path.read_bytes()), dtype, count, str(path), chosen, table)
+        return parse_text(_decode_text(path.read_bytes()), dtype, count, str(path), chosen, table)
     if size_read != size:
         raise Unlike(f"it has {size_read} bytes, but the golden has {size}")
     return path.read_bytes()
 
 
-def _decoded(content: bytes) -> str:
+def _decode_text(content: bytes) -> str:
     """Decode a text saved from a terminal, as UTF-16 if it begins with its mark."""
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return content.decode(encoding, "replace")

@@ -53,21 +53,21 @@ class Fit:
     @property
     def fits(self) -> bool:
         """True if all memories suffice for exported firmware; external flash always does."""
-        return not any(row[_FITS] == "no" for row in self._exported())
+        return not any(row[_FITS] == "no" for row in self._list_exported())
 
     @property
     def fits_tflm(self) -> Optional[bool]:
         """True if all memories suffice for TensorFlow Lite Micro; None without a file."""
-        rows = self._interpreted()
+        rows = self._list_interpreted()
         return not any(row[_FITS] == "no" for row in rows) if rows else None
 
     @property
     def table(self) -> Table:
         """Rows for flash, RAM, and its largest block if it has several, of exported firmware and of
         TensorFlow Lite Micro; bytes."""
-        return Table(_COLUMNS, (*self._exported(), *self._interpreted()))
+        return Table(_COLUMNS, (*self._list_exported(), *self._list_interpreted()))
 
-    def _exported(self) -> tuple[tuple[Cell, ...], ...]:
+    def _list_exported(self) -> tuple[tuple[Cell, ...], ...]:
         buffers = " + ".join(f"{name} {size:,}" for name, size in self.buffers.items())
         rows = [
             ("flash", self.weights, self.chip.flash, "weights and biases; code is not counted"),
@@ -78,7 +78,7 @@ class Fit:
             rows.append(("block", largest, self.chip.block, "the largest buffer, in one block"))
         return tuple(_row(*row) for row in rows)
 
-    def _interpreted(self) -> tuple[tuple[Cell, ...], ...]:
+    def _list_interpreted(self) -> tuple[tuple[Cell, ...], ...]:
         memory, chip = self.tflm, self.chip
         if memory is None:
             return ()

@@ -29,19 +29,19 @@ def _suite(name: str, cases: Sequence[Case]) -> str:
     skipped = sum(case.missing for case in cases)
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0" skipped="{skipped}"'
     inner = "\n".join(_case(name, case) for case in cases)
-    return f"<testsuite name={_quoted(name)} {counts}>\n{inner}\n</testsuite>"
+    return f"<testsuite name={_quote(name)} {counts}>\n{inner}\n</testsuite>"
 
 
 def _case(suite: str, case: Case) -> str:
-    head = f"<testcase classname={_quoted(suite)} name={_quoted(case.name)}"
+    head = f"<testcase classname={_quote(suite)} name={_quote(case.name)}"
     if case.missing:
         return f"{head}><skipped/></testcase>"
     if not case.failure:
         return f"{head}/>"
     first = case.failure.splitlines()[0]
     text = escape(printable(case.failure, kept="\n"), quote=False)
-    return f"{head}><failure message={_quoted(first)}>{text}</failure></testcase>"
+    return f"{head}><failure message={_quote(first)}>{text}</failure></testcase>"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{escape(printable(text))}"'

@@ -45,13 +45,13 @@ def estimate_layer_cycles(node: Node, core: str, cmsis: str) -> Optional[float]:
 
     Raises Error if the core or release has no counts.
     """
-    return _cached_cycles(
+    return _compute_cached_cycles(
         node.function.name, tuple(sorted(get_arguments(node).items())), core, cmsis
     )
 
 
 @functools.lru_cache(maxsize=4096)
-def _cached_cycles(
+def _compute_cached_cycles(
     name: str, params: tuple[tuple[str, int], ...], core: str, cmsis: str
 ) -> Optional[float]:
     own = dict(params)

@@ -11,7 +11,7 @@ from typing import Optional
 import numpy as np
 
 from .scores import list_best_classes
-from .table import Cell, Table, no_formula
+from .table import Cell, Table, escape_formula
 from .task_type import infer_kind
 
 Arrays = Mapping[str, np.ndarray]
@@ -50,14 +50,14 @@ def outputs_csv(outputs: Arrays) -> str:
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     columns = (label for name, array in outputs.items() for label in _labels(name, array.shape[1:]))
-    writer.writerow(["sample", *map(no_formula, columns)])
+    writer.writerow(["sample", *map(escape_formula, columns)])
     for number in range(_count(outputs)):
         values = (array[number].ravel().tolist() for array in outputs.values())
         writer.writerow([number, *(value for part in values for value in part)])
     return out.getvalue().rstrip("\n")
 
 
-def shown_outputs(
+def show_outputs(
     scores: Arrays, start: Sequence[int], classes: Sequence[str] = (), top: int = 3
 ) -> Table:
     """Return the best classes of the first samples, or the first values if there are no classes.

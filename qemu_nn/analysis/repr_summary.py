@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import cut
+from ..errors import shorten_middle
 from ..functions.shapes import get_extent
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Tensor
@@ -63,24 +63,27 @@ def summarize_calls(graph: Graph, from_float: bool, notes: int, preprocessing: s
     if notes:
         facts["notes"] = notes
     if preprocessing:
-        facts["preprocessing"] = cut(preprocessing, 100)
+        facts["preprocessing"] = shorten_middle(preprocessing, 100)
     if graph.states:
         facts["states"] = _list_words([_describe_tensor(t) for t in graph.states])
     columns = ("layer", "function", "output", "format", "macs")
-    return Glance(f"Network {cut(graph.name)!r}", facts, Table(columns, rows))
+    return Glance(f"Network {shorten_middle(graph.name)!r}", facts, Table(columns, rows))
 
 
 def summarize_operators(graph: FloatGraph) -> Glance:
     """Summarize a float network in facts and operator by operator."""
     table = float_table(graph)
     shapes = {name: "x".join(map(str, shape)) for name, shape in graph.shapes.items()}
+    layout = graph.layout or ""
     facts: dict[str, Cell] = {
         "operators": _count_kinds(type(node.operator).__name__ for node in graph.nodes),
-        "input": f"{cut(graph.input)}: {shapes[graph.input]} {graph.layout or ''}".strip(),
-        "outputs": _list_words([f"{cut(name)}: {shapes[name]}" for name in graph.outputs]),
+        "input": f"{shorten_middle(graph.input)}: {shapes[graph.input]} {layout}".strip(),
+        "outputs": _list_words(
+            [f"{shorten_middle(name)}: {shapes[name]}" for name in graph.outputs]
+        ),
         "parameters": sum(row[-1] for row in table.rows if isinstance(row[-1], int)),
     }
-    return Glance(f"FloatNetwork {cut(graph.name)!r}", facts, table)
+    return Glance(f"FloatNetwork {shorten_middle(graph.name)!r}", facts, table)
 
 
 def _count_kinds(names: Iterable[str]) -> str:
@@ -96,4 +99,4 @@ def _list_words(parts: Sequence[str]) -> str:
 
 
 def _describe_tensor(tensor: Tensor) -> str:
-    return f"{cut(tensor.name)}: {describe_tensor(tensor)}"
+    return f"{shorten_middle(tensor.name)}: {describe_tensor(tensor)}"

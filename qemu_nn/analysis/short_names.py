@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ..errors import cut, printable
+from ..errors import printable, shorten_middle
 
 
 def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
@@ -21,7 +21,7 @@ def shorten_names(names: Iterable[str], longest: int) -> dict[str, str]:
     short: dict[str, str] = {}
     for name, path in parts.items():
         rest = path[shared:] if len(path) > shared else path
-        short[name] = cut("/".join(rest), longest)
+        short[name] = shorten_middle("/".join(rest), longest)
     return _make_unique(short, longest)
 
 
@@ -46,7 +46,7 @@ def _make_unique(short: dict[str, str], longest: int) -> dict[str, str]:
         while fresh in taken:
             numbers[text] += 1
             ending = f"~{numbers[text] + 1}"
-            fresh = f"{cut(text, longest - len(ending))}{ending}"
+            fresh = f"{shorten_middle(text, longest - len(ending))}{ending}"
         taken.add(fresh)
         made[name] = fresh
     return made

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
-from ..errors import cut
+from ..errors import shorten_middle
 from ..functions.shapes import get_extent
 from ..io.terminal import terminal_width
 from ..ir.graph import Graph, Node, Tensor
@@ -135,7 +135,7 @@ def format_facts(facts: Mapping[str, Cell]) -> str:
     """Return a line for each fact, for a terminal."""
     width, terminal = max(map(len, facts)), terminal_width()
     lines = (
-        f"{name.replace('_', ' '):<{width}}  {cut(spell(value), 100)}"
+        f"{name.replace('_', ' '):<{width}}  {shorten_middle(spell(value), 100)}"
         for name, value in facts.items()
     )
     if terminal is not None:

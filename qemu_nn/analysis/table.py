@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
-from ..errors import cut, printable
+from ..errors import printable, shorten_middle
 from ..io.terminal import terminal_width
 from .short_names import shorten_names
 
@@ -111,8 +111,8 @@ class Table:
         right = [self._is_numeric(i) for i in range(len(self.columns))]
         lines = [self.columns, *self._words(self.rows)]
         if width is not None:
-            lines = _shortened(lines, right, width)
-        return "\n\n".join(_aligned(lines, right, block) for block in _blocks(lines, width))
+            lines = _shorten_words(lines, right, width)
+        return "\n\n".join(_align(lines, right, block) for block in _blocks(lines, width))
 
     def html(self) -> str:
         """Return HTML for a notebook, of a long table only the first rows."""
@@ -139,7 +139,7 @@ class Table:
         out = io.StringIO()
         writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         for row in (self.columns, *self.rows):
-            writer.writerow(map(no_formula, row))
+            writer.writerow(map(escape_formula, row))
         return out.getvalue().rstrip("\n")
 
     def cells(self) -> list[dict[str, Cell]]:
@@ -164,7 +164,7 @@ class Table:
 
         def word(cell: Cell, number: int) -> str:
             text = short.get(cell, cell) if number in where and isinstance(cell, str) else cell
-            return cut(spell(cut(text) if isinstance(text, str) else text))
+            return shorten_middle(spell(shorten_middle(text) if isinstance(text, str) else text))
 
         return [tuple(word(cell, i) for i, cell in enumerate(row)) for row in rows]
 
@@ -181,7 +181,7 @@ def _widths(lines: Sequence[_Line]) -> list[int]:
     return [max(map(len, column)) for column in zip(*lines)]
 
 
-def _shortened(lines: list[_Line], right: Sequence[bool], width: int) -> list[_Line]:
+def _shorten_words(lines: list[_Line], right: Sequence[bool], width: int) -> list[_Line]:
     """Return lines with words shortened until all columns fit a width; unchanged if no
     length fits.
     """
@@ -189,7 +189,8 @@ def _shortened(lines: list[_Line], right: Sequence[bool], width: int) -> list[_L
     for longest in range(_LONGEST, _SHORTEST - 1, -1):
         cells = (
             tuple(
-                cell if right[i] or i in keys else cut(cell, longest) for i, cell in enumerate(line)
+                cell if right[i] or i in keys else shorten_middle(cell, longest)
+                for i, cell in enumerate(line)
             )
             for line in lines[1:]
         )
@@ -217,7 +218,7 @@ def _keys(lines: Sequence[_Line]) -> list[int]:
     return [0, 1] if lines[0][:1] == ("#",) else [0]
 
 
-def _aligned(lines: Sequence[_Line], right: Sequence[bool], block: Sequence[int]) -> str:
+def _align(lines: Sequence[_Line], right: Sequence[bool], block: Sequence[int]) -> str:
     """Return some columns of lines, with a line of dashes after the first."""
     widths = _widths(lines)
     dashes = tuple("-" * width for width in widths)
@@ -228,7 +229,7 @@ def _aligned(lines: Sequence[_Line], right: Sequence[bool], block: Sequence[int]
     return "\n".join(line.rstrip() for line in padded)
 
 
-def no_formula(cell: Cell) -> Cell:
+def escape_formula(cell: Cell) -> Cell:
     """Return a cell for a CSV file; an apostrophe precedes a word that begins a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 

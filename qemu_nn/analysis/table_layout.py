@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import cut
+from ..errors import shorten_middle
 from ..io.terminal import terminal_width
 from .short_names import shorten_names
 from .table import Cell, Table, spell
@@ -52,5 +52,5 @@ def narrow_table(layers: Table) -> Table:
 def _format_cell(column: str, value: Cell) -> Cell:
     if isinstance(value, str):
         text = value[len("arm_") :] if value.startswith("arm_") else value
-        return cut(spell(text), _COLUMNS[column][1])
+        return shorten_middle(spell(text), _COLUMNS[column][1])
     return value

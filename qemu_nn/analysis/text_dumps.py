@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
-from ..errors import Error, cut
+from ..errors import Error, shorten_middle
 
 BASES = (10, 16)
 
@@ -72,7 +72,7 @@ def parse_text(
     words = list(_words(text))
     if table:
         base = base or 10
-        words = _without_names(words, count, base)
+        words = _remove_names(words, count, base)
     readers = {10: _read_numbers, 16: _read_hex}
     chosen = readers if base is None else {base: readers[base]}
     return _fitting(chosen, words, dtype, count, where)
@@ -121,7 +121,7 @@ def _fitting(
 def _strange(word: _Word, where: str, bases: Sequence[int]) -> Error:
     kind = {10: "decimal", 16: "hexadecimal"}
     names = kind[bases[0]] if len(bases) == 1 else "decimal or hexadecimal"
-    return Error(f"{where}, line {word.line}: {cut(word.text)!r} is not {names}")
+    return Error(f"{where}, line {word.line}: {shorten_middle(word.text)!r} is not {names}")
 
 
 # ---- words ----
@@ -141,7 +141,7 @@ def _without_start(pattern: re.Pattern[str], line: str) -> str:
     return line if found is None else line[found.end() :]
 
 
-def _without_names(words: list[_Word], count: int, base: int) -> list[_Word]:
+def _remove_names(words: list[_Word], count: int, base: int) -> list[_Word]:
     """Return the values of a table without a first line of names and a first column of indices."""
     if not words:
         return words

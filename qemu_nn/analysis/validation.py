@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
 from ..errors import printable
-from .compare import Difference, spell_position
+from .compare import ArrayDifference, spell_position
 from .page import fill_page
 from .summary import format_facts
 from .table import Cell, Table, json_text
@@ -31,7 +31,7 @@ class First:
 
     sample: int
     step: Optional[int]
-    difference: Difference
+    difference: ArrayDifference
 
     def text(self) -> str:
         """Return the element in words.

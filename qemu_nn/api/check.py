@@ -15,7 +15,7 @@ from ..io import files
 from ..io.arguments import as_callable, as_path
 from ..kernels.devices import profile_for
 from ..runtime.plan import plan
-from ..runtime.release_runs import find_runs, without_name
+from ..runtime.release_runs import find_runs, remove_name
 from ..targets import DEFAULT_CORE, Profile, Target
 from .golden import describe
 from .network import Network, load_quantized
@@ -143,8 +143,8 @@ def _checked_releases(file: Path, target: Target) -> Iterator[ModelCheck]:
         try:
             found = plan(graph, profile)
         except Error as error:
-            return without_name(str(error), profile), ()
-        return "", tuple(without_name(each, profile) for each in found.warnings)
+            return remove_name(str(error), profile), ()
+        return "", tuple(remove_name(each, profile) for each in found.warnings)
 
     for run, (reason, said) in find_runs(graph, profile_for(graph.ops, target), planned):
         reasons = (reason,) if reason else ()

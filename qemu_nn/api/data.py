@@ -30,8 +30,8 @@ from ..io import files
 from ..io.arguments import as_flag, as_path, format_value
 from ..io.feature_tables import (
     Features,
+    fit_shape,
     frame_features,
-    in_shape,
     is_feature_table,
     is_frame,
     read_features,
@@ -41,7 +41,7 @@ from ..io.labels import TABLES, read_classes, read_labels
 from ..io.listing import FileSource, list_files
 from ..io.mapped import map_npy, map_npz, map_shards, reuse_mapping
 from ..io.selection import Index, Selection
-from ..io.sources import Held, Shards, Source
+from ..io.sources import MemorySource, Shards, Source
 from ..io.wav import SOUNDS
 from ..io.zarr_dask import Chunked, is_chunked
 from ..ir.formats import Format
@@ -383,7 +383,7 @@ def _number_names(
         return y, ()
     known = network.classes if data.classes is None else data.classes
     every, order = order_names(names, known, network.count)
-    return Held(np.array(order, np.int64)[y.view()], "labels"), every
+    return MemorySource(np.array(order, np.int64)[y.view()], "labels"), every
 
 
 _Sources = Mapping[Optional[str], Source]
@@ -397,7 +397,7 @@ def _with_samples(sources: dict[Optional[str], Source], take: Take) -> dict[Opti
     if not _fits(sources, take, lambda shape: (2, *shape)):
         return sources
     return {
-        name: Held(source.take(range(len(source)))[np.newaxis], source.label)
+        name: MemorySource(source.take(range(len(source)))[np.newaxis], source.label)
         for name, source in sources.items()
     }
 
@@ -475,7 +475,7 @@ def _input(source: Any, take: Take, front_end: Any) -> _Found:
     elif isinstance(source, Mapping):
         x, labels = _of_mapping(source, "the dictionary")
     elif is_frame(source):
-        table = in_shape(frame_features(source), take.start[0])
+        table = fit_shape(frame_features(source), take.start[0])
         x, labels = table, table.labels
     elif isinstance(source, (Source, np.ndarray)) or is_chunked(source) or _is_tensor(source):
         x = _source(source, "the data")
@@ -502,7 +502,7 @@ def _source(x: Any, what: str) -> Source:
         return x
     if is_chunked(x):
         return Chunked(x, what)
-    return reuse_mapping(x) or Held(convert_to_numbers(x, what))
+    return reuse_mapping(x) or MemorySource(convert_to_numbers(x, what))
 
 
 def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:
@@ -519,7 +519,7 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
         raise Error(f"{path} holds sound: give front_end=, which makes features of it")
     if is_feature_table(path):
-        table = in_shape(read_features(path), take.start[0])
+        table = fit_shape(read_features(path), take.start[0])
         return table, table.labels
     if path.is_dir() or ending in (*TABLES, *IMAGES):
         found = ImageSource(

@@ -11,7 +11,7 @@ from ..analysis.evaluation import Evaluation
 from ..analysis.fit import Fit
 from ..analysis.linker_report import find_report_lines
 from ..analysis.table import Table
-from ..chips import named
+from ..chips import find_named
 from ..cycles.boards import BOARDS
 from ..errors import Error
 from ..io.arguments import as_path
@@ -86,7 +86,7 @@ def datasheet(
     if data.source is not None:
         evaluation = evaluate(network, data, target=wanted, threads=threads, progress=progress)
     fit: Optional[Fit] = None
-    if named(wanted.device) is not None:
+    if find_named(wanted.device) is not None:
         fit = network.fit(wanted)
         board = board or _board_with(fit.chip.name)
     timed, notes = None, []

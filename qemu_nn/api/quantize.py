@@ -170,7 +170,7 @@ def quantize(
     job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     curve = None
-    with files.locked(file), open_cluster(client) as found:
+    with files.lock_file(file), open_cluster(client) as found:
         until = time.monotonic() + 60 * tries.minutes
         way = StepPlan(taken, until, replace(how, client=found), limits, progress)
         if limits is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import Error
 from ..io import files
 from ..io.listing import FileSource, list_files
-from ..io.sources import Held, Loaded, Source
+from ..io.sources import LoadedPieces, MemorySource, Source
 from ..io.wav import SOUNDS, read_wav, read_wav_length
 from ..ir.tensors import Tensor
 from .chain import Chain, chain
@@ -32,7 +32,7 @@ from .sound_features import (
 MICRO_FRONTEND, _MICRO_HOP = "micro-frontend", 320
 
 
-class SoundFiles(FileSource, Loaded):
+class SoundFiles(FileSource, LoadedPieces):
     """Features of WAV files, [N, *shape]: of each file one input of the network after the other."""
 
     _counts: list[int]
@@ -55,7 +55,7 @@ class SoundFiles(FileSource, Loaded):
     def labels(self) -> Optional[Source]:
         """The class of each sample."""
         numbers = self.listing.numbers
-        return None if numbers is None else Held(np.repeat(numbers, self._counts))
+        return None if numbers is None else MemorySource(np.repeat(numbers, self._counts))
 
     def name(self, number: int) -> str:
         """Return what errors call a sample."""

@@ -23,7 +23,7 @@ from ..quantizer.rules import find_format_groups, get_rule
 from ..runtime.session import Session
 from ..targets import Profile
 from ..training import operators
-from ..training.nodes import free_name, pass_held_value, round_whole
+from ..training.nodes import make_free_name, pass_held_value, round_whole
 from .delower import Layer, Recovered
 from .network import Network
 
@@ -128,7 +128,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
                     node, found.layers[node.name], found.formats.grid(node), shape
                 )
                 part.octaves.requires_grad_(learn_formats)
-                self._parts[node.name] = free_name(self, node.name)
+                self._parts[node.name] = make_free_name(self, node.name)
                 self.add_module(self._parts[node.name], part)
         self._legal = [each.detach().clone() for each in self._octaves()]
 

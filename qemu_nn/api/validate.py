@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ..analysis.validation import Validation
-from ..chips import named
+from ..chips import find_named
 from ..device import client, emulator
 from ..device.client import Described, Device, Restarted
 from ..device.transports import connect
@@ -173,7 +173,7 @@ def board_core(on: str) -> str:
 
 def board_name(name: str) -> str:
     """Return an emulated board by its name or that of its core, as people write it: "Cortex-M4"."""
-    if named(name) is None:  # a chip is none that QEMU emulates
+    if find_named(name) is None:  # a chip is none that QEMU emulates
         with suppress(Error):
             core = resolve(name)
             name = next((board.name for board in BOARDS.values() if board.core == core), name)

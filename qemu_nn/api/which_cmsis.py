@@ -303,7 +303,7 @@ def _computed(node: Node, state: Release, wanted: Target) -> object:
     for rounding in (wanted.rounding, "double"):
         try:
             device = Target(wanted.device, state.name, rounding).profile()
-            call = kernels.as_computed(rows[0].op, device, node.function.struct_values(node.params))
+            call = kernels.apply_rules(rows[0].op, device, node.function.struct_values(node.params))
         except (Refused, SizeMismatch) as error:
             return str(error).partition(": ")[2]
         except Error as error:

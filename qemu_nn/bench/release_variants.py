@@ -12,7 +12,7 @@ from ..errors import Error
 from ..ir.graph import Graph, Tensor
 from ..releases import RULES, Release
 from ..runtime.inputs import Inputs, State
-from ..runtime.release_runs import StateRun, find_runs, without_name
+from ..runtime.release_runs import StateRun, find_runs, remove_name
 from ..runtime.session import Session, draw_inputs
 from ..targets import Profile
 
@@ -40,7 +40,7 @@ def compare_release_variants(
         try:
             results = Session(graph, profile, trace=True).run(x, state, trace=True)
         except Error as error:
-            reason = without_name(str(error).rpartition("): ")[2], profile)
+            reason = remove_name(str(error).rpartition("): ")[2], profile)
             return ((f"refused: {reason}", b""),)
         return tuple((name, values.tobytes()) for name, values in results.items())
 

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from ..analysis.accuracy import count_right, describe_accuracy
-from ..analysis.outputs import SAMPLES, output_values, outputs_csv, shown_outputs
+from ..analysis.outputs import SAMPLES, output_values, outputs_csv, show_outputs
 from ..analysis.table import Table, json_text
 from ..api import golden as pipeline
 from ..api import run as running
@@ -136,7 +136,7 @@ def _say_outputs(network: Network, results: dict[str, np.ndarray]) -> None:
     """List what the outputs of the first samples stand for."""
     first = {name: array[:SAMPLES] for name, array in results.items()}
     scores, graph = network.host.scores(first), network.graph
-    say(f"{shown_outputs(scores, graph.input.shape, graph.classes).text()}\n")
+    say(f"{show_outputs(scores, graph.input.shape, graph.classes).text()}\n")
     say_rest(len(next(iter(results.values()))))
 
 

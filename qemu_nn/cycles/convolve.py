@@ -6,7 +6,7 @@ from typing import Callable
 
 from .counts import Counter, Counts, Params
 from .patches import PatchBuffer, count_copies, count_walk, make_axes, vectors
-from .products import columns, fours, matrices_s8
+from .products import columns, count_fours, matrices_s8
 
 #: Most products that the s16 functions add in 32 bits, CMSIS-NN's MAX_COL_COUNT.
 FAST_COLUMNS = 512
@@ -163,7 +163,7 @@ def convolve_s16(c: Counts, p: Params, path: str) -> None:
             c.add(f"{name} biases{kind}", rows * p["bias"])
             c.add("slow", rows * slow * _SLOW[name])
         if not wide:
-            fours(c, "singles", rest, channels)
+            count_fours(c, "singles", rest, channels)
         return
     columns(c, path, batches, pixels, channels, n - slow, p["bias"])
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)

@@ -63,7 +63,7 @@ class Counts(dict[str, float]):
         if blocks:
             self.add(f"{name}/rest", times * (length > 0))
 
-    def unrolled(self, name: str, times: float, length: int) -> None:
+    def count_unrolled(self, name: str, times: float, length: int) -> None:
         """Count a loop that the compiler unrolled by four, the remainder first.
 
         It compares the remainder with one, two and three.

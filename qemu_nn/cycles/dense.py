@@ -7,24 +7,24 @@ from .counts import Counts, Params
 from .products import vector_s8
 
 
-def connected_one_s8(c: Counts, p: Params, path: str) -> None:
+def count_dense_one_s8(c: Counts, p: Params, path: str) -> None:
     """Count arm_fully_connected_s8: one scale for all channels."""
-    connected_wrapper_s8(c, {**p, "is_per_channel": 0}, path)
+    count_dense_wrapper_s8(c, {**p, "is_per_channel": 0}, path)
 
 
-def connected_each_s8(c: Counts, p: Params, path: str) -> None:
+def count_dense_each_s8(c: Counts, p: Params, path: str) -> None:
     """Count arm_fully_connected_per_channel_s8: a scale for each channel."""
-    connected_wrapper_s8(c, {**p, "is_per_channel": 1}, path)
+    count_dense_wrapper_s8(c, {**p, "is_per_channel": 1}, path)
 
 
-def connected_wrapper_s8(c: Counts, p: Params, path: str) -> None:
+def count_dense_wrapper_s8(c: Counts, p: Params, path: str) -> None:
     """Count arm_fully_connected_wrapper_s8: for each channel's own scale another function."""
     with c.within("each" if p["is_per_channel"] else "one"):
         offset = p["filter_offset"] != 0
         vector_s8(c, path, p["batches"], p["output_c"], p["input_c"], p["bias"], offset)
 
 
-def connected_s16(c: Counts, p: Params, path: str) -> None:
+def count_dense_s16(c: Counts, p: Params, path: str) -> None:
     """Count arm_fully_connected_s16: in 64 bits where there are more columns than 512."""
     _vector_s16(c, path, p["batches"], p["output_c"], p["input_c"])
     c.add("biased", p["batches"] * p["output_c"] * p["bias"])

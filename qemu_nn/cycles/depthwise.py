@@ -58,14 +58,14 @@ def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
             block_mve(c, p, min(BLOCK, p["input_c"] - first), 1)
     else:
         steps = (4,)
-        widened_patches(c, p)
+        count_widened_patches(c, p)
         pixels, _, _, kernel = window(p)
         c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
         c.loop("singles", pixels * (p["input_c"] % 4), kernel, *steps)
         c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
 
 
-def widened_patches(c: Counts, p: Params, size: int = 1) -> None:
+def count_widened_patches(c: Counts, p: Params, size: int = 1) -> None:
     """Count patches that are copied row by row; rows above and below are cleared at once."""
     rows, across = count_taps(p)
     channels, batches = p["input_c"], p["batches"]
@@ -133,7 +133,7 @@ def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
 def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
     """Count arm_depthwise_conv_wrapper_s8: the function that fits."""
     if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > _CONVOLVED_ABOVE:
-        _as_convolution(c, p, path)
+        _count_as_convolution(c, p, path)
         return
     single = p["ch_mult"] == p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
     small = p["filter_h"] == p["filter_w"] == 3 and max(p["pad_h"], p["pad_w"]) <= 1
@@ -145,7 +145,7 @@ def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
         depthwise_s8(c, p, path)
 
 
-def _as_convolution(c: Counts, p: Params, path: str) -> None:
+def _count_as_convolution(c: Counts, p: Params, path: str) -> None:
     """Count one input channel with Helium: weights are transposed, then arm_convolve_wrapper_s8."""
     channels, kernel = p["ch_mult"], p["filter_h"] * p["filter_w"]
     c.add("transposed", 1)
@@ -167,7 +167,7 @@ def depthwise_fast_s16(c: Counts, p: Params, path: str) -> None:
     elif path == "mve":
         block_mve(c, p, p["input_c"], 2)
     else:
-        widened_patches(c, p, 2)
+        count_widened_patches(c, p, 2)
         pixels, _, _, kernel = window(p)
         c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
         c.loop("singles", pixels * (p["input_c"] % 4), kernel)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .convolve import count_padded, im2col, one_by_one, wrapper
 from .counts import Counts, Params
-from .depthwise import BLOCK, block_mve, plain, widened_patches, window
+from .depthwise import BLOCK, block_mve, count_widened_patches, plain, window
 from .patches import count_taps
-from .products import fours
+from .products import count_fours
 
 
 def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int, bias: int) -> None:
@@ -18,7 +18,7 @@ def _matrices_s4(c: Counts, path: str, times: float, lhs: int, rhs: int, n: int,
         c.add("any quads", times * (lhs > 3))
         for name, pixels, block in (("threes", 3, 16), ("twos", 2, 32), ("ones", 1, 32)):
             _rows_s4(c, name, times * (rest == pixels), rhs, n, block, bias)
-        fours(c, "ones", times * (rest == 1), rhs)
+        count_fours(c, "ones", times * (rest == 1), rhs)
         return
     steps = (16, 4, 2) if path == "dsp" else (2,)
     for name, several in c.in_blocks(times, rhs, 4, ("quads", "rows")):
@@ -94,7 +94,7 @@ def _even_s4(c: Counts, p: Params, path: str) -> None:
     kinds = (("quads", pixels // 4), *((f"last {k}", int(rest == k)) for k in (1, 2, 3)))
     for name, entered in kinds:
         _rows_s4(c, name, batches * entered, channels, n, 32, p["bias"])
-    fours(c, "last 1", batches * (rest == 1), channels)
+    count_fours(c, "last 1", batches * (rest == 1), channels)
 
 
 convolve_1x1_s4 = one_by_one(_matrices_s4)
@@ -117,7 +117,7 @@ def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
         c.add("edges", p["batches"])
         rows = p["batches"] * p["output_c"]
         c.vectors("edge rows", rows, across[at] * p["input_c"], 16)
-        fours(c, "edge", p["batches"], p["output_c"])
+        count_fours(c, "edge", p["batches"], p["output_c"])
         c.add("biased edge by 4", p["batches"] * p["bias"] * (p["output_c"] // 4))
         c.add("biased edge tails", p["batches"] * p["bias"] * (p["output_c"] % 4))
 
@@ -158,7 +158,7 @@ def depthwise_s4_opt(c: Counts, p: Params, path: str) -> None:
         for first in range(0, p["input_c"], BLOCK):
             block_mve(c, p, min(BLOCK, p["input_c"] - first), 1, " odd" * (p["input_c"] % 2))
         return
-    widened_patches(c, p)
+    count_widened_patches(c, p)
     pixels, _, _, kernel = window(p)
     odd = p["input_c"] % 2
     c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
@@ -177,7 +177,7 @@ def depthwise_wrapper_s4(c: Counts, p: Params, path: str) -> None:
         depthwise_s4(c, p, path)
 
 
-def connected_s4(c: Counts, p: Params, path: str) -> None:
+def count_dense_s4(c: Counts, p: Params, path: str) -> None:
     """Count arm_fully_connected_s4: four rows at a time, two weights in a byte."""
     rows, n, batches = p["output_c"], p["input_c"], p["batches"]
     c.add("vectors", batches)

@@ -136,7 +136,7 @@ def depthwise(c: Counts, p: Params, path: str) -> None:
     c.loop(f"singles{_name_single_channel(channels)}", pixels * (channels % 4), kernel)
 
 
-def connected(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
+def make_dense(widened: bool, rows: int, steps: tuple[int, ...]) -> Counter:
     """Return the count of a fully connected layer: `rows` at a time with the DSP extension, or in
     its weight order.
     """

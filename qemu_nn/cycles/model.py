@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import Error, cut
+from ..errors import Error, shorten_middle
 from ..io.arguments import format_value, have
 from ..targets import resolve
 from .counts import Counts, Params
@@ -159,7 +159,7 @@ def _count_parts(function: str, params: Params, path: str, data: str) -> Mapping
     except (AttributeError, TypeError, ValueError, ZeroDivisionError):
         counted = Counts(wrong=-1.0)
     if min(counted.values()) < 0:
-        raise Error(f"{function} cannot have these arguments: {cut(str(params), 200)}")
+        raise Error(f"{function} cannot have these arguments: {shorten_middle(str(params), 200)}")
     return counted
 
 

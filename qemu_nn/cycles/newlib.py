@@ -16,7 +16,7 @@ def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
     if source or target:
         count += 2
         if size < 8:
-            return count + (2 + _last(size) if size < 4 else 2 + 4 * (size - 3) + 8)
+            return count + (2 + _count_end(size) if size < 4 else 2 + 4 * (size - 3) + 8)
         count += 2 if source == 0 else 4
         if source and target:
             head = 4 - target
@@ -24,10 +24,10 @@ def memcpy(size: int, path: str, source: int = 0, target: int = 0) -> int:
             size -= head
     step = 0 if path == "dsp" else 2  # on an M4, loads and stores write addresses back
     blocks = (34 + step) * (size // 64) + (10 + step) * (size % 64 // 16)
-    return count + 6 + blocks + 4 * (size % 16 // 4) + _last(size % 4)
+    return count + 6 + blocks + 4 * (size % 16 // 4) + _count_end(size % 4)
 
 
-def _last(size: int) -> int:
+def _count_end(size: int) -> int:
     """Return the end of memcpy: up to three bytes, and the return."""
     return 4 + 5 * (size > 0) + 2 * (size > 1)
 

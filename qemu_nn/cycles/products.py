@@ -68,8 +68,8 @@ def vector_s8(
             c.vectors(name, entered, n, 16)
             added = -(-n // 16)
         elif path == "dsp":
-            c.unrolled(name, entered, n // 4)
-            c.unrolled(f"{name} tail", entered, n % 4)
+            c.count_unrolled(name, entered, n // 4)
+            c.count_unrolled(f"{name} tail", entered, n % 4)
             c.add(f"{name} tail offsets", offset * entered * (n % 4))
             added = n // 4
         else:
@@ -80,7 +80,7 @@ def vector_s8(
         c.add(f"{name} offsets", offset * entered * added)
 
 
-def fours(c: Counts, name: str, times: float, rows: int) -> None:
+def count_fours(c: Counts, name: str, times: float, rows: int) -> None:
     """Count results that are narrowed four at a time, and the remainder one by one."""
     c.add(f"{name} by 4", times * (rows // 4))
     c.add(f"{name} any tails", times * (rows % 4 > 0))

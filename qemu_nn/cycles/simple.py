@@ -168,14 +168,14 @@ def concatenate(axis: str) -> Counter:
         out = _count_product([*sizes[:at], p[f"output_{axis}"]])
         if axis == "w":
             out = size
-        _aligned_copies(
+        _count_aligned_copies(
             c, f"copy {axis}", times, size, out, path, p["offset"] * _count_product(sizes[:at])
         )
 
     return count
 
 
-def _aligned_copies(
+def _count_aligned_copies(
     c: Counts, name: str, times: int, size: int, step: int, path: str, offset: int = 0
 ) -> None:
     """Count copies from multiples of `size` to multiples of `step`, whose alignment repeats."""

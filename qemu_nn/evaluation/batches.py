@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import as_count
 from ..io.selection import Indices, Selection
-from ..io.sources import Held, Source
+from ..io.sources import MemorySource, Source
 from ..runtime.samples import convert_to_numbers
 from .class_numbers import number_classes
 from .codes_or_floats import Meaning
@@ -115,7 +115,7 @@ class Blocks:
         """True if a pickle contains the samples or labels themselves."""
         labels = self.samples.labels
         held = [*self.samples.sources.values(), *([labels.source] if labels else [])]
-        return any(isinstance(source, Held) for source in held)
+        return any(isinstance(source, MemorySource) for source in held)
 
     def block(self, number: int) -> Batch:
         """Return a block by its number from 0; the last block may be smaller."""
@@ -232,7 +232,7 @@ class Stream(Batches):
         count = counts.pop()
         labels = self._labels
         if labels is None and y is not None:
-            found_labels = Held(convert_to_numbers(y, "labels"))
+            found_labels = MemorySource(convert_to_numbers(y, "labels"))
             labels = Labels.of(found_labels, self._any_labels, self._count)
             labels.check(count)
             y = labels.take(range(count))
@@ -253,7 +253,7 @@ class Stream(Batches):
 
     def _decide_one(self, x: np.ndarray, name: Optional[str]) -> np.ndarray:
         meaning = self._meanings.get(name)
-        return x if meaning is None or not x.ndim else meaning.decide(Held(x)).view()
+        return x if meaning is None or not x.ndim else meaning.decide(MemorySource(x)).view()
 
 
 class Reader:

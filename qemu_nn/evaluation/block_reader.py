@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import Error
 from ..io.selection import Indices
-from ..io.sources import Held
+from ..io.sources import MemorySource
 from .batches import Batch, Batches, Blocks, Stream
 
 #: Most bytes and samples of a block, least samples of a block if samples are small, and the number
@@ -95,7 +95,7 @@ def open_blocks(
     blocks = source.blocks(choose_block_size(source.samples, sample_bytes))
     labels = blocks.samples.labels
     sources = [*blocks.samples.sources.values(), *([labels.source] if labels else [])]
-    if not (away and any(isinstance(each, Held) for each in sources)):
+    if not (away and any(isinstance(each, MemorySource) for each in sources)):
         return BlockSource(blocks), range(len(blocks)), len(blocks)
     sent = (Given(batch, blocks.which[batch.first : batch.first + len(batch)]) for batch in blocks)
     return BlockSource(), sent, len(blocks)

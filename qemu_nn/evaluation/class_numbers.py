@@ -10,7 +10,7 @@ from typing import Optional
 import numpy as np
 
 from ..errors import Error
-from ..io.sources import Held, Source
+from ..io.sources import MemorySource, Source
 
 #: Names of numbers, whose order in the alphabet is another one than that of the numbers.
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -75,7 +75,7 @@ def number_classes(labels: Source, count: Optional[int]) -> Source:
     if len(whole) == 1 and kind == "f" and count > 2:
         values = labels.view()
         whole_numbers = np.isfinite(values).all() and (values == np.round(values)).all()
-        return Held(values.astype(np.int64), "labels") if whole_numbers else labels
+        return MemorySource(values.astype(np.int64), "labels") if whole_numbers else labels
     if len(whole) != 2 or whole[1] != count or kind not in "fiub":
         return labels
     values = labels.view()
@@ -87,7 +87,7 @@ def number_classes(labels: Source, count: Optional[int]) -> Source:
             f"labels are rows of zeros and ones, but row {row} has {int(values[row].sum())} ones: "
             "one-hot rows have one; give class numbers, or kind='regressor' for values"
         )
-    return Held(values.argmax(1), "labels")
+    return MemorySource(values.argmax(1), "labels")
 
 
 def _other_orders(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -42,8 +42,8 @@ def data_generator_mnist(
     if batch_size < 1:
         raise Error(f"batch_size is at least 1, not {batch_size}")
     kind = "t10k" if test_set else "train"
-    labels = _stored(Path(folder), f"{kind}-labels-idx1-ubyte", ())
-    images = _stored(Path(folder), f"{kind}-images-idx3-ubyte", (STORED, STORED))
+    labels = _read_stored(Path(folder), f"{kind}-labels-idx1-ubyte", ())
+    images = _read_stored(Path(folder), f"{kind}-images-idx3-ubyte", (STORED, STORED))
     if len(images) != len(labels) or not len(labels) or labels.max() >= CLASSES:
         raise Error(f"{folder}: its {len(images)} images and {len(labels)} labels are no digits")
     return _batches(images, labels, batch_size, random_order, seed)
@@ -63,7 +63,7 @@ def _batches(
         yield {"input": pixels[:, None] / 256, "output": one_hot[:, :, None, None]}
 
 
-def _stored(folder: Path, name: str, size: tuple[int, ...]) -> np.ndarray:
+def _read_stored(folder: Path, name: str, size: tuple[int, ...]) -> np.ndarray:
     """Return the bytes of one file [count, ...]; its header says their number and sides."""
     path, packed = folder / name, folder / f"{name}.gz"
     if not path.is_file() and not packed.is_file():

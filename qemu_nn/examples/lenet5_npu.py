@@ -99,7 +99,7 @@ def train_float(
         layers, params, quant_output=False, quant_weight=False, quant_bias=False
     )
     optimizer = torch.optim.Adam(net.parameters(), 1e-3)
-    source = shuffled(x, y)
+    source = shuffle_batches(x, y)
     for _ in tqdm(range(steps), disable=None, leave=False):
         batch = next(source)
         scores = net(torch.as_tensor(batch["input"], dtype=torch.float32)).reshape(BATCH, -1)
@@ -111,7 +111,7 @@ def train_float(
     return {key: trained[key] for key in params}
 
 
-def shuffled(x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+def shuffle_batches(x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
     """Yield batches without end, drawn at random: what the kit calls a data generator."""
     rng = np.random.default_rng(SEED)
     while True:
@@ -119,7 +119,7 @@ def shuffled(x: np.ndarray, y: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
         yield {"input": x[chosen], "output": y[chosen].reshape(-1, 1, 1, 1)}
 
 
-def in_order(x: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+def iterate_in_order(x: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
     """Yield all images once, in batches."""
     for i in range(0, len(x), BATCH):
         yield {"input": x[i : i + BATCH]}
@@ -140,10 +140,10 @@ def analyze(layers: list[Layer], params: Params, x: np.ndarray, folder: Path) ->
     how: dict[str, Any] = {"num_batch": 100, "num_bin": 51}
     for quant, name in ((False, "float"), (True, "quant")):
         ndk.quantize.analyze_tensor_distribution(
-            layers, params, WATCHED, folder / name, in_order(x), quant, 8, **how
+            layers, params, WATCHED, folder / name, iterate_in_order(x), quant, 8, **how
         )
     found = ndk.quantize.compare_float_and_quant(
-        layers, params, WATCHED, 8, folder, in_order(x), **how
+        layers, params, WATCHED, 8, folder, iterate_in_order(x), **how
     )
     return float(found["net_output_qsnr"])
 
@@ -194,14 +194,14 @@ def main(folder: Path, float_steps: int, quant_steps: int) -> None:
     real = accuracy(layers, params, test_x, test_y, 0)
     show("float accuracy", f"{real:.2%}")
     for bits in (16, 8):
-        fixed, numbers = ndk.quantize.quantize_model(layers, params, bits, shuffled(x, y))
+        fixed, numbers = ndk.quantize.quantize_model(layers, params, bits, shuffle_batches(x, y))
         show(f"{bits}-bit accuracy", f"{accuracy(fixed, numbers, test_x, test_y, bits):.2%}")
     show("8-bit output's quantization SNR", f"{analyze(fixed, numbers, test_x, folder):.1f} dB")
     fixed, numbers = ndk.quantize.quantize_model_with_training(
         layers,
         8,
         {**params, **{key: value for key, value in numbers.items() if key.endswith("_frac")}},
-        data_generator=shuffled(x, y),
+        data_generator=shuffle_batches(x, y),
         log_dir=folder / "log",
         optimizer=lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
         num_step_train=quant_steps,

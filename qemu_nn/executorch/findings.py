@@ -18,7 +18,7 @@ from ..ir.formats import find_differing
 from ..runtime.samples import convert_to_numbers
 from ..runtime.session import make_other_profiles
 from ..targets import Profile, Target
-from .program import Loaded
+from .program import LoadedProgram
 
 #: Known differences between the device and an operator's Python reference.
 _REASONS = {
@@ -44,7 +44,7 @@ class Finder:
     own: node -> the device's value. reference: true if the Python reference was recorded.
     """
 
-    loaded: Loaded
+    loaded: LoadedProgram
     inputs: Any
     target: Union[str, Target]
     own: Mapping[str, np.ndarray]

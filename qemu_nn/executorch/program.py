@@ -42,7 +42,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedProgram:
     """Network of a program's .pte file.
 
     values: node of the program -> the network's tensor of its value. operators: node -> its
@@ -92,7 +92,7 @@ def _to_logical(array: np.ndarray, value: Value) -> np.ndarray:
     return shaped.transpose(np.argsort(value.order)) if value.order else shaped
 
 
-def load_lowered(program: Any, name: str = "program") -> Loaded:
+def load_lowered(program: Any, name: str = "program") -> LoadedProgram:
     """Return a lowered program, written as its file and read again under a name."""
     program = _export_module(program)
     nodes, content = _map_instructions(program)
@@ -106,7 +106,7 @@ def load_lowered(program: Any, name: str = "program") -> Loaded:
             if value is not None:
                 values[name] = value
                 operators[name] = node.target._schema.name.partition("::")[2]
-    return Loaded(Network(graph), values, operators, program)
+    return LoadedProgram(Network(graph), values, operators, program)
 
 
 def _export_module(program: Any) -> Any:

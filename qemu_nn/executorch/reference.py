@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from .libraries import import_library
-from .program import Loaded, list_names
+from .program import LoadedProgram, list_names
 
 
-def reference(loaded: Loaded, inputs: Any, own: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def reference(
+    loaded: LoadedProgram, inputs: Any, own: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
     """Return the value of each node by the reference implementation of its operator, if that runs.
 
     own: the device's result for the same inputs; the next nodes read it.
@@ -74,7 +76,7 @@ def _collect_arguments(torch: Any, program: Any, inputs: list[Any]) -> list[Any]
     return arguments
 
 
-def _make_tensors(torch: Any, loaded: Loaded, inputs: Any) -> list[Any]:
+def _make_tensors(torch: Any, loaded: LoadedProgram, inputs: Any) -> list[Any]:
     """Return the inputs as tensors in the device's memory layout."""
     arrays, tensors = loaded.arrange_inputs(inputs), loaded.network.graph.inputs
     found = []

@@ -12,7 +12,7 @@ import numpy as np
 from ..functions.base import ENUMERATORS
 from ..ir.formats import name_q_format
 from ..ir.graph import Graph, Node, Tensor
-from ..ir.stored import stored_arrays
+from ..ir.stored import list_stored_arrays
 from .c_text import sanitize_comment
 from .golden import describe_format
 
@@ -247,5 +247,5 @@ def list_constants(graph: Graph, node: Node) -> Mapping[str, Constant]:
     """Return C argument -> its array, in C's order of the arguments' declaration."""
     return {
         each.argument: Constant(each.key, _part(each.argument), each.values)
-        for each in stored_arrays(graph, node)
+        for each in list_stored_arrays(graph, node)
     }

@@ -39,7 +39,7 @@ ENUMERATORS = {"ARM_SIGMOID": 0, "ARM_TANH": 1}
 _OWN_WORDS = re.compile(r"_(basic|fast|RGB|nonsquare|wrapper|opt|even|1x1|1_x_n|3x3)(?=_|$)")
 
 
-def never(params: Mapping[str, int], profile: Profile) -> Optional[str]:
+def find_no_fault(params: Mapping[str, int], profile: Profile) -> Optional[str]:
     """Return no fault."""
     return None
 
@@ -89,7 +89,7 @@ class Function:
     interleave: Optional[str] = None
     stack: tuple[Array, ...] = ()
     parts: tuple[Array, ...] = ()
-    fault: Callable[[Mapping[str, int], Profile], Optional[str]] = never
+    fault: Callable[[Mapping[str, int], Profile], Optional[str]] = find_no_fault
     note: str = ""
     order: Optional[Order] = None
     not_called: str = ""

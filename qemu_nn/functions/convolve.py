@@ -8,7 +8,7 @@ import numpy as np
 
 from ..operators import Conv
 from ..targets import Profile
-from .base import Function, Params, never
+from .base import Function, Params, find_no_fault
 from .c_signature import STATUS, legacy
 from .random_params import MOST_CHANNELS, Drawn, draw_natural_output
 from .random_params import draw_legacy as drawn
@@ -136,7 +136,7 @@ def _convolution(
         output=Array("Im_out", dtype, (*output, "ch_im_out")),
         scratch=(2, columns, "ch_im_in", *kernel),
         macs=(*output, "ch_im_out", *kernel, "ch_im_in"),
-        fault=_odd_channels if op == "convolve" and type == "q7" else never,
+        fault=_odd_channels if op == "convolve" and type == "q7" else find_no_fault,
         note=note,
         order=legacy(_C_SQUARE if square else _C_NONSQUARE, returns=STATUS),
         draw=drawn(_meet),

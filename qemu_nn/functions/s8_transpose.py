@@ -190,7 +190,7 @@ def _transpose(
     )
 
 
-def _of_tflm(type: str) -> Function:
+def _make_tflm_kernel(type: str) -> Function:
     """Return the reference kernel."""
     wide = type == "s16"
     bias, multiplier, shift = rows("output_c", "int64" if wide else "int32")
@@ -218,8 +218,8 @@ def _of_tflm(type: str) -> Function:
 
 
 FUNCTIONS = (
-    _of_tflm("s8"),
-    _of_tflm("s16"),
+    _make_tflm_kernel("s8"),
+    _make_tflm_kernel("s16"),
     _transpose(
         "arm_transpose_conv_wrapper_s8",
         WRAPPER,

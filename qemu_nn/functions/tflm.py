@@ -99,7 +99,7 @@ def _draw_mean(rng: Random, function: Function) -> Drawn:
 # ---- declarations ----
 
 
-def _each(
+def _make_elementwise(
     name: str,
     op: str,
     type: str,
@@ -135,7 +135,7 @@ def _requantize(types: str) -> Function:
     limits = dict(zip(("act_min", "act_max"), _LIMITS[types.split("_")[1]]))
     params = (*_ZERO_POINTS, *_SCALE)
     case = {**dict.fromkeys(_ZERO_POINTS, 0), **_CASE_SCALE}
-    return _each(
+    return _make_elementwise(
         name=REQUANTIZE + types,
         op="requantize",
         type=types,
@@ -148,7 +148,7 @@ def _requantize(types: str) -> Function:
 
 def _relu(type: str) -> Function:
     ends = dict(zip(("act_min", "act_max"), _LIMITS[type]))
-    return _each(
+    return _make_elementwise(
         name=f"tflm_relu_{type}",
         op="requantize",
         type=f"{type}_{type}",
@@ -165,7 +165,7 @@ def _leaky(call: FloatCall) -> Meant:
 
 
 def _leaky_relu(type: str) -> Function:
-    return _each(
+    return _make_elementwise(
         name=f"tflm_leaky_relu_{type}",
         op="leaky_relu",
         type=type,
@@ -196,7 +196,7 @@ def _logistic(op: str, type: str) -> Function:
     operator, makes = _CURVES[op]
     own = ("input_zero_point", "input_range_radius")
     scale = ("input_multiplier", "input_left_shift")
-    return _each(
+    return _make_elementwise(
         name=f"tflm_{op}_{type}",
         op=op,
         type=type,

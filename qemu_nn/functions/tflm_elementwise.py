@@ -95,7 +95,7 @@ def _draw_l2(rng: Random, function: Function) -> Drawn:
     return {**_row_sizes(rng), "input_zero_point": rng.randint(-128, 127)}
 
 
-def _one(
+def _make_unary(
     name: str,
     op: str,
     type: str,
@@ -144,7 +144,9 @@ def _elu() -> Function:
 def _absolute(type: str) -> Function:
     case = {**dict.fromkeys(_ZEROS, 0), **dict(zip(_SCALE, quantize_multiplier(0.7)))}
     params = (*_ZEROS, *_SCALE)
-    return _one("abs", "abs", type, params, _draw_abs, case, define_meaning(np.abs), _ends(type))
+    return _make_unary(
+        "abs", "abs", type, params, _draw_abs, case, define_meaning(np.abs), _ends(type)
+    )
 
 
 def _inverse_root(type: str) -> Function:
@@ -152,7 +154,7 @@ def _inverse_root(type: str) -> Function:
     case = {**zeros, **dict(zip(_SCALE, quantize_multiplier(compute_rsqrt_factor(0.05, 0.05))))}
     meaning = define_meaning(lambda x: 1 / np.sqrt(x))
     params = (*_ZEROS, *_SCALE)
-    return _one("rsqrt", "rsqrt", type, params, _draw_rsqrt, case, meaning, _ends(type))
+    return _make_unary("rsqrt", "rsqrt", type, params, _draw_rsqrt, case, meaning, _ends(type))
 
 
 def _hard_swish() -> Function:
@@ -160,14 +162,14 @@ def _hard_swish() -> Function:
     case = {"input_zero_point": 3, "output_zero_point": -100, **scales}
     meaning = define_meaning(lambda x: x * np.clip(x + 3, 0, 6) / 6)
     params = (*_ZEROS, *scales)
-    return _one("hard_swish", "hard_swish", "s8", params, _draw_hard_swish, case, meaning)
+    return _make_unary("hard_swish", "hard_swish", "s8", params, _draw_hard_swish, case, meaning)
 
 
 def _log_soft() -> Function:
     scales = log_softmax_scaling(0.1)
     params = ("num_rows", "row_size", *scales)
     draw, meaning = _draw_log_softmax, _rows(_log_softmax)
-    return _one("log_softmax", "log_softmax", "s8", params, draw, scales, meaning)
+    return _make_unary("log_softmax", "log_softmax", "s8", params, draw, scales, meaning)
 
 
 #: Rows over their lengths.
@@ -177,7 +179,7 @@ NORMALIZED = _rows(_normal)
 def _l2() -> Function:
     params = ("num_rows", "row_size", "input_zero_point")
     case = {"input_zero_point": 3}
-    return _one("l2_normalization", "l2_norm", "s8", params, _draw_l2, case, NORMALIZED)
+    return _make_unary("l2_normalization", "l2_norm", "s8", params, _draw_l2, case, NORMALIZED)
 
 
 # ---- several ----

@@ -107,7 +107,7 @@ def _pair_of(what: str) -> Meaning:
 # ---- declarations ----
 
 
-def _each(
+def _make_elementwise(
     name: str,
     op: str,
     type: str,
@@ -139,7 +139,7 @@ def _each(
 
 
 def _make_cast(source: str, target: str) -> Function:
-    return _each(
+    return _make_elementwise(
         name=f"tflm_cast_{source}_{target}",
         op="cast",
         type="any",
@@ -150,7 +150,7 @@ def _make_cast(source: str, target: str) -> Function:
 
 
 def _quantize(op: str, source: str, target: str) -> Function:
-    return _each(
+    return _make_elementwise(
         name=f"tflm_{op}_{source}_{target}",
         op=op,
         type=f"{source}_{target}",
@@ -165,7 +165,7 @@ def _quantize(op: str, source: str, target: str) -> Function:
 
 def _unary(what: str) -> Function:
     slope = what == "leaky_relu"
-    return _each(
+    return _make_elementwise(
         name=f"tflm_{what}_f32",
         op="unary",
         type="f32",
@@ -181,7 +181,7 @@ def _unary(what: str) -> Function:
 
 def _binary(what: str, type: str) -> Function:
     ends = what in ACTIVATED
-    return _each(
+    return _make_elementwise(
         name=f"tflm_{what}_{type}",
         op="binary",
         type=type,
@@ -196,7 +196,7 @@ def _binary(what: str, type: str) -> Function:
 
 
 def _compare(what: str, type: str) -> Function:
-    return _each(
+    return _make_elementwise(
         name=f"tflm_{what}_{type}",
         op="compare",
         type=type,

@@ -143,7 +143,9 @@ def _pool(kind: str, type: str) -> Function:
     )
 
 
-def _each(name: str, type: str, params: Mapping[str, int] = {}, table: int = 0) -> Function:
+def _make_elementwise(
+    name: str, type: str, params: Mapping[str, int] = {}, table: int = 0
+) -> Function:
     """Declare a function of each element; params: those besides the length, as in the case."""
     fixed = {"slope": 0, "high": 0}
     data = Array("data", _DTYPES[type], ("length",))
@@ -225,9 +227,9 @@ CODES = {"s8": 2**8, "s16": 2**16}
 FUNCTIONS = (
     *map(_convolve, ("s8", "u8", "s16")),
     *(_pool(kind, type) for kind in ("max", "average") for type in CODES),
-    *(_each("relu", type, {"slope": 6}) for type in CODES),
-    *(_each("clip", type, {"high": 96}) for type in CODES),
-    *(_each("lookup", type, table=size) for type, size in CODES.items()),
+    *(_make_elementwise("relu", type, {"slope": 6}) for type in CODES),
+    *(_make_elementwise("clip", type, {"high": 96}) for type in CODES),
+    *(_make_elementwise("lookup", type, table=size) for type, size in CODES.items()),
     *map(_add, CODES),
     *(_pixels("scale_by_tensor", type, "channels") for type in CODES),
     *(_pixels("log_softmax", type, table=size) for type, size in LOG_ENTRIES.items()),

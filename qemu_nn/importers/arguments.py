@@ -36,7 +36,7 @@ def sides(prefix: str, shape: Sequence[int]) -> dict[str, int]:
     return {f"{prefix}_{axis}": side for axis, side in zip("nhwc", whole)}
 
 
-def same_bytes(sizes: Sequence[int], one: Sequence[int], two: Sequence[int]) -> bool:
+def have_same_bytes(sizes: Sequence[int], one: Sequence[int], two: Sequence[int]) -> bool:
     """True if two orders of the axes are the same in memory."""
     return [a for a in one if sizes[a] > 1] == [a for a in two if sizes[a] > 1]
 

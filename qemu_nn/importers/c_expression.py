@@ -88,12 +88,12 @@ def _divide(a: int, b: int) -> int:
 
 
 def _shift(shift: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    def checked(a: int, b: int) -> int:
+    def check_shift(a: int, b: int) -> int:
         if not 0 <= b < 32:
             raise NotConstantError(f"shifts by {b}")
         return shift(a, b)
 
-    return checked
+    return check_shift
 
 
 _OPERATORS: dict[type, Callable[..., int]] = {

@@ -13,14 +13,14 @@ import numpy as np
 from ..errors import Error
 from . import files
 from .labels import FILE_HEADS, LABEL_HEADS, TABLES, number_labels, read_table
-from .sources import Held, Source
+from .sources import MemorySource, Source
 
 #: Endings of tables of features; bytes read to recognize one.
 _ENDINGS, _START = (".csv", ".tsv"), 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class Features(Held):
+class Features(MemorySource):
     """Features [N, F], and the label of each sample, if the table has a label column."""
 
     labels: Optional[Source] = None
@@ -101,12 +101,12 @@ def _features(values: np.ndarray, labels: Optional[Sequence[Any]], what: str) ->
     if all(map(_is_number, texts)):
         numbers = np.array([float(text) for text in texts])
         whole = bool((numbers == np.rint(numbers)).all())
-        return Features(values, what, Held(numbers.astype(np.int64) if whole else numbers))
+        return Features(values, what, MemorySource(numbers.astype(np.int64) if whole else numbers))
     codes, classes = number_labels(texts)
-    return Features(values, what, Held(codes), classes)
+    return Features(values, what, MemorySource(codes), classes)
 
 
-def in_shape(found: Features, shape: tuple[int, ...]) -> Features:
+def fit_shape(found: Features, shape: tuple[int, ...]) -> Features:
     """Return features in the shape of a network's samples, if their number fits.
 
     Raises Error for one surplus column, such as labels without a name.

@@ -120,7 +120,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: Optional[Path]) -> Iterator[None]:
+def lock_file(path: Optional[Path]) -> Iterator[None]:
     """Lock a file that this process replaces repeatedly; None locks nothing.
 
     The lock is on a file next to the path, because a replaced file loses its own lock. It ends with

@@ -15,7 +15,7 @@ from ..errors import Error
 from . import files
 from .arguments import as_array, as_path, format_value
 from .mapped import map_npy, map_npz, map_shards
-from .sources import Held, Source
+from .sources import MemorySource, Source
 
 #: Most bytes of a table.
 _LIMIT = 2**28
@@ -45,8 +45,8 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
         labels = as_array(given, "labels")
         if labels.ndim == 1 and labels.dtype.kind == "U":
             labels, classes = number_labels(labels.tolist())
-            return Held(labels), classes
-        return Held(labels), ()
+            return MemorySource(labels), classes
+        return MemorySource(labels), ()
     path = as_path(given, "labels")
     try:
         if path.is_dir():
@@ -100,7 +100,7 @@ def _read_label_column(path: Path) -> tuple[Source, tuple[str, ...]]:
                 f"sample, or a first line that calls one 'label'"
             )
     numbers, classes = number_labels([get_cell(row, column or 0, path, line) for line, row in rows])
-    return Held(numbers, path.name), classes
+    return MemorySource(numbers, path.name), classes
 
 
 def read_table(path: Path) -> list[Row]:

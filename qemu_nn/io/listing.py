@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import Error
 from .labels import FILE_HEADS, LABEL_HEADS, TABLES, find_head, get_cell, number_labels, read_table
-from .sources import Held, Source
+from .sources import MemorySource, Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class FileSource(Source):
     @property
     def labels(self) -> Optional[Source]:
         """The class of each sample."""
-        return None if self.listing.numbers is None else Held(self.listing.numbers)
+        return None if self.listing.numbers is None else MemorySource(self.listing.numbers)
 
     def name(self, number: int) -> str:
         """Return the name of a sample in error messages."""

@@ -61,7 +61,7 @@ def make_row_reader(which: Indices) -> Union[slice, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Held(Source):
+class MemorySource(Source):
     """An array in memory."""
 
     array: np.ndarray
@@ -110,7 +110,7 @@ class Pieces(Source):
         return out
 
 
-class Loaded(Pieces):
+class LoadedPieces(Pieces):
     """Pieces that are read completely; the last one read is kept."""
 
     _kept: Optional[tuple[int, np.ndarray]] = None

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import Error
-from .sources import Loaded
+from .sources import LoadedPieces
 
 
-class Chunked(Loaded):
+class Chunked(LoadedPieces):
     """An array of Zarr or Dask, or one with the same interface."""
 
     def __init__(self, array: Any, label: str = "the data") -> None:

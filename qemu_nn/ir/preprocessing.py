@@ -79,7 +79,8 @@ class Preprocessing:
             )
         if self.size and self.crop and any(c > s for c, s in zip(self.crop, self.size)):
             raise Error(
-                f"a crop of {_by(self.crop)} is larger than the image of {_by(self.size)} pixels"
+                f"a crop of {_format_size(self.crop)} is larger than the image of "
+                f"{_format_size(self.size)} pixels"
             )
 
     @property
@@ -97,7 +98,7 @@ class Preprocessing:
     def spelled(self) -> str:
         """A summary such as "crop 8 x 8, (raw * 0.003922 - 0.5) / 0.25"."""
         sides = {"size": self.size, "crop": self.crop}
-        words = [f"{name} {_by(pair)}" for name, pair in sides.items() if pair is not None]
+        words = [f"{name} {_format_size(pair)}" for name, pair in sides.items() if pair is not None]
         scale, mean, std = (_format_numbers(each) for each in (self.scale, self.mean, self.std))
         return ", ".join([*words, f"(raw * {scale} - {mean}) / {std}"])
 
@@ -193,8 +194,8 @@ class Preprocessing:
         starts = [(have - want) // 2 for have, want in zip(pixels.shape, self.crop)]
         if min(starts) < 0:
             raise Error(
-                f"a picture of {_by(pixels.shape[:2])} pixels is smaller than the crop of "
-                f"{_by(self.crop)}"
+                f"a picture of {_format_size(pixels.shape[:2])} pixels is smaller than the crop of "
+                f"{_format_size(self.crop)}"
             )
         (top, left), (height, width) = starts, self.crop
         return pixels[top : top + height, left : left + width]
@@ -264,5 +265,5 @@ def _format_numbers(numbers: Any) -> str:
     return words[0] if len(words) == 1 else f"[{', '.join(words)}]"
 
 
-def _by(sides: Iterable[int]) -> str:
+def _format_size(sides: Iterable[int]) -> str:
     return " x ".join(map(str, sides))

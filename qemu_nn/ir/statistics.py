@@ -119,8 +119,10 @@ class Statistics:
         samples reach scale * ln(n) further. The gap to the largest itself does not count, so that
         one wild sample widens nothing beyond itself.
         """
-        low = -_extrapolated(-self._lows, self.samples, samples)
-        return min(self.low, low), max(self.high, _extrapolated(self._highs, self.samples, samples))
+        low = -_extrapolate_end(-self._lows, self.samples, samples)
+        return min(self.low, low), max(
+            self.high, _extrapolate_end(self._highs, self.samples, samples)
+        )
 
     def merge(self, other: Statistics) -> None:
         """Add the counts of another object with as many bins."""
@@ -165,7 +167,7 @@ class Statistics:
         return counts
 
 
-def _extrapolated(highs: np.ndarray, seen: int, samples: int) -> float:
+def _extrapolate_end(highs: np.ndarray, seen: int, samples: int) -> float:
     """Return how high so many samples reach, of which some were seen, with these largest values,
     the largest first.
     """

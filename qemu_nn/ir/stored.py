@@ -23,7 +23,7 @@ class Stored:
     values: np.ndarray
 
 
-def stored_arrays(graph: Graph, node: Node) -> Iterator[Stored]:
+def list_stored_arrays(graph: Graph, node: Node) -> Iterator[Stored]:
     """Yield the constant arrays of a call, with the element types of the device."""
     function = node.function
     if function.weights is not None and node.weights is not None:
@@ -52,13 +52,15 @@ def _parts(node: Node, name: str, flat: np.ndarray) -> Iterator[Stored]:
 
 def layer_bytes(graph: Graph, node: Node) -> int:
     """Return bytes of the constant arrays of a call."""
-    return sum(each.values.nbytes for each in stored_arrays(graph, node))
+    return sum(each.values.nbytes for each in list_stored_arrays(graph, node))
 
 
 def weight_bytes(graph: Graph) -> int:
     """Return the bytes of all constant arrays on the device, and of the states' values
     after reset.
     """
-    arrays = {each.key: each.values for node in graph.nodes for each in stored_arrays(graph, node)}
+    arrays = {
+        each.key: each.values for node in graph.nodes for each in list_stored_arrays(graph, node)
+    }
     resets = [graph.arrays[each.name] for each in graph.states if each.name in graph.arrays]
     return sum(values.nbytes for values in (*arrays.values(), *resets))

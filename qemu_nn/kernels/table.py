@@ -116,7 +116,7 @@ class Row:
         size = kernel.functions.packed(params)
         if not size:
             return None
-        packed = aligned_bytes(size)
+        packed = allocate_aligned(size)
         given = ffi.new(
             "qn_buffers *", {"weights": _make_pointer(weights), "bias": _make_pointer(bias)}
         )
@@ -154,7 +154,7 @@ def cpu_features() -> int:
     return HOST & (2 * FEATURES[cap] - 1)
 
 
-def aligned_bytes(size: int, alignment: int = 64) -> np.ndarray:
+def allocate_aligned(size: int, alignment: int = 64) -> np.ndarray:
     """Return a zeroed byte array that starts at a multiple of the alignment."""
     raw = np.zeros(size + alignment, np.uint8)
     start = -int(ffi.cast("uintptr_t", ffi.from_buffer(raw))) % alignment
@@ -217,7 +217,7 @@ def _list_claimed(rows: Sequence[Row]) -> str:
     return "; ".join(f"CMSIS {cmsis} ({', '.join(names)})" for cmsis, names in paths.items())
 
 
-def as_computed(
+def apply_rules(
     op: Op, profile: Profile, values: Optional[Mapping[str, int]] = None, null_bias: bool = False
 ) -> Call:
     """Return a call under the rules of a release: its rows, fields and warnings.
@@ -236,7 +236,7 @@ def as_computed(
 @functools.cache
 def bit_of(op: Op, profile: Profile) -> int:
     """Return the bit of a profile in the masks of an op's rows, if no parameters change that."""
-    return NPU_BIT if profile.path == "npu" else as_computed(op, profile).bit
+    return NPU_BIT if profile.path == "npu" else apply_rules(op, profile).bit
 
 
 def bit_in_masks(params: Any) -> int:
@@ -257,7 +257,7 @@ def make_params(
     if profile.path == "npu":
         own = {**values, "profile": NPU_PROFILE, "relu": 0}
     else:
-        call = as_computed(op, profile, values, null_bias)
+        call = apply_rules(op, profile, values, null_bias)
         own = {**(call.fields or {}), "profile": call.number, "relu": 0}
     return ffi.new(f"{op.params} *", {field: own[field] for field in _make_fields(op.params)})
 
@@ -315,7 +315,7 @@ def call(
     scratch_bytes = row.scratch(params)
     if not row.runs_here() or scratch_bytes == lib.QN_NOT_TAKEN:
         raise Error(f"{row} cannot run this call on this host; choose() names a row that can")
-    scratch = aligned_bytes(scratch_bytes) if scratch_bytes else None
+    scratch = allocate_aligned(scratch_bytes) if scratch_bytes else None
     packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):

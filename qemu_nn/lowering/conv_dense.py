@@ -41,7 +41,7 @@ def is_square(pairs: Pairs) -> bool:
     return all(pair[0] == pair[1] for pair in pairs.values())
 
 
-def _unchecked_inside(pairs: Pairs) -> bool:
+def _are_unchecked_inside(pairs: Pairs) -> bool:
     """True if the windows that the fast q7 functions do not check on the DSP path are inside the
     image.
 
@@ -87,7 +87,7 @@ def _list_candidates(site: Site, conv: Conv, pairs: Pairs) -> list[tuple[str, bo
         ]
     by_four = channels % 4 == out % 2 == 0
     pixel = conv.kernel == (1, 1) and conv.stride == (1, 1) and not any(conv.pads)
-    fast = by_four and (not site.dsp or _unchecked_inside(pairs))
+    fast = by_four and (not site.dsp or _are_unchecked_inside(pairs))
     return [
         ("arm_convolve_1x1_HWC_q7_fast_nonsquare", by_four and pixel),
         ("arm_convolve_HWC_q7_RGB", channels == 3 and square),

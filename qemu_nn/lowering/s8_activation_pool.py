@@ -112,7 +112,7 @@ def elementwise(site: S8Site, operator: Elementwise) -> None:
     if operator.kind in _CHOICES:
         _choose(site, operator)
         return
-    sources = _of_one_shape(site)
+    sources = _broadcast_inputs(site)
     first, second, output = site.formats
     params = {
         "input_1_offset": -first.zero_point,
@@ -136,14 +136,14 @@ def _choose(site: S8Site, operator: Elementwise) -> None:
     site.same_formats()
     if site.wide:
         params = {"length": math.prod(site.shapes[-1])}
-        site.call(f"tflm_{operator.kind}_s16", params, sources=_of_one_shape(site))
+        site.call(f"tflm_{operator.kind}_s16", params, sources=_broadcast_inputs(site))
         return
     first, second = (pad_to_four_axes(shape) for shape in site.shapes[:2])
     params = {**name_sides("input1", first), **name_sides("input2", second)}
     site.call(f"arm_{operator.kind}_s8", params)
 
 
-def _of_one_shape(site: S8Site) -> tuple[str, ...]:
+def _broadcast_inputs(site: S8Site) -> tuple[str, ...]:
     """Return the inputs of a function of equal shapes; smaller ones are broadcast first."""
     whole = site.shapes[-1]
     return tuple(

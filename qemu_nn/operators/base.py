@@ -44,7 +44,7 @@ def image(shape: Shape, layout: str) -> tuple[int, int, int]:
     return shape if layout == "NHWC" else (shape[1], shape[2], shape[0])
 
 
-def in_layout(height: int, width: int, channels: int, layout: str) -> Shape:
+def to_layout(height: int, width: int, channels: int, layout: str) -> Shape:
     """Return the inverse of image()."""
     return (height, width, channels) if layout == "NHWC" else (channels, height, width)
 
@@ -79,7 +79,7 @@ def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil
     return count - 1 if (count - 1) * stride >= size + before else count
 
 
-def same_pads(
+def compute_same_pads(
     size: Pair, kernel: Pair, stride: Pair, dilation: Pair = (1, 1), odd_first: bool = False
 ) -> Pads:
     """Return padding "same": ceil(size / stride) windows, with the odd cell after the image.

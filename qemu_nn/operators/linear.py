@@ -58,7 +58,7 @@ class Conv(Operator):
                 f"groups do not fit an image of {channels} channels"
             )
         base.check_array("its bias", self.bias, (out,))
-        return base.in_layout(*self._windows(height, width), out, self.layout)
+        return base.to_layout(*self._windows(height, width), out, self.layout)
 
     def _windows(self, height: int, width: int) -> Pair:
         top, left, bottom, right = self.pads

@@ -38,7 +38,7 @@ class Pool(Operator):
                 raise ModelError(
                     f"its padding {before} and {after} is not below its kernel {kernel}"
                 )
-        return base.in_layout(*self._windows(height, width), channels, self.layout)
+        return base.to_layout(*self._windows(height, width), channels, self.layout)
 
     def _windows(self, height: int, width: int) -> Pair:
         top, left, bottom, right = self.pads

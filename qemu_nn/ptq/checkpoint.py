@@ -109,7 +109,7 @@ class Record:
     def write(self, checkpoint: Checkpoint) -> None:
         """Write a checkpoint atomically; the decisions of searches are then obsolete."""
         if self.path is not None:
-            write_archive(self.path, _all_entries(checkpoint, self.key, self.job.graph))
+            write_archive(self.path, _list_entries(checkpoint, self.key, self.job.graph))
             searching = name_search_record(self.path, "search")
             assert searching is not None
             searching.unlink(missing_ok=True)
@@ -131,7 +131,7 @@ def record_of(
     about = (options, job.scheme.profile, job.given, x.shape, x.dtype)
     digest = hashlib.sha256(repr(about).encode())
     digest.update(x.tobytes())
-    entries = {**float_entries(job.graph), **_all_entries(start, "", job.graph)}
+    entries = {**float_entries(job.graph), **_list_entries(start, "", job.graph)}
     for name, content in sorted(entries.items()):
         digest.update(f"{name} {len(content)} ".encode() + content)
     return Record(path, job, start, digest.hexdigest())
@@ -151,7 +151,7 @@ def copy_in_c_order(graph: FloatGraph) -> FloatGraph:
     return graph.with_operators(changed) if changed else graph
 
 
-def _all_entries(checkpoint: Checkpoint, key: str, start: FloatGraph) -> dict[str, bytes]:
+def _list_entries(checkpoint: Checkpoint, key: str, start: FloatGraph) -> dict[str, bytes]:
     document = {
         "version": _VERSION,
         "key": key,

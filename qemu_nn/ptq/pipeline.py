@@ -23,7 +23,7 @@ from ..quantizer.affine_rules import Rescale
 from ..quantizer.coordinate_descent import Goal
 from ..quantizer.search import Given, Score, search
 from ..quantizer.statistics import observe
-from ..quantizer.steps import STEPS, After, Before, Held, observe_inputs
+from ..quantizer.steps import STEPS, After, Before, StepInputs, observe_inputs
 from ..runtime.cluster import Compute, open_compute
 from ..runtime.evaluate import evaluate
 from .candidate import Judge, StepPlan, Trial, estimate_ratio, find_holder, judge_of
@@ -309,7 +309,7 @@ class _Ways:
         job = self.now.job
         seen = observe_inputs(job.graph, self.course.fit.x, job.given, job.scheme.powers)
         for label, graph in self.plan.iterate_in_time(step.candidates(job.graph, seen)):
-            observed = self._observed(graph)
+            observed = self._observe_network(graph)
             yield from _assign(label, observed)
             for method, weights in self._allow(RESCALED if step.rescales else ()):
                 scheme = job.scheme.with_methods(method, weights)
@@ -317,7 +317,7 @@ class _Ways:
                 yield from _assign(more, replace(observed, scheme=scheme))
 
     def _methods(self) -> Iterator[tuple[str, Trial]]:
-        observed = self._observed(self.now.job.graph)
+        observed = self._observe_network(self.now.job.graph)
         for method, weights in self._allow(product(METHODS, WEIGHT_METHODS)):
             scheme = observed.scheme.with_methods(method, weights)
             label = f"{method} for activations, {weights} for weights"
@@ -328,7 +328,7 @@ class _Ways:
         cuts = 2 * len(self.course.fit.x) >= _ENOUGH
         return [pair for pair in pairs if cuts or pair[0] in METHODS[:2]]
 
-    def _observed(self, graph: FloatGraph) -> Job:
+    def _observe_network(self, graph: FloatGraph) -> Job:
         return replace(
             self.now.job, graph=graph, statistics=_make_statistics(graph, self.course.fit.x)
         )
@@ -351,7 +351,7 @@ def _assign(label: str, job: Job) -> Iterator[tuple[str, Trial]]:
         return
 
 
-def _hold_formats(now: Trial, fit: Judge, plan: StepPlan) -> Held:
+def _hold_formats(now: Trial, fit: Judge, plan: StepPlan) -> StepInputs:
     """Return the inputs of steps that keep formats unchanged."""
     job, formats, x = now.job, now.formats, fit.x
     most = max(2, _TRACED // sum(math.prod(shape) for shape in job.graph.shapes.values()))
@@ -376,4 +376,4 @@ def _hold_formats(now: Trial, fit: Judge, plan: StepPlan) -> Held:
 
         return values
 
-    return Held(formats, now.real, real.__getitem__, measure, plan.iterate_in_time, goal)
+    return StepInputs(formats, now.real, real.__getitem__, measure, plan.iterate_in_time, goal)

@@ -30,7 +30,7 @@ Turns = Callable[[Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRanges:
     """Statistics of a network before its formats are assigned.
 
     ends: tensor -> the lowest and the highest value [2, n] of each element of its last axis. fixed:
@@ -57,7 +57,7 @@ class Before:
     may want ranges of another kind.
     """
 
-    candidates: Callable[[FloatGraph, Seen], Iterator[tuple[str, FloatGraph]]]
+    candidates: Callable[[FloatGraph, SeenRanges], Iterator[tuple[str, FloatGraph]]]
     least: float = 0.0
     rescales: bool = False
 
@@ -67,7 +67,7 @@ class After:
     """A step with formats held fixed: networks of other weights and biases, which lie on the grids
     of the formats. candidates(graph, held) yields a label and a network each."""
 
-    candidates: Callable[[FloatGraph, Held], Iterator[tuple[str, FloatGraph]]]
+    candidates: Callable[[FloatGraph, StepInputs], Iterator[tuple[str, FloatGraph]]]
     least: float = 0.0
 
 
@@ -83,7 +83,7 @@ class Assigning:
 
 
 @dataclass(frozen=True)
-class Held:
+class StepInputs:
     """Context of a step with fixed formats.
 
     formats: theirs. graph: the network of real weights. real: its values. measure: runs a network
@@ -99,17 +99,19 @@ class Held:
     goal: Goal
 
 
-def observe_inputs(graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool) -> Seen:
+def observe_inputs(
+    graph: FloatGraph, x: np.ndarray, fixed: Iterable[str], powers: bool
+) -> SeenRanges:
     """Return what is known on inputs x."""
     ends = {}
     for name, values in iterate_tensors(graph, x):
         if values.ndim > 1:
             rows = values.reshape(-1, values.shape[-1])
             ends[name] = np.stack([rows.min(0), rows.max(0)]).astype(np.float64)
-    return Seen(ends, frozenset(fixed), powers)
+    return SeenRanges(ends, frozenset(fixed), powers)
 
 
-def _replace_averages(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+def _replace_averages(graph: FloatGraph, seen: SeenRanges) -> Iterator[tuple[str, FloatGraph]]:
     changed = replace_average_pools(graph, seen.fixed)
     pairs = zip(graph.nodes, changed.nodes)
     names = [n.name for o, n in pairs if type(n.operator) is not type(o.operator)]
@@ -117,14 +119,14 @@ def _replace_averages(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, Floa
         yield f"convolutions compute {', '.join(names)}", changed
 
 
-def _equalize(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+def _equalize(graph: FloatGraph, seen: SeenRanges) -> Iterator[tuple[str, FloatGraph]]:
     for strength in STRENGTHS:
         for fill in (False, True) if seen.powers else (False,):
             label = f"by {strength.name}" + (", to powers of two" if fill else "")
             yield label, equalize_channels(graph, seen.largest, strength, fill, seen.fixed)
 
 
-def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+def _absorb(graph: FloatGraph, seen: SeenRanges) -> Iterator[tuple[str, FloatGraph]]:
     centred: list[str] = []
     for label, share in ABSORBED.items():
         changed, layers = absorb_high_biases(graph, seen.ends, share, seen.fixed)
@@ -134,7 +136,7 @@ def _absorb(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
             centred = layers
 
 
-def _split_outliers(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatGraph]]:
+def _split_outliers(graph: FloatGraph, seen: SeenRanges) -> Iterator[tuple[str, FloatGraph]]:
     for way in WAYS:
         fewer = 0
         for share in SPLIT:
@@ -146,12 +148,12 @@ def _split_outliers(graph: FloatGraph, seen: Seen) -> Iterator[tuple[str, FloatG
                 yield f"{added} more channels share {way.name}", changed
 
 
-def _round(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+def _round(graph: FloatGraph, held: StepInputs) -> Iterator[tuple[str, FloatGraph]]:
     yield "near the real weights", _round_layers(graph, held, refit=False)
     yield "near the real sums", _round_layers(graph, held, refit=True)
 
 
-def _round_layers(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
+def _round_layers(graph: FloatGraph, held: StepInputs, refit: bool) -> FloatGraph:
     """Return each layer in turn, on what the layers before it make of the data now."""
     for name in held.turns(_list_layers(graph)):
         source = graph.node(name).inputs[0]
@@ -168,14 +170,14 @@ def _round_layers(graph: FloatGraph, held: Held, refit: bool) -> FloatGraph:
     return graph
 
 
-def _correct(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+def _correct(graph: FloatGraph, held: StepInputs) -> Iterator[tuple[str, FloatGraph]]:
     for name in held.turns(_list_layers(graph)):
         grid = held.formats.grid(graph.node(name))
         graph = correct_bias(graph, name, grid, held.real, held.measure)
     yield "", graph
 
 
-def _descend(graph: FloatGraph, held: Held) -> Iterator[tuple[str, FloatGraph]]:
+def _descend(graph: FloatGraph, held: StepInputs) -> Iterator[tuple[str, FloatGraph]]:
     for name in reversed(_list_layers(graph)):
         graph = descend_layer(
             graph, name, held.formats.grid(graph.node(name)), held.goal, held.turns

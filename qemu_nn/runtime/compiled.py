@@ -14,7 +14,7 @@ from ..errors import LayerFault
 from ..ir.graph import Tensor
 from ..ir.loops import list_program
 from ..kernels import table as kernels
-from ..kernels.table import aligned_bytes
+from ..kernels.table import allocate_aligned
 from . import interrupt
 from .plan import Plan
 from .split import cut_step
@@ -68,7 +68,7 @@ class Compiled:
 
     def _allocate_workspace(self) -> Workspace:
         sizes = [self.plan.arena_bytes] * self._threads
-        arrays = [aligned_bytes(size) for size in sizes]
+        arrays = [allocate_aligned(size) for size in sizes]
         for each in self.plan.constants:
             for arena in arrays:
                 end = each.address + each.array.nbytes

@@ -47,7 +47,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenHazards:
     """Warnings, and the calls whose side effects a later call reads.
 
     scratch, destroyed: indices of calls whose scratch memory, or destroyed input, is read.
@@ -65,7 +65,7 @@ _INTACT, _NEVER_WRITTEN = -1, -2
 
 def observe(
     accesses: Sequence[Access], entries: Sequence[Span], size: int, recurrent: bool
-) -> Seen:
+) -> SeenHazards:
     """Follow one pass over the calls, two if the memory lives on in the next time step."""
     ruined_by = np.full(size, _NEVER_WRITTEN, np.int32)  # index of the call, or one of the above
     as_scratch = np.zeros(size, bool)
@@ -98,7 +98,7 @@ def observe(
                         what = f"an input that {accesses[culprit].name} has destroyed"
                     warnings[f"{access.name} reads {what}"] = None
             _touch(ruined_by, as_scratch, index, access)
-    return Seen(tuple(warnings), frozenset(scratch), frozenset(destroyed), unwritten)
+    return SeenHazards(tuple(warnings), frozenset(scratch), frozenset(destroyed), unwritten)
 
 
 def _touch(ruined_by: np.ndarray, as_scratch: np.ndarray, index: int, access: Access) -> None:

@@ -18,7 +18,7 @@ from ..ir.tensors import Tensor
 from ..operators import Identity, Operator, Reshape, Shape, Softmax
 from .evaluate import evaluate, fix_sum_order, iterate_tensors
 from .input_checks import Gauge
-from .inputs import arrange_by_name, named
+from .inputs import arrange_by_name, name_arrays
 from .samples import convert_to_numbers, expect_finite, shape_samples
 
 #: The network's integers: an array, of several inputs by their names.
@@ -202,7 +202,7 @@ class Host:
             name: _dequantize_output(tensors[name], outputs[name]) for name in self.graph.outputs
         }
         if self.after is not None:
-            made = _stepped(self.after, real)
+            made = _apply_steps(self.after, real)
             return {name: real.get(name, made[name].astype(np.float64)) for name in made}
         return real if self.reference is None else self._evaluate_rest(self.reference, real)
 
@@ -385,7 +385,7 @@ class Host:
         """Return the float values of the device's inputs, and true for a single sample."""
         assert self.before is not None
         steps, own = self.preprocessing, self.before.layout
-        arrays = named(self.before.name, list(self.before.starts), x, convert_to_numbers)
+        arrays = name_arrays(self.before.name, list(self.before.starts), x, convert_to_numbers)
         starts, singles = {}, set()
         for name, shape in self.before.starts.items():
             what = "the input" if len(arrays) == 1 else f"the input {name!r}"
@@ -399,7 +399,7 @@ class Host:
             singles.add(single)
         if len(singles) > 1:
             raise Error("some inputs are a single sample and some a batch: give all alike")
-        made = _stepped(self.before, starts)
+        made = _apply_steps(self.before, starts)
         tensors = self.graph.inputs
         return {each.name: each.to_memory(made[each.name]) for each in tensors}, singles.pop()
 
@@ -522,7 +522,7 @@ def move_channels(values: np.ndarray, held: Optional[str], wanted: Optional[str]
     return np.moveaxis(values, *((-1, -3) if wanted == "NCHW" else (-3, -1)))
 
 
-def _stepped(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:
+def _apply_steps(graph: FloatGraph, starts: Arrays) -> dict[str, np.ndarray]:
     """Compute the host's steps in float32, independently for each sample."""
     x = {name: starts[name].astype(np.float32) for name in graph.starts}
     found = {

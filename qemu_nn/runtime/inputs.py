@@ -23,10 +23,10 @@ def arrange_by_name(
     graph: Graph, x: Inputs, read: Callable[[Any, str], np.ndarray] = as_array
 ) -> dict[str, np.ndarray]:
     """Return arrays by the names of a network's inputs; read: converts the value given for one."""
-    return named(graph.name, [tensor.name for tensor in graph.inputs], x, read)
+    return name_arrays(graph.name, [tensor.name for tensor in graph.inputs], x, read)
 
 
-def named(
+def name_arrays(
     owner: str, names: Sequence[str], x: Inputs, read: Callable[[Any, str], np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Return arrays by names; owner: of the inputs, for messages."""

@@ -160,7 +160,7 @@ def _list_warnings(node: Node, profile: Profile) -> tuple[str, ...]:
     if profile.path == "npu":
         return ()
     op, values = _list_rows(node)[0].op, node.function.struct_values(node.params)
-    said = kernels.as_computed(op, profile, values).warnings
+    said = kernels.apply_rules(op, profile, values).warnings
     return tuple(f"CMSIS {profile.cmsis}: {each}" for each in said)
 
 

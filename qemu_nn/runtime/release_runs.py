@@ -12,7 +12,7 @@ from ..errors import DeviceWarning, Error
 from ..functions.base import check_release
 from ..ir.builds import build_calls
 from ..ir.graph import Graph
-from ..kernels.table import as_computed, list_rows
+from ..kernels.table import apply_rules, list_rows
 from ..releases import ALL, Release
 from ..targets import Profile, roundings
 
@@ -31,7 +31,7 @@ class StateRun:
         return first if first == last else f"{first} to {last}"
 
 
-def without_name(sentence: str, profile: Profile) -> str:
+def remove_name(sentence: str, profile: Profile) -> str:
     """Return a sentence on a release without its name, to compare it with those on others."""
     return sentence.replace(f"CMSIS {profile.cmsis}: ", "").replace(f"CMSIS {profile.cmsis}", "it")
 
@@ -66,10 +66,10 @@ def find_runs(
                 warnings.simplefilter("ignore", DeviceWarning)
                 known[key] = result_of(profile)
         found.append((state, profile, known[key]))
-    return list(_in_runs(found))
+    return list(_group_runs(found))
 
 
-def _in_runs(
+def _group_runs(
     found: Iterable[tuple[Release, Profile, Result]],
 ) -> Iterator[tuple[StateRun, Result]]:
     for result, group in groupby(found, lambda each: each[2]):
@@ -89,7 +89,7 @@ def _calls(graph: Graph, profile: Profile) -> Iterator[Hashable]:
         op = list_rows(node.function.op, node.function.type)[0].op
         try:
             check_release(node.function, profile, in_network=True)
-            call = as_computed(op, profile, node.function.struct_values(node.params))
+            call = apply_rules(op, profile, node.function.struct_values(node.params))
             yield call.release, call.path, tuple(sorted((call.fields or {}).items()))
         except Error as error:
             yield str(error)

@@ -46,10 +46,10 @@ def place_on_borders(
     else:
         return dict(arguments)
 
-    def seen(result: np.ndarray) -> np.ndarray:
+    def is_seen(result: np.ndarray) -> np.ndarray:
         return result if at is None else result.reshape(len(at) and -1, len(at))[at, range(len(at))]
 
-    def placed(values: np.ndarray) -> dict[str, Any]:
+    def place(values: np.ndarray) -> dict[str, Any]:
         other = array.copy()
         (other[:, 0] if name == "start_shift" else other)[...] = values
         return {**arguments, name: other}
@@ -61,9 +61,9 @@ def place_on_borders(
     target = np.where(saturated, elements.choice((least + 1, most), moved.shape), target)
     while np.any(high - low > 1):
         middle = (low + high) >> 1
-        reached = seen(run(placed(middle))) >= target
+        reached = is_seen(run(place(middle))) >= target
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return placed(np.where(elements.integers(0, 2, moved.shape), low, high))
+    return place(np.where(elements.integers(0, 2, moved.shape), low, high))
 
 
 def _get_ends(

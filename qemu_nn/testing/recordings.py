@@ -64,7 +64,7 @@ class Recording:
         if "stride_h" in function.params and "input" in arrays:
             told.update(self._windows(arrays))
         if "perm" in arrays:
-            told.update(self._transposed(np.asarray(arrays["input"]), np.asarray(arrays["perm"])))
+            told.update(self._transpose(np.asarray(arrays["input"]), np.asarray(arrays["perm"])))
         if "weights_feature" in arrays:
             told["units"] = len(np.asarray(arrays["weights_feature"])) // told["rank"]
         for name, after in self.after.items():
@@ -81,7 +81,7 @@ class Recording:
             told.update({f"{side}_{axis}": n for axis, n in zip("hwc", shape[1:])})
         return told
 
-    def _transposed(self, given: np.ndarray, perm: np.ndarray) -> dict[str, int]:
+    def _transpose(self, given: np.ndarray, perm: np.ndarray) -> dict[str, int]:
         """Return the sides and axes of a transposition, filled up to four."""
         axes = [*perm.tolist(), *range(len(perm), 4)]
         told = {f"perm_{place}": axis for place, axis in enumerate(axes)}
@@ -107,10 +107,10 @@ def read(folder: Path) -> Iterator[Recording]:
         for case in manifest.get("cases", ()):
             named = "functions" in case or "function" in manifest
             if named and "inputs" in case and "outputs" in case:
-                yield from _of_case(manifest, case, stored)
+                yield from _find_case(manifest, case, stored)
 
 
-def _of_case(
+def _find_case(
     manifest: Mapping[str, Any], case: Mapping[str, Any], stored: Mapping[str, np.ndarray]
 ) -> Iterator[Recording]:
     def look_up(keys: Mapping[str, Optional[str]]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _sides(
     channels = _channels(case["params"], arrays)
     pixels = size // (images * channels)
     whole = [height for height in range(1, pixels + 1) if pixels % height == 0]
-    usual = [_usual(axis, case["params"], arrays) for axis in (0, 1)]
+    usual = [_list_usual(axis, case["params"], arrays) for axis in (0, 1)]
     heights = sorted(whole, key=lambda h: h not in usual[0] or pixels // h not in usual[1])
     for device in ("main/m3/double", "v7.0.0/m3/double"):
         for height in heights if device in outputs else ():
@@ -164,7 +164,7 @@ def _sides(
     return (images, heights[0], pixels // heights[0], channels)
 
 
-def _usual(
+def _list_usual(
     axis: int, params: Mapping[str, int], arrays: Mapping[str, Optional[np.ndarray]]
 ) -> tuple[int, ...]:
     """Return the lengths of an output with the paddings SAME and VALID, and with pads on both
@@ -206,7 +206,7 @@ def _devices(
 ) -> Iterator[tuple[str, Optional[Profile], Any]]:
     """Yield the devices of a case: the name, the profile, the output or the status."""
     if "variants" not in manifest:
-        yield from _of_main(case, outputs)
+        yield from _iterate_main(case, outputs)
         return
     statuses = case.get("status_by_variant") or case.get("status")
     statuses = statuses if isinstance(statuses, dict) else {}
@@ -240,7 +240,7 @@ _MAIN = {
 }
 
 
-def _of_main(
+def _iterate_main(
     case: Mapping[str, Any], outputs: Mapping[str, np.ndarray]
 ) -> Iterator[tuple[str, Optional[Profile], Any]]:
     """Yield what the files without `variants` have: main of July 2026, or another library."""
@@ -288,7 +288,7 @@ def outcome(recording: Recording) -> tuple[str, str]:
     expected = np.ascontiguousarray(recording.expected).ravel()
     count = _written(expected, recording.shape[0] if len(recording.shape) == 4 else 1)
     if got.ravel()[:count].tobytes() != expected[:count].tobytes():
-        return "different", _first(got.ravel(), expected)
+        return "different", _get_first(got.ravel(), expected)
     for name, after in recording.after.items() if recording.is_after_known else ():
         if np.asarray(arguments[name]).tobytes() != after.tobytes():
             return "different", f"{name} after the call"
@@ -302,7 +302,7 @@ def _written(expected: np.ndarray, images: int) -> int:
     return one if rest.size and (rest == UNWRITTEN).all() else expected.size
 
 
-def _first(got: np.ndarray, expected: np.ndarray) -> str:
+def _get_first(got: np.ndarray, expected: np.ndarray) -> str:
     if got.size != expected.size:
         return f"{got.size} elements instead of {expected.size}"
     at = int(np.flatnonzero(got != expected)[0])

@@ -71,7 +71,7 @@ def round_whole(x: Tensor) -> Tensor:
     return pass_gradient(x, torch.round(x))
 
 
-def free_name(module: nn.Module, name: str) -> str:
+def make_free_name(module: nn.Module, name: str) -> str:
     """Return a name for a layer's module that no attribute of the network has."""
     name = name.replace(".", "_") or "_"
     while hasattr(module, name):

@@ -13,7 +13,7 @@ from .as_fixed import make_fixed_graph
 from .as_float import shape_float_parameter
 from .integers import check_width
 from .kit_arguments import check_arguments
-from .layers import Layer, find, get_network_output, with_log_softmax
+from .layers import Layer, find, get_network_output, replace_softmax
 from .shapes import Shape, count_windows, infer_feature_shapes
 from .weights import role_missing
 
@@ -72,7 +72,7 @@ def _list_limits(
     layer_list: Sequence[Layer], shapes: Mapping[str, Shape], bitwidth: Optional[int]
 ) -> Iterator[str]:
     for layer in layer_list[1:]:
-        for section, text in _of_layer(layer, layer_list, shapes, bitwidth):
+        for section, text in _list_layer_limits(layer, layer_list, shapes, bitwidth):
             yield f"layer {layer.name!r} ({layer.type}): {text} (§{section})"
 
 
@@ -116,7 +116,7 @@ def _structure(layer_list: Sequence[Layer]) -> Iterator[str]:
                 yield f"layer {layer.name!r} reads {name!r}, which no layer makes (§3.1)"
 
 
-def _of_layer(
+def _list_layer_limits(
     layer: Layer,
     layer_list: Sequence[Layer],
     shapes: Mapping[str, Shape],
@@ -133,14 +133,14 @@ def _of_layer(
     if layer.type in _NONLINEAR and before is not None and before.type in _NONLINEAR:
         yield _NONLINEAR[layer.type], f"it follows another nonlinear layer, {before.name!r}"
     if layer.type in _SEVERAL:
-        yield from ((_SEVERAL[layer.type], text) for text in _several(layer, layer_list))
+        yield from ((_SEVERAL[layer.type], text) for text in _iterate_joins(layer, layer_list))
     if layer.type in _AFTER_SUM and not _is_sum(before):
         what = "an ungrouped Convolution or an InnerProduct"
         yield _AFTER_SUM[layer.type], f"it may only follow {what}"
     if layer.type in ("LogSoftmax", "Softmax"):
         if shape[1] != 1:
             yield "6.16", f"its input has a height of {shape[1]}, must be 1"
-        wide = _by_width("a width", shape[2], _SOFTMAX_WIDTH, bitwidth)
+        wide = _list_width_limits("a width", shape[2], _SOFTMAX_WIDTH, bitwidth)
         yield from (("6.16", text) for text in wide)
     if layer.type == "Softmax" and layer.tops[0] not in get_network_output(layer_list):
         yield "6.15", "there is no Softmax in fixed point, except at the end, as a LogSoftmax"
@@ -171,10 +171,10 @@ def _convolution_limits(layer: Layer, shape: Shape, bitwidth: Optional[int]) -> 
     if group > 1 and out // group != 1 and out // group % 16:
         yield f"each of its {group} groups has {out // group} outputs, must be 1 or 16, 32, ..."
     products = own["kernel_size"][0] * own["kernel_size"][1] * (shape[0] // group)
-    yield from _by_width("sums of", products, _PRODUCTS, bitwidth)
+    yield from _list_width_limits("sums of", products, _PRODUCTS, bitwidth)
 
 
-def _by_width(
+def _list_width_limits(
     what: str, value: int, most: tuple[int, int], bitwidth: Optional[int]
 ) -> Iterator[str]:
     broken = [
@@ -186,7 +186,7 @@ def _by_width(
         yield f"it has {what} {value}, must have at most {' and '.join(broken)}"
 
 
-def _several(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
+def _iterate_joins(layer: Layer, layer_list: Sequence[Layer]) -> Iterator[str]:
     """Yield layers of several tensors."""
     inputs = [name for other in layer_list if other.type == "Input" for name in other.tops]
     if any(name in inputs for name in layer.bottoms):
@@ -228,7 +228,7 @@ def _lowering_error(
     """Return the error of building the fixed-point network, if any."""
     assert bitwidth is not None
     try:
-        make_fixed_graph(with_log_softmax(layer_list, tell=False), params, bitwidth)
+        make_fixed_graph(replace_softmax(layer_list, tell=False), params, bitwidth)
     except ModelError as error:
         return [str(error)]
     return []

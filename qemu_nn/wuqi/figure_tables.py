@@ -10,7 +10,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from ..analysis.table import no_formula
+from ..analysis.table import escape_formula
 from ..io import files
 from .figures import Target
 
@@ -96,6 +96,6 @@ def _divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 def _write(folder: Union[str, Path], name: str, rows: Iterable[Iterable[Any]]) -> None:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(map(no_formula, row) for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(map(escape_formula, row) for row in rows)
     files.make_folder(Path(folder))
     files.write_bytes(Path(folder) / name, text.getvalue().encode("utf-8"))

@@ -81,13 +81,13 @@ class _Converter:
     def _rename(self, old: str, new: str) -> None:
         """Rename the input of an output reshape to the output's name."""
 
-        def named(names: Any) -> Any:
+        def rename_output(names: Any) -> Any:
             if isinstance(names, list):
                 return [new if name == old else name for name in names]
             return new if names == old else names
 
         for layer in self.layers if old != new else []:
-            layer.bottom, layer.top = named(layer.bottom), named(layer.top)
+            layer.bottom, layer.top = rename_output(layer.bottom), rename_output(layer.top)
 
     def _input_shape(self) -> Sequence[int]:
         """Return the input's shape, or that of the one-channel image to which it is reshaped."""

@@ -114,7 +114,7 @@ class Gathering:
 
         source = iterate_batches(data_generator, self.num_batch)
         ranged = self.num_bin > 0 and self.max_abs_val is None
-        front = list(_at_least(_FIRST, source)) if ranged else []
+        front = list(_take_at_least(_FIRST, source)) if ranged else []
         ends = dict.fromkeys(names, (np.inf, -np.inf))
         for x in front:
             for name, values in run(x).items():
@@ -145,7 +145,7 @@ class Gathering:
         )
 
 
-def _at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+def _take_at_least(count: int, source: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
     """Yield batches until they have this many samples in total."""
     while count > 0:
         batch = next(source, None)

@@ -296,7 +296,7 @@ def find(layer_list: Sequence[Layer], tensor: str) -> Optional[Layer]:
     return next((layer for layer in layer_list if tensor in layer.tops), None)
 
 
-def with_log_softmax(layer_list: Sequence[Layer], tell: bool = True) -> list[Layer]:
+def replace_softmax(layer_list: Sequence[Layer], tell: bool = True) -> list[Layer]:
     """Return the layers with a LogSoftmax in place of each final Softmax (§6.15 of the manual).
 
     tell: print a message for each.

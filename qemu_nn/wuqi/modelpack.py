@@ -17,7 +17,7 @@ from .as_fixed import make_fixed_graph
 from .check import list_warnings
 from .integers import check_width
 from .kit_arguments import check_arguments
-from .layers import Layer, with_log_softmax
+from .layers import Layer, replace_softmax
 from .pack_format import encode
 from .prototxt import read_layers, write_layers
 from .unpack import decode
@@ -152,7 +152,7 @@ def modelpack(
         raise Error(f"model_name must be a file name without a folder, is {model_name!r}")
     if model_name.lower().endswith(".bin"):
         raise Error(f"model_name must be a name without the ending .bin, is {model_name!r}")
-    layers = with_log_softmax(layer_list)
+    layers = replace_softmax(layer_list)
     broken = list_warnings(layers, bitwidth=bitwidth)
     if broken:
         raise ModelError(f"the NPU cannot run this network: {broken[0]}")

@@ -126,7 +126,7 @@ class NumpyLayers(Sequence[QuantLayer]):
                 array = start.format.dequantize(array)
         real, single = shape_samples(array, "the input", shape, "NCHW", layout, "NCHW")
         expect_finite(real, "the input")
-        return name_results(_in_blocks(self, real, names), single)
+        return name_results(_run_in_blocks(self, real, names), single)
 
 
 @check_arguments
@@ -203,7 +203,7 @@ def build_numpy_layers(
     return NumpyLayers(None, real, fracs, bitwidth, on_grid, unsigned, layers)
 
 
-def _with_options(network: Any, options: Mapping[str, Any]) -> NumpyLayers:
+def _set_options(network: Any, options: Mapping[str, Any]) -> NumpyLayers:
     """Return a network of build_numpy_layers() with the options that are not None.
 
     network: the result, or a list of its layers. quant and bitwidth must be those that it was built
@@ -312,7 +312,7 @@ def run_layers(
         "quant_feature_only": quant_feature_only,
     }
     if numpy_layers is not None:
-        net = _with_options(numpy_layers, options)
+        net = _set_options(numpy_layers, options)
     elif param_dict is not None:
         defaults = (False, 8, False, False, False)
         given: list[Any] = [d if v is None else v for v, d in zip(options.values(), defaults)]
@@ -327,14 +327,14 @@ def run_layers(
         raise Error(f"the network takes batches [N, {dim}], not {list(x.shape)}")
     if np.isnan(x).any():
         raise Error("the batch contains NaN, which no integer stands for")
-    results = _in_blocks(net, x, target_feature_tensor_list)
+    results = _run_in_blocks(net, x, target_feature_tensor_list)
     if log_on:
         for name, values in results.items():
             print(f"{name}: {list(values.shape)}, {values.min():.6g} .. {values.max():.6g}")
     return results
 
 
-def _in_blocks(net: NumpyLayers, x: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+def _run_in_blocks(net: NumpyLayers, x: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return tensors of a batch, some samples at a time."""
     compute = _real if net.session is None else _chip
     count = max(1, _BLOCK // sum(map(math.prod, _shapes(net))))

@@ -157,8 +157,8 @@ def add_pre_norm(
     if not layers or layers[0].type != "Input":
         raise ModelError("the first layer must be an Input")
     start, channels = layers[0].tops[0], layers[0].attributes()["dim"][1]
-    name = _free("pre_norm", [layer.name for layer in layers])
-    top = _free(f"{start}_norm", [name for layer in layers for name in layer.tops])
+    name = _make_free_name("pre_norm", [layer.name for layer in layers])
+    top = _make_free_name(f"{start}_norm", [name for layer in layers for name in layer.tops])
     for role, values in (("weight", weight), ("bias", bias)):
         array = np.asarray(values, np.float64).ravel()
         if array.size not in (1, channels):
@@ -170,7 +170,7 @@ def add_pre_norm(
     return layers, params
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
+def _make_free_name(name: str, taken: Sequence[str]) -> str:
     """Return the name, or a similar unused one."""
     count = 1
     while (free := name if count == 1 else f"{name}_{count}") in taken:
@@ -189,7 +189,7 @@ def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
     before, readers = find(layers, source), [other for other in layers if top in other.bottoms]
     alone = [other for other in layers if source in other.bottoms] == [layer]
     if before is not None and before.type in _SUMS and alone:
-        _into_before(before, factors, params)
+        _fold_into_writer(before, factors, params)
         _replace(before, "top", source, top)
         _drop(layer, layers, params)
         return f"{layer.name} ({layer.type}): merged into {before.name} before it"
@@ -198,7 +198,7 @@ def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
     behind = readers[0]
     if factors[1].any() and any(behind.attributes().get("pad", ())):
         return f"{layer.name} ({layer.type}): stays; padding of {behind.name} would lack its offset"
-    _into_behind(behind, factors, params)
+    _fold_into_reader(behind, factors, params)
     _replace(behind, "bottom", top, source)
     _drop(layer, layers, params)
     return f"{layer.name} ({layer.type}): merged into {behind.name} behind it"
@@ -228,7 +228,7 @@ def _add_bias(layer: Layer, params: dict[str, Any], more: np.ndarray) -> None:
         params[f"{layer.name}_bias"] = more
 
 
-def _into_before(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
+def _fold_into_writer(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
     """Scale the layer's output, then add the offset."""
     scale, offset = factors
     weights = _weights(layer, params)
@@ -238,7 +238,7 @@ def _into_before(layer: Layer, factors: Factors, params: dict[str, Any]) -> None
     _add_bias(layer, params, offset)
 
 
-def _into_behind(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
+def _fold_into_reader(layer: Layer, factors: Factors, params: dict[str, Any]) -> None:
     """Scale the layer's input, and add the effect of the offset."""
     weights = _weights(layer, params)
     out, depth = weights.shape[:2]

@@ -42,7 +42,7 @@ _DEPTH = 8
 
 def write_layers(layers: Sequence[Layer]) -> str:
     """Return the text of a network."""
-    return "".join(f"layer {{\n{_spell(_of_layer(layer), 1)}}}\n" for layer in layers)
+    return "".join(f"layer {{\n{_spell(_format_layer(layer), 1)}}}\n" for layer in layers)
 
 
 def read_layers(text: str, where: str) -> list[Layer]:
@@ -55,7 +55,7 @@ def read_layers(text: str, where: str) -> list[Layer]:
     return layers
 
 
-def _of_layer(layer: Layer) -> Block:
+def _format_layer(layer: Layer) -> Block:
     fields: Block = [("name", layer.name), ("type", layer.type)]
     fields += [("bottom", name) for name in layer.bottoms]
     fields += [("top", name) for name in layer.tops]

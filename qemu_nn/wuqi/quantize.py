@@ -16,7 +16,7 @@ from .figure_tables import tabulate_comparison, tabulate_distribution
 from .gathering import Gathering, iterate_batches
 from .integers import check_width
 from .kit_arguments import check_arguments
-from .layers import Layer, find, get_tensor_name_list, has_bias, with_log_softmax
+from .layers import Layer, find, get_tensor_name_list, has_bias, replace_softmax
 from .model_quantizer import ModelQuantizer
 from .numpy_net import build_numpy_layers, run_layers
 from .overrides import Overrides
@@ -119,7 +119,7 @@ def quantize_model(
     if last.type in ("LogSoftmax", "Softmax") and drop_logsoftmax:
         print(f"warning: the {last.type} {last.name!r} is left out; compute it on the CPU")
         del layers[-1]
-    layers = with_log_softmax(layers)
+    layers = replace_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
     # Not around the caller's own generator: a disabled bar closes its iterable.
     source = iter(

@@ -35,15 +35,15 @@ def assign_fractions(order: str, wanted: Fractions, given: Fractions, widest: in
     now = given
     for letter in order:
         if letter == "f" and now.out is None and wanted.out is not None:
-            now = replace(now, out=_out(wanted.out, now, widest))
+            now = replace(now, out=_choose_output(wanted.out, now, widest))
         elif letter == "w" and now.products is None and wanted.products is not None:
-            now = replace(now, products=_products(wanted.products, now, widest))
+            now = replace(now, products=_choose_products(wanted.products, now, widest))
         elif letter == "b" and now.bias is None and wanted.bias is not None:
-            now = replace(now, bias=_bias(wanted.bias, now, widest))
+            now = replace(now, bias=_choose_bias(wanted.bias, now, widest))
     return now
 
 
-def _out(wanted: int, now: Fractions, widest: int) -> int:
+def _choose_output(wanted: int, now: Fractions, widest: int) -> int:
     if now.products is not None:
         return _limit(wanted, int(now.products.max()) - widest, int(now.products.min()))
     if now.bias is not None:
@@ -51,7 +51,7 @@ def _out(wanted: int, now: Fractions, widest: int) -> int:
     return wanted
 
 
-def _products(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
+def _choose_products(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
     others = [np.asarray(fracs) for fracs in (now.bias, now.out) if fracs is not None]
     if others:
         low, high = np.maximum(others[0], others[-1]), np.minimum(others[0], others[-1]) + widest
@@ -59,7 +59,7 @@ def _products(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
     return wanted if now.out is not None else _close(wanted, widest)
 
 
-def _bias(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
+def _choose_bias(wanted: np.ndarray, now: Fractions, widest: int) -> np.ndarray:
     fractions: np.ndarray
     if now.products is not None:
         fractions = np.clip(wanted, now.products - widest, now.products)

@@ -20,7 +20,7 @@ def from_tensorflow(graph: FloatGraph) -> Loaded:
     The name of a layer is that of the node that computes it. The name of a tensor is that of the
     last node that only passes it on (a bias addition, an identity), with ":0" for its first output.
     """
-    graph, computed = _by_last_name(graph)
+    graph, computed = _rename_to_last(graph)
     layers, params = from_float(graph)
     for layer in layers:
         old = layer.name
@@ -34,7 +34,7 @@ def from_tensorflow(graph: FloatGraph) -> Loaded:
     return layers, params
 
 
-def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
+def _rename_to_last(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
     """Return the graph with tensors renamed to their only reader, an identity, and the map of these
     names.
     """
@@ -45,18 +45,20 @@ def _by_last_name(graph: FloatGraph) -> tuple[FloatGraph, dict[str, str]]:
             if graph.readers(source) == [node] and source not in (graph.input, *graph.outputs):
                 last[source] = node.name
 
-    def named(name: str) -> str:
+    def name_tensor(name: str) -> str:
         while name in last:
             name = last[name]
         return name
 
     dropped = set(last.values())
     nodes = [
-        replace(node, name=named(node.name), inputs=tuple(map(named, node.inputs)))
+        replace(node, name=name_tensor(node.name), inputs=tuple(map(name_tensor, node.inputs)))
         for node in graph.nodes
         if node.name not in dropped
     ]
-    return graph.with_nodes(nodes), {named(name): name for name in last if name not in dropped}
+    return graph.with_nodes(nodes), {
+        name_tensor(name): name for name in last if name not in dropped
+    }
 
 
 def _outputs(names: Any) -> Any:

@@ -102,7 +102,7 @@ def quantize_model_with_training(
     shared = _names(layer_list, perlayer_quant_layer_names)
     source = iterate_pairs(data_generator, input_fn)
     params = {**random_start(layer_list, rnd_seed), **(param_dict or {})}
-    params = _with_fractions(layer_list, params, bitwidth, source)
+    params = _add_fractions(layer_list, params, bitwidth, source)
     for name in shared:
         for role in _ROLES:
             key = f"{name}_frac_{role}"
@@ -187,7 +187,7 @@ def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> lis
     return list(names or ())
 
 
-def _with_fractions(
+def _add_fractions(
     layer_list: Sequence[Layer], params: dict[str, Any], bitwidth: int, source: Iterator[Any]
 ) -> dict[str, Any]:
     """Return the parameters with all fractions; given ones are kept."""

@@ -39,18 +39,19 @@ def iterate_pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarr
         raise Error("give either data_generator or input_fn, and only one of them")
     if data_generator is not None:
         return (
-            _check_pair(*_from_dict(turn)) for turn in to_iterator("data_generator", data_generator)
+            _check_pair(*_iterate_dict(turn))
+            for turn in to_iterator("data_generator", data_generator)
         )
-    return (_check_pair(*turn) for turn in _from_function(input_fn))
+    return (_check_pair(*turn) for turn in _iterate_function(input_fn))
 
 
-def _from_dict(turn: Any) -> tuple[Any, Any]:
+def _iterate_dict(turn: Any) -> tuple[Any, Any]:
     if not isinstance(turn, Mapping) or "input" not in turn or "output" not in turn:
         raise Error('data_generator must give dictionaries with the keys "input" and "output"')
     return turn["input"], turn["output"]
 
 
-def _from_function(input_fn: Any) -> Iterator[tuple[Any, Any]]:
+def _iterate_function(input_fn: Any) -> Iterator[tuple[Any, Any]]:
     first = input_fn() if callable(input_fn) else input_fn
     if isinstance(first, tuple) and callable(input_fn):
         while True:

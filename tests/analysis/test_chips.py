@@ -102,8 +102,8 @@ def test_every_chip_is_whole_and_has_a_core():
 def test_the_longest_name_of_a_chip_wins(monkeypatch):
     short, long = CHIPS["samd21"], CHIPS["samd51"]
     monkeypatch.setattr(chips, "CHIPS", {"cc26": short, "cc2652": long})
-    assert chips.named("CC2652R1F") is long
-    assert chips.named("cc2640") is short
+    assert chips.find_named("CC2652R1F") is long
+    assert chips.find_named("cc2640") is short
 
 
 UNKNOWN = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qemu_nn.analysis.table import Table, no_formula
+from qemu_nn.analysis.table import Table, escape_formula
 
 TABLE = Table(
     ("layer", "macs", "share"), (("conv", 12345, 0.5), ('a,"b"', None, None), ("fc", 7, 12.25))
@@ -63,7 +63,7 @@ def test_json_and_csv_give_every_cell_back(rows):
     assert [tuple(record.values()) for record in json.loads(table.json())] == rows
     read = list(csv.reader(io.StringIO(table.csv(), newline="")))
     assert read[1:] == [
-        ["" if cell is None else str(no_formula(cell)) for cell in row] for row in rows
+        ["" if cell is None else str(escape_formula(cell)) for cell in row] for row in rows
     ]
 
 

@@ -123,7 +123,7 @@ def test_a_full_disk_names_the_file(folder, name):
 def test_a_second_process_does_not_search_with_the_same_file(folder):
     search = ("quantize", FLOAT, "-d", DATA, "--method", "search", "--limit", "20")
     resume = ("--resume", "kept.json", "-o", "net.qnz")
-    with files.locked(Path("kept.json")):
+    with files.lock_file(Path("kept.json")):
         with process("-m", "qemu_nn", *search, *resume) as running:
             err = running.stderr.read().splitlines()[-1]
         assert running.returncode == 2
@@ -147,11 +147,11 @@ def test_a_lock_ends_with_its_process(folder):
     )
     with process("-c", program, stdin=subprocess.PIPE) as running:
         assert running.stdout.readline() == "locked\n"
-        with pytest.raises(Error, match="another process uses"), files.locked(Path("kept.json")):
+        with pytest.raises(Error, match="another process uses"), files.lock_file(Path("kept.json")):
             pass
         running.kill()
     assert Path(".kept.json.lock").exists()
-    with files.locked(Path("kept.json")):
+    with files.lock_file(Path("kept.json")):
         pass
     assert not Path(".kept.json.lock").exists()
 
@@ -163,12 +163,15 @@ def test_a_lock_that_its_owner_removed_meanwhile_is_none(folder, monkeypatch):
         Path(".kept.json.lock").unlink()
 
     monkeypatch.setattr(files, "_lock", removed)
-    with pytest.raises(Error, match="another process uses"), files.locked(path):
+    with pytest.raises(Error, match="another process uses"), files.lock_file(path):
         pass
 
 
 def test_no_file_is_never_locked():
-    with files.locked(None), files.locked(None):
+    with files.lock_file(None), files.lock_file(None):
         pass
-    with pytest.raises(Error, match="there is no folder nowhere"), files.locked(Path("nowhere/a")):
+    with (
+        pytest.raises(Error, match="there is no folder nowhere"),
+        files.lock_file(Path("nowhere/a")),
+    ):
         pass

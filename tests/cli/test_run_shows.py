@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn.analysis.outputs import output_values, outputs_csv, shown_outputs
+from qemu_nn.analysis.outputs import output_values, outputs_csv, show_outputs
 from qemu_nn.cli.main import main
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
@@ -69,10 +69,10 @@ def test_csv_has_every_value(tmp_path, images):
 
 def test_outputs_that_are_no_classes_show_their_first_values():
     made = {"out": np.arange(24.0).reshape(2, 12), "more": np.array([[0.5], [1.5]])}
-    table = shown_outputs(made, (3,))
+    table = show_outputs(made, (3,))
     assert table.rows[0] == (0, "out", "0, 1, 2, 3, 4, ... (12)")
     assert table.rows[3] == (1, "more", "1.5")
-    again = shown_outputs({"out": made["out"]}, (12,))  # an autoencoder
+    again = show_outputs({"out": made["out"]}, (12,))  # an autoencoder
     assert again.columns == ("sample", "output", "values")
 
 

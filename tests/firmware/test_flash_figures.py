@@ -9,7 +9,7 @@ import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import Error
 from qemu_nn.firmware.symbols import make_symbols
-from qemu_nn.ir.stored import layer_bytes, stored_arrays, weight_bytes
+from qemu_nn.ir.stored import layer_bytes, list_stored_arrays, weight_bytes
 
 MODELS = sorted(
     path
@@ -39,7 +39,7 @@ def test_feature_weights_of_svdf_have_one_byte(state, tmp_path):
     pytest.importorskip("jinja2", reason="the export of C needs jinja2")
     network = qemu_nn.load(CASES[f"svdf_{state}"]().save(tmp_path))
     (node,) = (n for n in network.graph.nodes if "svdf" in n.function.name)
-    parts = {each.argument: each.values for each in stored_arrays(network.graph, node)}
+    parts = {each.argument: each.values for each in list_stored_arrays(network.graph, node)}
     assert parts["weights_feature"].dtype == np.int8
     assert parts["weights_time"].dtype == (np.int8 if state == "s8" else np.int16)
     assert layer_bytes(network.graph, node) == sum(values.nbytes for values in parts.values())

@@ -12,7 +12,7 @@ import qemu_nn
 from qemu_nn import executorch
 from qemu_nn.errors import DeviceWarning, Error
 from qemu_nn.executorch.findings import Finder
-from qemu_nn.executorch.program import Loaded
+from qemu_nn.executorch.program import LoadedProgram
 from qemu_nn.importers.pte import load_with_results
 
 CORES = {"m4": "cortex-m4", "m55": "cortex-m55", "m3": "cortex-m3", "m0plus": "cortex-m0plus"}
@@ -32,7 +32,7 @@ def loaded(name, tmp_path):
         for part, value in enumerate(made):
             if value is not None:
                 values[f"{number}_{part}" if part else f"{number}"] = value
-    return Loaded(qemu_nn.Network(graph), values, dict.fromkeys(values, "cat"))
+    return LoadedProgram(qemu_nn.Network(graph), values, dict.fromkeys(values, "cat"))
 
 
 def inputs(name, sample=0):

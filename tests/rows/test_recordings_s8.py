@@ -35,7 +35,7 @@ def takes(row, function, arguments, profile):
     """True if the row computes this call. A call that the contract refuses continues, and fails
     later.
     """
-    told = {**cmsis._told_by_shapes(function, arguments), **arguments}
+    told = {**cmsis._infer_from_shapes(function, arguments), **arguments}
     values = function.struct_values({name: told[name] for name in function.params})
     return row.takes(kernels.make_params(row.op, profile, values))
 

@@ -47,7 +47,7 @@ def rows():
 
 
 def takes(row, function, arguments, device):
-    told = {**function.defaults, **cmsis._told_by_shapes(function, arguments), **arguments}
+    told = {**function.defaults, **cmsis._infer_from_shapes(function, arguments), **arguments}
     values = function.struct_values({name: told[name] for name in function.params})
     return row.takes(kernels.make_params(row.op, device, values))
 

@@ -77,7 +77,7 @@ def test_every_row_gives_the_recorded_bits(family, name, row):
         if name not in functions:
             continue
         arguments = arguments_of(name, given, outputs["expected"].shape)
-        told = {**cmsis._told_by_shapes(function, arguments), **arguments}
+        told = {**cmsis._infer_from_shapes(function, arguments), **arguments}
         params = {n: told[n] for n in function.params}
         for profile in (p for p in all_profiles() if row.claims(p) and is_affine(p.cmsis)):
             struct = kernels.make_params(row.op, profile, function.struct_values(params))

@@ -12,7 +12,7 @@ from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.kernels.devices import profile_for
-from qemu_nn.kernels.table import as_computed, bit_of, list_rows
+from qemu_nn.kernels.table import apply_rules, bit_of, list_rows
 from qemu_nn.releases import RULES, place_of, rules
 from qemu_nn.targets import Target, profile
 from qemu_nn.testing import recordings
@@ -283,8 +283,8 @@ def test_an_empty_function_is_refused():
 def test_an_lstm_before_7_0_0_is_refused():
     op = list_rows("lstm_unidirectional", "s8")[0].op
     with pytest.raises(Refused, match="other structures and is not recorded"):
-        as_computed(op, profile(cmsis="6.0.0"), {"has_hidden_state": 0})
-    as_computed(op, profile(cmsis="7.0.0"), {"has_hidden_state": 0})
+        apply_rules(op, profile(cmsis="6.0.0"), {"has_hidden_state": 0})
+    apply_rules(op, profile(cmsis="7.0.0"), {"has_hidden_state": 0})
 
 
 def test_helium_runs_the_code_for_dsp_until_5_7_0():

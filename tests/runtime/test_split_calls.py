@@ -56,7 +56,7 @@ def run_part(row, part, inputs, output, weights, bias, packed):
     pointers = [ffi.from_buffer("char[]", array) for array in (*inputs, output)]
     for i in range(len(inputs)):
         getattr(buffers, "in")[i] = pointers[i] + getattr(made, "in")[i]
-    scratch = kernels.aligned_bytes(scratch_bytes)
+    scratch = kernels.allocate_aligned(scratch_bytes)
     buffers.weights, buffers.bias = kernels._make_pointer(weights), kernels._make_pointer(bias)
     buffers.packed, buffers.scratch = kernels._make_pointer(packed), kernels._make_pointer(scratch)
     buffers.out = pointers[-1] + made.out

@@ -6,7 +6,7 @@ from inspect import isclass, isfunction
 import qemu_nn
 from qemu_nn import cmsis, errors, executorch, ndk, targets
 from qemu_nn.analysis.checks import Checks, ModelCheck
-from qemu_nn.analysis.compare import Comparison, Difference, Finding
+from qemu_nn.analysis.compare import ArrayDifference, Comparison, Finding
 from qemu_nn.analysis.evaluation import Evaluation
 from qemu_nn.analysis.report import Report
 from qemu_nn.analysis.summary import Summary
@@ -37,7 +37,7 @@ def surface():
     """Name -> class or function, for everything that users call or hold."""
     things = [getattr(qemu_nn, name) for name in qemu_nn.__all__ if name != "__version__"]
     things += [golden.golden, golden.compare, golden.describe, golden.example]
-    things += [network.load_quantized, Session, Report, Comparison, Finding, Difference]
+    things += [network.load_quantized, Session, Report, Comparison, Finding, ArrayDifference]
     things += [
         Checks,
         ModelCheck,

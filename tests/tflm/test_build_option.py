@@ -13,15 +13,15 @@ from qemu_nn.analysis.golden_set import load as load_goldens
 from qemu_nn.api.golden import compare, golden
 from qemu_nn.api.variants import compare_network_variants
 from qemu_nn.cli.main import main
-from qemu_nn.functions.tflm_builds import Difference
+from qemu_nn.functions.tflm_builds import BuildDifference
 from qemu_nn.importers import tflite
 from qemu_nn.ir import builds, graph
 from qemu_nn.ir.graph import Build, Graph, Node, Tensor
 from qemu_nn.ir.model_file import ModelFile
 
 KNOWN = {
-    "shifted": Difference("ABS", "it adds 5", "", kernels="reference", before="2026-06"),
-    "missing": Difference("CAST", "it is missing", "", before="2023-02"),
+    "shifted": BuildDifference("ABS", "it adds 5", "", kernels="reference", before="2026-06"),
+    "missing": BuildDifference("CAST", "it is missing", "", before="2023-02"),
 }
 X = np.arange(2 * LENGTH, dtype=np.int8).reshape(2, LENGTH)
 OLD = {"kernels": "reference", "tflm": "2026-04"}

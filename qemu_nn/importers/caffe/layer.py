@@ -47,7 +47,7 @@ class CaffeLayer:
         if len(self.learned) != len(shapes):
             raise ModelError(f"its weights are {len(self.learned)} arrays; it needs {len(shapes)}")
         for array, shape in zip(self.learned, shapes):
-            if _without_ones(array.shape) != _without_ones(shape):
+            if _drop_ones(array.shape) != _drop_ones(shape):
                 raise ModelError(f"its weights are {list(array.shape)}; it needs {list(shape)}")
         return [array.reshape(shape) for array, shape in zip(self.learned, shapes)]
 
@@ -73,5 +73,5 @@ def finite(value: float) -> float:
     return value
 
 
-def _without_ones(shape: Shape) -> Shape:
+def _drop_ones(shape: Shape) -> Shape:
     return tuple(dropwhile(lambda size: size == 1, shape))

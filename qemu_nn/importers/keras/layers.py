@@ -29,7 +29,7 @@ from .config import KerasLayer
 Converter = Callable[[KerasLayer, KerasBuilder, list[str]], str]
 
 
-def _one(make: Callable[[KerasLayer], Operator]) -> Converter:
+def _make_converter(make: Callable[[KerasLayer], Operator]) -> Converter:
     """Return a converter to one operator, for any input shape."""
     return lambda layer, build, inputs: build.add(layer.name, make(layer), inputs[0])
 
@@ -124,10 +124,10 @@ def _flatten(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
 
 
 def _reshape(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
-    return _to(layer, build, inputs[0], layer.integers("target_shape"))
+    return _reshape_to(layer, build, inputs[0], layer.integers("target_shape"))
 
 
-def _to(layer: KerasLayer, build: KerasBuilder, source: str, target: list[int]) -> str:
+def _reshape_to(layer: KerasLayer, build: KerasBuilder, source: str, target: list[int]) -> str:
     """Return a shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
@@ -219,15 +219,15 @@ CONVERTERS: dict[str, tuple[bool, Converter]] = {
     **windows.CONVERTERS,
     "BatchNormalization": (True, _normalization),
     "Normalization": (True, _standardization),
-    "Rescaling": (False, _one(_rescaling)),
+    "Rescaling": (False, _make_converter(_rescaling)),
     "Activation": (False, _activation),
-    "ReLU": (False, _one(_relu)),
-    "LeakyReLU": (False, _one(_leaky)),
+    "ReLU": (False, _make_converter(_relu)),
+    "LeakyReLU": (False, _make_converter(_leaky)),
     "PReLU": (True, _prelu),
     "Softmax": (False, _softmax),
     "Flatten": (False, _flatten),
     "Reshape": (False, _reshape),
-    "Permute": (False, _one(_permute)),
+    "Permute": (False, _make_converter(_permute)),
     "TFOpLambda": (False, _function),
     "ExpandDims": (False, _expand),
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"), (False, _pad)),
@@ -238,5 +238,5 @@ CONVERTERS: dict[str, tuple[bool, Converter]] = {
     "Minimum": (False, _merge("minimum")),
     "Average": (False, _merge("add", average=True)),
     "Concatenate": (False, _concatenate),
-    **dict.fromkeys(_IDLE, (False, _one(lambda layer: Identity()))),
+    **dict.fromkeys(_IDLE, (False, _make_converter(lambda layer: Identity()))),
 }

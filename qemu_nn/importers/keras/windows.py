@@ -7,7 +7,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from ...operators import Conv, Dense, Pool, Reshape
-from ...operators.base import Pads, image, in_layout, same_pads
+from ...operators.base import Pads, compute_same_pads, image, to_layout
 from .activation import find_inner_tensor, finish
 from .building import KerasBuilder
 from .config import KerasLayer
@@ -23,7 +23,7 @@ def _compute_pads(
     """
     padding = str(layer.options.get("padding", "valid")).lower()
     if padding == "same":
-        return same_pads(size, kernel, stride, dilation)
+        return compute_same_pads(size, kernel, stride, dilation)
     if padding == "causal" and layer.kind == "Conv1D":
         return (dilation[0] * (kernel[0] - 1), 0, 0, 0)
     if padding != "valid":
@@ -124,7 +124,7 @@ def _reshape_to_column(layer: KerasLayer, build: KerasBuilder, source: str, layo
     if len(shape) != 2:
         raise layer.error(f"its input must be [steps, channels], not {list(shape)}")
     steps, channels = shape if layout == "NHWC" else shape[::-1]
-    return build.add(f"{layer.name}/image", Reshape(in_layout(steps, 1, channels, layout)), source)
+    return build.add(f"{layer.name}/image", Reshape(to_layout(steps, 1, channels, layout)), source)
 
 
 def _reshape_to_row(build: KerasBuilder, name: str, source: str, layout: str) -> str:

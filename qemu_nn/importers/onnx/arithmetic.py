@@ -85,10 +85,12 @@ def chain(call: OnnxCall, kind: str) -> None:
         if isinstance(other, Tensor):
             total = _elementwise(call, kind, total, other, part)
         else:
-            total = _with_constant(call, kind, total, other, part)
+            total = _combine_constant(call, kind, total, other, part)
 
 
-def _with_constant(call: OnnxCall, kind: str, x: Tensor, constant: np.ndarray, part: str) -> Tensor:
+def _combine_constant(
+    call: OnnxCall, kind: str, x: Tensor, constant: np.ndarray, part: str
+) -> Tensor:
     if kind == "add":
         return _affine(call, x, np.ones(()), constant, part)
     if kind == "multiply":
@@ -127,7 +129,7 @@ def _affine(
 ) -> Tensor:
     """x * scale + offset, where both broadcast to x as they do in the file."""
     full = _broadcast(x.shape, scale.shape, offset.shape)
-    x = _with_axes(call, x, full)
+    x = _add_axes(call, x, full)
     if x.shape != full:
         raise ModelError(f"its constant would broadcast a tensor {list(x.shape)} to {list(full)}")
     arrays = []
@@ -142,7 +144,7 @@ def _affine(
 def _elementwise(call: OnnxCall, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
     """Return two tensors that broadcast as they do in the file."""
     full = _broadcast(a.shape, b.shape)
-    a, b = _with_axes(call, a, full), _with_axes(call, b, full)
+    a, b = _add_axes(call, a, full), _add_axes(call, b, full)
     return call.put(Elementwise(kind), a, b, part=part)
 
 
@@ -153,7 +155,7 @@ def _broadcast(*shapes: Shape) -> Shape:
         raise ModelError(f"the shapes {', '.join(map(str, shapes))} do not broadcast") from None
 
 
-def _with_axes(call: OnnxCall, x: Tensor, full: Shape) -> Tensor:
+def _add_axes(call: OnnxCall, x: Tensor, full: Shape) -> Tensor:
     """Return the tensor with as many axes as a shape that it broadcasts to, batched if that shape
     is.
     """

@@ -94,7 +94,7 @@ class Tensors:
         if narrow:
             _, bits, signed = _NARROW[tensor.data_type]
             packed = self._elements(tensor, dtype, -(-count * bits // 8), shape, "int32_data")
-            elements = _unpacked(packed, bits, signed)
+            elements = _unpack(packed, bits, signed)
             return elements[:count].reshape(shape)
         field = _TYPES[tensor.data_type][1]
         found = self._elements(tensor, dtype, count, shape, field)
@@ -152,7 +152,7 @@ class Tensors:
         return path
 
 
-def _unpacked(packed: np.ndarray, bits: int, signed: bool) -> np.ndarray:
+def _unpack(packed: np.ndarray, bits: int, signed: bool) -> np.ndarray:
     """Return the elements of bytes, int8 or uint8."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     fields: np.ndarray = (packed[:, None] >> shifts & (2**bits - 1)).reshape(-1)

@@ -16,7 +16,9 @@ def expect_read(call: OnnxCall) -> None:
     node = call.node
     for key in sorted(node.attributes.keys() - call.asked):
         if node.attributes[key] != _default(node.op, call.builder.opset, key):
-            raise ModelError(f"its attribute {key!r} is {_shown(node.attributes[key])}: {_LEAVE}")
+            raise ModelError(
+                f"its attribute {key!r} is {_format_value(node.attributes[key])}: {_LEAVE}"
+            )
     for index, value in enumerate(call.inputs):
         if value is not None and index not in call.asked:
             raise ModelError(f"it has an input {index}, {node.inputs[index]!r}: {_LEAVE}")
@@ -38,5 +40,5 @@ def _default(op: str, opset: int, key: str) -> object:
     return None if declared is None else attribute_value(declared.default_value)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return repr(value)[:80]

@@ -7,7 +7,7 @@ from functools import partial
 from ...errors import ModelError
 from ...ir.float_graph import TENSOR_LIMIT
 from ...operators import Conv, Operator, Pool
-from ...operators.base import Pads, Pair, same_pads
+from ...operators.base import Pads, Pair, compute_same_pads
 from ..tensor import Tensor
 from . import indices
 from .call import Converter, OnnxCall
@@ -49,7 +49,7 @@ def _pads(call: OnnxCall, image: Tensor, kernel: Pair, stride: Pair, dilation: P
     (_, channels, height, width), shape = image.shape, call.tensor().shape
     kind, pads = call.text("auto_pad", "NOTSET"), call.integers("pads")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
-        cells = same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
+        cells = compute_same_pads((height, width), kernel, stride, dilation, kind == "SAME_LOWER")
     elif kind == "VALID" or (kind == "NOTSET" and pads is None):
         cells = (0, 0, 0, 0)
     elif kind != "NOTSET" or pads is None or len(pads) != 2 * len(shape[2:]) or min(pads) < 0:

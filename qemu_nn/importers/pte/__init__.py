@@ -81,7 +81,7 @@ def _network(program: Program, results: Optional[Results] = None) -> Graph:
         value = builder.read(tensor)
         if any(value.name == start.name for start in inputs):
             raise ModelError("one of its outputs is its input")
-        outputs.append(builder.copied(value) if value.name in outputs else value.name)
+        outputs.append(builder.copy_value(value) if value.name in outputs else value.name)
     _tell_formats(program, builder, outputs)
     return Graph(
         name=program.name,

@@ -163,7 +163,7 @@ class PteBuilder:
         self._builds.clear()
         return output
 
-    def copied(self, value: Value) -> str:
+    def copy_value(self, value: Value) -> str:
         """Add a call that copies a value, and return the copy's name."""
         source = next(node.output for node in self.nodes if node.name == value.name)
         copies = sum(node.name.startswith(f"{value.name}/copy") for node in self.nodes)

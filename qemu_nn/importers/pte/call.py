@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ...errors import ModelError
-from ..arguments import SUFFIXES, moves, same_bytes, sides
+from ..arguments import SUFFIXES, have_same_bytes, moves, sides
 from .building import PteBuilder, Value
 from .program import FileTensor, Instruction, Program
 
@@ -186,7 +186,7 @@ class PteCall:
         bias: Optional[np.ndarray] = None,
     ) -> None:
         """Add a call that computes an output with permuted axes, and permute them back."""
-        if same_bytes(output.sizes, order, output.order):
+        if have_same_bytes(output.sizes, order, output.order):
             self.put(function, params, inputs, output, weights, bias)
             return
         shape = tuple(output.sizes[axis] for axis in order)
@@ -215,7 +215,7 @@ class PteCall:
         x = self.builder.read(tensor)
         places = [tensor.order.index(axis) for axis in order]
         shape = tuple(tensor.sizes[axis] for axis in order)
-        if same_bytes(tensor.sizes, tensor.order, order):
+        if have_same_bytes(tensor.sizes, tensor.order, order):
             return replace(x, shape=shape, order=())
         function = f"tflm_transpose_{SUFFIXES[x.dtype]}"
         like = replace(x, shape=shape)

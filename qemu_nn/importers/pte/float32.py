@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...functions.tflm_float import bits
-from ..arguments import same_bytes
+from ..arguments import have_same_bytes
 from .building import Value
 from .call import Converter, PteCall
 from .portable import axis_of, clamp_bound, make_turned_arguments
@@ -150,7 +150,7 @@ def softmax(call: PteCall, log: bool = False) -> None:
     call.same_order(source, output)
     rank = len(source.sizes)
     axis = axis_of(call, 1, rank)
-    if not same_bytes(source.sizes, source.order, range(rank)):
+    if not have_same_bytes(source.sizes, source.order, range(rank)):
         raise ModelError(
             f"it takes axis {axis} of {source}, whose channels lie last: the device's kernel "
             "writes beyond its output, or only a part of it"

@@ -192,7 +192,7 @@ def _row(call: PteCall, index: int, count: int, otherwise: float) -> np.ndarray:
     return numbers
 
 
-def _as_image(sizes: Sequence[int]) -> tuple[int, ...]:
+def _make_image(sizes: Sequence[int]) -> tuple[int, ...]:
     return (*sizes[:2], 1, *sizes[2:]) if len(sizes) == 3 else tuple(sizes)
 
 
@@ -205,8 +205,8 @@ def convolution(call: PteCall) -> None:
     if rank not in (3, 4) or len(output.sizes) != rank or weights.ndim != rank:
         raise ModelError(f"it makes {output} of {source} by weights {list(weights.shape)}")
     transposed, groups = call.flag(6), call.integer(8, 1)
-    (n, depth, *size), (_, count, *made) = _as_image(source.sizes), _as_image(output.sizes)
-    outer, own, *kernel = _as_image(weights.shape)
+    (n, depth, *size), (_, count, *made) = _make_image(source.sizes), _make_image(output.sizes)
+    outer, own, *kernel = _make_image(weights.shape)
     taken, rest = (count, depth) if transposed else (depth, count)
     if outer != rest or own * groups != taken:
         raise ModelError(f"its weights {list(weights.shape)} do not fit {source} and {output}")

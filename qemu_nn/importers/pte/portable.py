@@ -8,7 +8,7 @@ from functools import partial
 from typing import Optional
 
 from ...errors import ModelError
-from ..arguments import MOVES, SUFFIXES, moves, same_bytes, sides
+from ..arguments import MOVES, SUFFIXES, have_same_bytes, moves, sides
 from .building import Value
 from .call import Converter, PteCall
 from .program import FileTensor
@@ -31,7 +31,7 @@ def view(call: PteCall, count: int) -> None:
     call.builder.write(output, x)
 
 
-def same_place(call: PteCall) -> None:
+def convert_view(call: PteCall) -> None:
     """Convert et_view: a second name for the same memory, with a shape known at run time.
 
     As kernels do, it may return its output once more.
@@ -51,7 +51,7 @@ def _convert_permutation(
     """Convert a permutation of axes in memory."""
     if len(whole) > MOVES:
         raise ModelError(f"it moves {len(whole)} axes; at most {MOVES} are supported")
-    if same_bytes(whole, order, range(len(whole))):
+    if have_same_bytes(whole, order, range(len(whole))):
         call.builder.write(to, x)  # the same bytes
         return
     call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(whole, order), [x], to)
@@ -237,7 +237,7 @@ PORTABLE: dict[str, Converter] = {
     "dim_order_ops::_clone_dim_order.out": partial(clone, count=5),
     "dim_order_ops::_to_dim_order_copy.out": partial(clone, count=5),
     "aten::view_copy.out": partial(view, count=4),
-    "executorch_prim::et_view.default": same_place,
+    "executorch_prim::et_view.default": convert_view,
     "aten::squeeze_copy.dims_out": partial(view, count=4),
     "aten::unsqueeze_copy.out": partial(view, count=4),
     "aten::permute_copy.out": permute,

@@ -251,7 +251,7 @@ class Program:
                 raise ModelError(f"value {index} is a state with a first value: not supported")
         tensor = FileTensor(index, _DTYPES[number], sizes, order or axes, place, None)
         if buffer and place is None:
-            return _with_data(tensor, self._constant(tensor, buffer))
+            return _load_data(tensor, self._constant(tensor, buffer))
         return tensor
 
     def _constant(self, tensor: FileTensor, number: int) -> np.ndarray:
@@ -304,7 +304,7 @@ def _extents(data: bytes) -> tuple[int, int, int]:
     return program, base or len(data), size if base else 0
 
 
-def _with_data(tensor: FileTensor, held: np.ndarray) -> FileTensor:
+def _load_data(tensor: FileTensor, held: np.ndarray) -> FileTensor:
     """Return a constant with its numbers, from its own memory order."""
     dtype = np.dtype(tensor.dtype).newbyteorder("<")
     numbers = held.view(dtype).reshape(tensor.shape).astype(tensor.dtype, copy=False)

@@ -107,7 +107,7 @@ def _cut(array: np.ndarray, index: tuple[indices.Index, ...]) -> np.ndarray:
     return np.asarray(array[index])
 
 
-def _same(node: TensorflowNode, budget: SizeBudget, array: np.ndarray) -> np.ndarray:
+def _fold_identity(node: TensorflowNode, budget: SizeBudget, array: np.ndarray) -> np.ndarray:
     return array
 
 
@@ -118,7 +118,8 @@ SHAPES = ("Shape", "Size", "Rank")
 FOLDS: dict[str, Fold] = {
     "Const": lambda node, budget: array_of(node.tensor("value"), budget.spend),
     **dict.fromkeys(
-        ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"), _same
+        ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"),
+        _fold_identity,
     ),
     "Cast": _cast,
     "Reshape": lambda node, budget, a, to: a.reshape(indices.get_reshape(a.shape, to)),

@@ -30,7 +30,7 @@ def tensor(nodes: Mapping[str, TensorflowNode], name: str) -> str:
     return tensor_name(name)
 
 
-def only_output(nodes: Mapping[str, TensorflowNode]) -> str:
+def find_only_output(nodes: Mapping[str, TensorflowNode]) -> str:
     """Return the only node without readers."""
     read = {get_producer(tensor) for node in nodes.values() for tensor in node.inputs}
     ends = [n.name for n in nodes.values() if n.name not in read and n.op not in _NEVER_OUTPUTS]

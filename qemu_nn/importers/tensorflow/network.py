@@ -12,20 +12,20 @@ from ...operators import Conv, Pool, Transpose
 from ..tensor import Tensor
 from .converters import build
 from .dropout import remove_dropout
-from .graph import cut_section, only_output, tensor
+from .graph import cut_section, find_only_output, tensor
 from .reading import TensorflowNode
-from .start import only_input, refusal, start_tensor
+from .start import find_only_input, refusal, start_tensor
 
 
 def network(
     name: str, nodes: Mapping[str, TensorflowNode], input: Optional[str], output: Optional[str]
 ) -> FloatGraph:
     """Return the float network between an input and an output, named or the graph's own."""
-    end = only_output(nodes) if output is None else tensor(nodes, output)
+    end = find_only_output(nodes) if output is None else tensor(nodes, output)
     nodes = remove_dropout(nodes)
     part = cut_section(nodes, end, None if input is None else tensor(nodes, input))
     if part.start is None:
-        part = replace(part, start=only_input(part))
+        part = replace(part, start=find_only_input(part))
     elif not any(part.start in node.inputs for node in part.order):
         raise ModelError(f"the output {end!r} is not computed from {part.start!r}")
     if part.start is None or part.unsupported:

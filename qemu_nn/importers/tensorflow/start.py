@@ -21,7 +21,7 @@ _VARIABLES = ("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
-def only_input(part: Section) -> Optional[str]:
+def find_only_input(part: Section) -> Optional[str]:
     """Return the only Placeholder of floats; None if there are none or several."""
     found = [
         node.name

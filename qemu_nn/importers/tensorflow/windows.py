@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...operators import Conv, Pool
-from ...operators.base import Pads, Pair, image, same_pads
+from ...operators.base import Pads, Pair, compute_same_pads, image
 from ..tensor import Tensor
 from .building import Converter, TensorflowCall, floats, integers
 from .reading import TensorflowNode
@@ -109,7 +109,7 @@ def _pads(
     """Return cells of padding around images of this size."""
     mode = node.text("padding", "")
     if mode == "SAME":
-        return same_pads(size, kernel, stride, dilation)
+        return compute_same_pads(size, kernel, stride, dilation)
     if mode == "VALID":
         return (0, 0, 0, 0)
     pads = node.integers("explicit_paddings")

@@ -13,7 +13,7 @@ from typing import Optional
 
 import numpy as np
 
-from ...errors import Error, ModelError, cut, printable
+from ...errors import Error, ModelError, printable, shorten_middle
 from ...io.archive import open_archive
 from ...io.files import MEGABYTE
 from ...ir.graph import Graph
@@ -174,4 +174,4 @@ def _read_labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
 
 def clean_label(line: str) -> str:
     """Return the class name on a line of a file of class names."""
-    return cut(printable(line.strip()), _LONGEST)
+    return shorten_middle(printable(line.strip()), _LONGEST)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import Error, ModelError
-from ...training.nodes import free_name
+from ...training.nodes import make_free_name
 from ..as_fixed import make_fixed_graph
 from ..integers import check_width
 from ..layers import BIASED, Layer, get_network_output, get_tensor_name_list
@@ -82,7 +82,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         for layer in self.layer_list:
             if layer.type in BIASED:
                 part = Weighted(layer, param_dict, self.shapes, bitwidth, self.quant, for_training)
-                self._modules_of[layer.name] = free_name(self, layer.name)
+                self._modules_of[layer.name] = make_free_name(self, layer.name)
                 self.add_module(self._modules_of[layer.name], part)
                 if for_training and quant_output and part.bias is not None:
                     part.lift("bias", self._steps[layer.tops[0]] / 2)
@@ -214,7 +214,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         if self.has_part(layer.name):
             return [self.part(layer.name)(x, quantized)]
         if kind == "Pooling":
-            return [self._pooled(layer, x, quantized and self.quant_output)]
+            return [self._pool_average(layer, x, quantized and self.quant_output)]
         if kind == "Slice":
             points = [0, *own["slice_point"], x.shape[1]]
             return [x[:, first:last] for first, last in zip(points, points[1:])]
@@ -243,7 +243,7 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
             return nodes.lookup(x, kind, self.bitwidth)
         return torch.sigmoid(x) if kind == "Sigmoid" else torch.tanh(x)
 
-    def _pooled(self, layer: Layer, x: Tensor, exact: bool) -> Tensor:
+    def _pool_average(self, layer: Layer, x: Tensor, exact: bool) -> Tensor:
         """Return the average of each window, floored correctly.
 
         A quotient that is not an integer differs from one by more than 2^-16. The error of a double

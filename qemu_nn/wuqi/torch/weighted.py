@@ -49,7 +49,9 @@ class Weighted(nn.Module):  # type: ignore[misc]
         channels = shapes[layer.tops[0]][0]
         for role in ROLES:
             fracs = _fractions(layer, role, channels, params) if quant[role] else None
-            source = params if floats or not quant[role] else _on_grid(layer, role, params, bits)
+            source = (
+                params if floats or not quant[role] else _to_grid_floats(layer, role, params, bits)
+            )
             values = weights.get_float_parameter(layer, role, channels, source)
             self.register_parameter(role, None)
             if values is None:
@@ -122,7 +124,9 @@ def _fractions(
     return value.ravel().astype(np.int64)
 
 
-def _on_grid(layer: Layer, role: str, params: Mapping[str, Any], bits: int) -> dict[str, Any]:
+def _to_grid_floats(
+    layer: Layer, role: str, params: Mapping[str, Any], bits: int
+) -> dict[str, Any]:
     """Return the values of the chip's integers, as float parameters."""
     name, key = f"{layer.name}_{role}", f"{layer.name}_quant_{role}"
     if weights.role_missing(layer, role):

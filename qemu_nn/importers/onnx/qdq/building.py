@@ -17,7 +17,7 @@ from ....ir.formats import Format, activation_limits
 from ....ir.graph import Node, Tensor
 from ....ir.tensors import make_free_name
 from ....operators import Shape
-from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, moves, same_bytes, sides
+from ...arguments import CALL_LIMIT, SUFFIXES, check_spent, have_same_bytes, moves, sides
 from ..reading import Model
 from ..tensors import type_name
 from .symbols import Fixed, Int, Outside, Pending, Real, Value, order_of
@@ -199,7 +199,7 @@ class Builder:
     def ordered(self, value: Int, order: Sequence[int]) -> Int:
         """Return the same numbers with their axes in another order in memory."""
         order = tuple(order)
-        if same_bytes(value.shape, value.order, order):
+        if have_same_bytes(value.shape, value.order, order):
             return replace(value, order=order)
         moved = replace(value, name=f"{value.name}/moved", order=order)
         places = [value.order.index(axis) for axis in order]
