@@ -141,7 +141,7 @@ def test_a_lock_ends_with_its_process(folder):
     program = (
         "import os, pathlib, signal\n"
         "from qemu_nn.io import files\n"
-        "with files.locked(pathlib.Path('kept.json')):\n"
+        "with files.lock_file(pathlib.Path('kept.json')):\n"
         "    print('locked', flush=True)\n"
         "    input()\n"
     )
