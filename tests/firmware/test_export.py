@@ -55,7 +55,7 @@ def planned(monkeypatch):
 
 def test_an_export_plans_the_network_once_for_each_profile(planned, tmp_path):
     network, x, _ = pipeline.example()
-    qemu_nn.export(network, tmp_path / "firmware", "cortex-m4", data=x[:1])
+    qemu_nn.export(network, tmp_path / "firmware", target="cortex-m4", data=x[:1])
     assert planned[0] == network.profile("cortex-m4")
     assert len(planned) == len(set(planned)) > 1
 
