@@ -438,6 +438,11 @@ OPERATORS = {
     "averages within a border": [
         node("AveragePool", "a", "c", **WINDOW, count_include_pad=1, auto_pad="SAME_UPPER"),
     ],
+    "rectified averages of what is there": [
+        node("AveragePool", "a", "p", **WINDOW, pads=[1, 1, 1, 1]),
+        node("Relu", "p", "q"),
+        node("Mul", "q half", "c"),
+    ],
     "averages of what is there": [node("AveragePool", "a", "c", **WINDOW, pads=[1, 1, 1, 1])],
     "pixels by scales": [
         node(
@@ -634,6 +639,15 @@ def test_arithmetic_on_integers_themselves_is_refused(load):
     nodes = [node("QuantizeLinear", "x s z", "q"), node("Add", "q q", "y")]
     with pytest.raises(ModelError, match="with integers themselves"):
         load(nodes)
+
+
+def test_averages_at_the_border_are_rounded_once(load, tmp_path):
+    pool = node("AveragePool", "a", "c", **WINDOW, pads=[1, 1, 1, 1])
+    fine = np.array(SCALE / 3, np.float32)
+    network = load([*pair("x", "a"), pool, *pair("c", "y", scale="fine")], ("n", *IMAGE), fine=fine)
+    x = samples(*IMAGE) / 3
+    want = reference.ReferenceEvaluator(str(tmp_path / "net.onnx")).run(None, {"x": x})[0]
+    assert np.abs(network.predict(x) - want).max() <= 1.01 * fine
 
 
 def test_averages_of_integers_count_zeros_after_the_image(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ..call import OnnxCall
-from .float32 import floated, step
+from .float32 import floated, quantized, step
 from .layers import Weights, padded
 from .operators import COUNTS_OUTSIDE
 from .padding import geometry
@@ -93,14 +93,16 @@ def _averages(site: Site, places: dict[str, int]) -> Pending:
         x, windows = _padded(site, x, places)
 
     def emit(form: Format, name: str, ends: tuple[float, float]) -> Int:
-        finer = x.format.scale > form.scale
-        if finer and _inside(windows):  # where a second rounding would be more than a step
-            return _average(site, x, windows, form, name)
+        if x.format.scale > form.scale:  # where a second rounding would be more than a step
+            if _inside(windows):
+                return _average(site, x, windows, form, name)
+            return quantized(site.builder, floating(), form, name)
         same = x.format == form
         made = Int(name if same else f"{name}/pool", shape, LAST, x.format)
         return site.builder.rescaled(_called(site, "arm_avgpool", x, windows, made), form, name)
 
-    return Pending(emit, shape, real=once(real))
+    floating = once(real)
+    return Pending(emit, shape, real=floating)
 
 
 def _inside(places: Mapping[str, int]) -> bool:
