@@ -14,7 +14,7 @@ def start() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _terminated)
+            signal.signal(number, _terminate)
     try:
         from .cli.main import main
 
@@ -32,7 +32,7 @@ def start() -> None:
         sys.exit(2)
 
 
-def _terminated(number: int, _frame: object) -> NoReturn:
+def _terminate(number: int, _frame: object) -> NoReturn:
     signal.signal(number, signal.SIG_DFL)
     sys.exit(_SIGNALLED + number)
 

@@ -97,12 +97,12 @@ def _case(features: int, units: int, memory: int, state: Params) -> Params:
 def _sums_of(dtype: str) -> Callable[[Mapping[str, int], str], int]:
     """Return the bytes of input_ctx, output_ctx and ctx: the sums of rows of weights."""
 
-    def needed(params: Mapping[str, int], path: str) -> int:
+    def count_bytes(params: Mapping[str, int], path: str) -> int:
         filters = params["units"] * params["rank"]
         rows = filters if dtype == "int8" and path == "mve" else 0
         return 4 * (params["batches"] * (filters + params["units"]) + rows)
 
-    return needed
+    return count_bytes
 
 
 def _svdf(name: str, type: str, dtype: str, order: Order, case: Params) -> Function:

@@ -25,7 +25,7 @@ def _round_half_away(x: np.floating) -> int:
 def _make_table(function: Callable[[float], float], low: float, high: float) -> np.ndarray:
     step = np.float32((high - low) / _STEPS)
 
-    def scaled(x: np.floating) -> np.float32:
+    def scale(x: np.floating) -> np.float32:
         product: np.float32 = np.float32(np.float32(function(float(x))) * np.float32(_ONE))
         return product
 
@@ -33,11 +33,11 @@ def _make_table(function: Callable[[float], float], low: float, high: float) -> 
     for i in range(_STEPS):
         start = np.float32(low) + np.float32(i) * step
         end = np.float32(low) + np.float32(i + 1) * step
-        sample = _round_half_away(scaled(start))
-        between = _round_half_away((scaled(end) + np.float32(sample)) / np.float32(2))
-        middle = _round_half_away(scaled(start + step / np.float32(2)))
+        sample = _round_half_away(scale(start))
+        between = _round_half_away((scale(end) + np.float32(sample)) / np.float32(2))
+        middle = _round_half_away(scale(start + step / np.float32(2)))
         entries.append(sample - _round_half_away(np.float32(between - middle) / np.float32(2)))
-    entries.append(_round_half_away(scaled(np.float32(high))))
+    entries.append(_round_half_away(scale(np.float32(high))))
     table = np.clip(entries, -_ONE, _ONE - 1).astype(np.int16)
     table.setflags(write=False)  # every call gives the same
     return table

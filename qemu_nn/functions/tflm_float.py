@@ -96,12 +96,12 @@ def _leaky(call: FloatCall) -> Meant:
 
 
 def _pair_of(what: str) -> Meaning:
-    def meant(call: FloatCall) -> Meant:
+    def define(call: FloatCall) -> Meant:
         low, high = _KEPT[call.params.get("activation", 0)]
         own = Real(lambda x, y: np.clip(_REAL[what](x, y), low, high))
         return Meant((own,), (None, None))
 
-    return meant
+    return define
 
 
 # ---- declarations ----

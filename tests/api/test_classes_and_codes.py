@@ -1,4 +1,4 @@
-"""What a number means is never guessed: names of classes, codes or floats, one-hot labels."""
+"""The meaning of a number is never guessed: names of classes, codes or floats, one-hot labels."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 @pytest.fixture(scope="module")
 def digits():
-    """The example's network without names of classes, images as codes, and their classes."""
+    """Return the example's network without names of classes, images as codes, and their classes."""
     network, x, y = example()
     return replace(network, graph=replace(network.graph, classes=())), x, y
 

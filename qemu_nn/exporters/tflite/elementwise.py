@@ -68,7 +68,7 @@ def softmax(site: TfliteSite) -> None:
     source, wide = site.source().format.scale, "diff_min" not in site.params
     wanted = site.params["mult"], site.params["shift"]
 
-    def given(beta: float) -> tuple[int, ...]:
+    def quantize(beta: float) -> tuple[int, ...]:
         if wide:
             return scale_softmax_s16(beta, source)
         try:
@@ -77,10 +77,10 @@ def softmax(site: TfliteSite) -> None:
             return ()
 
     near = 1.0
-    if given(1.0) != wanted:
+    if quantize(1.0) != wanted:
         unit = 65535 / 10 if wide else 2.0**26
         near = compute_multiplier(*wanted) / unit / source
-    beta = find_scale(near, given, wanted, "the softmax")
+    beta = find_scale(near, quantize, wanted, "the softmax")
     rows = site.params["num_rows"], site.params["row_size"]
     shape = site.whole if site.whole[-1] == rows[1] else rows
     site.put("SOFTMAX", [site.view_input(0, shape)], "SoftmaxOptions", shape, Beta=beta)
@@ -107,11 +107,11 @@ def leaky(site: TfliteSite) -> None:
     wanted = [(params["alpha_multiplier"], params["alpha_shift"]) for params, _ in each_way]
     sign = -1.0 if wanted[0][0] < 0 else 1.0
 
-    def given(slope: float) -> list[tuple[int, int]]:
+    def quantize(slope: float) -> list[tuple[int, int]]:
         return [scale_leaky_relu(*formats, sign * slope, real)[1] for _, real in each_way]
 
     near = sign * compute_multiplier(*wanted[0]) * formats[1] / formats[0]
-    alpha = sign * find_scale(near, given, wanted, "the slope") if wanted[0][0] else 0.0
+    alpha = sign * find_scale(near, quantize, wanted, "the slope") if wanted[0][0] else 0.0
     site.put("LEAKY_RELU", [site.view_input(0, site.whole)], "LeakyReluOptions", Alpha=alpha)
 
 
@@ -124,9 +124,9 @@ def prelu(site: TfliteSite) -> None:
         whole, axis = (params["outer"], params["inner"]), 1
     source, output = site.source().format.scale, site.output.format.scale
     wanted = params["alpha_multiplier"], params["alpha_shift"]
-    given = lambda scale: quantize_multiplier(source * scale / output)  # noqa: E731
+    quantize = lambda scale: quantize_multiplier(source * scale / output)  # noqa: E731
     near = (compute_multiplier(*wanted) if wanted[0] else 2.0**-40) * output / source
-    scale = find_scale(near, given, wanted, "the slopes")
+    scale = find_scale(near, quantize, wanted, "the slopes")
     shape = whole[max(axis, 1) :] or (1,)
     alpha = site.file.weights(
         f"{site.node.name}/slopes", slopes, shape, [scale], zero=params["alpha_zero_point"]

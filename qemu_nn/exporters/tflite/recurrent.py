@@ -103,12 +103,12 @@ def svdf(site: TfliteSite) -> None:
     ):
         wanted = params[f"{name}_multiplier"], params[f"{name}_shift"]
 
-        def given(scale: float, at: int = at) -> tuple[int, int]:
+        def quantize(scale: float, at: int = at) -> tuple[int, int]:
             product = np.float32(scales[at]) * np.float32(scale)
             return quantize_multiplier(float(product / np.float32(scales[at + 1])))
 
         near = compute_multiplier(*wanted) * scales[at + 1] / scales[at]
-        own = find_scale(near, given, wanted, "the weights")
+        own = find_scale(near, quantize, wanted, "the weights")
         label = f"{site.node.name}/weights_{name}"
         inputs.append(site.file.weights(label, array, (filters, depth), [own]))
     values = site.array("bias")
@@ -185,8 +185,8 @@ def _add_intermediates(site: TfliteSite, output: Tensor) -> tuple[int, ...]:
 def _cell_scale(params: Mapping[str, int]) -> float:
     wanted = params["input_to_cell_multiplier"], params["input_to_cell_shift"]
     product = _GATE_OUTPUT * _GATE_OUTPUT
-    given = lambda cell: quantize_multiplier(product / cell)  # noqa: E731
-    return find_scale(product / compute_multiplier(*wanted), given, wanted, "the cell state")
+    quantize = lambda cell: quantize_multiplier(product / cell)  # noqa: E731
+    return find_scale(product / compute_multiplier(*wanted), quantize, wanted, "the cell state")
 
 
 _ALL = ("s8", "s16", "u8", "s32", "s64", "f32", "b8", "u32", "u64")

@@ -50,7 +50,7 @@ def find_weight_scales(
     """
     known: dict[tuple[int, int], float] = {}
 
-    def given(scale: float) -> tuple[int, int]:
+    def quantize(scale: float) -> tuple[int, int]:
         both = float(np.float32(source) * np.float32(scale)) if product else source * scale
         return quantize_multiplier(both / output)
 
@@ -60,5 +60,5 @@ def find_weight_scales(
                 compute_multiplier(*pair) if pair[0] else math.ldexp(1.0, -40)
             )  # gives multiplier 0
             what = f"the multiplier {pair[0]} and the shift {pair[1]}"
-            known[pair] = find_scale(near * output / source, given, pair, what)
+            known[pair] = find_scale(near * output / source, quantize, pair, what)
     return [known[pair] for pair in pairs]
