@@ -14,7 +14,7 @@ from qemu_nn.api.golden import example
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.evaluation.class_numbers import number_classes, order_names
-from qemu_nn.io.sources import Held
+from qemu_nn.io.sources import MemorySource
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -237,8 +237,8 @@ def test_rows_of_zeros_and_ones_that_are_not_one_hot_are_refused(digits):
 
 
 def test_values_stay_values():
-    values = Held(np.array([[0.5, 0.25], [1.0, 0.0]]))
+    values = MemorySource(np.array([[0.5, 0.25], [1.0, 0.0]]))
     assert number_classes(values, 2) is values
     assert number_classes(values, None) is values
-    halves = Held(np.array([0.5, 1.0]))
+    halves = MemorySource(np.array([0.5, 1.0]))
     assert number_classes(halves, 10) is halves
