@@ -60,8 +60,8 @@ enum { QN_PATH_MVE_SINGLE = 4 };
  * twice, as TFLite does. Zero is what Arm ships. */
 enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 
-/* The bit of the NPU in a mask of profiles: the last one. Its profile is not of CMSIS. */
-enum { QN_NPU_BIT = 63 };
+/* The profile of the NPU, which is not of CMSIS, and its bit in a mask of profiles: the last. */
+enum { QN_PROFILE_NPU = 1023, QN_NPU_BIT = 63 };
 
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */

@@ -301,7 +301,7 @@ def _meanings(host: Host, data: Dataset) -> dict[Optional[str], Meaning]:
 
 @dataclass(frozen=True)
 class _Known:
-    """What a network tells of its data: names and number of its classes, and its inputs."""
+    """Facts about the data of a network: names and number of its classes, and its inputs."""
 
     classes: Sequence[str] = ()
     count: Optional[int] = None

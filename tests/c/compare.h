@@ -4,6 +4,7 @@
 #define COMPARE_H
 
 #include "calls.h"
+#include "claims.h"
 
 enum { GUARD = 64 };
 
@@ -98,7 +99,7 @@ static int same(const qn_kernel *row, const qn_kernel *plain, const params *p, i
 static const qn_kernel *plain_row(const qn_op *op, int32_t profile) {
     for (int i = 0; i < qn_kernel_count(); i++) {
         const qn_kernel *row = qn_kernel_at(i);
-        if (row->op == op && !strcmp(row->kind, "plain") && row->profiles >> profile & 1) {
+        if (row->op == op && !strcmp(row->kind, "plain") && claims_profile(row, profile)) {
             return row;
         }
     }
@@ -108,8 +109,10 @@ static const qn_kernel *plain_row(const qn_op *op, int32_t profile) {
 /* Returns the next profile after this one that the row claims, cyclically. */
 static int32_t next_profile(const qn_kernel *row, int32_t profile) {
     do {
-        profile = (profile + 1) % 64;
-    } while (!(row->profiles >> profile & 1));
+        profile = profile == QN_PROFILE_NPU           ? 0
+                  : profile == 8 * QN_RELEASE_600 + 7 ? QN_PROFILE_NPU
+                                                      : profile + 1;
+    } while (!claims_profile(row, profile));
     return profile;
 }
 

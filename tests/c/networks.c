@@ -2,6 +2,7 @@
  * rows, on emulated processors without Python. tests/support/planned.py writes the header PLANNED.
  *
  * Exit code 1: the bytes of a network differ. */
+#include "claims.h"
 #include "memory.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static const qn_kernel *best_row(const planned_step *step) {
     for (int i = 0; i < qn_kernel_count(); i++) {
         const qn_kernel *row = qn_kernel_at(i);
         if (!strcmp(row->op->op, step->op) && !strcmp(row->op->type, step->type) &&
-            strcmp(row->kind, "model") != 0 && row->profiles >> profile & 1 &&
+            strcmp(row->kind, "model") != 0 && claims_profile(row, profile) &&
             !(row->cpu & ~qn_cpu_features()) &&
             row->functions->scratch(step->params) != QN_NOT_TAKEN &&
             (row->functions->traits(step->params) & QN_PAYS)) {

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return -1; /* of no use as a start of other inputs */
     }
     const int relu = !strcmp(row->kind, "fast") && takes_relu(row->op) && between(0, 1);
-    const int32_t profile = next_profile(row, between(0, 63));
+    const int32_t profile = next_profile(row, between(0, 8 * QN_RELEASE_600 + 7));
     params p;
     qn_sizes sizes;
     if (!random_call(row, profile, relu, &p, &sizes)) {
