@@ -180,9 +180,9 @@ def test_figures_do_not_depend_on_how_many_samples_are_computed_at_once(monkeypa
     network = qemu_nn.quantize(float_network(), real, scheme="power2")
     sizes = []
 
-    def batches(network, data, size):
+    def batches(network, data, size, count):
         sizes.append(size)
-        return every(network, data, size)
+        return every(network, data, size, count=count)
 
     every, tables, ratios = analysis.real_batches, [], []
     monkeypatch.setattr(analysis, "real_batches", batches)
