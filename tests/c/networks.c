@@ -2,8 +2,9 @@
  * rows, on emulated processors without Python. tests/support/planned.py writes the header PLANNED.
  *
  * Exit code 1: the bytes of a network differ. */
-#include "claims.h"
 #include "memory.h"
+
+#include "claims.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -323,7 +323,7 @@ def test_parts_fit_and_hold_every_case_that_firmware_can_call():
 def test_a_program_of_this_host_is_the_same_and_a_wrong_weight_is_found(tmp_path):
     names = ["network-depthwise_twice-*", "arm_convolve_s8-*"]
     cases = sets.select(names)
-    (folder,) = on_devices.export_parts(cases, tmp_path / "parts", "m4", "7.0.0")
+    (folder,) = on_devices.export_parts(cases, tmp_path / "parts", Target("m4", cmsis="7.0.0"))
     where = f"command:{links.make(folder)}"
     code, text = call(*names, "--on", where)
     assert (code, "stand-in" in text) == (0, True), text
