@@ -1,12 +1,13 @@
 """Recorded answers of TensorFlow Lite Micro: the types of operands that each operator runs with.
 
-`tflm_answers.tsv` has the answers of its Python wheel of 23 October 2026 to a grid of files, with
-the error texts; `.ci/record-tflm-answers` writes it. A line is an operator, the text ("" if it
+`tflm_answers.tsv.bz2` has the answers of its Python wheel of 23 October 2026 to a grid of files,
+with the error texts; `.ci/record-tflm-answers` writes it. A line is an operator, the text ("" if it
 runs), and signatures of operands.
 """
 
 from __future__ import annotations
 
+import bz2
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import groupby
@@ -40,8 +41,8 @@ _REFUSES = "TensorFlow Lite Micro refuses it"
 def _table() -> Mapping[str, Mapping[str, str]]:
     """Return operator -> signature -> error text."""
     found: dict[str, dict[str, str]] = {}
-    path = Path(__file__).with_name("tflm_answers.tsv")
-    for line in path.read_text(encoding="utf-8").splitlines():
+    path = Path(__file__).with_name("tflm_answers.tsv.bz2")
+    for line in bz2.decompress(path.read_bytes()).decode().splitlines():
         name, words, signatures = line.split("\t")
         found.setdefault(name, {}).update(dict.fromkeys(signatures.split(" "), words))
     return MappingProxyType(found)
