@@ -92,6 +92,10 @@ def encode_frame(frame: Frame) -> bytes:
     return b"\0" + stuff(plain + _CHECK.pack(zlib.crc32(plain))) + b"\0"
 
 
+#: The name of encode_frame() in programs for earlier builds of the package.
+encoded = encode_frame
+
+
 def stuff(plain: bytes) -> bytes:
     """Encode bytes without zeros (COBS).
 
