@@ -1,4 +1,4 @@
-/* Whether a row claims a profile, by the layout of masks in csrc/include/qn.h. */
+/* Claims of rows: sets of profiles, as masks that csrc/include/qn.h describes. */
 #ifndef QN_TESTS_CLAIMS_H
 #define QN_TESTS_CLAIMS_H
 
