@@ -239,7 +239,8 @@ def test_a_call_is_its_contract_in_integers(name, rng):
         try:
             got = cmsis.invoke(function, arguments, device, "ref", in_place=True)
         except Refused:
-            if has_no_bits(drawn, device):
+            offset = drawn.get("input_offset", 0)  # an SVDF adds it, so that it is -128..127
+            if has_no_bits(drawn, device) or (function.op.startswith("svdf") and offset == 128):
                 continue
             raise
         meaning = MEANING[name](drawn, device, function.type)
