@@ -123,7 +123,7 @@ def test_what_a_table_cannot_hold_is_said(tmp_path):
         ("int8", (2, 0, 1), "the host transposes the input"),
     ):
         graph = SimpleNamespace(input=SimpleNamespace(dtype=dtype, order=order))
-        said = preprocess(SimpleNamespace(graph=graph, preprocessing=STEPS, front=()))
+        said = preprocess(SimpleNamespace(graph=graph, preprocessing=STEPS, front=(), before=None))
         assert (said["raw"], said["lacking"]) == ("", told)
     weights = RNG.normal(size=(3, 8))
     nodes = (
