@@ -108,7 +108,8 @@ def draw_params(rng: Random, function: Function, recipe: Recipe) -> dict[str, in
     if "act_min" in params:
         OUTPUTS[recipe.output](params, *get_limits(function.output.dtype))
     if recipe.special and "input_offset" in params:
-        params["input_offset"] = rng.choice((-127, 128, 0, params["input_offset"]))
+        ends = (-128, 127) if function.op == "svdf" else (-127, 128)  # an SVDF adds the zero point
+        params["input_offset"] = rng.choice((*ends, 0, params["input_offset"]))
     return params
 
 
