@@ -67,5 +67,5 @@ def _pack_call(call: RowCall, seed: int) -> Optional[bytes]:
     given += [b""] * (_INPUTS - len(given))
     op, type = (text.encode() for text in (function.op, function.type))
     sizes = [len(part) for part in (params, *given, *parts)]
-    profile = kernels.bit_in_masks(call.struct)
-    return b"".join((struct.pack(_HEADER, op, type, profile, seed, *sizes), params, *given, *parts))
+    header = struct.pack(_HEADER, op, type, call.struct.profile, seed, *sizes)
+    return b"".join((header, params, *given, *parts))

@@ -6,6 +6,8 @@
  * Exit code 1: an output differs, or a row wrote next to it, or no row ran. */
 #include "memory.h"
 
+#include "claims.h"
+
 #include "../../csrc/include/qn.h"
 
 #include <inttypes.h>
@@ -65,7 +67,7 @@ static int run_rows(const header *h, const void *params, uint8_t *const *parts, 
     for (int i = 0; i < qn_kernel_count(); i++) {
         const qn_kernel *row = qn_kernel_at(i);
         if (strcmp(row->op->op, h->op) != 0 || strcmp(row->op->type, h->type) != 0 ||
-            !(row->profiles >> h->profile & 1) || row->cpu & ~features ||
+            !claims_profile(row, (int32_t)h->profile) || row->cpu & ~features ||
             row->functions->scratch(params) == QN_NOT_TAKEN) {
             continue;
         }
