@@ -7,7 +7,7 @@ from tflite_cases import CASES
 
 import qemu_nn
 from qemu_nn.api import golden as pipeline
-from qemu_nn.errors import Error
+from qemu_nn.errors import ModelError
 from qemu_nn.firmware.symbols import make_symbols
 from qemu_nn.ir.stored import layer_bytes, list_stored_arrays, weight_bytes
 
@@ -24,7 +24,9 @@ MODELS = sorted(
 def test_reports_count_what_the_export_of_a_recorded_network_stores(path, tmp_path):
     try:
         network = pipeline.load_quantized(path)
-    except Error as error:
+    except ModelError as error:  # of another library
+        if "is not known" not in str(error):
+            raise
         pytest.skip(f"cannot be loaded: {error}")
     graph = network.graph
     names = [each.name for each in (*graph.inputs, *graph.states, *graph.nodes)]

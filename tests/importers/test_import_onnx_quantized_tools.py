@@ -1,4 +1,8 @@
-"""Quantized .onnx files as tools write them: host steps, attributes, bounds, narrow types."""
+"""Quantized .onnx files as tools write them: host steps, attributes, bounds, narrow types.
+
+Files hold scales in float32, and these tests write them in float64, so values agree to 1e-6 and not
+to the bit. Neighboring integers are a scale apart, which is far more.
+"""
 
 import dataclasses
 import itertools
