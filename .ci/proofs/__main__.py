@@ -107,7 +107,7 @@ def do(job: tuple[Callable[..., Outcome], tuple[object, ...]]) -> Outcome:
     function, arguments = job
     try:
         return function(*arguments)
-    except (KeyError, Unsupported, CalledProcessError) as error:
+    except (LookupError, Unsupported, CalledProcessError) as error:
         of = PROGRAMS if function in (try_all, try_broken) else ALL
         name = TIE if function is tie else of[int(str(arguments[0]))].name
         return Outcome(False, (f"CANNOT RUN  {name}: {type(error).__name__} {error}",))

@@ -64,6 +64,16 @@ def unknown(name: str, type_: IntType = INT) -> Int:
     return Int(z3.BitVec(name, type_.bits), type_)
 
 
+def integers(name: str, count: int, type_: IntType = INT) -> list[Int]:
+    return [unknown(f"{name}{i}", type_) for i in range(count)]
+
+
+def two(name: str, count: int, turn: int) -> list[Int]:
+    """Return zeros but for two unknown numbers; cases take turns, so that each lane is unknown."""
+    lanes = {turn % count, (turn + count // 2 + 1) % count}
+    return [unknown(f"{name}{i}") if i in lanes else number(0) for i in range(count)]
+
+
 def wide(x: Any, bits: int = 72) -> z3.BitVecRef:
     """Return a value with enough bits for the sums, products by 2 and shifts of formulas here."""
     return widened(x.term, bits, x.type.signed) if isinstance(x, Int) else z3.BitVecVal(x, bits)
@@ -349,10 +359,6 @@ def dsp_instructions(m: Machine, case: int) -> Iterator[z3.BoolRef]:
 # ---- epilogues of s8 and s16 ----
 
 
-def integers(name: str, count: int, type_: IntType = INT) -> list[Int]:
-    return [unknown(f"{name}{i}", type_) for i in range(count)]
-
-
 def sums(values: list[Int]) -> Vector:
     return Vector.of([value.term for value in values])
 
@@ -387,7 +393,7 @@ def exact_epilogue(isa: str, count: int, rounding: int) -> Callable[..., Iterato
     def goals(m: Machine, case: tuple[int, int]) -> Iterator[z3.BoolRef]:
         shift, release = case
         profile = number(release + rounding)
-        x, multipliers = integers("x", count), integers("m", count)
+        x, multipliers = two("x", count, -shift), two("m", count, -shift)
         numbers = [
             m.call("exact_numbers", channel(m, each, shift), profile) for each in multipliers
         ]
@@ -406,9 +412,9 @@ def quick_epilogue(count: int, run: Callable[..., list[z3.BitVecRef]]) -> Callab
         offset, profile = unknown("offset"), number(number_of_profile)
         m.assumed += [offset.term >= -128, offset.term <= 128]
         last = m.make("s_epilogue", profile=profile, output_offset=offset)
-        x, multipliers = integers("x", count), integers("m", count)
+        x, multipliers = two("x", count, -shift), two("m", count, -shift)
         m.assumed += [z3.And(v.term > -(2**30), v.term < 2**30) for v in x]
-        m.assumed += [v.term != 0 for v in multipliers]
+        m.assumed += [v.term != 0 for v in multipliers if v.known is None]
         multipliers = [number(0)] * count if shift == 0 else multipliers
         numbers = []
         for each in multipliers:
@@ -455,7 +461,7 @@ for isa, (path, lanes_) in VECTORS.items():
         path,
         EVERY_SHIFT,
         ("exact_numbers", "30 - shift", "29 - shift"),
-        ("requantized_single", "odd, 32", "odd, 31"),
+        ("requantized_single", "right, 32", "right, 31"),
     )(exact_epilogue(isa, lanes_, SINGLE))
     claim(
         f"requantized_quick() on {isa} = qn_requantize() + offset: sums "
@@ -485,7 +491,7 @@ claim(
 
 def wide_epilogue(count: int) -> Callable[..., Any]:
     def goals(m: Machine, shift: int) -> Iterator[z3.BoolRef]:
-        x, multipliers = integers("x", count), integers("m", count)
+        x, multipliers = two("x", count, -shift), two("m", count, -shift)
         m.assumed += [v.term >= 0 for v in multipliers]
         numbers = [m.call("wide_numbers_of", each, number(shift)) for each in multipliers]
         got = m.call("requantized_wide", Pointer([lanes_of(m, numbers)["wide"]]), sums(x)).lanes(32)
@@ -523,9 +529,7 @@ for isa, path, lanes_ in (
 )
 def softmax_outputs(m: Machine, case: tuple[int, int]) -> Iterator[z3.BoolRef]:
     n, lowest = case
-    e, reciprocal = [number(0)] * 8, unknown("reciprocal")
-    for lane in (n % 8, (n + 1) % 8):  # other elements are 0
-        e[lane] = unknown(f"e{lane}")
+    e, reciprocal = two("e", 8, n), unknown("reciprocal")
     m.assumed += [v.term >= 0 for v in (*e, reciprocal)]
     by = m.make("division")
     for name, value in (
@@ -550,12 +554,11 @@ def uniform_claim(count: int) -> Callable[..., Any]:
     most = (2**30 - 1) * (2**31 - 1)  # of such products
 
     def goals(m: Machine, shift: int) -> Iterator[z3.BoolRef]:
-        x, multiplier = [number(0)] * count, unknown("multiplier")
+        x, multiplier = two("x", count, -shift), unknown("multiplier")
         m.assumed.append(multiplier.term >= 0)
-        for lane in (-shift % count, (1 - shift) % count):  # other elements are 0
-            x[lane] = unknown(f"x{lane}")
-            m.assumed += [x[lane].term > -(2**30), x[lane].term < 2**30]
-            p = m.products.of(x[lane].term, multiplier.term)
+        for each in x:
+            m.assumed += [each.term > -(2**30), each.term < 2**30]
+            p = m.products.of(each.term, multiplier.term)
             m.products.facts += [p >= -most, p <= most]
         numbers = Cell(None, m.call("s_uniform_of", multiplier, number(0), number(shift)))
         of = Pointer([Cell(None, m.call("uniform_of", Pointer([numbers])))])

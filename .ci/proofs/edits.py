@@ -26,7 +26,7 @@ def _body(text: str, function: str) -> tuple[int, int]:
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
         return match.start(), end
-    raise SystemExit(f"no definition of {function}(); .ci/proofs must name an existing function")
+    raise LookupError(f"no definition of {function}(); .ci/proofs must name an existing function")
 
 
 def broken(text: str, edit: Break) -> str:
@@ -34,5 +34,5 @@ def broken(text: str, edit: Break) -> str:
     start, end = _body(text, edit.function)
     body = text[start:end]
     if edit.old not in body:
-        raise SystemExit(f"{edit.function}() lacks {edit.old!r}; adapt the edit in .ci/proofs")
+        raise LookupError(f"{edit.function}() lacks {edit.old!r}; adapt the edit in .ci/proofs")
     return text[:start] + body.replace(edit.old, edit.new) + text[end:]

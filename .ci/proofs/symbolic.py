@@ -236,7 +236,7 @@ _NAMES: dict[int, tuple[z3.ExprRef, frozenset[str]]] = {}
 
 def _variables(term: z3.ExprRef) -> frozenset[str]:
     """Return the names of the unknowns in a term."""
-    stack = [term]
+    stack = [] if term.get_id() in _NAMES else [term]
     while stack:
         each = stack[-1]
         children = each.children()
