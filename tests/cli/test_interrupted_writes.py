@@ -74,11 +74,15 @@ def test_a_signal_leaves_no_temporary_files(folder, command, name):
     module, function, arguments = WORK[command]
     before = sorted(folder.iterdir())
     program = SLOW.format(module=module, function=function)
-    with process("-c", program, *arguments) as running:
+    number = getattr(signal, name)
+
+    def obey():  # under nohup, programs inherit that they ignore SIGHUP
+        signal.signal(number, signal.SIG_DFL)
+
+    with process("-c", program, *arguments, preexec_fn=obey) as running:
         while running.stdout.readline() != "begun\n":
             assert running.poll() is None, running.stderr.read()
         assert sorted(folder.iterdir()) != before  # there is something to remove
-        number = getattr(signal, name)
         running.send_signal(number)
         err = running.stderr.read()
     assert running.returncode == 128 + number
