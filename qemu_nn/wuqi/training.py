@@ -27,7 +27,7 @@ _ROLES = ("weight", "bias")
 def quantize_model_with_training(
     layer_list: Sequence[Layer],
     bitwidth: int,
-    param_dict: Optional[Mapping[str, Any]],
+    param_dict: Optional[Mapping[str, Any]] = None,
     data_generator: Optional[Iterator[Mapping[str, Any]]] = None,
     input_fn: Optional[Callable[[], Any]] = None,
     log_dir: Union[str, Path] = "log",
@@ -51,7 +51,7 @@ def quantize_model_with_training(
         The network.
     bitwidth : {8, 16}
         The width of weights and features.
-    param_dict : mapping of str to object, or None
+    param_dict : mapping of str to object, optional
         LAYER_weight and LAYER_bias to begin with (random weights and biases of 0 where there are
         none), and fractions that are kept: TENSOR_frac, LAYER_weight_frac (or LAYER_frac_weight),
         LAYER_bias_frac. quantize_model() chooses the others, on batches of the same source.
@@ -176,8 +176,6 @@ def _check(
 
 def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> list[str]:
     """Return the layers whose channels share one fraction."""
-    if isinstance(names, str):
-        raise Error("perlayer_quant_layer_names must be a list of names, not one string")
     known = get_layer_name_list(layer_list)
     for name in names or ():
         if name not in known:

@@ -228,7 +228,8 @@ def test_names_of_classes_are_those_of_the_network():
     )
     for key, array in first.graph.arrays.items():
         np.testing.assert_array_equal(array, second.graph.arrays[key])
-    assert first.notes == second.notes
+    mapping = "labels by name: 'e' is 0, 'd' is 1, 'c' is 2, 'b' is 3, 'a' is 4"
+    assert second.notes == (mapping, *first.notes)
 
 
 def test_a_worse_network_is_not_returned():

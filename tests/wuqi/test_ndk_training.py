@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import qemu_nn.ndk as ndk
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ndk.layers import Layer, check_layers
-from qemu_nn.ndk.quant_tools.numpy_net import get_layer_weight_bias, run_layers
+from qemu_nn.ndk.quant_tools.numpy_net import run_layers
 from qemu_nn.ndk.quantize import quantize_model, quantize_model_with_training
+from qemu_nn.wuqi.numpy_net import read_weights
 from qemu_nn.wuqi.shapes import infer_feature_shapes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
@@ -234,7 +235,7 @@ def test_layers_whose_nodes_do_not_work_are_those_of_the_float_network():
         if kind in ("Convolution", "InnerProduct", "BatchNorm", "Scale", "Bias"):
             params |= weights_for(layers[1], (4, 6, 6), own.get("num_output", 4), 8, rng)
             roles = [r for r in ("weight", "bias") if f"{name}_quant_{r}" in params]
-            params |= get_layer_weight_bias([f"{name}_{r}" for r in roles], params, True)
+            params |= read_weights([f"{name}_{r}" for r in roles], params, True)
         if own.get("dilation", 1) != 1 and kind == "Pooling":
             continue  # which the float network does not have
         net = QuantizedNet(layers, params, hw_aligned=False).double()
@@ -590,7 +591,7 @@ WRONG = [
     ({"rnd_seed": -1}, "rnd_seed"),
     ({"rnd_seed": "a"}, "rnd_seed"),
     ({"perlayer_quant_layer_names": ["cnv"]}, "no layer 'cnv'"),
-    ({"perlayer_quant_layer_names": "conv"}, "not one string"),
+    ({"perlayer_quant_layer_names": "conv"}, r"give \['conv'\]"),
     ({"bitwidth": 4}, "bitwidth"),
 ]
 
