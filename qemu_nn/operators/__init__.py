@@ -3,40 +3,65 @@
 from .activation import Clip, PRelu, Relu, Sigmoid, Softmax, Tanh
 from .arithmetic import Affine, Elementwise
 from .base import Operator, Shape
-from .linear import Conv, Dense
+from .curve import Curve
+from .linear import Conv, ConvTranspose, Dense, MatMul
 from .pool import Pool
-from .shaping import Concat, Identity, Pad, Reshape, Shuffle, Slice, Transpose
+from .reduce import ArgMax, Normalize, Reduce
+from .resize import Resize
+from .shaping import (
+    Concat,
+    DepthToSpace,
+    Gather,
+    Identity,
+    Pad,
+    Reshape,
+    Shuffle,
+    Slice,
+    SpaceToDepth,
+    Transpose,
+)
 
 #: Class name -> operator.
 OPERATORS: dict[str, type[Operator]] = {
     operator.__name__: operator
     for operator in (
-        *(Conv, Dense, Pool, Affine, Elementwise),
-        *(Relu, Clip, PRelu, Sigmoid, Tanh, Softmax),
-        *(Concat, Slice, Pad, Reshape, Transpose, Shuffle, Identity),
+        *(Conv, ConvTranspose, Dense, MatMul, Pool, Affine, Elementwise),
+        *(Relu, Clip, PRelu, Sigmoid, Tanh, Softmax, Curve),
+        *(Reduce, ArgMax, Normalize, Resize, DepthToSpace, SpaceToDepth),
+        *(Concat, Slice, Gather, Pad, Reshape, Transpose, Shuffle, Identity),
     )
 }
 
 __all__ = [
     "OPERATORS",
     "Affine",
+    "ArgMax",
     "Clip",
     "Concat",
     "Conv",
+    "ConvTranspose",
+    "Curve",
     "Dense",
+    "DepthToSpace",
     "Elementwise",
+    "Gather",
     "Identity",
+    "MatMul",
+    "Normalize",
     "Operator",
     "PRelu",
     "Pad",
     "Pool",
+    "Reduce",
     "Relu",
     "Reshape",
+    "Resize",
     "Shape",
     "Shuffle",
     "Sigmoid",
     "Slice",
     "Softmax",
+    "SpaceToDepth",
     "Tanh",
     "Transpose",
 ]

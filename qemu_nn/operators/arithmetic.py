@@ -13,6 +13,7 @@ _KINDS = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
+    "divide": np.divide,
     "maximum": np.maximum,
     "minimum": np.minimum,
 }
@@ -46,7 +47,7 @@ class Affine(Operator):
 
 @dataclass(frozen=True)
 class Elementwise(Operator):
-    """kind: "add", "subtract", "multiply", "maximum" or "minimum" of two tensors, broadcast."""
+    """kind: "add", "subtract", "multiply", "divide", "maximum" or "minimum" of two tensors."""
 
     kind: str
 

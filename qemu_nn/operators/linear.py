@@ -1,4 +1,4 @@
-"""Operators with weights: convolutions of all kinds, and fully connected layers."""
+"""Convolutions of all kinds, fully connected layers, and products of two tensors."""
 
 from __future__ import annotations
 
@@ -123,6 +123,89 @@ class Conv(Operator):
 
     def _product(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.asarray(np.matmul(x, weights))
+
+
+@dataclass(frozen=True)
+class ConvTranspose(Operator):
+    """A transposed convolution; weights [out, y, x, in / groups], bias [out].
+
+    Pixel (y, x) of the input adds its products to the output from (y * stride, x * stride) on. pads
+    crop this output; negative ones extend it, as output padding does.
+    """
+
+    weights: np.ndarray = field(repr=False)
+    bias: Optional[np.ndarray] = field(default=None, repr=False)
+    stride: Pair = (1, 1)
+    pads: Pads = (0, 0, 0, 0)
+    dilation: Pair = (1, 1)
+    groups: int = 1
+    layout: str = "NHWC"
+
+    @property
+    def kernel(self) -> Pair:
+        """Rows and columns of the kernel."""
+        return (self.weights.shape[1], self.weights.shape[2])
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """Return [height, width, out] in the order of the layout."""
+        height, width, channels = base.image(inputs[0], self.layout)
+        spread = ((height - 1) * self.stride[0] + 1, (width - 1) * self.stride[1] + 1, channels)
+        if min(self.stride) < 1:
+            raise ModelError(f"its stride {list(self.stride)} must be 1 or more")
+        rows, columns, out = self._forward().shape(spread)
+        return base.to_layout(rows, columns, out, self.layout)
+
+    def _forward(self) -> Conv:
+        """Return the convolution over the image with zeros between its pixels."""
+        if self.weights.ndim != 4 or min(self.dilation) < 1:
+            raise ModelError(
+                f"its weights {list(self.weights.shape)} must have 4 axes, and its dilation "
+                f"{list(self.dilation)} must be 1 or more"
+            )
+        reach = [(side - 1) * step for side, step in zip(self.kernel, self.dilation)]
+        top, left, bottom, right = self.pads
+        pads = (reach[0] - top, reach[1] - left, reach[0] - bottom, reach[1] - right)
+        turned = self.weights[:, ::-1, ::-1]
+        return Conv(turned, self.bias, (1, 1), pads, self.dilation, self.groups)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Compute as a convolution over the image with zeros between its pixels."""
+        x = base.to_nhwc(inputs[0], self.layout)
+        samples, height, width, channels = x.shape
+        down, along = self.stride
+        spread = ((height - 1) * down + 1, (width - 1) * along + 1)
+        cells = np.zeros((samples, *spread, channels), x.dtype)
+        cells[:, ::down, ::along] = x
+        return base.from_nhwc(self._forward().evaluate(cells), self.layout)
+
+
+@dataclass(frozen=True)
+class MatMul(Operator):
+    """Product of two tensors over their last two axes; axes before these broadcast.
+
+    transposed: the second tensor is [..., out, in] instead of [..., in, out].
+    """
+
+    transposed: bool = False
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """Return [..., rows, out]; both inputs have equally many axes."""
+        first, second = inputs
+        if len(first) == len(second) >= 2:
+            depth, columns = second[::-1][:2] if self.transposed else second[-2:]
+            try:
+                outer = np.broadcast_shapes(first[:-2], second[:-2])
+                if first[-1] == depth:
+                    return (*outer, first[-2], columns)
+            except ValueError:
+                pass
+        raise ModelError(f"its inputs {list(first)} and {list(second)} cannot be multiplied")
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Return the products."""
+        first, second = inputs
+        right = np.swapaxes(second, -1, -2) if self.transposed else second
+        return np.asarray(np.matmul(first, right))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ModelError
+from . import base
 from .base import Operator, Shape
 
 
@@ -73,6 +74,34 @@ class Slice(Operator):
         (x,) = inputs
         cut = slice(self.start, self.stop, self.step)
         return x[(slice(None),) * (self.axis + 1) + (cut,)]
+
+
+@dataclass(frozen=True)
+class Gather(Operator):
+    """Elements of an axis at some places, in any order, each as often as its place is named.
+
+    It represents lookups, repetitions, reversals, and padding by copies of elements.
+    """
+
+    axis: int
+    places: tuple[int, ...]
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """Return the input's, with this many places along the axis."""
+        (shape,) = inputs
+        side = shape[_axis(shape, self.axis)]
+        if not self.places or not all(0 <= place < side for place in self.places):
+            raise ModelError(
+                f"its {len(self.places)} places are not all within the {side} elements of axis "
+                f"{self.axis}"
+            )
+        return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Return these elements."""
+        (x,) = inputs
+        taken: np.ndarray = np.take(x, self.places, axis=self.axis + 1)
+        return taken
 
 
 @dataclass(frozen=True)
@@ -163,6 +192,77 @@ class Shuffle(Operator):
         order = np.arange(channels).reshape(self.groups, -1).T.ravel()
         moved: np.ndarray = np.take(x, order, axis=self.axis + 1)
         return moved
+
+
+@dataclass(frozen=True)
+class DepthToSpace(Operator):
+    """Channels to blocks of block x block pixels.
+
+    blocks_first: channels are [block, block, depth], as in TensorFlow and mode DCR of ONNX; else
+    [depth, block, block], as in PyTorch's pixel shuffle.
+    """
+
+    block: int
+    blocks_first: bool = True
+    layout: str = "NHWC"
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """Return the larger image."""
+        height, width, channels = base.image(inputs[0], self.layout)
+        if self.block < 1 or channels % self.block**2:
+            raise ModelError(f"blocks of {self.block} do not divide {channels} channels")
+        sides = (height * self.block, width * self.block, channels // self.block**2)
+        return base.to_layout(*sides, self.layout)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Return all elements, moved."""
+        x, block = base.to_nhwc(inputs[0], self.layout), self.block
+        split, order = self.moves(x.shape[1:])
+        moved = x.reshape(len(x), *split).transpose(0, *(axis + 1 for axis in order))
+        height, width = x.shape[1:3]
+        return base.from_nhwc(moved.reshape(len(x), height * block, width * block, -1), self.layout)
+
+    def moves(self, image: Shape) -> tuple[Shape, tuple[int, ...]]:
+        """Return the axes of an image [h, w, c] split into blocks, and their order afterwards."""
+        height, width, channels = image
+        block, depth = self.block, channels // self.block**2
+        if self.blocks_first:
+            return (height, width, block, block, depth), (0, 2, 1, 3, 4)
+        return (height, width, depth, block, block), (0, 3, 1, 4, 2)
+
+
+@dataclass(frozen=True)
+class SpaceToDepth(Operator):
+    """Blocks of block x block pixels to channels; blocks_first: see DepthToSpace, its inverse."""
+
+    block: int
+    blocks_first: bool = True
+    layout: str = "NHWC"
+
+    def shape(self, *inputs: Shape) -> Shape:
+        """Return the smaller image."""
+        height, width, channels = base.image(inputs[0], self.layout)
+        if self.block < 1 or height % self.block or width % self.block:
+            raise ModelError(f"blocks of {self.block} do not divide {height} x {width} pixels")
+        sides = (height // self.block, width // self.block, channels * self.block**2)
+        return base.to_layout(*sides, self.layout)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """Return all elements, moved."""
+        x, block = base.to_nhwc(inputs[0], self.layout), self.block
+        split, order = self.moves(x.shape[1:])
+        moved = x.reshape(len(x), *split).transpose(0, *(axis + 1 for axis in order))
+        height, width = x.shape[1:3]
+        return base.from_nhwc(
+            moved.reshape(len(x), height // block, width // block, -1), self.layout
+        )
+
+    def moves(self, image: Shape) -> tuple[Shape, tuple[int, ...]]:
+        """Return the axes of an image [h, w, c] split into blocks, and their order afterwards."""
+        height, width, channels = image
+        block = self.block
+        split = (height // block, block, width // block, block, channels)
+        return split, (0, 2, 1, 3, 4) if self.blocks_first else (0, 2, 4, 1, 3)
 
 
 def _axis(shape: Shape, axis: int) -> int:

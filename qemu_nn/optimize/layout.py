@@ -15,23 +15,33 @@ from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.tensors import make_free_name
 from ..operators import (
     Affine,
+    ArgMax,
     Clip,
     Concat,
     Conv,
+    ConvTranspose,
+    Curve,
     Dense,
+    DepthToSpace,
     Elementwise,
+    Gather,
     Identity,
+    MatMul,
+    Normalize,
     Operator,
     Pad,
     Pool,
     PRelu,
+    Reduce,
     Relu,
     Reshape,
+    Resize,
     Shape,
     Shuffle,
     Sigmoid,
     Slice,
     Softmax,
+    SpaceToDepth,
     Tanh,
     Transpose,
 )
@@ -43,7 +53,10 @@ Order = tuple[int, ...]
 _NHWC: Order = (1, 2, 0)
 
 #: Operators that treat every element alike.
-_UNARY = (Identity, Relu, Clip, Sigmoid, Tanh)
+_UNARY = (Identity, Relu, Clip, Sigmoid, Tanh, Curve)
+
+#: Operators on images, with a layout.
+_IMAGES = (Conv, ConvTranspose, Pool, Resize, DepthToSpace, SpaceToDepth)
 
 
 @dataclass(frozen=True)
@@ -117,7 +130,9 @@ class _Rewriting:
             return self._transpose(node, operator, first)
         if isinstance(operator, Reshape):
             return self._reshape(node, operator, first)
-        if isinstance(operator, (Conv, Pool)):
+        if isinstance(operator, MatMul):
+            return self._add(node, operator, tuple(range(len(first.order))))
+        if isinstance(operator, _IMAGES):
             order = _NHWC if operator.layout == "NCHW" else (0, 1, 2)
             return self._add(node, replace(operator, layout="NHWC"), order)
         if isinstance(operator, Dense):
@@ -279,8 +294,10 @@ def _index_elements(held: Shape) -> np.ndarray:
 def _reorder_operator(operator: Operator, held: _Stored) -> Operator:
     """Return an operator with its axes and arrays in the stored order of its tensor."""
     stored_axis: Mapping[int, int] = {axis: i for i, axis in enumerate(held.order)}
-    if isinstance(operator, (Concat, Slice, Softmax, Shuffle)):
+    if isinstance(operator, (Concat, Slice, Gather, Softmax, Shuffle, ArgMax)):
         return replace(operator, axis=stored_axis[operator.axis])
+    if isinstance(operator, (Reduce, Normalize)):
+        return replace(operator, axes=tuple(sorted(stored_axis[axis] for axis in operator.axes)))
     if isinstance(operator, Pad):
         return replace(operator, pads=tuple(operator.pads[axis] for axis in held.order))
     if isinstance(operator, Affine):

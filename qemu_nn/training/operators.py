@@ -12,31 +12,44 @@ from torch import Tensor
 
 from ..errors import ModelError
 from ..operators import (
+    ArgMax,
     Clip,
     Concat,
     Conv,
+    ConvTranspose,
+    Curve,
     Dense,
+    DepthToSpace,
     Elementwise,
+    Gather,
     Identity,
+    MatMul,
+    Normalize,
     Operator,
     Pad,
     Pool,
     PRelu,
+    Reduce,
     Relu,
     Reshape,
+    Resize,
     Shuffle,
     Sigmoid,
     Slice,
     Softmax,
+    SpaceToDepth,
     Tanh,
     Transpose,
 )
 from ..operators.base import Pads
+from ..operators.resize import find_nearest, make_weights
 
 _ELEMENTWISE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "add": torch.add,
     "subtract": torch.sub,
     "multiply": torch.mul,
+    "divide": torch.div,
+    "power": torch.pow,
     "maximum": torch.maximum,
     "minimum": torch.minimum,
 }
@@ -122,6 +135,64 @@ def _shuffle(own: Shuffle, x: Tensor) -> Tensor:
     return x.index_select(axis, order)
 
 
+def _curve(own: Curve, x: Tensor) -> Tensor:
+    values = [x]
+    numbers = as_tensor(own.constants).to(x.dtype)
+    for name, pair in zip(own.steps, own.operands):
+        one, two = (values[at] if at >= 0 else numbers[-1 - at] for at in pair)
+        if name in _ELEMENTWISE:
+            values.append(_ELEMENTWISE[name](one, two))
+        else:
+            values.append(F.softplus(one) if name == "softplus" else getattr(torch, name)(one))
+    return values[-1].expand_as(x)
+
+
+def _transposed(own: ConvTranspose, x: Tensor) -> Tensor:
+    image = x.movedim(-1, 1)
+    groups, filters = own.groups, as_tensor(own.weights).to(x.dtype)
+    out, _, _, depth = filters.shape
+    filters = filters.reshape(groups, out // groups, *filters.shape[1:])
+    filters = filters.permute(0, 4, 1, 2, 3).reshape(groups * depth, out // groups, *own.kernel)
+    whole = F.conv_transpose2d(image, filters, None, own.stride, 0, 0, groups, own.dilation)
+    cropped = _pad_images(whole, tuple(-pad for pad in own.pads), 0.0)  # type: ignore[arg-type]
+    if own.bias is not None:
+        cropped = cropped + as_tensor(own.bias).to(x.dtype)[:, None, None]
+    return cropped.movedim(1, -1)
+
+
+def _resize(own: Resize, x: Tensor) -> Tensor:
+    for axis, out in enumerate(own.size, 1):
+        flags = (x.shape[axis], out, own.align_corners, own.half_pixel)
+        if own.kind == "nearest":
+            x = x.index_select(axis, torch.tensor(find_nearest(*flags)))
+        else:
+            weights = as_tensor(make_weights(*flags)).to(x.dtype)
+            x = torch.tensordot(x, weights, ([axis], [1])).movedim(-1, axis)
+    return x
+
+
+def _reduce(own: Reduce, x: Tensor) -> Tensor:
+    functions = {"mean": torch.mean, "sum": torch.sum, "max": torch.amax, "min": torch.amin}
+    return functions[own.kind](x, [axis + 1 for axis in own.axes], keepdim=True)
+
+
+def _normalize(own: Normalize, x: Tensor) -> Tensor:
+    axes = [axis + 1 for axis in own.axes]
+    away = x - x.mean(axes, keepdim=True) if own.centered else x
+    return away / torch.sqrt((away * away).mean(axes, keepdim=True) + own.epsilon)
+
+
+def _blocks(own: DepthToSpace | SpaceToDepth, x: Tensor) -> Tensor:
+    split, order = own.moves(tuple(x.shape[1:]))
+    moved = x.reshape(len(x), *split).permute(0, *(axis + 1 for axis in order))
+    return moved.reshape(len(x), *own.shape(tuple(x.shape[1:])))
+
+
+def _arg(own: ArgMax, x: Tensor) -> Tensor:
+    found = (torch.argmin if own.least else torch.argmax)(x, own.axis + 1, keepdim=True)
+    return found.to(x.dtype)
+
+
 _FUNCTIONS: Mapping[type, Callable[..., Tensor]] = {
     Pool: _pool,
     Relu: _relu,
@@ -133,7 +204,17 @@ _FUNCTIONS: Mapping[type, Callable[..., Tensor]] = {
     Elementwise: lambda own, *inputs: _ELEMENTWISE[own.kind](*inputs),
     Concat: lambda own, *inputs: torch.cat(inputs, own.axis + 1),
     Slice: _slice,
+    Gather: lambda own, x: x.index_select(own.axis + 1, torch.tensor(own.places)),
     Pad: _pad,
+    Curve: _curve,
+    ConvTranspose: _transposed,
+    MatMul: lambda own, x, y: torch.matmul(x, y.transpose(-1, -2) if own.transposed else y),
+    Resize: _resize,
+    Reduce: _reduce,
+    Normalize: _normalize,
+    ArgMax: _arg,
+    DepthToSpace: _blocks,
+    SpaceToDepth: _blocks,
     Reshape: lambda own, x: x.reshape(len(x), *own.to),
     Transpose: lambda own, x: x.permute(0, *(axis + 1 for axis in own.order)),
     Shuffle: _shuffle,

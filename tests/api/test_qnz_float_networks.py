@@ -16,24 +16,34 @@ from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
     OPERATORS,
     Affine,
+    ArgMax,
     Clip,
     Concat,
     Conv,
+    ConvTranspose,
     Dense,
+    DepthToSpace,
     Elementwise,
+    Gather,
     Identity,
+    MatMul,
+    Normalize,
     Pad,
     Pool,
     PRelu,
+    Reduce,
     Relu,
     Reshape,
+    Resize,
     Shuffle,
     Sigmoid,
     Slice,
     Softmax,
+    SpaceToDepth,
     Tanh,
     Transpose,
 )
+from qemu_nn.operators.curve import gelu
 from qemu_nn.qnz.package import load_package, save_package
 
 EVERY = (
@@ -43,7 +53,14 @@ EVERY = (
     Clip(-1.0, float("inf")),
     PRelu(np.array([0.1, 0.2, 0.3, 0.4])),
     Affine(np.array(1 / 3), np.array([1.0, 2.0, 3.0, 4.0])),
-    Pool("max", (2, 2), (1, 1), (0, 1, 1, 0), True, False),
+    Pool("max", (2, 2), (1, 1), (1, 1, 1, 0), True, False),
+    SpaceToDepth(2, False),
+    DepthToSpace(2),
+    ConvTranspose(np.full((4, 3, 3, 4), 0.1), np.arange(4.0), (2, 1), (1, 1, 0, 1)),
+    Resize("nearest", (5, 4), half_pixel=True),
+    Gather(1, (3, 2, 1, 0)),
+    Normalize((0, 1), 1e-3, False),
+    gelu(),
     Pad(((0, 0), (1, -1), (0, 0)), 0.25),
     Shuffle(2, 2),
     Transpose((2, 0, 1)),
@@ -64,7 +81,12 @@ def everything():
     last = names[-1]
     nodes.append(FloatNode("sum", Elementwise("add"), (last, last)))
     nodes.append(FloatNode("both", Concat(0), ("sum", last)))
-    return FloatGraph("net", "x", (5, 8, 4), "NHWC", tuple(nodes), ("both", "sum"), ("a", "b"))
+    nodes.append(FloatNode("row", Reshape((1, 10)), ("both",)))
+    nodes.append(FloatNode("square", MatMul(True), ("row", "row")))
+    nodes.append(FloatNode("mean", Reduce("mean", (0, 1)), ("square",)))
+    nodes.append(FloatNode("best", ArgMax(1), ("row",)))
+    ends = ("both", "sum", "mean", "best")
+    return FloatGraph("net", "x", (5, 8, 4), "NHWC", tuple(nodes), ends, ("a", "b"))
 
 
 def same(a, b):
@@ -152,7 +174,7 @@ def node(document, kind):
         (lambda d: d.update(arrays=3), "not expected"),
         (lambda d: d.update(arrays=-5), "not expected"),
         (lambda d: d.update(layout="NWHC"), "is not NWHC"),
-        (lambda d: d["nodes"].pop(), "the output 'both' is not a tensor"),
+        (lambda d: d["nodes"].pop(), "the output 'best' is not a tensor"),
         (lambda d: node(d, "Relu").update(operator="Gelu"), "operator 'Gelu' is not known"),
         (lambda d: node(d, "Relu")["fields"].pop("slope"), "Relu has the fields slope, limit"),
         (lambda d: node(d, "Relu")["fields"].update(slope=0.5), "'slope' must be a string"),

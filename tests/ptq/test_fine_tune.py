@@ -19,17 +19,24 @@ from qemu_nn.errors import Error, ModelError  # noqa: E402
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode  # noqa: E402
 from qemu_nn.operators import (  # noqa: E402
     Affine,
+    ArgMax,
     Clip,
     Concat,
     Conv,
+    ConvTranspose,
     Dense,
     Elementwise,
+    Gather,
     Identity,
+    MatMul,
+    Normalize,
     Pad,
     Pool,
     PRelu,
+    Reduce,
     Relu,
     Reshape,
+    Resize,
     Shuffle,
     Sigmoid,
     Slice,
@@ -37,6 +44,7 @@ from qemu_nn.operators import (  # noqa: E402
     Tanh,
     Transpose,
 )
+from qemu_nn.operators.curve import X, elu, gelu  # noqa: E402
 from qemu_nn.training import operators  # noqa: E402
 from qemu_nn.training.nodes import pass_held_value, round_whole  # noqa: E402
 
@@ -361,6 +369,22 @@ UNWEIGHTED = [
     Transpose((2, 0, 1)),
     Shuffle(3, 2),
     Identity(),
+    gelu(),
+    elu(0.5, 2.0),
+    X.of("softplus") / (X.of("exp") + 2.0),
+    Gather(1, (3, 3, 0)),
+    Reduce("mean", (0, 1)),
+    Reduce("max", (2,)),
+    Normalize((2,)),
+    Normalize((0, 1), centered=False),
+    ArgMax(1),
+    ArgMax(1, least=True),
+    Resize("nearest", (18, 5)),
+    Resize("bilinear", (4, 20), half_pixel=True),
+    Resize("bilinear", (4, 20), align_corners=True),
+    ConvTranspose(
+        RNG.normal(size=(6, 3, 2, 1)), RNG.normal(size=6), (2, 3), (1, 0, -2, 1), groups=3
+    ),
 ]
 
 
@@ -375,12 +399,16 @@ def test_operators_on_pytorch_are_those_of_numpy(operator):
     np.testing.assert_allclose(found.numpy(), operator.evaluate(x), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["add", "subtract", "multiply", "maximum", "minimum", "concat"])
+KINDS = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "concat", "matmul"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_operators_of_two_tensors_are_those_of_numpy(kind):
-    operator = Concat(1) if kind == "concat" else Elementwise(kind)
+    other = {"concat": Concat(1), "matmul": MatMul(True)}
+    operator = other.get(kind) or Elementwise(kind)
     x = [RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2)]
     found = operators.compute_operator(operator, *map(torch.from_numpy, x))
-    np.testing.assert_allclose(found.numpy(), operator.evaluate(*x), rtol=1e-6)
+    np.testing.assert_allclose(found.numpy(), operator.evaluate(*x), rtol=1e-5)
 
 
 def test_an_operator_without_a_gradient_is_named():
