@@ -4,7 +4,10 @@ Examples are the same in each run, and --hypothesis-profile=long draws 16 times 
 """
 
 import gc
+import sys
+from pathlib import Path
 
+import numpy as np
 import oracles
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,10 +46,27 @@ def modelled(tmp_path_factory):
     return folder
 
 
+#: Generators of the test modules, and their states before the first test.
+GENERATORS = {}
+
+
 def pytest_collection_finish():
-    """Exclude the collected tests from garbage collection."""
+    """Exclude the collected tests from garbage collection; store the states of generators."""
     gc.collect()
     gc.freeze()
+    tests = str(Path(__file__).parent)
+    for module in list(sys.modules.values()):
+        if str(getattr(module, "__file__", None)).startswith(tests):
+            for each in vars(module).values():
+                if isinstance(each, np.random.Generator):
+                    GENERATORS[id(each)] = each, each.bit_generator.state
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Restart generators, so that a test draws the same numbers whichever tests ran before."""
+    for generator, state in GENERATORS.values():
+        generator.bit_generator.state = state
 
 
 @pytest.hookimpl(hookwrapper=True)
