@@ -97,6 +97,7 @@ def make_context(
         "outputs": [{**each, "stays": stays[name]} for name, each in outputs.items()],
         "events": _list_events(graph, tensors),
         "layers": layers,
+        "tensors": _list_lives(graph, tensors),
         "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
     }
 
@@ -127,6 +128,19 @@ def _list_tensors(
         }
         for tensor, at in addresses
     }
+
+
+def _list_lives(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return inputs and results in the order of the program, with their last readers.
+
+    last: the index in this list; 0 if none is known, as in a loop and in the firmware's own memory.
+    """
+    names = [tensor.name for tensor in graph.inputs]
+    names += [node.name for node in graph.nodes]
+    last = dict.fromkeys(names, 0)
+    for at, node in enumerate(graph.nodes if not graph.loops else (), len(graph.inputs)):
+        last.update((name, at) for name in node.inputs if name in last)
+    return [{**tensors[name], "last": last[name]} for name in names]
 
 
 def _list_events(graph: Graph, tensors: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -163,7 +163,7 @@ def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) ->
                 content["declarations"] = _list_types(content["types"], profile.cmsis)
             files[header] = _render("stand_in.h", content)
         kind = {"own": folder == "tflm", "local": folder == "local"}
-        values = {**kind, **stand_in.make_implementation(group, profile)}
+        values = {**kind, "name": name, **stand_in.make_implementation(group, profile)}
         if group:
             files[f"{stem}.c"] = _render("stand_in.c", values)
         for path, text in stand_in.list_sources(group).items():

@@ -28,7 +28,7 @@ from ..functions.shapes import Extent
 from ..kernels.table import Row
 from ..runtime.step import Step
 from ..targets import Profile, is_affine
-from . import plain_kernels
+from . import plain_kernels, scratch
 from .c_text import format_extent, format_signature, wrap_lines
 from .memory import MemoryCall
 
@@ -42,7 +42,7 @@ LOCAL_HEADER = "local_NN.h"
 #: Status type -> the enumerator for success.
 _SUCCESS = {"arm_status": "ARM_MATH_SUCCESS", "arm_cmsis_nn_status": "ARM_CMSIS_NN_SUCCESS"}
 
-_NEEDS = ("spare", "stacked", "joined", "sums")
+_NEEDS = ("spare", "stacked", "joined", "has_scratch")
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,10 @@ class StandIn:
     """A function, the row that computes it, and the fields of the row's C parameters.
 
     spare: bytes of scratch memory that the row needs if the calls have none. stacked, joined: bytes
-    of the arrays for per-channel parameters and for weights, if the calls have several. sums: true
-    if the calls need sums of weights. profile: number in the row's parameters.
-    changed: fields to which the release gives other values than the call.
+    of the arrays for per-channel parameters and for weights, if the calls have several.
+    has_scratch: true if the calls have scratch memory `ctx` (`bufferA` of the legacy API).
+    profile: number in the row's parameters. changed: fields to which the release gives other values
+    than the call.
     """
 
     function: Function
@@ -61,7 +62,7 @@ class StandIn:
     spare: int
     stacked: int
     joined: int
-    sums: bool
+    has_scratch: bool
     profile: int
     changed: tuple[tuple[str, int], ...] = ()
 
@@ -97,7 +98,7 @@ def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
             spare=needed if needed > call.scratch_bytes else 0,
             stacked=step.sizes.bias if function.stack else 0,
             joined=step.sizes.weights if function.parts else 0,
-            sums="ctx" in call.scratch,
+            has_scratch="ctx" in call.scratch,
             profile=step.params.profile,
             changed=changes[function.name],
         )
@@ -156,7 +157,8 @@ def make_implementation(functions: Iterable[StandIn], profile: Profile) -> dict[
         },
         "success": _SUCCESS[get_status_type(profile.cmsis)],
         **_make_sums(functions, profile.cmsis),
-        "functions": [_definition(each, profile) for each in functions],
+        "functions": (texts := [_definition(each, profile) for each in functions]),
+        "spoils": any("spoil(scratch" in text for text in texts),
     }
 
 
@@ -207,7 +209,7 @@ def _make_sums(functions: Iterable[StandIn], cmsis: str) -> dict[str, Any]:
 
 
 def _needs_sums(functions: Iterable[StandIn], cmsis: str) -> bool:
-    return any(each.sums and make_prototype(each.function, cmsis).sums for each in functions)
+    return any(each.has_scratch and make_prototype(each.function, cmsis).sums for each in functions)
 
 
 def _definition(stand_in: StandIn, profile: Profile) -> str:
@@ -232,17 +234,19 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
         f".out = {values[function.output.name]}",
         f".scratch = {_format_scratch(stand_in, declared)}",
     ]
+    spoiling = _spoil(stand_in, declared, values)
     body = [
         *_put_arrays(function, values),
         f"    {wrap_lines(f'const {stand_in.row.op.params} call = {{', params, '};')}",
         f"    {wrap_lines('const qn_buffers memory = {', buffers, '};')}",
+        *spoiling.before,
     ]
     return "\n".join(
         [
             format_signature(declared, " {"),
             *body,
             *_list_unused(declared, "\n".join(body)),
-            *_ending(function, declared, stand_in.row.symbol),
+            *_ending(function, declared, stand_in.row.symbol, spoiling.after),
             "}",
         ]
     )
@@ -283,14 +287,28 @@ def _list_unused(declared: Prototype, body: str) -> list[str]:
     return [f"    (void){arg.name};" for arg in declared.arguments if arg.name not in words]
 
 
-def _ending(function: Function, declared: Prototype, run: str) -> list[str]:
+def _spoil(stand_in: StandIn, declared: Prototype, values: Mapping[str, str]) -> scratch.Spoiling:
+    """Return the lines on scratch memory; none if a later call reads what a function leaves in it,
+    or in firmware.
+    """
+    legacy = any(argument.name in SCRATCH for argument in declared.arguments)
+    kept = stand_in.row.kind == "model" or stand_in.folder != "kernels"
+    if kept or (legacy and not stand_in.has_scratch):
+        return scratch.Spoiling()
+    return scratch.spoil(declared, stand_in.function, values)
+
+
+def _ending(function: Function, declared: Prototype, run: str, after: tuple[str, ...]) -> list[str]:
+    """Return the call of the row, the lines after it, and what the function returns."""
     call = f"{run}(&call, &memory);"
-    if declared.answers:
+    if declared.answers and not after:
         return [f"    return ({declared.returns}){call}"]
+    if declared.answers:
+        return [f"    const int status = {call}", *after, f"    return ({declared.returns})status;"]
     if declared.returns == "void":
-        return [f"    {call}"]
+        return [f"    {call}", *after]
     behind = " * ".join(map(str, function.output.axes))
-    return [f"    {call}", f"    return {function.output.name} + {behind};"]
+    return [f"    {call}", *after, f"    return {function.output.name} + {behind};"]
 
 
 def _put_arrays(function: Function, values: Mapping[str, str]) -> list[str]:

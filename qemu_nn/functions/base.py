@@ -150,7 +150,10 @@ class Function:
         A single piece is called ctx.
         """
         several = self.order.scratch_buffers if self.order else {}
-        sizes = {name: needed(params, path) for name, needed in several.items()}
+        sizes = {
+            name: needed(params, path) if callable(needed) else get_extent(needed, params)
+            for name, needed in several.items()
+        }
         found = sizes if several else {"ctx": self.buffer_bytes(params, path)}
         return {name: size for name, size in found.items() if size}
 

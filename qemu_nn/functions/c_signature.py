@@ -60,9 +60,9 @@ class Order:
     declaration that are not C arguments -> their C text. sums: if the call needs scratch memory
     `ctx`, it expects sums of weights in it, computed by arm_vector_sum_s8() with these arguments.
     scratch_buffers: if there are several pieces of scratch memory, the argument or struct member ->
-    bytes, as Function.buffer. before: last state of CMSIS-NN -> the order up to it, if it differs;
-    the oldest first. legacy: true for the q7 and q15 API. scratch: type of bufferA's elements.
-    writes_inputs: true if C declares the inputs without const.
+    bytes, as Function.buffer, or as an extent if C passes no size. before: last state of CMSIS-NN
+    -> the order up to it, if it differs; the oldest first. legacy: true for the q7 and q15 API.
+    scratch: type of bufferA's elements. writes_inputs: true if C declares the inputs without const.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Order:
     types: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
     sums: tuple[Extent, ...] = ()
-    scratch_buffers: Mapping[str, Bytes] = field(default_factory=dict)
+    scratch_buffers: Mapping[str, Union[Bytes, Extent]] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"
     before: Mapping[str, Order] = field(default_factory=dict)
     legacy: bool = False

@@ -10,7 +10,7 @@ from .c_signature import Member, Order, Struct, order
 from .random_params import SIZES, draw_output_offset, draw_scale
 from .s8_matmul import DEPTHS
 from .s8_windows import DTYPES
-from .shapes import Array, Either, Extent, Total, join_arrays, stack, vector
+from .shapes import Array, Either, Extent, Total, get_extent, join_arrays, stack, vector
 
 _GATES: tuple[str, ...] = ("forget", "input_gate", "cell", "output_gate")
 _HALVES: tuple[str, ...] = ("input", "hidden")
@@ -56,8 +56,8 @@ _LSTM_PARAMS = Struct(
 )
 
 
-def _cells(p: Mapping[str, int], path: str) -> int:
-    return 2 * p["batch_size"] * p["hidden_size"]
+#: Bytes of the values of all cells.
+_CELLS = (2, "batch_size", "hidden_size")
 
 
 def _order(
@@ -72,9 +72,9 @@ def _order(
             "buffers": Struct("cmsis_nn_lstm_context", context, variable=True),
         },
         scratch_buffers={
-            "temp1": _cells,
-            "temp2": _cells,
-            "cell_state": lambda p, path: 0 if p["has_cell_state"] else _cells(p, path),
+            "temp1": _CELLS,
+            "temp2": _CELLS,
+            "cell_state": lambda p, path: 0 if p["has_cell_state"] else get_extent(_CELLS, p),
         },
         implied={"has_cell_state": "1", "has_hidden_state": has_hidden_state, **absent},
         before=before,

@@ -16,13 +16,6 @@ DTYPES = {
 }
 
 
-#: Suffix of a function's name -> the type of its elements.
-DTYPES = {
-    **{"s8": "int8", "u8": "uint8", "s16": "int16", "s32": "int32", "u32": "uint32"},
-    **{"s64": "int64", "u64": "uint64", "f32": "float32", "b8": "bool"},
-}
-
-
 @dataclass(frozen=True)
 class Total:
     """Extent that is the sum of further extents."""
