@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import Error
 from ..ir.formats import find_differing
 from . import dumps
+from .charts import BarChart, Chart, plot_charts
 from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
@@ -156,6 +157,38 @@ class Comparison:
             return [*lines, f"all {total} {what} are equal to {own}"]
         different = sum(not finding.same for finding in self.findings)
         return [*lines, f"{different} of {total} {what} differ, first {self.first.name}"]
+
+    def charts(self) -> list[Chart]:
+        """Return the share of each dump that differs from its golden.
+
+        Returns
+        -------
+        list of chart
+            svg() gives it as a picture; a dump of wrong size or type differs as a whole.
+        """
+        shares = tuple(
+            100 * finding.difference.differing / max(finding.elements, 1)
+            if finding.difference
+            else 100.0 * (not finding.same)
+            for finding in self.findings
+        )
+        names = tuple(finding.name for finding in self.findings)
+        return [BarChart("Elements that differ, %", names, shares)]
+
+    def plot(self) -> Any:
+        """Draw charts().
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            matplotlib is missing.
+        """
+        return plot_charts(self.charts())
 
     def junit(self, suite: str = "compare") -> str:
         """Return the comparison as JUnit XML for CI servers.

@@ -10,7 +10,7 @@ from typing import Any, Optional
 from .estimate import Estimate
 from .evaluation import Evaluation
 from .fit import Fit
-from .page import fill_page
+from .page import fill_page, show_chart
 from .short_names import shorten_names
 from .summary import Summary, format_facts
 from .table import Cell, Table, json_text, verdict
@@ -192,6 +192,8 @@ class DataSheet:
             table=table,
             short=names,
             charts=self._charts(table),
+            cycles=show_chart(None if self.estimate is None else self.estimate.charts()[0]),
+            arena=show_chart(self.summary.memory),
             notes=self._notes(),
             most_classes=_CLASSES,
         )
@@ -200,7 +202,6 @@ class DataSheet:
         """Return title, sentence, and a bar for each layer, for each cost."""
         rows = table.records()
         wanted = (
-            ("cycles", "Cycles", "Where the time goes."),
             ("weight_bytes", "Weights", "Bytes of flash."),
             (_IN_USE, "Memory", "Bytes of the arena in use while a layer runs."),
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .charts import BarChart, Chart, join_svg, plot_charts
 from .summary import format_facts
 from .table import Cell, Table, json_text, values_of
 from .table_layout import narrow_table
@@ -40,7 +41,37 @@ class Estimate:
         return f"Estimate\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
+        shown = f"<pre>{html.escape(repr(self))}</pre>{join_svg(self.charts())}"
+        return f"{shown}{self.layers.html()}"
+
+    def charts(self) -> list[Chart]:
+        """Return the cycles of each layer whose function has counts.
+
+        Returns
+        -------
+        list of chart
+            svg() gives it as a picture, least and most as a line across each bar.
+        """
+        rows = [row for row in self.layers.records() if row["cycles"] is not None]
+        names = tuple(str(row["layer"]) for row in rows)
+        usual = tuple(float(row["cycles"]) for row in rows)
+        ranges = tuple((float(row["least"]), float(row["most"])) for row in rows)
+        return [BarChart("Cycles, least to most as a line", names, usual, ranges)]
+
+    def plot(self) -> Any:
+        """Draw charts().
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            matplotlib is missing.
+        """
+        return plot_charts(self.charts())
 
     def text(self, full: bool = False) -> str:
         """Return the estimate for a terminal.

@@ -10,13 +10,18 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..errors import Error
 from ..io.optional_deps import require
+from .charts import BarChart, Chart, GridChart, join_svg, plot_charts
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
 from .summary import format_facts
 from .table import Cell, Table, json_text
 
 #: Most classes whose figures and confusions a terminal shows.
 _SHOWN = 20
+
+#: First column of the table of confusions, which a notebook shows as a chart.
+_CONFUSION = "label \\ chosen"
 
 #: Figures of one device: the parts of figures.py that apply to the task.
 Part = Any
@@ -71,8 +76,9 @@ class Evaluation:
         return f"Evaluation\n{format_facts(self._facts())}"
 
     def _repr_html_(self) -> str:
-        tables = "".join(table.html() for table in self.tables())
-        return f"<pre>{html.escape(format_facts(self._facts()))}</pre>{tables}"
+        tables = "".join(t.html() for t in self.tables() if t.columns[0] != _CONFUSION)
+        facts = html.escape(format_facts(self._facts()))
+        return f"<pre>{facts}</pre>{join_svg(self.charts())}{tables}"
 
     @property
     def accuracy(self) -> Optional[float]:
@@ -100,6 +106,41 @@ class Evaluation:
             What the figure is of ("network", "class 3", "profile ..."), its name, its value.
         """
         return Table(("of", "figure", "value"), tuple(self._rows()))
+
+    def charts(self) -> list[Chart]:
+        """Return the confusions of a classifier, and the F1 of each class.
+
+        Returns
+        -------
+        list of chart
+            svg() gives each as a picture; none without labels of classes.
+        """
+        if self.confusion is None:
+            return []
+        names = tuple(row[0] for row in self.classes)
+        title = "Confusions: label by row, choice by column"
+        shares = tuple(100 * row[-1] for row in self.classes)
+        return [
+            GridChart(title, names, names, self.confusion, diagonal=True),
+            BarChart("F1 of each class, %", names, shares),
+        ]
+
+    def plot(self) -> Any:
+        """Draw charts().
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            There are no charts, or matplotlib is missing.
+        """
+        if not self.charts():
+            raise Error(f"an evaluation of kind {self.kind!r} has no chart: give labels of classes")
+        return plot_charts(self.charts())
 
     def csv(self) -> str:
         """Return the figures as CSV.
@@ -190,7 +231,7 @@ class Evaluation:
         if self.confusion is not None and len(self.confusion) <= classes:
             names = [row[0] for row in self.classes]
             rows = zip(names, self.confusion.tolist())
-            yield Table(("label \\ chosen", *names), tuple((name, *row) for name, row in rows))
+            yield Table((_CONFUSION, *names), tuple((name, *row) for name, row in rows))
         if self.profiles:
             columns = list(self.profiles[0][1])
             yield Table(

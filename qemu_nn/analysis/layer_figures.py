@@ -29,6 +29,10 @@ class Bars:
     limits: tuple[float, float]
 
 
+#: Largest error of the histogram, in steps of the format; larger ones are counted there.
+MOST_STEPS = 8
+
+
 @dataclass(frozen=True)
 class LayerFigures:
     """Figures of one layer, or of the input.
@@ -39,7 +43,7 @@ class LayerFigures:
     accumulator. whole: errors accumulated through the network. single: errors of the layer alone,
     on float inputs rounded to its format. crowded: share of the nonzero values within an eighth of
     the largest. dead: channels that are always 0, of `channels`. input_frac: fraction bits of its
-    input.
+    input. steps: shares of the elements by their error in steps, -8 or less to 8 or more.
     """
 
     name: str
@@ -63,6 +67,7 @@ class LayerFigures:
     dead: int
     channels: int
     bars: Bars
+    steps: tuple[float, ...] = ()
 
     @property
     def wraps(self) -> bool:
@@ -120,6 +125,7 @@ class Gathered:
     elements: int = 0
     sums: Optional[tuple[int, int]] = None
     alive: Optional[np.ndarray] = None
+    steps: np.ndarray = field(default_factory=lambda: np.zeros(2 * MOST_STEPS + 1, np.int64))
 
     def add(
         self, real: np.ndarray, device: np.ndarray, single: Optional[np.ndarray] = None
@@ -131,6 +137,7 @@ class Gathered:
         signal = sum_squares(exact)
         batch = tally_errors(exact, got, signal)
         self.whole.merge(batch)
+        self.steps += _count_steps((got - exact) / self.format.scale)
         if single is not None:
             batch = tally_errors(exact, self.format.dequantize(single), signal)
         self.single.merge(batch)
@@ -180,6 +187,7 @@ class Gathered:
         self.saturated += other.saturated
         self.lost += other.lost
         self.elements += other.elements
+        self.steps += other.steps
         if other.sums is not None:
             self.add_sums(np.array(other.sums))
         if other.alive is not None:
@@ -217,6 +225,12 @@ class Gathered:
             heights = np.bincount(np.clip(bins, 0, count - 1), counts, count)
             shares.append(tuple(float(share) for share in heights / max(heights.sum(), 1.0)))
         return Bars(start, start + count * width, shares[0], shares[1], ends)
+
+
+def _count_steps(errors: np.ndarray) -> np.ndarray:
+    """Count errors by their nearest number of steps; those beyond MOST_STEPS at the ends."""
+    nearest = np.clip(np.rint(np.nan_to_num(errors.ravel())), -MOST_STEPS, MOST_STEPS)
+    return np.bincount(nearest.astype(np.int64) + MOST_STEPS, minlength=2 * MOST_STEPS + 1)
 
 
 def _count_beyond(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 from importlib import resources
-from typing import Any
+from typing import Any, Optional
 
 from ..errors import printable
 from ..io.optional_deps import require
 from ..io.version import __version__
+from .charts import Chart
 
 _FOLDER = "templates"
 
@@ -29,6 +30,12 @@ def fill_page(template: str, **values: Any) -> str:
     made = f"qemu_nn {__version__}, {date.today().isoformat()}"
     style = jinja2.utils.markupsafe.Markup(_text("page.css"))
     return str(environment.from_string(_text(template)).render(made=made, style=style, **values))
+
+
+def show_chart(chart: Optional[Chart]) -> Any:
+    """Return a chart as HTML that a template does not escape; nothing without a chart."""
+    markup = load_templates().utils.markupsafe.Markup
+    return markup("" if chart is None else chart.svg())
 
 
 def _visible(value: Any) -> Any:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import resources
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
 from ..io.version import __version__
+from .charts import BarChart, Chart, GridChart, join_svg, plot_charts
 from .errors import Errors
-from .layer_figures import LayerFigures, WeightFigures
-from .page import load_templates
+from .layer_figures import MOST_STEPS, LayerFigures, WeightFigures
+from .page import load_templates, show_chart
 from .short_names import shorten_names
 from .summary import format_facts
 from .table import Cell, Said, Table, json_text
@@ -87,7 +88,8 @@ class Report:
         return f"Report\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>{self.table().html()}"
+        shown = f"<pre>{html.escape(repr(self))}</pre>{join_svg(self.charts())}"
+        return f"{shown}{self.table().html()}"
 
     @property
     def facts(self) -> dict[str, Cell]:
@@ -117,6 +119,52 @@ class Report:
             Formats, shifts, ranges and errors; text(), csv() and html() print it.
         """
         return Table(_COLUMNS, tuple(_make_layer_row(layer) for layer in self.layers))
+
+    def charts(self) -> list[Chart]:
+        """Return the ratio of each layer, its errors in steps of its format, and confusions.
+
+        Returns
+        -------
+        list of chart
+            svg() gives each as a picture; confusions where labels are known.
+        """
+        names = tuple(layer.name for layer in self.layers)
+        whole, single = (
+            tuple(getattr(layer, run).sqnr for layer in self.layers) for run in ("whole", "single")
+        )
+        legend = ("run whole", "the layer alone")
+        charts: list[Chart] = [
+            BarChart("Signal to quantization noise, dB", names, whole, (), single, legend),
+            self._chart_errors(names),
+        ]
+        if self.confusion is not None:
+            classes = tuple(map(str, range(len(self.confusion))))
+            title = "Confusions: label by row, choice by column"
+            charts.append(GridChart(title, classes, classes, self.confusion, diagonal=True))
+        return charts
+
+    def _chart_errors(self, names: tuple[str, ...]) -> GridChart:
+        """Return the shares of errors of each layer."""
+        steps = [str(step) for step in range(-MOST_STEPS, MOST_STEPS + 1)]
+        steps[0], steps[-1] = f"≤{steps[0]}", f"≥{steps[-1]}"
+        shares = np.array([layer.steps for layer in self.layers])
+        title = "Errors in steps of the layer's format, share of its elements"
+        return GridChart(title, names, tuple(steps), shares, wide=True)
+
+    def plot(self) -> Any:
+        """Draw charts().
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            matplotlib is missing.
+        """
+        return plot_charts(self.charts())
 
     def weights_table(self) -> Table:
         """Return a row for each array of weights or bias.
@@ -214,6 +262,7 @@ class Report:
             template.render(
                 report=self,
                 most=_find_scale(self.layers),
+                errors=show_chart(self._chart_errors(tuple(names))),
                 short=names,
                 has=_find_present(self.layers),
                 advice=[_link_layer(line, self.layers) for line in self.advice],

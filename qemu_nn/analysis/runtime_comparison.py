@@ -8,10 +8,11 @@ import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
+from .charts import BarChart, Chart, join_svg, plot_charts
 from .page import fill_page
 from .table import Cell, Said, Table, json_text, verdict
 
@@ -97,7 +98,7 @@ class RuntimeComparison:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.verdict)}</p>{self.table.html()}"
+        return f"<p>{html.escape(self.verdict)}</p>{join_svg(self.charts())}{self.table.html()}"
 
     @property
     def verdict(self) -> str:
@@ -113,6 +114,34 @@ class RuntimeComparison:
         names = ", ".join(layer.layer for layer in self.origins[:3]) or "no layer that is shown"
         more = f" and {len(self.origins) - 3} more" if len(self.origins) > 3 else ""
         return f"{head} differ in {wrong:,} of {total:,} elements; this begins at {names}{more}"
+
+    def charts(self) -> list[Chart]:
+        """Return the share of each layer that differs.
+
+        Returns
+        -------
+        list of chart
+            svg() gives it as a picture; layers that the second runtime does not show are left out.
+        """
+        layers = [layer for layer in self.layers if layer.compared]
+        names = tuple(layer.layer for layer in layers)
+        shares = tuple(100 * layer.share for layer in layers)
+        return [BarChart("Elements that differ, %", names, shares)]
+
+    def plot(self) -> Any:
+        """Draw charts().
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            matplotlib is missing.
+        """
+        return plot_charts(self.charts())
 
     def text(self) -> str:
         """Return the table for a terminal.

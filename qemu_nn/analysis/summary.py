@@ -14,9 +14,10 @@ from ..io.terminal import terminal_width
 from ..ir.graph import Graph, Node, Tensor
 from ..ir.stored import layer_bytes, weight_bytes
 from ..ir.tflm_memory import TflmFigures
-from ..runtime.arena import TensorArena, plan_tensor_arena, plan_tflm_memory
+from ..runtime.arena import Arena, TensorArena, plan_tensor_arena, plan_tflm_memory
 from ..runtime.plan import Plan
 from ..runtime.step import Step
+from .charts import Block, MemoryChart
 from .table import Cell, Said, Table, json_text, spell, values_of
 from .table_layout import narrow_table
 
@@ -38,16 +39,20 @@ class Summary:
         Facts about the whole: bytes, multiply-accumulates, kernel rows.
     layers : Table
         A row for each layer.
+    memory : MemoryChart or None
+        The arena over time; None where the firmware has buffers of its own.
     """
 
     facts: Mapping[str, Cell]
     layers: Table
+    memory: Optional[MemoryChart] = None
 
     def __repr__(self) -> str:
         return f"Summary\n{format_facts(self.facts)}"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>{self.layers.html()}"
+        chart = "" if self.memory is None else self.memory.svg()
+        return f"<pre>{html.escape(repr(self))}</pre>{chart}{self.layers.html()}"
 
     def text(self, full: bool = False) -> str:
         """Return the summary for a terminal.
@@ -181,7 +186,18 @@ def summarize(
         **_in_tflm(plan, figures),
         "scratch_bytes": max(total.values()),
     }
-    return Summary(facts, layers)
+    return Summary(facts, layers, None if arena is None else _chart_memory(graph, arena.arena))
+
+
+def _chart_memory(graph: Graph, arena: Arena) -> MemoryChart:
+    """Return the buffers of an arena over the calls of a run."""
+    blocks = tuple(
+        Block(buffer.name, buffer.first, buffer.last, start, start + buffer.nbytes)
+        for buffer, start in zip(arena.buffers, arena.offsets)
+        if buffer.nbytes
+    )
+    moments = ("the start", *(node.name for node in graph.nodes))
+    return MemoryChart("Arena over time, bytes", moments, blocks, arena.nbytes)
 
 
 def _memory(

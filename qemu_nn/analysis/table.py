@@ -123,7 +123,8 @@ class Table:
         )
         more = len(self.rows) - _ROWS
         rest = f"<p>and {more:,} more</p>" if more > 0 else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f'<div style="overflow-x:auto">{table}</div>{rest}'
 
     def __repr__(self) -> str:
         return f"<Table of {len(self.rows)} rows: {', '.join(self.columns)}>"

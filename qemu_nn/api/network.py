@@ -240,6 +240,59 @@ class Network:
         """
         return profile_for(self.graph.ops, target)
 
+    def plot_memory(self, target: Union[str, Target] = DEFAULT_CORE) -> Any:
+        """Draw the arena over the calls of a run, as TensorFlow Lite Micro plans it.
+
+        Parameters
+        ----------
+        target : str or Target, default "cortex-m4"
+            The device, as session() takes it.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            The firmware of the network has buffers of its own, or matplotlib is missing.
+
+        Examples
+        --------
+        >>> load("net.tflite").plot_memory("m4").savefig("memory.png")
+        """
+        from ..analysis.charts import plot_charts
+        from .golden import describe
+
+        chart = describe(self, target).memory
+        if chart is None:
+            raise Error(
+                f"{self.graph.name} has no arena: its firmware has buffers of its own; "
+                "`qemu-nn info` lists them"
+            )
+        return plot_charts([chart])
+
+    def plot_curve(self) -> Any:
+        """Draw what each change of a layer's width cost, where quantize() had a budget.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot: the signal-to-noise ratio of the scores against the bytes of
+            flash, or against RAM or cycles where the flash does not change.
+
+        Raises
+        ------
+        Error
+            The network was quantized without a budget, or matplotlib is missing.
+        """
+        from ..analysis.charts import chart_curve, plot_charts
+
+        if self.curve is None:
+            raise Error(f"{self.graph.name} has no curve: quantize() makes one for a budget")
+        return plot_charts([chart_curve(self.curve)])
+
     def fit(self, target: Union[str, Target], *, stack: int = DEFAULT_STACK) -> Fit:
         """Say whether weights, memory and stack of the network fit into a chip.
 

@@ -237,6 +237,7 @@ class LayerRun:
             dead=dead,
             channels=channels,
             bars=figures.make_bars(),
+            steps=tuple((figures.steps / max(figures.steps.sum(), 1)).tolist()),
         )
 
     def _pair_weights(self) -> Iterator[WeightFigures]:
