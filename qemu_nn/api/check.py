@@ -41,7 +41,7 @@ def operators(path: PathLike, signature: Optional[str] = None) -> Optional[Opera
     from ..importers.tflite import examine
 
     found = examine(path, signature)
-    return None if found.graph is not None else OperatorTable(found)
+    return None if found.graph is not None or found.floats else OperatorTable(found)
 
 
 def check(

@@ -509,7 +509,8 @@ def load(
 
     Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .onnx with
     quantized tensors, and network.json (or its folder), which describes firmware.
-    Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, and .prototxt with `weights` next to it.
+    Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, .tflite of floats, and .prototxt with
+    `weights` next to it.
 
     Parameters
     ----------

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Optional
 
+import numpy as np
+
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Conv, Identity, Operator, Pad, Pool, Reshape, Shuffle, Transpose
 from ..operators.base import Pads
+
+#: Least float32; padding of a maximum with it or with minus infinity never counts.
+_LEAST = float(np.finfo(np.float32).min)
 
 
 def tidy(graph: FloatGraph) -> FloatGraph:
@@ -115,7 +120,8 @@ def _shuffle(graph: FloatGraph, last: FloatNode) -> Optional[FloatNode]:
 
 
 def merge_pads(graph: FloatGraph) -> FloatGraph:
-    """Return the same network with zero padding merged into the convolutions and averages after it.
+    """Return the same network with padding merged into convolutions and poolings after it: zeros,
+    or before a maximum the least number.
 
     A Pad is kept only for readers that cannot pad.
     """
@@ -135,20 +141,31 @@ def merge_pads(graph: FloatGraph) -> FloatGraph:
 def _merge_padding(pad: FloatNode, operator: Operator) -> Optional[Operator]:
     """Return the operator on the image without the padding; channels last."""
     assert isinstance(pad.operator, Pad)
-    if pad.operator.value != 0 or len(pad.operator.pads) != 3 or any(pad.operator.pads[2]):
+    if len(pad.operator.pads) != 3 or any(pad.operator.pads[2]):
         return None
     (top, bottom), (left, right), _ = pad.operator.pads
     if min(top, left, bottom, right) < 0:
         return None
     around = (top, left, bottom, right)
+    if isinstance(operator, Pool) and operator.kind == "max":
+        pads = _sum(operator.pads, around)
+        fits = pad.operator.value <= _LEAST and not operator.ceil and _is_below(pads, operator)
+        return replace(operator, pads=pads) if fits else None
+    if pad.operator.value != 0:
+        return None
     if isinstance(operator, Conv) and min(operator.pads) >= 0:
         return replace(operator, pads=_sum(operator.pads, around))
     if not isinstance(operator, Pool) or operator.kind != "average" or operator.ceil:
         return None
     pads = _sum(operator.pads, around)
     counts = operator.count_pads or not any(operator.pads)
-    fits = all(cells < side for cells, side in zip(pads, (*operator.kernel, *operator.kernel)))
-    return replace(operator, pads=pads, count_pads=True) if counts and fits else None
+    fits = counts and _is_below(pads, operator)
+    return replace(operator, pads=pads, count_pads=True) if fits else None
+
+
+def _is_below(pads: Pads, operator: Pool) -> bool:
+    """True if padding is below the sides of a pooling's windows."""
+    return all(cells < side for cells, side in zip(pads, (*operator.kernel, *operator.kernel)))
 
 
 def _sum(first: Pads, second: Pads) -> Pads:

@@ -72,6 +72,7 @@ _ENUMERATORS = {
     "Padding": "Padding",
     "FusedActivationFunction": "ActivationFunctionType",
     "WeightsFormat": "FullyConnectedOptionsWeightsFormat",
+    "Mode": "MirrorPadMode",
 }
 
 
@@ -152,7 +153,10 @@ class _Writer:
         old = min(number, enumerator("BuiltinOperator", "PLACEHOLDER_FOR_GREATER_OP_CODES"))
         if self.file.changes.get("new_code_only"):
             old = 0
-        return self.table("OperatorCode", BuiltinCode=number, DeprecatedBuiltinCode=old, Version=5)
+        version = self.file.changes.get("operators", 5)
+        return self.table(
+            "OperatorCode", BuiltinCode=number, DeprecatedBuiltinCode=old, Version=version
+        )
 
     def graph(self, names, file):
         tensors = self.tables([self.tensor(entry) for entry in file.tensors])

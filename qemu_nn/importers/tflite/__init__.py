@@ -1,4 +1,4 @@
-"""Reader of quantized networks in .tflite files, as TensorFlow Lite Micro runs them."""
+"""Reader of .tflite files: quantized networks as on the device, and float networks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Optional
 from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
+from .floats import convert_float
 from .metadata import Metadata as Metadata
 from .metadata import clean_label as clean_label
 from .metadata import read_metadata as read_metadata
-from .network import convert
+from .network import convert, holds_floats
 from .parser import FILE_LIMIT, TfliteModel, parse
 from .support_report import SupportReport as SupportReport
 from .support_report import examine as examine
@@ -20,12 +21,13 @@ from .tflm_memory import find_tflm_figures
 
 
 def read(path: Path, signature: Optional[str] = None) -> ModelFile:
-    """Read the quantized network, class names, preprocessing and notes of a file.
+    """Read the network, class names, preprocessing and notes of a file.
 
     signature: the key of one of several signatures; default: the first graph of the file, as on the
     device.
 
-    Activations are int8, or int16 with int8 weights. The calls are CMSIS-NN functions, and
+    A file without quantized activations holds a float network. In quantized networks activations
+    are int8, or int16 with int8 weights. The calls are CMSIS-NN functions, and
     `tflm_...` functions for operators that TensorFlow Lite Micro computes itself. Tensors keep the
     file's names and have the shapes of one sample. The network omits a QUANTIZE at an input and a
     DEQUANTIZE at an output: its inputs and outputs are integers.
@@ -38,8 +40,16 @@ def read(path: Path, signature: Optional[str] = None) -> ModelFile:
     data = read_bytes(path, FILE_LIMIT)
     first = parse(path, data)
     model = first.select(signature)
+    own = model.number == first.number  # the metadata are those of the first graph
+    if holds_floats(model):
+        real = convert_float(model)
+        shapes = [real.shapes[name] for name in real.outputs]
+        said = read_metadata(path, data, list(real.starts.values()), shapes) if own else Metadata()
+        return ModelFile(reference=replace(real, classes=said.labels))
     graph = convert(model)
-    said = read_metadata(path, data, graph) if model.number == first.number else Metadata()
+    shapes = [graph.node(name).output.shape for name in graph.outputs]
+    starts = [start.shape for start in graph.inputs]
+    said = read_metadata(path, data, starts, shapes) if own else Metadata()
     if said.labels:
         graph = replace(graph, classes=said.labels)
     memory = find_tflm_figures(model, graph)

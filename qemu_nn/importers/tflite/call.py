@@ -46,11 +46,7 @@ class TfliteCall:
 
         As in the framework, options without a table of this type are zeros.
         """
-        table, given = self.operator.table, self.operator.table.number("BuiltinOptionsType")
-        found = None
-        if given == getattr(library("BuiltinOptions"), kind):
-            found = table.table("BuiltinOptions", kind)
-        return Options(_NoOptions(kind) if found is None else found, self.warn)
+        return read_options(self.operator, kind, self.warn)
 
     def read_custom_options(self, *names: str) -> Options:
         """Return the options of a custom operator; their names must be exactly `names`."""
@@ -298,6 +294,17 @@ class TfliteCall:
         made = replace(like, name=self.builder.make_name(like.name, part))
         self.builder.call(function, params, inputs, made, weights)
         return made
+
+
+def read_options(
+    operator: TfliteOperator, kind: str, warn: Callable[[str], None] = lambda effect: None
+) -> Options:
+    """Return an operator's options from its table of type `kind`; without one these are zeros."""
+    table, given = operator.table, operator.table.number("BuiltinOptionsType")
+    found = None
+    if given == getattr(library("BuiltinOptions"), kind):
+        found = table.table("BuiltinOptions", kind)
+    return Options(_NoOptions(kind) if found is None else found, warn)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ end of the file. Devices read neither, so a fault in the metadata only adds a no
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
@@ -16,8 +17,8 @@ import numpy as np
 from ...errors import Error, ModelError, printable, shorten_middle
 from ...io.archive import open_archive
 from ...io.files import MEGABYTE
-from ...ir.graph import Graph
 from ...ir.preprocessing import Preprocessing
+from ...operators import Shape
 from ..flatbuffer import Bytes, make_damage_error
 from .checked import TfliteTable
 
@@ -49,13 +50,18 @@ class Metadata:
     notes: tuple[str, ...] = ()
 
 
-def read_metadata(path: Path, data: bytes, graph: Graph) -> Metadata:
-    """Return the metadata in the bytes of a file; `graph` is the file's network."""
+def read_metadata(
+    path: Path, data: bytes, inputs: Sequence[Shape], outputs: Sequence[Shape]
+) -> Metadata:
+    """Return the metadata in the bytes of a file.
+
+    inputs, outputs: shapes of one sample of the network's ends.
+    """
     try:
         found = _find_subgraph(data)
         if found is None:
             return Metadata()
-        return Metadata(_read_normalization(found, graph), _read_labels(found, graph, path))
+        return Metadata(_read_normalization(found, inputs), _read_labels(found, outputs, path))
     except Error as error:
         return Metadata(notes=(f"its metadata are ignored: {error}",))
 
@@ -130,10 +136,10 @@ def _find_subgraph(data: bytes) -> Optional[_Fields]:
     return None
 
 
-def _read_normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]:
+def _read_normalization(found: _Fields, shapes: Sequence[Shape]) -> Optional[Preprocessing]:
     """Return the preprocessing (raw - mean) / std of the only input; None if it is the identity."""
     inputs = found.tables("inputs", "TensorMetadata")
-    if len(graph.inputs) != 1 or len(inputs) != 1:
+    if len(shapes) != 1 or len(inputs) != 1:
         return None
     for unit in inputs[0].tables("units", "ProcessUnit"):
         options = unit.table("options", "NormalizationOptions")
@@ -141,21 +147,21 @@ def _read_normalization(found: _Fields, graph: Graph) -> Optional[Preprocessing]
             continue
         mean, std = options.floats("mean"), options.floats("std")
         steps = Preprocessing(mean=mean or 0.0, std=std or 1.0, dtype="uint8")
-        if steps.channels not in (None, (*graph.input.shape, 1)[len(graph.input.shape) - 1]):
+        if steps.channels not in (None, (shapes[0] or (1,))[-1]):
             raise ModelError(
-                f"it normalizes {steps.channels} channels of an input {list(graph.input.shape)}; "
+                f"it normalizes {steps.channels} channels of an input {list(shapes[0])}; "
                 "the last axis must have as many"
             )
         return steps if steps.changes else None
     return None
 
 
-def _read_labels(found: _Fields, graph: Graph, path: Path) -> tuple[str, ...]:
+def _read_labels(found: _Fields, shapes: Sequence[Shape], path: Path) -> tuple[str, ...]:
     """Return the class names of the last output, if an associated file has one for each score."""
     outputs = found.tables("outputs", "TensorMetadata")
-    if len(outputs) != len(graph.outputs):
+    if len(outputs) != len(shapes):
         return ()
-    shape = graph.node(graph.outputs[-1]).output.shape
+    shape = shapes[-1]
     for entry in outputs[-1].tables("files", "AssociatedFile"):
         if entry.byte("type") != _LABELS:
             continue

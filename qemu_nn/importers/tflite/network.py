@@ -21,6 +21,7 @@ from .detection import DETECTION
 from .elementwise import ELEMENTWISE
 from .fill_broadcast import FILLING
 from .float32 import add_float_converters
+from .floats import is_float
 from .gather_scatter import PLACES
 from .pad_transpose import BORDERS
 from .parser import TfliteModel, TfliteOperator
@@ -58,6 +59,20 @@ CONVERTERS: dict[str, Converter] = {
     **STREAMS,
 }
 CONVERTERS.update(add_float_converters(CONVERTERS))
+
+
+#: Operators that this reader knows, but not with floats.
+_QUANTIZED = (
+    frozenset(
+        ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "HARD_SWISH", "SVDF")
+    )
+    | RECURRENT.keys()
+)
+
+
+def holds_floats(model: TfliteModel) -> bool:
+    """True if a file holds a float network, and not float operators alone that a device runs."""
+    return is_float(model, CONVERTERS.keys() - _QUANTIZED)
 
 
 def convert(model: TfliteModel) -> Graph:

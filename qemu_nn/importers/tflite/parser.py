@@ -44,6 +44,7 @@ _DTYPES = {
     "INT64": "int64",
     "UINT32": "uint32",
     "UINT64": "uint64",
+    "FLOAT16": "float16",
     "FLOAT32": "float32",
     "BOOL": "bool",
 }

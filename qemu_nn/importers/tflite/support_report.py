@@ -13,10 +13,21 @@ from ...ir.graph import Graph
 from ...ir.tflm_memory import TflmFigures
 from .building import BARE, TfliteBuilder
 from .call import TfliteCall
-from .network import CONVERTERS, convert, drop_shape_operators, strip_dequantize, strip_quantize
+from .floats import UNSEEN, examine_floats
+from .network import (
+    CONVERTERS,
+    convert,
+    drop_shape_operators,
+    holds_floats,
+    strip_dequantize,
+    strip_quantize,
+)
 from .parser import TfliteModel, TfliteOperator, read
 from .tflm_answers import explain_missing, explain_refusal, find_answer, quote_answer
 from .tflm_memory import find_tflm_figures
+
+#: Reason against a float network that loads.
+_QUANTIZE = "it is a float network; quantize it first"
 
 
 @dataclass(frozen=True)
@@ -39,13 +50,18 @@ class OperatorFinding:
 @dataclass(frozen=True)
 class SupportReport:
     """The report on a file: operators, faults of the whole file, and the network if it loads, with
-    the memory of its interpreter."""
+    the memory of its interpreter.
+
+    A float network has no graph: no device of this package runs it. floats: True if the file holds
+    one that loads.
+    """
 
     name: str
     findings: tuple[OperatorFinding, ...]
     faults: tuple[str, ...]
     graph: Optional[Graph]
     tflm_figures: Optional[TflmFigures] = None
+    floats: bool = False
 
     @property
     def failed(self) -> list[OperatorFinding]:
@@ -88,9 +104,22 @@ def examine(path: Path, signature: Optional[str] = None) -> SupportReport:
     """
     model = read(path).select(signature)
     try:
-        return _Examination(model).result()
+        return _examine_floats(model) if holds_floats(model) else _Examination(model).result()
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
+
+
+def _examine_floats(model: TfliteModel) -> SupportReport:
+    """Return the report on a file of a float network."""
+    reasons, fault = examine_floats(model)
+    findings = []
+    for each in model.operators:
+        reason = reasons.get(each.index, "")
+        tflm = find_answer(model, each) or ""
+        findings.append(OperatorFinding(each.name, each.index, reason, tflm, reason != UNSEEN))
+    loads = not fault and not reasons
+    faults = (fault or _QUANTIZE,) if fault or loads else ()
+    return SupportReport(model.name, tuple(findings), faults, None, floats=loads)
 
 
 class _Examination:
@@ -162,7 +191,7 @@ class _Examination:
             return "not looked at, because the network is already too large"
         if self.unknown.isdisjoint(operator.inputs):
             return ""
-        return "not looked at, because it reads the output of an operator that does not run"
+        return UNSEEN
 
     def _reason(self, operator: TfliteOperator) -> str:
         if operator.name not in CONVERTERS:

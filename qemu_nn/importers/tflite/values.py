@@ -99,3 +99,10 @@ class Variables:
                 "its first input is not a variable; an earlier VAR_HANDLE must name it"
             )
         return self.handles[index]
+
+
+def unpack_int4(data: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return 4-bit elements, two per byte with the first one low, as int8 in a shape."""
+    pairs = data.reshape(-1).view(np.uint8)
+    halves = np.stack([pairs << 4, pairs & 0xF0], axis=1).view(np.int8) >> 4
+    return halves.reshape(-1)[: math.prod(shape)].reshape(shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Optional
 
@@ -14,6 +13,7 @@ from .call import Converter, Options, TfliteCall, check_same_type
 from .parser import TfliteTensor
 from .scaling import activation_range, multipliers
 from .tflm_answers import refuse
+from .values import unpack_int4
 
 #: Type suffix of the input -> type of the bias.
 BIAS_TYPES = {"s8": "INT32", "s16": "INT64"}
@@ -153,12 +153,8 @@ def _record_unpacked(
     call: TfliteCall, function: str, params: dict[str, int], data: np.ndarray, rows: np.ndarray
 ) -> None:
     """Record the call of the reference kernels: these unpack 4-bit weights to bytes."""
-    pairs = data.reshape(-1).view(np.uint8)
-    halves = np.stack([pairs << 4, pairs & 0xF0], axis=1).view(np.int8) >> 4
-    whole = halves.reshape(-1)[: math.prod(call.tensor(1).shape)]
-    call.record_build(
-        "weights_unpacked", function, params, whole.reshape(call.tensor(1).shape), rows
-    )
+    whole = unpack_int4(data, call.tensor(1).shape)
+    call.record_build("weights_unpacked", function, params, whole, rows)
 
 
 #: Error for grouped 16-bit convolutions.

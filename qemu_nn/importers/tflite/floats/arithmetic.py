@@ -1,0 +1,179 @@
+"""Sums and products: with constants an Affine, of two tensors an Elementwise."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ....errors import ModelError
+from ....operators import Affine, Clip, Elementwise, Operator, Relu, Shape
+from ....operators.curve import X
+from ...tensor import Tensor, Value
+from .building import FloatCall, FloatConverter
+from .shaping import repeat
+
+_ZERO, _ONE = np.array(0.0), np.array(1.0)
+
+#: Operator -> its table of options, if it may have a fused activation.
+_OPTIONS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV": "DivOptions"}
+
+
+def _broadcast(*shapes: Shape) -> Shape:
+    try:
+        return tuple(np.broadcast_shapes(*shapes))
+    except ValueError:
+        said = ", ".join(str(list(shape)) for shape in shapes)
+        raise ModelError(f"its inputs {said} do not broadcast to one shape") from None
+
+
+def _add_axes(call: FloatCall, x: Tensor, full: Shape) -> Tensor:
+    """Return a tensor with as many axes as a shape that it broadcasts to, batched if that is."""
+    shape, batched = (1,) * (len(full) - len(x.shape)) + x.shape, full[:1] == (1,)
+    if shape == x.shape and batched == x.batched:
+        return x
+    return call.reshape(x, shape, part="axes", batched=batched)
+
+
+def _finish(call: FloatCall, operator: Operator, *tensors: Tensor) -> None:
+    """Add the last operator, with the fused activation of the options."""
+    kind = _OPTIONS.get(call.operator.name)
+    if kind is None:
+        call.put(operator, *tensors)
+    else:
+        call.finish(operator, *tensors, options=call.read_options(kind), part="linear")
+
+
+def put_affine(call: FloatCall, x: Tensor, scale: np.ndarray, offset: np.ndarray) -> None:
+    """Add x * scale + offset; all three broadcast to one shape."""
+    full = _broadcast(x.shape, scale.shape, offset.shape)
+    x = repeat(call, _add_axes(call, x, full), full)
+    arrays = []
+    for array in (scale, offset):
+        if array.size == 1:
+            array = array.reshape(())
+        elif array.ndim == len(full) and x.batched:
+            array = array[0]
+        arrays.append(array)
+    _finish(call, Affine(*arrays), x)
+
+
+def put_elementwise(call: FloatCall, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
+    """Add a function of two tensors that broadcast to one shape; the last one without a `part`."""
+    full = _broadcast(a.shape, b.shape)
+    a, b = _add_axes(call, a, full), _add_axes(call, b, full)
+    if part:
+        return call.put(Elementwise(kind), a, b, part=part)
+    _finish(call, Elementwise(kind), a, b)
+    return a
+
+
+def _read_operands(call: FloatCall) -> tuple[Value, Value]:
+    """Return two inputs; constants are of finite floats."""
+    call.check_counts(2, 2)
+    values = [call.value(at) for at in (0, 1)]
+    first, second = (
+        call.floats(at).astype(np.float64) if isinstance(value, np.ndarray) else value
+        for at, value in enumerate(values)
+    )
+    return first, second
+
+
+def add(call: FloatCall) -> None:
+    """Convert ADD."""
+    a, b = _read_operands(call)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        put_elementwise(call, "add", a, b)
+    elif isinstance(a, Tensor):
+        put_affine(call, a, _ONE, np.asarray(b))
+    else:
+        put_affine(call, call.tensor(1), _ONE, a)
+
+
+def subtract(call: FloatCall) -> None:
+    """Convert SUB."""
+    a, b = _read_operands(call)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        put_elementwise(call, "subtract", a, b)
+    elif isinstance(a, Tensor):
+        put_affine(call, a, _ONE, -np.asarray(b))
+    else:
+        put_affine(call, call.tensor(1), -_ONE, a)
+
+
+def multiply(call: FloatCall) -> None:
+    """Convert MUL."""
+    a, b = _read_operands(call)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        put_elementwise(call, "multiply", a, b)
+    elif isinstance(a, Tensor):
+        put_affine(call, a, np.asarray(b), _ZERO)
+    else:
+        put_affine(call, call.tensor(1), a, _ZERO)
+
+
+def divide(call: FloatCall) -> None:
+    """Convert DIV."""
+    a, b = _read_operands(call)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        put_elementwise(call, "divide", a, b)
+    elif isinstance(b, Tensor):
+        reciprocal = call.put(1.0 / X, b, part="reciprocal")
+        put_affine(call, reciprocal, np.asarray(a), _ZERO)
+    else:
+        with np.errstate(all="ignore"):
+            scale = 1 / b
+        if not np.isfinite(scale).all():
+            raise ModelError("its divisor contains numbers whose reciprocal is not finite")
+        put_affine(call, call.tensor(0), scale, _ZERO)
+
+
+def extreme(call: FloatCall, kind: str) -> None:
+    """Convert MAXIMUM and MINIMUM of two tensors, or of a tensor and one number."""
+    a, b = _read_operands(call)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        put_elementwise(call, kind, a, b)
+        return
+    at = 1 if isinstance(a, Tensor) else 0
+    limit, x = call.number(at), call.tensor(1 - at)
+    unlimited = float(np.finfo(np.float32).max)
+    if kind == "minimum":
+        call.put(Clip(-unlimited, limit), x)
+    else:
+        call.put(Relu() if limit == 0 else Clip(limit, unlimited), x)
+
+
+def squared_difference(call: FloatCall) -> None:
+    """Convert SQUARED_DIFFERENCE of two tensors."""
+    call.check_counts(2, 2)
+    difference = put_elementwise(call, "subtract", call.tensor(0), call.tensor(1), "difference")
+    call.put(X * X, difference)
+
+
+def negate(call: FloatCall) -> None:
+    """Convert NEG."""
+    call.check_counts(1, 1)
+    call.put(Affine(-_ONE, _ZERO), call.tensor())
+
+
+def add_n(call: FloatCall) -> None:
+    """Convert ADD_N: two at a time, from the first on."""
+    count = len(call.operator.inputs)
+    call.check_counts(2, 1000)
+    total = call.tensor(0)
+    for at in range(1, count - 1):
+        total = put_elementwise(call, "add", total, call.tensor(at), f"add{at}")
+    put_elementwise(call, "add", total, call.tensor(count - 1))
+
+
+ARITHMETIC: dict[str, FloatConverter] = {
+    "ADD": add,
+    "SUB": subtract,
+    "MUL": multiply,
+    "DIV": divide,
+    "MAXIMUM": partial(extreme, kind="maximum"),
+    "MINIMUM": partial(extreme, kind="minimum"),
+    "SQUARED_DIFFERENCE": squared_difference,
+    "NEG": negate,
+    "ADD_N": add_n,
+}

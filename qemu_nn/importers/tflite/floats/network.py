@@ -1,0 +1,182 @@
+"""Conversion of a .tflite file of floats to a float network, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from ....errors import ModelError
+from ....ir.float_graph import FloatGraph
+from ....operators import Reshape, Transpose
+from ...tensor import Tensor
+from ..parser import TfliteModel, TfliteOperator
+from .activation import ACTIVATIONS
+from .arithmetic import ARITHMETIC
+from .building import FloatBuilder, FloatCall, FloatConverter
+from .shaping import SHAPING
+from .windows import WINDOWS
+
+#: Operator -> the function that adds its meaning to a float network.
+FLOAT_CONVERTERS: dict[str, FloatConverter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
+
+#: Operator with a shape or a size among its inputs, for which the file's output counts -> its
+#: further inputs.
+_SHAPED = {
+    **dict.fromkeys(("RESHAPE", "BROADCAST_TO"), slice(1)),
+    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), slice(1)),
+    "TRANSPOSE_CONV": slice(1, None),
+}
+
+#: Reason of a report against an operator after one that is not supported.
+UNSEEN = "not looked at, because it reads the output of an operator that does not run"
+
+#: Types of tensors that a float network computes.
+_TYPES = frozenset(("FLOAT32", "FLOAT16", "INT32", "INT64", "BOOL"))
+
+
+def is_float(model: TfliteModel, device: Iterable[str]) -> bool:
+    """True if a file holds a float network: no tensor that it computes is quantized.
+
+    device: operators that the device's float functions compute. A file of these alone runs as on
+    the device, and is no float network.
+    """
+    computed = {
+        *model.inputs,
+        *(index for each in model.operators for index in (*each.inputs, *each.outputs)),
+    } - {-1}
+    try:
+        kinds = {model.describe(index) for index in computed}
+    except ModelError:  # a damaged tensor: the reader of quantized networks names it
+        return False
+    if not all(kind.endswith("=") or kind in _TYPES for kind in kinds):
+        return False
+    names = {operator.name for operator in model.operators}
+    return "FLOAT32" in kinds and bool(names & FLOAT_CONVERTERS.keys()) and not names <= {*device}
+
+
+def convert_float(model: TfliteModel) -> FloatGraph:
+    """Return the float network of a file."""
+    try:
+        builder = FloatBuilder(model)
+        start = _start(builder)
+        for operator in needed_operators(model):
+            try:
+                _convert(builder, operator)
+            except ModelError as error:
+                raise ModelError(f"{operator}: {error}") from None
+        return _finish(builder, start)
+    except ModelError as error:
+        raise ModelError(f"{model.name}: {error}") from None
+
+
+def _start(builder: FloatBuilder) -> Tensor:
+    """Return the network's only input."""
+    inputs = tuple(dict.fromkeys(builder.model.inputs))
+    if len(inputs) != 1:
+        names = ", ".join(str(builder.model.tensor(index)) for index in inputs[:5]) or "none"
+        raise ModelError(
+            f"it has {len(inputs)} inputs ({names}); a float network must have one input"
+        )
+    return builder.start(inputs[0])
+
+
+def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
+    """Return the reasons against operators of a float network by their numbers, and the reason
+    against the file as a whole, or ""."""
+    builder = FloatBuilder(model)
+    try:
+        start = _start(builder)
+    except ModelError as error:
+        return {}, str(error)
+    reasons: dict[int, str] = {}
+    unknown: set[int] = set()
+    for operator in needed_operators(model):
+        try:
+            if not unknown.isdisjoint(operator.inputs):
+                raise ModelError(UNSEEN)
+            _convert(builder, operator)
+        except ModelError as error:
+            reasons[operator.index] = str(error)
+            unknown.update(operator.outputs)
+    if reasons:
+        return reasons, ""
+    try:
+        _finish(builder, start)
+    except ModelError as error:
+        return {}, str(error)
+    return {}, ""
+
+
+def needed_operators(model: TfliteModel) -> list[TfliteOperator]:
+    """Return the operators that outputs need, without those that only compute a shape."""
+    needed, found = set(model.outputs), []
+    for operator in reversed(model.operators):
+        if needed.isdisjoint(operator.outputs):
+            continue
+        found.append(operator)
+        needed.update(operator.inputs[_SHAPED.get(operator.name, slice(None))])
+    return found[::-1]
+
+
+def _convert(builder: FloatBuilder, operator: TfliteOperator) -> None:
+    if operator.name not in FLOAT_CONVERTERS:
+        raise ModelError("the operator is not supported in float networks")
+    if not operator.outputs:
+        raise ModelError("it has no outputs; it must have at least one")
+    read = operator.inputs[_SHAPED.get(operator.name, slice(None))]
+    inputs = [builder.value(index) for index in read if index >= 0]
+    if any(isinstance(value, Tensor) for value in inputs):
+        FLOAT_CONVERTERS[operator.name](FloatCall(operator, builder))
+    else:
+        _fold(builder, operator)
+
+
+def _fold(builder: FloatBuilder, operator: TfliteOperator) -> None:
+    """Compute the outputs of an operator of constants: those of a network of this operator."""
+    inner = FloatBuilder(builder.model)
+    inner.values = dict(builder.values)
+    place = 1 if operator.name == "SPLIT" else 0
+    index = operator.inputs[place] if place < len(operator.inputs) else -1
+    start = inner.values.get(index)
+    if not isinstance(start, np.ndarray) or start.dtype.kind != "f":
+        raise ModelError("it computes integers from constants; only floats are supported")
+    inner.values[index] = Tensor("constant", start.shape, False)
+    FLOAT_CONVERTERS[operator.name](FloatCall(operator, inner))
+    arrays = {"constant": start[None]}
+    for node in inner.nodes:
+        with np.errstate(all="ignore"):
+            arrays[node.name] = node.operator.evaluate(*(arrays[name] for name in node.inputs))
+    for output in operator.outputs:
+        made = inner.values[output]
+        assert isinstance(made, Tensor)
+        builder.set_constant(output, arrays[made.name].reshape(made.shape))
+
+
+def _finish(builder: FloatBuilder, start: Tensor) -> FloatGraph:
+    """Return the network up to the file's outputs."""
+    outputs = []
+    for index in dict.fromkeys(builder.model.outputs):
+        value = builder.value(index)
+        if not isinstance(value, Tensor):
+            raise ModelError(f"its output, {builder.model.tensor(index)}, is a constant")
+        outputs.append(value.name)
+    stem = Path(builder.model.name).stem
+    layout = _find_layout(builder, start)
+    return FloatGraph(stem, start.name, start.sample, layout, tuple(builder.nodes), tuple(outputs))
+
+
+def _find_layout(builder: FloatBuilder, start: Tensor) -> Optional[str]:
+    """Return NHWC for an image; NCHW if its only readers transpose it to NHWC.
+
+    Files that are converted from PyTorch begin with such a TRANSPOSE, or, for one channel, with a
+    RESHAPE.
+    """
+    shape = start.sample
+    if len(shape) != 3:
+        return None
+    moves = [Transpose((1, 2, 0)), Reshape((*shape[1:], 1)) if shape[0] == 1 else None]
+    readers = [node.operator for node in builder.nodes if start.name in node.inputs]
+    return "NCHW" if readers and all(operator in moves for operator in readers) else "NHWC"
