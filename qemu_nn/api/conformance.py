@@ -17,11 +17,12 @@ import numpy as np
 from ..analysis.table import Table
 from ..errors import DeviceWarning, Error
 from ..firmware.c_text import format_definition
+from ..functions.prototypes import C_TYPES
 from ..io import files
 from ..io.arguments import have
 from ..kernels import table as kernels
 from ..runtime.session import Session
-from ..targets import AFFINE_CMSIS, Profile
+from ..targets import Profile
 from ..testing.conformance import cases as conformance
 from ..testing.conformance.cases import Case
 
@@ -263,5 +264,5 @@ def _header(case: Case, arrays: Mapping[str, np.ndarray]) -> str:
         lines.append(f"/* {call.function} */")
         lines += [f"#define {call.name}_{n} ({v})" for n, v in call.scalars.items()]
     for name, values in arrays.items():
-        lines += ["", format_definition(name.replace(".", "_"), values, AFFINE_CMSIS)]
+        lines += ["", format_definition(name.replace(".", "_"), values, C_TYPES)]
     return "\n".join(lines) + "\n"

@@ -31,4 +31,4 @@ def make_arduino_folder(sources: Iterable[str], name: str) -> dict[str, str]:
     else.
     """
     files = {f"src/{path.replace('/', '_')}": f'#include "../{path}"\n' for path in sources}
-    return {**files, f"src/{name}.h": '#include "../network.h"\n'}
+    return {**files, f"src/{name}.h": f'#include "../{name}.h"\n'}

@@ -67,7 +67,7 @@ def format_header(symbol: str, values: np.ndarray, comment: Sequence[str], cmsis
             "#include <stdint.h>",
             *list_includes(values),
             "" if is_affine(cmsis) else _LEGACY_TYPES,
-            format_definition(symbol, values, cmsis),
+            format_definition(symbol, values, get_c_types(cmsis)),
             "",
             "#endif",
             "",
@@ -81,10 +81,10 @@ def list_includes(*arrays: np.ndarray) -> list[str]:
     return [] if all(np.isfinite(values).all() for values in real) else ["#include <math.h>"]
 
 
-def format_definition(symbol: str, values: np.ndarray, cmsis: str) -> str:
+def format_definition(symbol: str, values: np.ndarray, types: Mapping[str, str]) -> str:
     """Return `static const q7_t symbol[COUNT] = {...};`, flat."""
     rows = ",\n    ".join(format_lines(values))
-    type = get_c_types(cmsis)[values.dtype.name]
+    type = types[values.dtype.name]
     return f"static const {type} {symbol}[{values.size}] = {{\n    {rows},\n}};"
 
 

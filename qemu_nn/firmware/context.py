@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 from ..functions.c_signature import Elements, Member
 from ..functions.prototypes import (
+    C_TYPES,
     CONTEXTS,
     SCRATCH,
     VECTOR_SUM,
@@ -50,7 +51,7 @@ def make_context(
     """
     taken, cmsis = set(symbols.arrays), about.profile.cmsis
     buffers = {name: reserve_array(name, "memory", taken) for name in layout.buffers}
-    tensors = _list_tensors(graph, layout, symbols, buffers, cmsis)
+    tensors = _list_tensors(graph, layout, symbols, buffers)
     inputs = _list_arguments("input", tuple(tensor.name for tensor in graph.inputs), tensors)
     outputs = _list_arguments("output", graph.outputs, tensors)
     states = _list_arguments("state", tuple(state.name for state in graph.states), tensors)
@@ -98,7 +99,7 @@ def make_context(
         "events": _list_events(graph, tensors),
         "layers": layers,
         "tensors": _list_lives(graph, tensors),
-        "arrays": [_array(symbol, array, cmsis) for symbol, array in symbols.arrays.items()],
+        "arrays": [_array(symbol, array) for symbol, array in symbols.arrays.items()],
     }
 
 
@@ -109,10 +110,9 @@ def _has_structs(graph: Graph) -> bool:
 
 
 def _list_tensors(
-    graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers, cmsis: str
+    graph: Graph, layout: Layout, symbols: Symbols, buffers: Buffers
 ) -> dict[str, dict[str, Any]]:
     """Return inputs, states and results: names, descriptions, C type, size, and address."""
-    types = get_c_types(cmsis)
     addresses = list(zip(graph.inputs, layout.inputs))
     addresses += [(state, layout.states[state.name]) for state in graph.states]
     addresses += [(call.step.node.output, call.output) for call in layout.calls]
@@ -120,8 +120,8 @@ def _list_tensors(
         tensor.name: {
             "stem": symbols.stems[tensor.name],
             "words": f"{sanitize_comment(tensor.name)}: {describe_tensor(tensor)}",
-            "type": types[tensor.dtype],
-            "pointer": format_pointer(types[tensor.dtype], at, buffers),
+            "type": C_TYPES[tensor.dtype],
+            "pointer": format_pointer(C_TYPES[tensor.dtype], at, buffers),
             "buffer": buffers[at.buffer],
             "size": tensor.nbytes,
             "count": math.prod(tensor.shape),
@@ -187,10 +187,10 @@ def _call(call: MemoryCall, layer: LayerSymbols, buffers: Buffers, cmsis: str) -
     }
 
 
-def _array(symbol: str, constant: Constant, cmsis: str) -> dict[str, str]:
+def _array(symbol: str, constant: Constant) -> dict[str, str]:
     name = ": ".join(filter(None, constant.key))
     words = f"{sanitize_comment(name)}: {format_dimensions(constant.values.shape)}"
-    text = format_definition(symbol, constant.values, cmsis)
+    text = format_definition(symbol, constant.values, C_TYPES)
     declaration = text.partition(" = ")[0]
     return {"comment": format_comment(words), "definition": text, "declaration": declaration}
 

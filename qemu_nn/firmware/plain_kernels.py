@@ -50,24 +50,27 @@ def _list_words(path: str) -> frozenset[str]:
 
 
 def rename_functions(files: Mapping[str, str], lead: str) -> dict[str, str]:
-    """Return the files of a folder with the prefix `lead` on every function that they define.
+    """Return the files with the prefix `lead` on every function that they define.
 
-    The prefix is added by macros of names.h, which each C file and each of the folder's headers
-    includes first: the core's prototypes are built by token pasting.
+    The prefix is added by macros of names.h, which each C file and the headers of each folder
+    include first: the core's prototypes are built by token pasting.
     """
     found = {
         name
         for path, text in files.items()
         if path.endswith(".c")
         for name in _DEFINITION.findall(text)
+        if not name.startswith(lead)
     }
     names = "".join(f"#define {name} {lead}{name}\n" for name in sorted(found))
     begun = {
-        path: f'#include "{"../" * path.count("/")}names.h"\n{text}'
+        path: f'#include "{"../" * (path.count("/") - 1)}names.h"\n{text}'
         for path, text in files.items()
-        if path.endswith(".c") or (path.endswith(".h") and "/" not in path)
+        if path.endswith(".c") or (path.endswith(".h") and path.count("/") == 1)
     }
-    return {**files, **begun, "names.h": f"/* Names that several networks can link. */\n{names}"}
+    text = f"/* Names that several networks can link. */\n{names}"
+    folders = {path.partition("/")[0] for path in files}
+    return {**files, **begun, **{f"{folder}/names.h": text for folder in folders}}
 
 
 @cache

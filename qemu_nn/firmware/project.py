@@ -45,7 +45,19 @@ _HEADERS = {
     stand_in.LOCAL_HEADER: f"local/{stand_in.LOCAL_HEADER}",
 }
 
-_TEMPLATES = ("network.h", "network.c", "parameter.h", "weights.h", "main.c")
+#: Names that the network's own header must not have: further headers, and those of C.
+_TAKEN = frozenset(
+    [
+        *("link", "parameter", "weights", "preprocess", "layers", "names", "tflm", "local_nn"),
+        *("arm_math", "arm_nn_types", "arm_nnfunctions", "arm_nnsupportfunctions"),
+        *("assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits"),
+        *("locale", "math", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool"),
+        *("stddef", "stdint", "stdio", "stdlib", "stdnoreturn", "string", "tgmath", "threads"),
+        *("time", "uchar", "wchar", "wctype"),
+    ]
+)
+
+_TEMPLATES = ("network.c", "parameter.h", "weights.h", "main.c")
 _PREPROCESS = ("preprocess.h", "preprocess.c")
 
 
@@ -87,16 +99,14 @@ def write(
     values = make_context(graph, memory, named, about, name)
     values.update(list_releases(plan.profile), caveats=list_caveats(graph.nodes))
     values.update(profile=str(plan.profile), samples=goldens.inputs, steps=steps)
-    arms = stand_in.list_arm_headers(values["headers"], plan.profile.cmsis)
-    guards = [f"defined({stand_in.guard(header)})" for header in arms]
-    values["mixed"] = " || \\\n    ".join(
-        f"{guard} != defined(NETWORK_STAND_IN)" for guard in guards
-    )
+    values["arm_headers"] = stand_in.list_arm_headers(values["headers"], plan.profile.cmsis)
+    values["brought_headers"] = [_HEADERS[one] for one in values["headers"] if one in _HEADERS]
+    guards = (f"defined({stand_in.guard(header)})" for header in values["arm_headers"])
+    values["stand_ins"] = " || \\\n    ".join(guards)
     values["preprocess"] = preprocess(host)
     values["boards"] = list(BOARDS.values())
     functions = _list_functions(memory.calls, plan.profile, name)
     values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
-    values["headers"] = [_HEADERS.get(header, header) for header in values["headers"]]
     values["link"] = link.make_values(graph, about)
     contents = _make_contents(values, functions)
     if one:
@@ -123,6 +133,7 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     """
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
     contents = {path: _render(path, values) for path in names}
+    contents.update(_make_headers(values))
     contents.update(functions)
     contents["boards/startup.c"] = _load_template("startup.c")
     contents["boards/report.c"] = _render("report.c", values)
@@ -137,20 +148,34 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     return contents
 
 
+def _make_headers(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the network's header, and network.h that includes it for programs of one network."""
+    name = values["name"]
+    headers = {f"{name}.h": _render("network.h", values)}
+    if name.lower() != DEFAULT_NAME:
+        headers["network.h"] = f'#include "{name}.h"\n'
+    return headers
+
+
 def check_name(name: object) -> str:
-    """Return the network's name in C; raise Error if it is not an identifier."""
+    """Return the network's name in C; raise Error if it is not an identifier or another header's
+    name.
+    """
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII)):
         raise Error(
             f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits "
             "and _"
         )
-    if name.lower() == "link":
-        raise Error(f"name is {name!r}, but link/ has names that begin so: take another")
+    if name.lower() in _TAKEN:
+        raise Error(f"name is {name!r}, which another header or folder has: choose a different one")
     return name
 
 
 def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) -> dict[str, str]:
-    """Return the functions that replace Arm's, and those that firmware needs besides CMSIS-NN."""
+    """Return the functions that replace Arm's, and those that firmware needs besides CMSIS-NN.
+
+    A network with a name of its own has its own functions, whatever another export computes.
+    """
     functions = stand_in.make_stand_ins(calls)
     contents: dict[str, str] = {}
     for folder, stem in (("tflm", "tflm"), ("local", "local_NN"), ("kernels", "stand_in")):
@@ -168,12 +193,12 @@ def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) ->
             files[f"{stem}.c"] = _render("stand_in.c", values)
         for path, text in stand_in.list_sources(group).items():
             there = {f"{other}{path}" for other in _BROUGHT} & contents.keys()
-            if not path.endswith(".c") or not there or name != DEFAULT_NAME:
+            if not path.endswith(".c") or not there:
                 files[path] = text
-        if folder != "kernels" and name != DEFAULT_NAME:
-            files = plain_kernels.rename_functions(files, f"{name}_")
         contents.update((f"{folder}/{path}", text) for path, text in files.items())
-    return contents
+    return (
+        contents if name == DEFAULT_NAME else plain_kernels.rename_functions(contents, f"{name}_")
+    )
 
 
 @contextmanager

@@ -15,7 +15,12 @@ from .shapes import Extent
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
 _WIDTHS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
-_TYPES = {**{name: f"{name}_t" for name in _WIDTHS}, "float32": "float", "bool": "uint8_t"}
+#: Element type -> its name in C without headers of Arm.
+C_TYPES: Mapping[str, str] = {
+    **{name: f"{name}_t" for name in _WIDTHS},
+    "float32": "float",
+    "bool": "uint8_t",
+}
 
 #: Names of scratch buffers, which are in no declaration.
 SCRATCH = ("bufferA", "bufferB", "vec_buffer")
@@ -72,7 +77,7 @@ class Prototype:
 
 def get_c_types(cmsis: str) -> Mapping[str, str]:
     """Return element type -> its name in the headers of a release."""
-    return _TYPES if is_affine(cmsis) else {**_TYPES, **_LEGACY_TYPES}
+    return C_TYPES if is_affine(cmsis) else {**C_TYPES, **_LEGACY_TYPES}
 
 
 def make_prototype(function: Function, cmsis: str) -> Prototype:
@@ -83,7 +88,7 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     if function.not_called:
         raise Error(f"{function.name} cannot be exported: {function.not_called}")
     order = _find_order(function, cmsis)
-    types = _TYPES if is_own(function) else get_c_types(cmsis)
+    types = C_TYPES if is_own(function) else get_c_types(cmsis)
     status = get_status_type(cmsis)
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
     arguments = tuple(

@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import sys
 
+import affine_networks
 import pytest
-from exported import needs, write
+from exported import difference, needs, write
 
 from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import Error
@@ -27,11 +28,11 @@ static union { network_arena one; second_arena other; } both;
 int main(void) {
     network_context own, mine;
     second_context other;
-    q7_t copy[NETWORK_INPUT_SIZE], result[10];
+    int8_t copy[NETWORK_INPUT_SIZE], result[10];
     network_init(&own, &shared);
     network_init(&mine, &both.one);
     second_init(&other, &both.other);
-    const q7_t *x0 = qn_golden_values("x0/image"), *x1 = qn_golden_values("x1/image");
+    const int8_t *x0 = qn_golden_values("x0/image"), *x1 = qn_golden_values("x1/image");
     memcpy(network_input(&own), x0, NETWORK_INPUT_SIZE);
     memcpy(network_input(&mine), x1, NETWORK_INPUT_SIZE);
     if (network_run_in(&own, NULL, NULL) != 0 || network_run_in(&mine, NULL, NULL) != 0) {
@@ -61,18 +62,48 @@ def pair(tmp_path_factory):
 def build(folder, program, *arguments, compiler="cc"):
     source = folder / "network" / ("program.cc" if compiler == "c++" else "program.c")
     source.write_text(program)
-    flags = "-O1 -Wall -Wextra -Werror -DNETWORK_STAND_IN -Inetwork -Inetwork/kernels"
+    flags = "-O1 -Wall -Wextra -Werror -DNETWORK_STAND_IN -Inetwork"
     command = [compiler, *flags.split(), f"network/{source.name}", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_two_networks_and_two_instances_run_side_by_side(pair):
-    kernels = [str(path) for path in (pair / "network" / "kernels").rglob("*.c")]
+    kernels = [str(path) for path in pair.glob("*/kernels/**/*.c")]
     sources = ["network/network.c", "second/network.c", "network/goldens/golden_check.c"]
     build(pair, PROGRAM, *sources, *kernels, "-o", "program")
     done = subprocess.run([pair / "program"], capture_output=True, text=True)
     assert (done.returncode, done.stdout.count("PASS")) == (0, 5), done.stdout
+
+
+#: Runs three networks.
+THREE = """
+#include "network.h"
+#include "vad.h"
+#include "sum/network.h"
+
+int main(void) {
+    int8_t image[NETWORK_INPUT_SIZE] = {0}, sound[VAD_INPUT_SIZE] = {1}, few[SUM_INPUT_SIZE] = {2};
+    int8_t scores[10], voice[5], sums[6];
+    return network_run(image, scores) + vad_run(sound, voice) + sum_run(few, sums);
+}
+"""
+
+
+def test_three_networks_for_different_devices_link_on_one_include_path(tmp_path):
+    exports = {
+        "network": (pipeline.example()[0], "cortex-m4"),
+        "vad": (affine_networks.small(), "cortex-m55"),
+        "sum": (difference(), "cortex-m4"),
+    }
+    for name, (network, target) in exports.items():
+        write(tmp_path / name, network, target=target, name=name)
+    assert (tmp_path / "vad" / "network.h").read_text() == '#include "vad.h"\n'
+    own = [str(path) for path in tmp_path.glob("*/[kt]*/**/*.c")]
+    sources = [f"{name}/network.c" for name in exports]
+    paths = [f"-I{name}" for name in exports]
+    build(tmp_path, THREE, "-I.", *paths, *sources, *own, "-o", "program")
+    assert subprocess.run([tmp_path / "program"]).returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="c++ is not installed")
@@ -96,6 +127,12 @@ def test_weights_and_arena_go_where_they_are_sent(pair):
         held = int(re.search(rf"^\{section} +(\d+)", sizes, re.M)[1])
         wanted = int(re.search(rf"{macro} (\d+)", text)[1])
         assert wanted <= held < wanted + 64
+
+
+@pytest.mark.parametrize("name", ["Parameter", "string", "arm_math"])
+def test_a_name_of_another_header_is_refused(tmp_path, name):
+    with pytest.raises(Error, match=f"^name is '{name}', which another header or folder has"):
+        write(tmp_path / "net", pipeline.example()[0], name=name)
 
 
 @pytest.mark.parametrize("name", ["", "1st", "a-b", "x" * 33, 3, None])

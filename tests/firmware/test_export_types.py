@@ -12,6 +12,7 @@ from tflite_states import STATES, kept
 import qemu_nn
 from qemu_nn.api import golden as pipeline
 from qemu_nn.firmware.c_text import format_definition, format_lines
+from qemu_nn.functions.prototypes import C_TYPES
 
 pytestmark = pytest.mark.compiles
 
@@ -62,7 +63,7 @@ def test_c_spells_numbers_that_a_compiler_reads_back(dtype):
 
 def test_a_name_of_c_for_what_is_no_number():
     assert format_lines(np.float32([np.nan, 2, 1e10])) == ["NAN, 2.0f, 1e+10f"]
-    assert format_definition("x", np.array([True]), "7.0.0") == (
+    assert format_definition("x", np.array([True]), C_TYPES) == (
         "static const uint8_t x[1] = {\n    1,\n};"
     )
 
