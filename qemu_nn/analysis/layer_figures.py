@@ -11,7 +11,18 @@ import numpy as np
 
 from ..ir.formats import Format
 from ..ir.statistics import Statistics
-from .errors import Errors, Tally, measure_errors, sum_squares, tally_errors
+from .errors import (
+    Errors,
+    Tally,
+    compute_decibels,
+    measure_errors,
+    sum_squares,
+    tally_errors,
+)
+
+#: A channel of fewer codes than this is coarse. An outlier channel reaches this many times as far
+#: as half of the channels; most outlier channels, as a share of all.
+COARSE, FURTHER, _OUTLIERS = 16, 8.0, 0.125
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,25 @@ MOST_STEPS = 8
 
 
 @dataclass(frozen=True)
+class ChannelFigures:
+    """Figures of each channel of a layer's output: the last axis.
+
+    low, high: range of the float values. sqnr: in dB, errors accumulated through the network.
+    vanished: channels that are always 0 on the device alone.
+    """
+
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    sqnr: tuple[float, ...] = ()
+    vanished: tuple[int, ...] = ()
+
+    @property
+    def reach(self) -> tuple[float, ...]:
+        """The largest magnitude of each channel."""
+        return tuple(max(-low, high) for low, high in zip(self.low, self.high))
+
+
+@dataclass(frozen=True)
 class LayerFigures:
     """Figures of one layer, or of the input.
 
@@ -42,8 +72,10 @@ class LayerFigures:
     those more than a step outside that no later activation would clip. sums: least and largest
     accumulator. whole: errors accumulated through the network. single: errors of the layer alone,
     on float inputs rounded to its format. crowded: share of the nonzero values within an eighth of
-    the largest. dead: channels that are always 0, of `channels`. input_frac: fraction bits of its
-    input. steps: shares of the elements by their error in steps, -8 or less to 8 or more.
+    the largest. dead: channels that are always 0 in the float network, of `channels`. input_frac:
+    fraction bits of its input. step: of its format. beyond: share of the float values more than a
+    step outside the format. inputs: of its call. by_channel: figures of each channel. steps: shares
+    of the elements by their error in steps, -8 or less to 8 or more.
     """
 
     name: str
@@ -68,11 +100,20 @@ class LayerFigures:
     channels: int
     bars: Bars
     steps: tuple[float, ...] = ()
+    step: float = 0.0
+    beyond: float = 0.0
+    inputs: tuple[str, ...] = ()
+    by_channel: ChannelFigures = ChannelFigures()
 
     @property
     def wraps(self) -> bool:
         """True if an accumulator exceeds 32 bits."""
         return self.sums is not None and not -(2**31) <= self.sums[0] <= self.sums[1] < 2**31
+
+    @property
+    def outliers(self) -> tuple[int, ...]:
+        """Channels that reach so much further than the others that these have few codes."""
+        return find_outliers(self.by_channel.reach, self.step)
 
     @property
     def saturated_share(self) -> float:
@@ -85,13 +126,26 @@ class LayerFigures:
         return 100 * self.lost / max(self.elements, 1)
 
 
+def find_outliers(reach: Sequence[float], step: float) -> tuple[int, ...]:
+    """Return the channels that reach so much further than the others that these are coarse.
+
+    reach: the largest magnitude of each channel. step: of their common format.
+    """
+    values = np.array(reach)
+    alive = values[values > 0]
+    if len(alive) < 2 or np.median(alive) >= COARSE * step:
+        return ()
+    outliers = np.flatnonzero(values > FURTHER * np.median(alive))
+    return tuple(outliers.tolist()) if len(outliers) <= max(1, _OUTLIERS * len(values)) else ()
+
+
 @dataclass(frozen=True)
 class WeightFigures:
     """Figures of weights or bias of a layer.
 
     saturated: of `elements`, those more than a step outside the format. lost: relevant ones that
     became zero. bits: of the largest integer. channels: largest magnitude of each output channel,
-    floats.
+    floats. scales: of each of them.
     """
 
     layer: str
@@ -105,6 +159,49 @@ class WeightFigures:
     lost: int
     errors: Errors
     channels: tuple[float, ...] = ()
+    scales: tuple[float, ...] = ()
+
+    @property
+    def outliers(self) -> tuple[int, ...]:
+        """Output channels whose weights leave few codes for the others; none with a scale each."""
+        return find_outliers(self.channels, self.scales[0]) if len({*self.scales}) == 1 else ()
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """Sums over the values of each channel; alive: float values other than 0 were seen."""
+
+    low: np.ndarray
+    high: np.ndarray
+    signal: np.ndarray
+    noise: np.ndarray
+    alive: np.ndarray
+    device_alive: np.ndarray
+
+    def merge(self, other: _Channels) -> _Channels:
+        """Return the sums over both."""
+        return _Channels(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.signal + other.signal,
+            self.noise + other.noise,
+            self.alive | other.alive,
+            self.device_alive | other.device_alive,
+        )
+
+
+def _measure_channels(exact: np.ndarray, got: np.ndarray) -> _Channels:
+    """Return the sums of float values [N, ..., C] and of those of the device."""
+    exact, got = (each.reshape(-1, exact.shape[-1]) for each in (exact, got))
+    error, low, high = got - exact, exact.min(0), exact.max(0)
+    return _Channels(
+        low,
+        high,
+        np.einsum("nc,nc->c", exact, exact),
+        np.einsum("nc,nc->c", error, error),
+        (low != 0) | (high != 0),
+        np.asarray(got.any(0)),
+    )
 
 
 @dataclass
@@ -124,8 +221,8 @@ class Gathered:
     lost: int = 0
     elements: int = 0
     sums: Optional[tuple[int, int]] = None
-    alive: Optional[np.ndarray] = None
     steps: np.ndarray = field(default_factory=lambda: np.zeros(2 * MOST_STEPS + 1, np.int64))
+    by_channel: Optional[_Channels] = None
 
     def add(
         self, real: np.ndarray, device: np.ndarray, single: Optional[np.ndarray] = None
@@ -144,9 +241,9 @@ class Gathered:
         self.real.add(real)
         self.device.add(*self._codes(device, got))
         self.elements += device.size
-        if self.alive is None or not self.alive.all():
-            alive = (real != 0).any(0).reshape(-1, real.shape[-1]).any(0)
-            self.alive = alive if self.alive is None else self.alive | alive
+        if real.size and real.ndim > 1:
+            found = _measure_channels(exact, got)
+            self.by_channel = found if self.by_channel is None else self.by_channel.merge(found)
 
     def _codes(
         self, device: np.ndarray, got: np.ndarray
@@ -190,8 +287,9 @@ class Gathered:
         self.steps += other.steps
         if other.sums is not None:
             self.add_sums(np.array(other.sums))
-        if other.alive is not None:
-            self.alive = other.alive if self.alive is None else self.alive | other.alive
+        if other.by_channel is not None:
+            found = other.by_channel
+            self.by_channel = found if self.by_channel is None else self.by_channel.merge(found)
 
     def compute_crowded_share(self) -> float:
         """Return the share of the nonzero float values within an eighth of the largest."""
@@ -200,7 +298,29 @@ class Gathered:
 
     def count_dead_channels(self) -> tuple[int, int]:
         """Return how many channels are 0 on all data, of how many."""
-        return (0, 0) if self.alive is None else (int((~self.alive).sum()), self.alive.size)
+        found = self.by_channel
+        return (0, 0) if found is None else (int((~found.alive).sum()), found.alive.size)
+
+    def compute_share_beyond(self) -> float:
+        """Return the share of the float values more than a step outside the format."""
+        least, most = self.format.ends
+        step, bins = self.format.scale, self.real.list_filled_bins()
+        outside = (bins.centres < least - step) | (bins.centres > most + step)
+        total = self.real.counts.sum() + self.real.zeros
+        return float(bins.counts[outside].sum() / max(total, 1))
+
+    def figures_by_channel(self) -> ChannelFigures:
+        """Return the figures of each channel."""
+        found = self.by_channel
+        if found is None:
+            return ChannelFigures()
+        pairs = zip(found.signal.tolist(), found.noise.tolist())
+        return ChannelFigures(
+            tuple(found.low.tolist()),
+            tuple(found.high.tolist()),
+            tuple(compute_decibels(signal, noise) for signal, noise in pairs),
+            tuple(np.flatnonzero(found.alive & ~found.device_alive).tolist()),
+        )
 
     def make_bars(self, most: int = 64) -> Bars:
         """Return the histograms of float and quantized values in at most this many bins.
@@ -278,5 +398,11 @@ def measure_weights(
         int(np.abs(integers.astype(np.int64)).max(initial=0)).bit_length() + 1,
         int(np.count_nonzero((integers == 0) & (real != 0) & (np.abs(real) >= matters))),
         measure_errors(real, integers * scale),
-        tuple(np.abs(real.reshape(len(real), -1)).max(1).tolist()) if real.ndim > 1 else (),
+        _find_rows(real),
+        tuple(np.broadcast_to(np.ravel(scale), len(real)).tolist()) if real.ndim > 1 else (),
     )
+
+
+def _find_rows(real: np.ndarray) -> tuple[float, ...]:
+    """Return the largest magnitude of each output channel; nothing for a bias."""
+    return tuple(np.abs(real.reshape(len(real), -1)).max(1).tolist()) if real.ndim > 1 else ()

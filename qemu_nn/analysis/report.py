@@ -32,6 +32,7 @@ _COST = (
     *("sqnr_single_db", "cosine_single", "max_error_single", "mean_error_single"),
 )
 _COLUMNS = ("layer", *_HOW, *_COST)
+_CHANNELS = ("layer", "channel", "min", "max", "sqnr_whole_db", "outlier")
 _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", "sqnr_db")
 
 
@@ -74,7 +75,7 @@ class Report:
     samples: int
     layers: tuple[LayerFigures, ...]
     weights: tuple[WeightFigures, ...]
-    advice: tuple[str, ...]
+    advice: tuple[str, ...] = ()
     agreement: Optional[float] = None
     accuracy: Optional[float] = None
     float_accuracy: Optional[float] = None
@@ -191,6 +192,23 @@ class Report:
         )
         return Table(_WEIGHTS, rows)
 
+    def channels_table(self) -> Table:
+        """Return a row for each channel of each layer.
+
+        Returns
+        -------
+        Table
+            Range of the float values, the ratio in dB, and 1 for a channel that reaches so much
+            further than the others of its layer that these have few codes.
+        """
+        rows = []
+        for layer in self.layers:
+            found, outliers = layer.by_channel, {*layer.outliers}
+            for channel, (low, high, ratio) in enumerate(zip(found.low, found.high, found.sqnr)):
+                figures = (_shorten(low), _shorten(high), _shorten(ratio))
+                rows.append((layer.name, channel, *figures, int(channel in outliers)))
+        return Table(_CHANNELS, tuple(rows))
+
     def text(self) -> str:
         """Return the whole report for a terminal.
 
@@ -222,7 +240,7 @@ class Report:
         Returns
         -------
         str
-            One object: figures, layers, weights, advice, confusion; null where unknown.
+            One object: figures, layers, weights, channels, advice, confusion; null where unknown.
         """
         document = {
             "network": self.network,
@@ -233,6 +251,7 @@ class Report:
             "float_accuracy": self.float_accuracy,
             "layers": self.table().records(),
             "weights": self.weights_table().records(),
+            "channels": self.channels_table().records(),
             "notes": list(self.notes),
             "advice": list(self.advice),
             "confusion": None if self.confusion is None else self.confusion.tolist(),

@@ -8,11 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
+import numpy as np
+
+from ..analysis.advice import find_layer_faults
+from ..analysis.faults import Fault
+from ..analysis.input_faults import find_input_faults
 from ..analysis.report import Report
 from ..errors import Error
-from ..evaluation.block_reader import open_blocks
+from ..evaluation.batches import Stream
+from ..evaluation.block_reader import open_blocks, take_first
 from ..evaluation.class_numbers import count_classes, tell_names
-from ..evaluation.layer_statistics import Blockwise, LayerRun, merge_figures
+from ..evaluation.layer_statistics import Blockwise, Found, LayerRun, merge_figures
 from ..io.arguments import MOST_THREADS, as_callable, as_count
 from ..ir.builds import build_calls
 from ..ir.float_graph import FloatGraph
@@ -26,12 +32,16 @@ from ..runtime.unbounded_s8 import is_affine
 from ..targets import DEFAULT_CORE, Target
 from .data import SIZE, Dataset, real_batches
 from .network import Network, quantized
+from .remedies import RemedyTrial, write_advice
 from .report_header import costs, file_name
 
 Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 #: Bytes of the largest tensor of a batch in float64.
 _BATCH = 1 << 22
+
+#: Most samples that measure remedies.
+_TRIED = 256
 
 
 def analyze(
@@ -99,8 +109,9 @@ def analyze(
     size = _at_once(reference)
     source = real_batches(network, data, size, count=_count(graph))
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
+    first, rest = take_first(source) if isinstance(source, Stream) else (None, None)
     with open_cluster(client) as found:
-        reading, blocks, total = open_blocks(source, None, sample_bytes, found is not None)
+        reading, blocks, total = open_blocks(source, rest, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
         share = {"client": found, "threads": threads}
         whole = reduce_blocks(job, blocks, merge_figures, **share, progress=progress, total=total)
@@ -108,13 +119,39 @@ def analyze(
         raise Error("the data hold no samples")
     for gauge in whole.gauges:
         tell(gauge)
+    report = run.report(whole)
+    faults = _find_faults(network, report, whole)
+    trial = None
+    if network.calibration is not None and any(each.remedies for each in faults):
+        x = source.blocks(_TRIED).block(0).x if first is None else first.x[:_TRIED]
+        trial = RemedyTrial(network, reference, target, _describe_scheme(graph), x)
     return replace(
-        run.report(whole),
+        report,
+        advice=write_advice(faults, trial),
         costs=costs(network, target),
         files={"network": files[0], "data": files[1]},
         notes=(tell_names(source.classes),) if source.classes else (),
         reference="float" if network.reference is not None else "dequantized",
     )
+
+
+def _find_faults(network: Network, report: Report, found: Found) -> list[Fault]:
+    """Return the faults of the inputs; if there are none, those of layers."""
+    affine, (first, *_) = is_affine(network.graph), network.graph.inputs
+    if len(network.graph.inputs) == 1 and network.reference is not None:
+        name = network.reference.input
+        reach = max(map(abs, first.format.ends)) if name == first.name else math.inf
+        faults = find_input_faults(name, found.inputs.summarize(), network.calibration, reach)
+        if faults:
+            return faults
+    bits = 8 * np.dtype(first.dtype).itemsize
+    return find_layer_faults(report.layers, report.weights, affine, report.samples, bits)
+
+
+def _describe_scheme(graph: Graph) -> dict[str, Any]:
+    """Return the arguments of quantize() for such a network."""
+    bits = 8 * np.dtype(graph.input.dtype).itemsize
+    return {"scheme": "affine" if is_affine(graph) else "power2", "bits": bits}
 
 
 def _count(graph: Graph) -> Optional[int]:

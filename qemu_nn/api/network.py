@@ -15,6 +15,7 @@ from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.input_summary import InputSummary
 from ..ir.preprocessing import Preprocessing
 from ..ir.stored import weight_bytes
 from ..ir.tflm_memory import TflmFigures
@@ -71,6 +72,9 @@ class Network:
     tflm_figures : ir.tflm_memory.TflmFigures or None
         Memory that TensorFlow Lite Micro needs for the file, besides tensors; None if the network
         does not come from a .tflite file.
+    calibration : ir.input_summary.InputSummary or None
+        Figures of the inputs that quantize() calibrated with; analyze() compares its data with
+        them.
     curve : analysis.table.Table or None
         What each change of a layer's width costs, where quantize() had a budget: layer, bits,
         flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Files do not
@@ -90,6 +94,7 @@ class Network:
     before: Optional[FloatGraph] = None
     after: Optional[FloatGraph] = None
     tflm_figures: Optional[TflmFigures] = None
+    calibration: Optional[InputSummary] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
@@ -362,7 +367,10 @@ class Network:
             save_tflite(self.graph, path, self.preprocessing)
             return
         steps = {"before": self.before, "after": self.after}
-        save_package(self.graph, path, self.reference, self.preprocessing, self.notes, steps)
+        save_package(
+            *(self.graph, path, self.reference, self.preprocessing, self.notes, steps),
+            calibration=self.calibration,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -571,7 +579,13 @@ def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork
         assert found.reference is not None  # a file holds one of them
         return FloatNetwork(found.reference)
     made = Network(found.graph, found.reference, found.notes, found.preprocessing)
-    return replace(made, before=found.before, after=found.after, tflm_figures=found.tflm_figures)
+    return replace(
+        made,
+        before=found.before,
+        after=found.after,
+        tflm_figures=found.tflm_figures,
+        calibration=found.calibration,
+    )
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

@@ -11,6 +11,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from ..analysis.input_faults import describe_calibration
 from ..errors import Error, ModelError
 from ..evaluation.class_numbers import count_classes, tell_names
 from ..io import files
@@ -21,6 +22,7 @@ from ..io.arguments import (
     one_of,
 )
 from ..ir.float_graph import FloatGraph
+from ..ir.input_summary import InputTally
 from ..lowering import take_device_part
 from ..operators import Identity, Reshape
 from ..optimize import optimize
@@ -159,10 +161,13 @@ def quantize(
     )
     to_device_input = partial(_device_input, job.reference, job.graph.input)
     kept: list[Batch] = []
+    tally = InputTally()
 
     def inputs() -> Iterable[np.ndarray]:
         for batch in progress(source) if progress else source:
-            x = to_device_input(_channels_last(batch.x, network.graph))
+            x = _channels_last(batch.x, network.graph)
+            tally.add(x)
+            x = to_device_input(x)
             if searched or taken or limits or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
@@ -192,8 +197,11 @@ def quantize(
     gauge.add(graph.input.format.quantize(x), x)
     tell(gauge)
     told = (tell_names(source.classes),) if source.classes else ()
-    notes = (*told, *job.notes, *final.notes, *choices)
-    return Network(graph, job.reference, notes, data.preprocessing, curve)
+    calibration = tally.summarize()
+    faults = () if calibration is None else describe_calibration(calibration)
+    notes = (*told, *faults, *job.notes, *final.notes, *choices)
+    made = Network(graph, job.reference, notes, data.preprocessing, curve)
+    return replace(made, calibration=calibration)
 
 
 def _profile_for(scheme: str, device: Target) -> Profile:

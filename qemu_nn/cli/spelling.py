@@ -24,7 +24,10 @@ _PHRASES = {
 }
 
 #: A format of one layer, with a number or a range.
-_FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(\w+))\}\}')
+_FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(-?\w+))\}\}')
+
+#: One step of an effort.
+_STEP = re.compile(r'effort=\{"steps": \["(\w+)"\]\}')
 
 
 def spelled(text: str, ctx: click.Context) -> str:
@@ -38,7 +41,7 @@ def spelled(text: str, ctx: click.Context) -> str:
     if "=" not in text:
         return text
     options = {**dict(_options(ctx.command)), **_OPTIONS}
-    text = _FORMATS.sub(_format, text)
+    text = _STEP.sub(r"--steps \1", _FORMATS.sub(_format, text))
     keyword = rf"(?<![\w.,'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
 
     def option(found: re.Match[str]) -> str:

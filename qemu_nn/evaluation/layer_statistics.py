@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
 import numpy as np
 
-from ..analysis.advice import advise
 from ..analysis.layer_figures import Gathered, LayerFigures, WeightFigures, measure_weights
 from ..analysis.predictions import Choices
 from ..analysis.report import Report
@@ -18,6 +17,7 @@ from ..errors import Error
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..ir.graph import Graph, Node, Tensor
+from ..ir.input_summary import InputTally
 from ..lowering.float_semantics import find_meanings, iterate_counterparts, make_foreign_error
 from ..quantizer.rules import find_kept_range
 from ..runtime.evaluate import fix_sum_order, iterate_tensors
@@ -26,7 +26,7 @@ from ..runtime.per_layer import Calls
 from ..runtime.samples import naming_samples
 from ..runtime.session import Session
 from ..runtime.unbounded import Unlimited
-from ..runtime.unbounded_s8 import has_wide_sums, is_affine
+from ..runtime.unbounded_s8 import has_wide_sums
 from ..targets import Profile
 from .block_reader import BlockSource, take_batch_rows
 
@@ -39,12 +39,16 @@ _PART = 1 << 19
 
 @dataclass
 class Found:
-    """The figures of some samples: of each tensor, of the classes chosen, of the inputs."""
+    """The figures of some samples: of each tensor, of the classes chosen, of the inputs.
+
+    inputs: of the float network, if it has one input.
+    """
 
     figures: dict[str, Gathered]
     choices: Optional[Choices]
     gauges: list[Gauge]
     samples: int = 0
+    inputs: InputTally = field(default_factory=InputTally)
 
 
 def merge_figures(found: Found, more: Found) -> Found:
@@ -56,6 +60,7 @@ def merge_figures(found: Found, more: Found) -> Found:
     if found.choices is not None and more.choices is not None:
         found.choices.merge(more.choices)
     found.samples += more.samples
+    found.inputs.merge(more.inputs)
     return found
 
 
@@ -124,6 +129,8 @@ class LayerRun:
     def add(self, found: Found, x: Any, labels: Optional[np.ndarray]) -> None:
         """Add samples, and labels, if any."""
         real: Arrays = dict(iterate_tensors(self.ordered, x))
+        if not isinstance(x, Mapping):
+            found.inputs.add(x)
         device = {
             t.name: t.format.quantize(real[t.name]).reshape(-1, *t.shape) for t in self.graph.inputs
         }
@@ -201,7 +208,6 @@ class LayerRun:
             found.samples,
             layers,
             weights,
-            advise(layers, weights, is_affine(self.graph)),
             **(found.choices.figures() if found.choices else {}),
         )
 
@@ -238,6 +244,10 @@ class LayerRun:
             channels=channels,
             bars=figures.make_bars(),
             steps=tuple((figures.steps / max(figures.steps.sum(), 1)).tolist()),
+            step=figures.format.scale,
+            beyond=figures.compute_share_beyond(),
+            inputs=node.inputs if node else (),
+            by_channel=figures.figures_by_channel(),
         )
 
     def _pair_weights(self) -> Iterator[WeightFigures]:

@@ -7,6 +7,7 @@ from typing import Optional
 
 from .float_graph import FloatGraph
 from .graph import Graph
+from .input_summary import InputSummary
 from .preprocessing import Preprocessing
 from .tflm_memory import TflmFigures
 
@@ -20,7 +21,8 @@ class ModelFile:
     the inputs of the file to those of the graph, and from the outputs of the graph to those of the
     file. preprocessing: the conversion of raw samples to inputs of
     the graph. notes: sentences about how the file was read, or how its network was made.
-    tflm_figures: memory of the framework that runs the file.
+    tflm_figures: memory of the framework that runs the file. calibration: figures of the inputs
+    that the graph was calibrated with.
     """
 
     graph: Optional[Graph] = None
@@ -30,3 +32,4 @@ class ModelFile:
     before: Optional[FloatGraph] = None
     after: Optional[FloatGraph] = None
     tflm_figures: Optional[TflmFigures] = None
+    calibration: Optional[InputSummary] = None

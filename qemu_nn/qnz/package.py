@@ -21,6 +21,7 @@ from ..io.arguments import as_path
 from ..io.typed_json import Fields, parse_json
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
+from ..ir.input_summary import InputSummary
 from ..ir.model_file import ModelFile
 from ..ir.preprocessing import Preprocessing
 from .float_network import FLOAT_GRAPH, STEPS, float_entries, float_names, read_float
@@ -48,10 +49,12 @@ def save_package(
     preprocessing: Optional[Preprocessing] = None,
     notes: Sequence[str] = (),
     steps: Optional[Mapping[str, Optional[FloatGraph]]] = None,
+    calibration: Optional[InputSummary] = None,
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
-    steps: those of the host "before" and "after" a quantized network.
+    steps: those of the host "before" and "after" a quantized network. calibration: figures of the
+    inputs that it was calibrated with.
 
     Raises ModelError where the file cannot be written, or an array has another type; Error for
     a path with another ending, which load() would read as another format.
@@ -71,6 +74,8 @@ def save_package(
         document = {"format": _FORMAT, "version": version, **graph_to_dict(graph)}
         if preprocessing is not None:
             document["preprocessing"] = preprocessing.to_dict()
+        if calibration is not None:
+            document["calibration"] = calibration.to_dict()
         if notes:
             document["notes"] = list(notes)
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
@@ -108,7 +113,13 @@ def load_package(path: Union[str, Path]) -> ModelFile:
     graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
     notes = tuple(fields.texts("notes", []))
     return ModelFile(
-        graph, reference, preprocessing, notes, steps.get("before"), steps.get("after")
+        graph,
+        reference,
+        preprocessing,
+        notes,
+        steps.get("before"),
+        steps.get("after"),
+        calibration=_to_summary(fields),
     )
 
 
@@ -122,6 +133,16 @@ def _to_preprocessing(fields: Fields) -> Optional[Preprocessing]:
         return Preprocessing.from_dict(given.values)
     except Error as error:
         raise given.error(str(error)) from None
+
+
+def _to_summary(fields: Fields) -> Optional[InputSummary]:
+    if "calibration" not in fields:
+        return None
+    given = fields.object("calibration")
+    try:
+        return InputSummary.from_dict(given.values)
+    except Error as error:
+        raise given.error(f"'calibration': {error}") from None
 
 
 def model_hash(graph: Graph) -> str:
