@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Optional, Union
+from functools import partial
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
 from ..errors import Error
 from ..ir.formats import find_differing
+from ..targets import Profile
 from . import dumps
 from .charts import BarChart, Chart, plot_charts
+from .fault_search import FaultSearch, Found, spell
 from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
@@ -22,6 +27,9 @@ from .table import json_text
 
 #: Files named in a message; further ones are counted.
 _NAMED = 5
+
+#: Further samples that confirm a fault.
+_CONFIRMED = 2
 
 
 @dataclass(frozen=True)
@@ -265,12 +273,18 @@ def _dump_values(finding: Finding) -> dict[str, Any]:
     }
 
 
-def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
+def compare(
+    golden: Path,
+    dump: Path,
+    base: Optional[int] = None,
+    search: Optional[Callable[[Profile], FaultSearch]] = None,
+) -> Comparison:
     """Compare the dumps in a folder with the golden set in another; see dumps.py for their names.
 
     Every dump of a golden is compared by its bytes. Goldens without a dump are listed and are no
     difference. Raises Error if the golden set is damaged, a dump cannot be read, or no file of the
-    dump folder belongs to a golden. base: of texts, see dumps.read().
+    dump folder belongs to a golden. base: of texts, see dumps.read(). search: returns the search
+    for faults of the network on a device.
     """
     goldens, dump = load(Path(golden)), Path(dump)
     if dump.is_file():
@@ -279,17 +293,33 @@ def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
         raise Error(f"there is no folder {dump}")
     present = _list_present(dump)
     twins = _find_twins(goldens)
-    findings = []
-    for entry in goldens.entries:
-        stems = dumps.list_dump_names(entry.name, goldens.inputs)
-        paths = [dump / (stem + ending) for stem in stems for ending in dumps.ENDINGS]
-        mine = [path for path in paths if path in present]
-        findings += [_compare(goldens, entry, path, twins[entry.input], base) for path in mine]
-        present.difference_update(mine)
+    faults = None if search is None else _Faults(goldens, search(goldens.profile))
+    read: Iterable[tuple[Entry, Path, Union[np.ndarray, str]]]
+    read = _iterate_dumps(goldens, dump, present, base)
+    if faults is not None:
+        read = list(read)
+        for entry, _, got in read:
+            if isinstance(got, np.ndarray):
+                faults.add(entry, got)
+    findings = [
+        _compare(goldens, entry, path, twins[entry.input], got, faults) for entry, path, got in read
+    ]
     if not findings:
         raise _make_nothing_error(dump, goldens, present)
     missing = _make_missing(goldens, findings)
     return Comparison(tuple(findings), tuple(missing), tuple(sorted(present)))
+
+
+def _iterate_dumps(
+    goldens: Goldens, dump: Path, present: set[Path], base: Optional[int]
+) -> Iterator[tuple[Entry, Path, Union[np.ndarray, str]]]:
+    """Yield golden, file and content of each dump, and remove its file from `present`."""
+    for entry in goldens.entries:
+        stems = dumps.list_dump_names(entry.name, goldens.inputs)
+        paths = [dump / (stem + ending) for stem in stems for ending in dumps.ENDINGS]
+        for path in [path for path in paths if path in present]:
+            yield entry, path, _read(entry, path, base)
+            present.remove(path)
 
 
 def _list_present(dump: Path) -> set[Path]:
@@ -349,19 +379,99 @@ def _make_missing(goldens: Goldens, findings: Sequence[Finding]) -> list[str]:
     return [entry.name for entry in goldens.entries if entry.name not in found]
 
 
-def _compare(
-    goldens: Goldens, entry: Entry, path: Path, twins: Mapping[int, str], base: Optional[int]
-) -> Finding:
+class _Faults:
+    """Search for the faults of layers in all dumps."""
+
+    def __init__(self, goldens: Goldens, search: FaultSearch) -> None:
+        known = {entry.layer for entry in goldens.entries}
+        lacking = [node.name for node in search.graph.nodes if node.name not in known]
+        if lacking:
+            raise Error(
+                f"{goldens.folder} has no golden of the layer {lacking[0]!r} of "
+                f"{search.graph.name}: it is of another network; give the network of the goldens"
+            )
+        self._goldens = goldens
+        self._search = search
+        self._dumped: dict[str, np.ndarray] = {}
+        self._found: dict[str, Found] = {}
+        self._groups: dict[PurePosixPath, list[Entry]] = {}
+        for entry in goldens.entries:
+            self._groups.setdefault(PurePosixPath(entry.name).parent, []).append(entry)
+
+    def add(self, entry: Entry, got: np.ndarray) -> None:
+        """Add a dump, which later layers read."""
+        self._dumped[entry.name] = got.ravel()
+
+    def explain(self, entry: Entry) -> str:
+        """Return the fault of a layer in words, "" if unknown; other samples confirm it."""
+        first = self._find(entry)
+        alike = [each for each in self._goldens.entries if each.layer == entry.layer]
+        others = (self._find(each) for each in alike if each != entry and self._differs(each))
+        return spell(first, list(islice(others, _CONFIRMED)) if first.sentences else [])
+
+    def _differs(self, entry: Entry) -> bool:
+        got = self._dumped.get(entry.name)
+        return got is not None and zlib.crc32(got.tobytes()) != entry.crc32
+
+    def _find(self, entry: Entry) -> Found:
+        """Search in one dump, once."""
+        if entry.name not in self._found:
+            group = PurePosixPath(entry.name).parent
+            before = self._find_before(entry, group)
+            values, earlier = self._values(group), self._values(before)
+            values.pop(entry.layer, None)
+            start = before if group.name != "t0" else group.parent / "start"
+            own = self._values(start)
+            states = (tensor.name for tensor in self._search.graph.states)
+            values.update({name: own[name] for name in states if name in own})
+            want, got = self._goldens.values(entry), self._dumped[entry.name]
+            self._found[entry.name] = self._search.find(entry.layer, want, got, values, earlier)
+        return self._found[entry.name]
+
+    def _find_before(self, entry: Entry, group: PurePosixPath) -> PurePosixPath:
+        """Return the group of the time step, or the input, before."""
+        if len(group.parts) > 1 and group.name not in ("t0", "start"):
+            return group.parent / f"t{int(group.name[1:]) - 1}"
+        return PurePosixPath(f"x{entry.input - 1}")
+
+    def _values(self, group: PurePosixPath) -> dict[str, np.ndarray]:
+        """Return layer -> bytes of the device, or of the golden if there is no dump."""
+        dumped, values = self._dumped, self._goldens.values
+        return {
+            entry.layer: dumped[entry.name] if entry.name in dumped else values(entry)
+            for entry in self._groups.get(group, [])
+        }
+
+
+def _read(entry: Entry, path: Path, base: Optional[int]) -> Union[np.ndarray, str]:
+    """Return a dump, or why it has another size or type."""
     try:
-        got = dumps.read(path, entry.dtype, math.prod(entry.shape), base)
+        return dumps.read(path, entry.dtype, math.prod(entry.shape), base)
     except dumps.Unlike as reason:
+        return str(reason)
+
+
+def _compare(
+    goldens: Goldens,
+    entry: Entry,
+    path: Path,
+    twins: Mapping[int, str],
+    got: Union[np.ndarray, str],
+    faults: Optional[_Faults],
+) -> Finding:
+    if isinstance(got, str):
         size = math.prod(entry.shape), entry.nbytes
-        return Finding(entry.name, entry.layer, path, *size, unlike=str(reason))
-    return _make_finding(goldens, entry, path, twins, got)
+        return Finding(entry.name, entry.layer, path, *size, unlike=got)
+    return _make_finding(goldens, entry, path, twins, got, faults)
 
 
 def _make_finding(
-    goldens: Goldens, entry: Entry, source: Path, twins: Mapping[int, str], got: np.ndarray
+    goldens: Goldens,
+    entry: Entry,
+    source: Path,
+    twins: Mapping[int, str],
+    got: np.ndarray,
+    faults: Optional[_Faults] = None,
 ) -> Finding:
     want = goldens.values(entry)
     unlike, differs = "", None
@@ -371,7 +481,9 @@ def _make_finding(
             f"{want.dtype.name}"
         )
     elif find_differing(got.ravel(), want.ravel()).any():
-        cause = find_likely_cause(goldens, entry, want, got.ravel(), twins)
+        flat = got.ravel()
+        search = partial(faults.explain, entry) if faults else str
+        cause = find_likely_cause(goldens, entry, want, flat, twins, search)
         differs = measure_difference(want, got.ravel(), cause)
     return Finding(entry.name, entry.layer, source, want.size, want.nbytes, differs, unlike)
 

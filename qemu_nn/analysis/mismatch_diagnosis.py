@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import permutations
+from typing import Callable
 
 import numpy as np
 
@@ -18,18 +19,28 @@ _AXES = {3: "HWC"}
 
 
 def find_likely_cause(
-    goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
+    goldens: Goldens,
+    entry: Entry,
+    want: np.ndarray,
+    got: np.ndarray,
+    twins: Mapping[int, str],
+    search: Callable[[], str] = str,
 ) -> str:
     """Return a sentence, or "" without a known cause.
 
     want: the golden in its shape. got: the dump, flat, same dtype, different. twins: CRC-32 -> name
-    of a golden of the same input.
+    of a golden of the same input. search: returns the fault of the layer's call, "" if unknown.
     """
-    return next(_list_causes(goldens, entry, want, got, twins), "")
+    return next(_list_causes(goldens, entry, want, got, twins, search), "")
 
 
 def _list_causes(
-    goldens: Goldens, entry: Entry, want: np.ndarray, got: np.ndarray, twins: Mapping[int, str]
+    goldens: Goldens,
+    entry: Entry,
+    want: np.ndarray,
+    got: np.ndarray,
+    twins: Mapping[int, str],
+    search: Callable[[], str],
 ) -> Iterator[str]:
     """Yield all that fit, the surest first."""
     flat = want.ravel()
@@ -39,6 +50,9 @@ def _list_causes(
     matching = [p for p in every if entry.others.get(str(p)) == crc]
     if matching:
         yield f"these are exactly the bits of {_list_changes(goldens, matching)}"
+    fault = search()
+    if fault:
+        yield fault
     if got.size > 1 and (got == got[0]).all():
         yield f"every element is {got[0]}: the buffer was never written, or was read too early"
     if np.array_equal(got, np.maximum(flat, 0)):

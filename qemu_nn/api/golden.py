@@ -147,7 +147,12 @@ def write_goldens(
     return write_one(path, about, made)
 
 
-def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
+def compare(
+    golden: Path,
+    dump: Path,
+    base: Optional[int] = None,
+    network: Union[Network, str, Path, None] = None,
+) -> Comparison:
     """Compare dumps of a device with a golden set, byte by byte.
 
     Parameters
@@ -159,6 +164,9 @@ def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
     base : {10, 16}, optional
         The base of numbers in texts; default: 16 of .hex files, 10 of .csv files, and of other
         texts what the whole text fits.
+    network : Network or str or Path, optional
+        The network of the goldens: of a layer that differs, its call is computed with the
+        frequent faults of firmware, and the finding names the fault that explains all bytes.
 
     Returns
     -------
@@ -168,8 +176,8 @@ def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
     Raises
     ------
     Error
-        The golden set is damaged, a dump cannot be read or fits both bases, or no dump has the name
-        of a golden.
+        The golden set is damaged, a dump cannot be read or fits both bases, no dump has the name
+        of a golden, or the goldens are of another network.
     """
     from ..analysis.compare import compare
     from ..analysis.text_dumps import BASES
@@ -178,7 +186,12 @@ def compare(golden: Path, dump: Path, base: Optional[int] = None) -> Comparison:
         raise Error(
             f"base must be 10 or 16, the base of numbers in texts, not {format_value(base)}"
         )
-    return compare(as_path(golden, "the golden set"), as_path(dump, "the dumps"), base)
+    folders = as_path(golden, "the golden set"), as_path(dump, "the dumps")
+    if network is None:
+        return compare(*folders, base)
+    from .faults import fault_search
+
+    return compare(*folders, base, partial(fault_search, quantized(network).graph))
 
 
 def _samples(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from ..analysis.compare import measure_difference
 from ..analysis.dumps import convert_to_stored, to_stored
+from ..analysis.fault_search import FaultSearch, Found, spell
 from ..analysis.golden_set import Entry, Goldens
 from ..analysis.mismatch_diagnosis import find_likely_cause
 from ..analysis.validation import First, LayerCheck
@@ -27,10 +29,14 @@ from ..runtime.samples import naming_samples
 from ..runtime.session import Session, make_other_profiles
 from ..targets import Target, core_words, cores_of
 from .estimate import estimate
+from .faults import fault_search
 from .network import Network
 
 #: Layers whose first difference is explained: it takes a run of every other profile.
 _EXPLAINED = 5
+
+#: Further samples that confirm a fault.
+_CONFIRMED = 2
 
 #: Explanation if no cause is recognized: the layer's inputs were right.
 _ALONE = "its inputs were right, so it is this layer: weights, arguments, function or compiler"
@@ -39,12 +45,24 @@ _UNKNOWN = "it is this layer or one before it: compare every layer"
 
 @dataclass
 class _Record:
-    """Results of one layer so far. counts: of the device's counter."""
+    """Results of one layer so far.
+
+    found: faults that explain its first differing samples. counts: of the device's counter.
+    """
 
     elements: int = 0
     differing: int = 0
     first: Optional[First] = None
+    found: list[Found] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
+
+    def confirmed(self) -> Optional[First]:
+        """Return the first difference with the cause that explains all samples found."""
+        first = self.first
+        if first is None or not self.found or first.difference.cause != spell(self.found[0]):
+            return first
+        cause = spell(self.found[0], self.found[1:])
+        return replace(first, difference=replace(first.difference, cause=cause))
 
 
 class Findings:
@@ -64,6 +82,8 @@ class Findings:
         self._records = {name: _Record() for name in self._names}
         self._others: Optional[list[Session]] = None
         self._explained = 0
+        self._faults: Optional[FaultSearch] = None
+        self._before: dict[str, np.ndarray] = {}
         self._by_stem: dict[str, str] = {}
 
     def take(self, device: Device, sample: int, x: Mapping[str, np.ndarray]) -> None:
@@ -86,6 +106,8 @@ class Findings:
             self._keep(layer, sample, step, got, trace, x)
             if count is not None:
                 self._records[layer].counts.append(count)
+        last = -1 if graph.states else ...
+        self._before = {name: values[last] for name, values in {**_first(x), **trace}.items()}
 
     def _name(self, graph: Graph, trace: Mapping[str, np.ndarray]) -> None:
         """Return the names of the layers in the export: goldens have this order."""
@@ -150,7 +172,11 @@ class Findings:
         record.elements += got.size
         wrong = find_differing(got, want.ravel())
         record.differing += int(np.count_nonzero(wrong))
-        if not wrong.any() or record.first is not None:
+        if not wrong.any():
+            return
+        if record.first is not None:
+            if record.found and record.found[0].sentences and len(record.found) <= _CONFIRMED:
+                self._search(layer, step, got, want, trace, x)
             return
         alone = cause = _ALONE if self._layers else _UNKNOWN
         if self._explained < _EXPLAINED:
@@ -184,7 +210,32 @@ class Findings:
         entry = Entry(layer, 0, layer, want.dtype.name, want.shape, crc32(want), others)
         core = core_words(cores_of([profile.path]))
         goldens = Goldens(Path(), 1, profile, core, (entry,))
-        return find_likely_cause(goldens, entry, want, got, twins)
+        search = partial(self._search, layer, step, got, want, trace, x) if self._layers else str
+        return find_likely_cause(goldens, entry, want, got, twins, search)
+
+    def _search(
+        self,
+        layer: str,
+        step: Optional[int],
+        got: np.ndarray,
+        want: np.ndarray,
+        trace: Mapping[str, np.ndarray],
+        x: Mapping[str, np.ndarray],
+    ) -> str:
+        """Return the fault of a layer whose inputs were right, "" if unknown; record it."""
+        graph, profile = self._session.graph, self._session.profile
+        if self._faults is None:
+            self._faults = fault_search(graph, profile)
+        every = {**_first(x), **trace}
+        values = {name: each if step is None else each[step] for name, each in every.items()}
+        before = {name: each[step - 1] for name, each in every.items()} if step else self._before
+        for state in graph.states:
+            reset = graph.arrays.get(state.name, np.zeros(state.shape, state.dtype))
+            values[state.name] = before[state.name] if step else reset
+        del values[layer]
+        found = self._records[layer].found
+        found.append(self._faults.find(layer, want, got, values, before))
+        return spell(found[0])
 
     def _rest(self) -> list[Session]:
         if self._others is None:
@@ -205,7 +256,7 @@ class Findings:
                 record.differing,
                 math.fsum(record.counts) / len(record.counts) if any(record.counts) else None,
                 estimates.get(name),
-                record.first,
+                record.confirmed(),
             )
             for name, record in self._records.items()
         )
@@ -221,6 +272,11 @@ class Findings:
                 name, count = row["layer"], row[self._counts]
                 if isinstance(name, str) and isinstance(count, int):
                     yield name, count
+
+
+def _first(x: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the inputs of the only sample of a batch."""
+    return {name: convert_to_stored(values[0]) for name, values in x.items()}
 
 
 def _same(got: np.ndarray, want: np.ndarray) -> bool:

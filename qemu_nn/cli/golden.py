@@ -77,6 +77,11 @@ def golden(
     help="Base of numbers in texts; by default 16 of .hex files, 10 of .csv files, and of other "
     "texts the one that fits the whole text.",
 )
+@click.option(
+    "--model",
+    type=PATH,
+    help="The network of the goldens: name the fault that explains a layer that differs.",
+)
 @form("json")
 @junit
 @click.pass_context
@@ -86,6 +91,7 @@ def compare(
     golden: Path,
     dump: Path,
     base: Optional[str],
+    model: Optional[Path],
     form: Optional[str],
     junit: Optional[Path],
 ) -> None:
@@ -94,7 +100,7 @@ def compare(
     GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens. Exits
     with 1 if any differs.
     """
-    comparison = pipeline.compare(golden, dump, None if base is None else int(base))
+    comparison = pipeline.compare(golden, dump, None if base is None else int(base), model)
     if junit is not None:
         files.write_bytes(junit, comparison.junit(str(golden)).encode())
     say(comparison.json() if form else str(comparison))

@@ -302,20 +302,47 @@ def call(
     output: np.ndarray,
     weights: Optional[np.ndarray] = None,
     bias: Optional[np.ndarray] = None,
+    scratch: Optional[np.ndarray] = None,
 ) -> None:
     """Run one row on C-contiguous arrays of the sizes that check() named.
 
     Fills `output`, and overwrites the first input if the contract says that the device destroys it.
+    scratch: memory of the caller's, by default allocated.
     """
-    sizes = check(row, params)
+    check_arrays(row, check(row, params), inputs, output, weights, bias)
+    run_row(row, params, inputs, output, weights, bias, scratch)
+
+
+def check_arrays(
+    row: Row,
+    sizes: Sizes,
+    inputs: Sequence[np.ndarray],
+    output: np.ndarray,
+    weights: Optional[np.ndarray],
+    bias: Optional[np.ndarray],
+) -> None:
+    """Raise Error if an array of a call is too short."""
     needed = (*sizes.inputs[: len(inputs)], sizes.output, sizes.weights, sizes.bias)
     given = [0 if array is None else array.nbytes for array in (*inputs, output, weights, bias)]
     if any(have < want for have, want in zip(given, needed)):
         raise Error(f"{row} needs arrays of {list(needed)} bytes, but has {given}")
+
+
+def run_row(
+    row: Row,
+    params: Any,
+    inputs: Sequence[np.ndarray],
+    output: np.ndarray,
+    weights: Optional[np.ndarray] = None,
+    bias: Optional[np.ndarray] = None,
+    scratch: Optional[np.ndarray] = None,
+) -> None:
+    """Run one row as call() does, on arrays that the caller has checked."""
     scratch_bytes = row.scratch(params)
     if not row.runs_here() or scratch_bytes == lib.QN_NOT_TAKEN:
         raise Error(f"{row} cannot run this call on this host; choose() names a row that can")
-    scratch = allocate_aligned(scratch_bytes) if scratch_bytes else None
+    if scratch is None and scratch_bytes:
+        scratch = allocate_aligned(scratch_bytes)
     packed = row.pack(params, weights, bias)
     buffers = ffi.new("qn_buffers *")
     for i, array in enumerate(inputs):

@@ -55,6 +55,30 @@ def test_a_damaged_line_and_a_wrong_weight(monkeypatch, export):
     assert found.repeated > 0
 
 
+def test_faults_of_three_layers_are_named(monkeypatch, tmp_path):
+    folder = tmp_path / "faulty"
+    exported.write(folder, NETWORK)
+    header, code = folder / "parameter.h", folder / "network.c"
+    text = header.read_text()
+    for right, wrong in (
+        ("CONV1_PADDING 1", "CONV1_PADDING 0"),
+        ("2_OUT_RSHIFT 9", "2_OUT_RSHIFT 8"),
+    ):
+        assert right in text
+        text = text.replace(right, wrong)
+    header.write_text(text)
+    text = code.read_text()
+    assert "fc_bias," in text
+    code.write_text(text.replace("FC_OUT_RSHIFT, fc_bias,", "FC_OUT_RSHIFT, conv2_bias,"))
+    found = qemu_nn.validate(NETWORK, IMAGES[:4], on_board(monkeypatch, folder))
+    causes = {x.layer: x.first.difference.cause for x in found.layers if x.first}
+    assert causes == {
+        "conv1": "the padding is absent: 0 on all sides; explains 512 of 512 bytes",
+        "conv2": "out_shift is 8 instead of 9; explains 256 of 256 bytes",
+        "fc": "the bias is that of conv2; explains 10 of 10 bytes",
+    }
+
+
 def test_a_reset_of_the_board_in_the_middle(monkeypatch, export):
     """Reset the board by the emulator's monitor while a run is stopped at a layer."""
     asked = []
