@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from ..errors import Error
 from . import protocol
-from .line_faults import line_fault
+from .line_faults import line_fault, request_fault
 from .protocol import Frame, Hello, Malformed, RunReport
 from .transports import Closed, Transport
 
@@ -30,6 +30,8 @@ _MEMORY = 1 << 32
 #: Most bytes of a description.
 _LONGEST = 1 << 16
 
+
+_DAMAGED = bytes([protocol.DAMAGED])
 
 #: Reasons for a device that receives nothing, or no valid frame.
 _NOBODY = (
@@ -84,6 +86,7 @@ class Device:
         self._decoder = protocol.Decoder()
         self._number = self._session = self._run = 0
         self._heard, self._frames = b"", 0  # since the pending request
+        self._damaged = b""  # what the device received of it, if that was no frame
         self.repeated = 0  # requests that were sent again
 
     def begin_session(self) -> None:
@@ -195,7 +198,7 @@ class Device:
         self._number = (self._number + 1) % 256
         request = protocol.encode_frame(Frame(kind, self._number, self._session, content))
         end, patience = time.monotonic() + self._timeout, _PATIENCE
-        self._heard, self._frames = b"", 0
+        self._heard, self._frames, self._damaged = b"", 0, b""
         try:
             while True:
                 self._transport.write(request)
@@ -203,7 +206,7 @@ class Device:
                     if frame.number == self._number and frame.kind >= protocol.ANSWER:
                         return self._check_report(kind, frame)
                 if time.monotonic() >= end:
-                    raise Error(self._make_silence_error())
+                    raise Error(self._make_silence_error(request))
                 patience *= 2
                 self.repeated += 1
         except Closed as reason:
@@ -217,6 +220,9 @@ class Device:
                 return
             self._heard = (self._heard + received)[:_REMEMBERED]
             for frame in self._decoder.feed(received):
+                if frame.kind == protocol.REFUSAL and frame.content[:1] == _DAMAGED:
+                    self._damaged = frame.content[1:]
+                    continue
                 self._frames += 1
                 yield frame
 
@@ -236,11 +242,14 @@ class Device:
             f"{words.get(reason or 0, 'says nothing that is understood')}"
         )
 
-    def _make_silence_error(self) -> str:
+    def _make_silence_error(self, request: bytes) -> str:
         what = "stopped answering" if self._run else "does not answer"
         if self._frames:
             came = f"{self._frames} frames came, but none that answers"
             hint = "another program speaks on the line, or the device sends frames of its own"
+        elif self._damaged:
+            came = f"{len(self._damaged)} bytes reached it, but no valid frame"
+            hint = request_fault(request, self._damaged)
         elif self._heard:
             came = f"{len(self._heard)} bytes came, but no valid frame"
             hint = line_fault(self._heard)

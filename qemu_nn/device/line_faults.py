@@ -36,12 +36,38 @@ def line_fault(received: bytes) -> str:
         return "the line changes CR or LF: switch newline translation off, as `stty -icrnl` does"
     if len(received) >= _ENOUGH and max(received) < 0x80:
         return "all have 7 bits: set 8 data bits on both ends"
-    parities = {bin(byte).count("1") % 2 for byte in received}
-    if len(received) >= _ENOUGH and len(parities) == 1:
+    if len(received) >= _ENOUGH and len(_parities(received)) == 1:
         return "all have the same parity: set 8 data bits and no parity on both ends"
     if any(map(_valid, _with_flow_bytes(pieces))):
         return "the line removes the bytes 0x11 or 0x13: switch off XON/XOFF, as `stty -ixon` does"
     return _SETTINGS
+
+
+def request_fault(request: bytes, received: bytes) -> str:
+    """Return the likely cause of a request that reached the device as different bytes."""
+    sent = request.strip(b"\0")
+    most = len(received)
+    if _mask(sent)[:most] == received:
+        return "all have 7 bits: set 8 data bits on both ends"
+    if _mask(sent)[:most] == _mask(received) and len(_parities(received)) == 1:
+        return "all have the same parity: set 8 data bits and no parity on both ends"
+    if sent.translate(None, b"".join(_FLOW))[:most] == received:
+        return "the line removes the bytes 0x11 or 0x13: switch off XON/XOFF, as `stty -ixon` does"
+    changes = ((b"\n", b"\r\n"), (b"\n", b"\r"), (b"\r", b"\n"), (b"\r", b""))
+    if any(sent.replace(*change)[:most] == received for change in changes):
+        return (
+            "the line changes CR or LF: switch newline translation off, as `stty raw` does, on "
+            "both ends"
+        )
+    return _SETTINGS
+
+
+def _mask(values: bytes) -> bytes:
+    return bytes(byte & 0x7F for byte in values)
+
+
+def _parities(values: bytes) -> set[int]:
+    return {bin(byte).count("1") % 2 for byte in values}
 
 
 def _valid(piece: bytes) -> bool:

@@ -15,7 +15,7 @@ HELLO, WRITE, START, STEP, READ = 1, 2, 3, 4, 5
 ANSWER, REFUSAL = 0x80, 0xFF
 
 #: Why a request is refused.
-UNKNOWN, OUTSIDE, STRANGER, NOT_NOW = 1, 2, 3, 4
+UNKNOWN, OUTSIDE, STRANGER, NOT_NOW, DAMAGED = 1, 2, 3, 4, 5
 
 #: Memory that a request names.
 DESCRIPTION, INPUT, RESULT, OUTPUT = 0, 1, 2, 3

@@ -169,6 +169,9 @@ LINES = {
     "speed": (lambda sent: bytes(byte * 7 + 3 & 255 for byte in sent), "check speed, data bits"),
 }
 
+#: Sentences on requests, if they differ from those on answers.
+REQUESTS = {"onlcr": "changes CR or LF: switch newline"}
+
 #: Bytes that each line changes in an answer.
 CHANGED = {"onlcr": b"\n", "icrnl": b"\r", "ixon": b"\x11"}
 
@@ -183,10 +186,18 @@ def test_bytes_without_a_valid_frame_say_what_the_line_does(validated, monkeypat
     assert "bytes came, but no valid frame within 0.3 seconds" in str(raised.value)
 
 
-@pytest.mark.parametrize("line", ["7 bits", "icrnl", "ixon"])
-def test_requests_that_the_line_changes_are_named_as_a_cause(validated, monkeypatch, line):
+@pytest.mark.parametrize("line", sorted({*LINES} - {"text", "odd", "speed"}))
+def test_the_device_tells_what_the_line_does_to_requests(validated, monkeypatch, line):
     session = CHANGED.get(line, b"\xa5") + b"\x7f"
     monkeypatch.setattr(os, "urandom", lambda count: session[:count])
+    change, sentence = LINES[line]
+    with pytest.raises(Error, match=REQUESTS.get(line, sentence)) as raised:
+        validated(heard=change, timeout=0.3)
+    assert "bytes reached it, but no valid frame within 0.3 seconds" in str(raised.value)
+
+
+@pytest.mark.parametrize("line", ["odd", "speed"])  # which change the zeros around a frame
+def test_lines_without_zeros_are_named_as_a_cause(validated, line):
     with pytest.raises(Error, match=r"nothing came .* or the line changes bytes \(7 bits, parity"):
         validated(heard=LINES[line][0], timeout=0.3)
 

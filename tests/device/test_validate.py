@@ -131,6 +131,17 @@ def test_lost_doubled_and_changed_bytes_change_nothing(digits, line, monkeypatch
     assert found.repeated > 0
 
 
+def test_a_line_of_7_bits_is_named_by_what_the_device_receives(digits, line, monkeypatch):
+    monkeypatch.setattr(client.os, "urandom", lambda _: b"\xa5\x7f")
+
+    def seven(sent):
+        return bytes(byte & 127 for byte in sent)
+
+    line(lambda where: links.Line(Command([str(digits)]), seven))
+    with pytest.raises(Error, match=r"bytes reached it, but no valid frame .*: set 8 data bits"):
+        qemu_nn.validate(NETWORK, IMAGES[:1], on(digits), timeout=0.5)
+
+
 def test_a_reset_in_the_middle_begins_the_sample_again(digits, line):
     line(lambda where: links.Resetting(digits, {4, 9, 30}))
     found = qemu_nn.validate(NETWORK, IMAGES[:6], on(digits))

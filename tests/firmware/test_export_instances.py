@@ -129,6 +129,15 @@ def test_weights_and_arena_go_where_they_are_sent(pair):
         assert wanted <= held < wanted + 64
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="sections have other names here")
+def test_an_arena_in_a_section_of_bss_takes_no_bytes_of_the_program(pair):
+    section = '-DNETWORK_ARENA_SECTION=".bss.near"'
+    build(pair, "", "network/network.c", section, "-r", "-o", "bss.o")
+    told = subprocess.run(["objdump", "-h", pair / "bss.o"], capture_output=True, text=True).stdout
+    flags = told.partition(".bss.near")[2].splitlines()[1]
+    assert flags.split() == ["ALLOC"]
+
+
 @pytest.mark.parametrize("name", ["Parameter", "string", "arm_math"])
 def test_a_name_of_another_header_is_refused(tmp_path, name):
     with pytest.raises(Error, match=f"^name is '{name}', which another header or folder has"):

@@ -102,6 +102,30 @@ def test_caveats_name_what_a_compiler_spoils():
     assert "512" not in list_caveats([many])[0]["words"]
 
 
+@needs("m55")
+def test_a_macro_silences_the_warning_of_a_compiler(tmp_path):
+    soft = networks.node(
+        "soft", "arm_softmax_s8", ["x"], num_rows=1, row_size=512, mult=2**30, shift=1, diff_min=-1
+    )
+    graph = Graph("soft", (Tensor("x", (512,), "int8"),), (soft,), ("soft",), {})
+    folder = write(tmp_path / "net", graph, target="cortex-m55")
+    for path in (folder / "kernels").glob("*.h"):
+        path.write_text(path.read_text().replace("STAND_IN_ARM", "OTHER_ARM"))
+    flags = ["-c", "-o", "/dev/null", "-mcpu=cortex-m55", "-mfloat-abi=hard", "-Ikernels"]
+    told = [
+        subprocess.run(
+            ["arm-none-eabi-gcc", "-Werror", *flags, *more, "network.c"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+        for more in ([], ["-DNETWORK_ANY_COMPILER"])
+    ]
+    old = "takes the scalar path" in told[0].stderr
+    assert (told[0].returncode, told[1].returncode) == (old, 0), told[1].stderr
+    assert old == ("(NETWORK_ANY_COMPILER takes it)" in told[0].stderr)
+
+
 @needs("m4")
 def test_report_header_and_info_agree_to_the_byte(tmp_path):
     network = pipeline.example()[0]

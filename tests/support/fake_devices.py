@@ -59,7 +59,11 @@ class FakeDevice:
 
     def write(self, content):
         """Answer the requests in these bytes."""
-        for frame in self.decoder.feed(self.heard(content)):
+        heard = self.heard(content)
+        if b"\0" in heard and not any(True for _ in protocol.Decoder().feed(heard)):
+            said = bytes([protocol.DAMAGED]) + heard.strip(b"\0")[:48]
+            self.waiting += self.sent(protocol.encode_frame(Frame(protocol.REFUSAL, 0, 0, said)))
+        for frame in self.decoder.feed(heard):
             answer = Frame(frame.kind | protocol.ANSWER, frame.number, frame.session)
             content = self.answered(frame.kind, frame.content)
             sent = protocol.encode_frame(Frame(answer.kind, answer.number, answer.session, content))

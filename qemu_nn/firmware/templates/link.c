@@ -8,7 +8,7 @@ enum { VERSION = 1, HEADER = 4, CHECK = 4 };
 /* Requests; an answer has the request's number with ANSWER added, or is a REFUSAL. */
 enum { HELLO = 1, WRITE = 2, START = 3, STEP = 4, READ = 5, ANSWER = 0x80, REFUSAL = 0xff };
 
-enum { UNKNOWN = 1, OUTSIDE = 2, STRANGER = 3, NOT_NOW = 4 }; /* why a request is refused */
+enum { UNKNOWN = 1, OUTSIDE = 2, STRANGER = 3, NOT_NOW = 4, DAMAGED = 5 }; /* why it is refused */
 
 enum { DESCRIPTION = 0, INPUT = 1, RESULT = 2, OUTPUT = 3 }; /* memory that a request names */
 
@@ -24,6 +24,8 @@ static uint8_t frame[LINK_BUFFER];
 static size_t filled;
 static uint8_t code, left; /* of the block that comes in: its first byte, and bytes to come */
 static int spoiled;
+static uint8_t raw[48]; /* the first bytes since the last zero */
+static size_t seen;
 
 static uint16_t session; /* that of the last HELLO; 0 after a reset */
 static uint16_t run, stop;
@@ -79,6 +81,9 @@ static void keep(uint8_t byte) {
 /* Takes one byte; returns the bytes of header and content if it ends a whole frame, otherwise 0. */
 static size_t taken(uint8_t byte) {
     size_t size = 0;
+    if (byte != 0 && seen < sizeof raw) {
+        raw[seen++] = byte;
+    }
     if (byte == 0) {
         if (left == 0 && !spoiled && filled >= HEADER + CHECK &&
             crc32(frame, filled - CHECK) == number(&frame[filled - CHECK], CHECK)) {
@@ -262,13 +267,27 @@ static int handled(size_t size) {
     return 0;
 }
 
+/* Sends the bytes that are no frame: the PC sees what the line did to its request. */
+static void tell_damage(void) {
+    const size_t at = put(answer(REFUSAL, 0), DAMAGED, 1);
+    memcpy(&frame[at], raw, seen);
+    send(at + seen);
+}
+
 /* Answers requests until the network has to go on. */
 static void serve(void) {
     for (;;) {
         const int byte = port->read();
         const size_t size = byte < 0 ? 0 : taken((uint8_t)byte);
         if (size > 0 && handled(size)) {
+            seen = 0;
             return;
+        }
+        if (byte == 0) {
+            if (size == 0 && seen > 0) {
+                tell_damage();
+            }
+            seen = 0;
         }
     }
 }
