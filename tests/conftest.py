@@ -4,6 +4,7 @@ Examples are the same in each run, and --hypothesis-profile=long draws 16 times 
 """
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from modelled import MODELS, compile_all
 
 from qemu_nn.importers import hdf5, hdf5_child
 
+os.environ["QEMU_NN_CACHE_SIZE"] = "0"  # tests leave the user's cache alone
 gc.set_threshold(100_000)  # thousands of tests remain in memory
 
 HOW = {"deadline": None, "print_blob": True, "report_multiple_bugs": False}

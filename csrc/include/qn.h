@@ -291,4 +291,8 @@ typedef struct qn_ordered {
 /* features: the instruction sets that it may use, of those that this host has. */
 void qn_ordered_sums(const qn_ordered *of, uint32_t features);
 
+/* out[pixel][c] = tables[c][x[pixel][c]] with tables of 256 bytes; out and x are apart. */
+void qn_look_up(uint8_t *out, const uint8_t *x, const uint8_t *tables, int64_t pixels,
+                int32_t channels);
+
 #endif

@@ -40,6 +40,7 @@ from ..io.images import IMAGES, ImageSource
 from ..io.labels import TABLES, read_classes, read_labels
 from ..io.listing import FileSource, list_files
 from ..io.mapped import map_npy, map_npz, map_shards, reuse_mapping
+from ..io.sample_cache import open_cache
 from ..io.selection import Index, Selection
 from ..io.sources import MemorySource, Shards, Source
 from ..io.wav import SOUNDS
@@ -48,7 +49,7 @@ from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
 from ..runtime.host import Host
-from ..runtime.input_checks import tell
+from ..runtime.input_checks import take_few, tell
 from ..runtime.inputs import Inputs
 from ..runtime.samples import convert_to_numbers
 from .network import Network
@@ -94,6 +95,9 @@ class Dataset:
     codes : bool, optional
         True: integers are the network's own codes. False: they are floats, or raw samples for the
         preprocessing. Default: as their type says, where it can mean one of these only.
+    cache : bool, default True
+        Keep decoded and resized images in a cache for later runs. The environment has its folder
+        and size: QEMU_NN_CACHE, QEMU_NN_CACHE_SIZE.
 
     Raises
     ------
@@ -116,6 +120,7 @@ class Dataset:
     seed: int
     classes: Optional[tuple[str, ...]]
     codes: Optional[bool]
+    cache: bool
 
     def __init__(
         self,
@@ -131,6 +136,7 @@ class Dataset:
         seed: int = 0,
         classes: Any = None,
         codes: Optional[bool] = None,
+        cache: bool = True,
     ) -> None:
         if not isinstance(preprocessing, (Preprocessing, type(None))):
             raise Error(f"preprocessing must be a Preprocessing, not {format_value(preprocessing)}")
@@ -140,6 +146,7 @@ class Dataset:
             as_flag(codes, "codes")
         names = None if classes is None else read_classes(classes)
         vars(self).update(shuffle=shuffle, seed=seed, classes=names, codes=codes)
+        vars(self).update(cache=as_flag(cache, "cache"))
         Selection(limit, index, shuffle, seed)  # refuses what selects nothing
 
     @classmethod
@@ -178,7 +185,7 @@ class Dataset:
         """
         if self.source is not None:
             return 0
-        options = {**vars(self), "limit": None if usual else self.limit}
+        options = {**vars(self), "limit": None if usual else self.limit, "cache": None}
         plain = (None, False, 0)
         named = [k for k, value in options.items() if not any(value is each for each in plain)]
         if named:
@@ -254,15 +261,24 @@ def real_batches(
     return _batches(data, take, size, any_labels, own)
 
 
-def coded_batches(host: Host, data: Dataset, size: int = SIZE) -> Batches:
+def coded_batches(
+    host: Host,
+    data: Dataset,
+    size: int = SIZE,
+    any_labels: bool = False,
+    count: Optional[int] = None,
+) -> Batches:
     """Return batches of samples as Session.run() takes them, of several inputs by name. The first
     of them are looked at, whether they are scaled as the network expects.
+
+    count: of the classes of any_labels; else that of the last output counts.
     """
     meanings, host = _meanings(host, data), _prepared(host, data)
     graph = host.graph
-    count = count_classes(graph.tensors[graph.outputs[-1]].shape)
+    if not any_labels:
+        count = count_classes(graph.tensors[graph.outputs[-1]].shape)
     known = _Known(graph.classes, count, meanings)
-    return _batches(data, Coded(host, data.layout, _Look(host)), size, False, known)
+    return _batches(data, Coded(host, data.layout, _Look(host)), size, any_labels, known)
 
 
 def coded(host: Host, data: Dataset) -> Inputs:
@@ -317,7 +333,7 @@ class _Look:
     def __call__(self, x: Any, layout: Optional[str]) -> None:
         if self._host is None:
             return
-        gauges = self._host.gauges(x, layout)
+        gauges = self._host.gauges(take_few(x), layout)
         if all(gauge.enough for gauge in gauges):
             self._host = None
             for gauge in gauges:
@@ -337,7 +353,7 @@ def _batches(
         raise Error("front_end= makes features of WAV files: give data= as their path, or no chain")
     source = Reader(source) if hasattr(source, "get_next") else source
     try:
-        found = _inputs(source, take) if take.names else _input(source, take, data.front_end)
+        found = _inputs(source, take) if take.names else _input(source, take, data)
     except OSError as error:
         raise Error(f"cannot read {source}: {files.get_reason(error)}") from None
     if found is None:
@@ -462,12 +478,12 @@ def _of_inputs(names: Sequence[str], arrays: Mapping[str, Any]) -> dict[Optional
     return {name: _source(arrays[key], key) for name, key in zip(names, keys)}
 
 
-def _input(source: Any, take: Take, front_end: Any) -> _Found:
+def _input(source: Any, take: Take, data: Dataset) -> _Found:
     """Return the data of the only input; None of what comes one after the other."""
     labels: Optional[Source] = None
     names: tuple[str, ...] = ()
     if isinstance(source, (str, os.PathLike)):
-        x, labels = _of_path(as_path(source, "data"), take, front_end)
+        x, labels = _of_path(as_path(source, "data"), take, data)
     elif isinstance(source, tuple) and len(source) == 2:
         x = _source(source[0], "the data")
         if source[1] is not None:
@@ -505,14 +521,14 @@ def _source(x: Any, what: str) -> Source:
     return reuse_mapping(x) or MemorySource(convert_to_numbers(x, what))
 
 
-def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[Source]]:
+def _of_path(path: Path, take: Take, data: Dataset) -> tuple[Source, Optional[Source]]:
     """Return samples and labels of a file or a folder."""
     ending = path.suffix.lower()
     found: FileSource
-    if front_end is not None:
+    if data.front_end is not None:
         from .sound import sound_source
 
-        found = sound_source(path, front_end, take.start[0], not take.copies)
+        found = sound_source(path, data.front_end, take.start[0], not take.copies)
         return found, found.labels
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None
@@ -522,9 +538,8 @@ def _of_path(path: Path, take: Take, front_end: Any) -> tuple[Source, Optional[S
         table = fit_shape(read_features(path), take.start[0])
         return table, table.labels
     if path.is_dir() or ending in (*TABLES, *IMAGES):
-        found = ImageSource(
-            list_files(path, IMAGES, "images"), take.image_shape(), take.preprocessing
-        )
+        listing, store = list_files(path, IMAGES, "images"), open_cache() if data.cache else None
+        found = ImageSource(listing, take.image_shape(), take.preprocessing, store)
         return found, found.labels
     return (map_npy(path), None) if ending == ".npy" else _of_mapping(map_npz(path), str(path))
 

@@ -24,7 +24,7 @@ from ..runtime.session import make_other_profiles
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
-from .data import Batches, Dataset, batches, real_batches
+from .data import Batches, Dataset, batches, coded_batches, real_batches
 from .framework_objects import is_model
 from .network import FloatNetwork, Network, load
 
@@ -78,9 +78,22 @@ class Subject:
             return count_classes(shapes[output]) if output in shapes else None
         return count_classes(next(iter(shapes.values())))
 
+    def takes_codes(self, kind: Optional[str]) -> bool:
+        """True if the scorers need samples as integers alone: there is no float reference, and no
+        output can be the reconstruction of an input.
+        """
+        if self.network is None or self.reference is not None or self.recurrent:
+            return False
+        graph = self.network.graph
+        most = math.prod(graph.input.shape)
+        sizes = {math.prod(graph.tensors[name].shape) for name in graph.outputs}
+        return kind != "autoencoder" and len(graph.inputs) == 1 and most not in sizes
+
     def batches(self, data: Dataset, kind: Optional[str], output: Optional[str]) -> Batches:
         """Return the samples of data, as the scorers take them; kind, output: what is scored."""
         count = self._count(kind, output)
+        if self.network is not None and self.takes_codes(kind):
+            return coded_batches(self.network.host, data, any_labels=True, count=count)
         if self.network is not None:
             found = real_batches(self.network, data, any_labels=True, count=count)
             if self.recurrent and not isinstance(found, Stream):

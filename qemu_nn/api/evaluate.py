@@ -113,7 +113,7 @@ def evaluate(
     subject = subject_of(network, target, as_text(variant, "variant"), reference, profiles)
     source = subject.batches(Dataset.of(data), kind, output)
     first, rest = take_first(source)
-    if isinstance(subject.scorer, DeviceScorer):
+    if isinstance(subject.scorer, DeviceScorer) and not subject.takes_codes(kind):
         subject.scorer.look(first.x)
     job = _job(subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops)
     with open_cluster(client) as found:

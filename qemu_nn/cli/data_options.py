@@ -29,6 +29,7 @@ _READING = (
     "index",
     "shuffle",
     "seed",
+    "cache",
 )
 
 #: Forms of data.
@@ -109,6 +110,13 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
         if name == "--seed":
             how.update(default=0, show_default=True)
         verb = click.option(name, help=text, **how)(verb)
+    verb = click.option(
+        "--no-cache",
+        "cache",
+        flag_value=False,
+        default=True,
+        help="Decode images again; neither read nor write the cache.",
+    )(verb)
     return click.option(
         "--codes/--floats",
         default=None,

@@ -118,9 +118,17 @@ class Blocks:
         return any(isinstance(source, MemorySource) for source in held)
 
     def block(self, number: int) -> Batch:
-        """Return a block by its number from 0; the last block may be smaller."""
-        first = number * self.size
-        return self.samples.batch(self.which[first : first + self.size], first)
+        """Return a block by its number from 0; the last block may be smaller.
+
+        The next block is read in the background.
+        """
+        first, end = number * self.size, (number + 1) * self.size
+        own, following = self.which[first:end], self.which[end : end + self.size]
+        for source in self.samples.sources.values():
+            source.prepare(own)
+            if len(following):
+                source.prepare(following)
+        return self.samples.batch(own, first)
 
 
 class Batches:

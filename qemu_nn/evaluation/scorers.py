@@ -12,7 +12,7 @@ import numpy as np
 from ..ir.float_graph import FloatGraph
 from ..runtime.evaluate import evaluate, fix_sum_order, iterate_tensors
 from ..runtime.host import Host
-from ..runtime.input_checks import tell
+from ..runtime.input_checks import take_few, tell
 from ..runtime.session import Session
 from ..targets import Profile
 from ..wuqi.numpy_net import NumpyLayers
@@ -59,7 +59,7 @@ class DeviceScorer:
 
     def look(self, x: Samples) -> None:
         """Log the use of the input formats by samples, or warn if it is unusual."""
-        for gauge in self._host.gauges(*self._arrange_samples(x)):
+        for gauge in self._host.gauges(*self._arrange_samples(take_few(x))):
             tell(gauge)
 
     def _arrange_samples(self, x: Samples) -> tuple[Samples, Optional[str]]:

@@ -42,6 +42,9 @@ class Source:
         """Return the samples with these numbers, [n, ...]."""
         raise NotImplementedError
 
+    def prepare(self, which: Indices) -> None:
+        """Start to read samples that take() will return, if reading takes long."""
+
     def view(self) -> np.ndarray:
         """Return all samples; those of a file are read on use."""
         return self.take(range(len(self)))

@@ -185,10 +185,46 @@ class Preprocessing:
         if self.size is not None and pixels.shape[:2] != self.size:
             image = require("PIL.Image", "images", "resizing a picture")
             flat = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
-            height, width = self.size
-            bilinear = getattr(image, "Resampling", image).BILINEAR
-            resized = image.fromarray(flat).resize((width, height), bilinear)
-            pixels = np.asarray(resized).reshape(height, width, -1)
+            resized = self.resize_picture(image.fromarray(flat))
+            pixels = np.asarray(resized).reshape(*self.size, -1)
+        return self.crop_image(pixels)
+
+    def resize_picture(self, picture: Any) -> Any:
+        """Return an image of Pillow in the size `size`; without a size, unchanged.
+
+        Parameters
+        ----------
+        picture : PIL.Image.Image
+            The image.
+
+        Returns
+        -------
+        PIL.Image.Image
+            The resized image.
+        """
+        if self.size is None or picture.size == self.size[::-1]:
+            return picture
+        image = require("PIL.Image", "images", "resizing a picture")
+        return picture.resize(self.size[::-1], getattr(image, "Resampling", image).BILINEAR)
+
+    def crop_image(self, pixels: np.ndarray) -> np.ndarray:
+        """Cut the part `crop` out at the centre; without a crop, return the image unchanged.
+
+        Parameters
+        ----------
+        pixels : ndarray of uint8, shape (H, W, C)
+            The image.
+
+        Returns
+        -------
+        ndarray of uint8, shape (H', W', C)
+            Its centre.
+
+        Raises
+        ------
+        Error
+            The image is smaller than the crop.
+        """
         if self.crop is None:
             return pixels
         starts = [(have - want) // 2 for have, want in zip(pixels.shape, self.crop)]

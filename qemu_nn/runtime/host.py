@@ -16,6 +16,7 @@ from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
 from ..operators import Identity, Operator, Reshape, Shape, Softmax
+from .byte_tables import look_up
 from .evaluate import evaluate, fix_sum_order, iterate_tensors
 from .input_checks import Gauge
 from .inputs import arrange_by_name, name_arrays
@@ -110,6 +111,9 @@ class Host:
 
     def prepare(self, x: Any, layout: Optional[str] = None) -> tuple[Codes, bool]:
         """Return the codes, and true if x is a single sample, not a batch."""
+        looked_up = self._look_up_codes(x, layout)
+        if looked_up is not None:
+            return looked_up
         codes, _, single = self._prepare_codes(x, layout)
         return codes if len(codes) > 1 else codes[self.graph.input.name], single
 
@@ -414,18 +418,41 @@ class Host:
             raise self._make_unknown_output_error()
         return real.reshape(*lead, *tensor.shape), single
 
+    def _look_up_codes(self, x: Any, layout: Optional[str]) -> Optional[tuple[np.ndarray, bool]]:
+        """Return the codes of bytes by tables, and true for a single sample; None if the samples or
+        the network need the conversion through floats.
+        """
+        if not isinstance(x, np.ndarray) or x.dtype != np.uint8 or not x.size:
+            return None
+        tensor, steps = self.graph.input, self.preprocessing
+        direct = self.before is None and not self._prepares and len(self.graph.inputs) == 1
+        if not direct or tensor.dtype not in ("int8", "uint8") or tensor.spelled is None:
+            return None
+        if self._are_codes(x, tensor) or (steps and steps.dtype not in (None, "uint8")):
+            return None
+        raw, single = self._shape_raw(x, layout)
+        lead, channels = raw.shape[: len(self._axes)], (steps and steps.channels) or 1
+        if raw.size != math.prod((*lead, *tensor.shape)) or channels not in (1, raw.shape[-1]):
+            return None
+        real = np.repeat(np.arange(256, dtype=np.uint8)[:, np.newaxis], channels, 1)
+        real = real if steps is None else steps.apply(real, "NHWC")
+        codes = look_up(raw, self._round_floats(real, tensor).T)
+        return codes.reshape(*lead, *tensor.shape), single
+
     def _make_reals(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
         """Return real samples, of numbers that are not codes."""
+        x, single = self._shape_raw(array, layout)
+        steps = self.preprocessing
+        return (x if steps is None else steps.apply(x, "NHWC")), single
+
+    def _shape_raw(self, array: np.ndarray, layout: Optional[str]) -> tuple[np.ndarray, bool]:
+        """Return resized samples in the network's layout, and true for a single sample."""
         (shape, own), steps = self.start, self.preprocessing
         if steps is not None:
             array = resize_images(steps, array, shape, layout)
         if self.reference is None and self.graph.input.order:
-            x, single = self._shape_samples(array, self.graph.input, layout)
-        else:
-            x, single = shape_samples(
-                array, "the input", shape, own, layout, self._default, self._axes
-            )
-        return (x if steps is None else steps.apply(x, "NHWC")), single
+            return self._shape_samples(array, self.graph.input, layout)
+        return shape_samples(array, "the input", shape, own, layout, self._default, self._axes)
 
     def _compute_device_input(self, real: np.ndarray) -> np.ndarray:
         """Compute the device's input from float samples by the float network."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -21,6 +22,9 @@ _COUNTED = ("int8", "uint8", "int16")
 #: Limits of the warning: number of neighbouring codes that is too few, least number of values, and
 #: saturated share of data that were probably not scaled.
 _HANDFUL, _LEAST, _MOST = 16, 64, 0.1
+
+#: Values of a batch that are looked at.
+_ENOUGH = 2**20
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,24 @@ def inspect(tensor: Tensor, codes: np.ndarray, real: Optional[np.ndarray] = None
     gauge = Gauge(tensor)
     gauge.add(codes, real)
     return gauge.sanity() or Sanity(0, 0, 0.0, "there are no codes to look at")
+
+
+def take_few(x: Any) -> Any:
+    """Return the first samples of a batch, as many as a check looks at; of several inputs a dict.
+
+    Parameters
+    ----------
+    x : ndarray or mapping of str to ndarray, shape (N, ...)
+        The batch.
+
+    Returns
+    -------
+    ndarray or dict of str to ndarray
+        At least one sample of each input.
+    """
+    if isinstance(x, Mapping):
+        return {name: take_few(part) for name, part in x.items()}
+    return x[: max(_ENOUGH // max(x[:1].size, 1), 1)]
 
 
 def tell(gauge: Gauge) -> None:

@@ -74,6 +74,7 @@ EXCEPT = {
 SHARED = {
     *("preprocessing", "size", "crop", "layout", "scale", "mean", "std", "dtype"),
     *("limit", "index", "shuffle", "seed", "labels", "real", "top", "classes", "codes"),
+    *("cache", "no_cache"),
     *("client", "dask", "workers", "front_end"),
 }
 
