@@ -8,15 +8,10 @@ import numpy as np
 
 from ..errors import ModelError
 from .base import Operator, Shape
+from .curve import TWO
 
-_KINDS = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-}
+#: Name -> function of two tensors; see TWO of curve.py.
+_KINDS = {name: function for name, function in TWO.items() if name != "power"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,11 @@ class Affine(Operator):
 
 @dataclass(frozen=True)
 class Elementwise(Operator):
-    """kind: "add", "subtract", "multiply", "divide", "maximum" or "minimum" of two tensors."""
+    """A function of two tensors, element by element.
+
+    kind: "add", "subtract", "multiply", "divide", "maximum", "minimum"; "greater", "at_least" and
+    "equal", which give 1 or 0; "pass_where", the second tensor where the first is 1, else 0.
+    """
 
     kind: str
 

@@ -45,6 +45,24 @@ def _softplus(x: np.ndarray) -> np.ndarray:
     return result
 
 
+def pass_where(mask: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return x where a mask of 0 and 1 is 1, else 0, for any x that is not finite."""
+    passed: np.ndarray = np.where(mask > 0.5, x, np.zeros((), np.asarray(x).dtype))
+    return passed
+
+
+def _greater(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(np.greater(x, y), np.asarray(x).dtype)
+
+
+def _at_least(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(np.greater_equal(x, y), np.asarray(x).dtype)
+
+
+def _equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(np.equal(x, y), np.asarray(x).dtype)
+
+
 #: Name -> function of one number.
 ONE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "abs": np.absolute,
@@ -64,7 +82,7 @@ ONE: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "tanh": np.tanh,
 }
 
-#: Name -> function of two numbers.
+#: Name -> function of two numbers; comparisons give 1 or 0.
 TWO: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -73,6 +91,10 @@ TWO: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "power": np.power,
     "maximum": np.maximum,
     "minimum": np.minimum,
+    "greater": _greater,
+    "at_least": _at_least,
+    "equal": _equal,
+    "pass_where": pass_where,
 }
 
 #: Operand of a step: its index among the input and the results of steps, or -1 - its index among
@@ -119,10 +141,13 @@ class Curve(_Unary):
 
     def of(self, name: str) -> Curve:
         """Return a function of ONE of this function."""
-        return self._with(name, self)
+        return self.combine(name, self)
 
-    def _with(self, name: str, other: Union[Curve, float], reversed_: bool = False) -> Curve:
-        """Return a function of this function and another one, of the same input."""
+    def combine(self, name: str, other: Union[Curve, float], swapped: bool = False) -> Curve:
+        """Return a function of TWO of this function and another one of the same input.
+
+        swapped: the other one is the first operand.
+        """
         steps, operands = list(self.steps), list(self.operands)
         constants = [float(number) for number in self.constants]
         first = len(steps)
@@ -131,7 +156,7 @@ class Curve(_Unary):
         else:
             constants.append(float(other))
             second = -len(constants)
-        pair = (second, first) if reversed_ else (first, second)
+        pair = (second, first) if swapped else (first, second)
         return Curve((*steps, name), (*operands, pair), np.array(constants))
 
     @staticmethod
@@ -160,33 +185,33 @@ class Curve(_Unary):
         return Curve((*steps, *self.steps), tuple(operands), numbers)
 
     def __add__(self, other: Union[Curve, float]) -> Curve:
-        return self._with("add", other)
+        return self.combine("add", other)
 
     def __sub__(self, other: Union[Curve, float]) -> Curve:
-        return self._with("subtract", other)
+        return self.combine("subtract", other)
 
     def __rsub__(self, other: float) -> Curve:
-        return self._with("subtract", other, reversed_=True)
+        return self.combine("subtract", other, swapped=True)
 
     def __mul__(self, other: Union[Curve, float]) -> Curve:
-        return self._with("multiply", other)
+        return self.combine("multiply", other)
 
     def __truediv__(self, other: Union[Curve, float]) -> Curve:
-        return self._with("divide", other)
+        return self.combine("divide", other)
 
     def __rtruediv__(self, other: float) -> Curve:
-        return self._with("divide", other, reversed_=True)
+        return self.combine("divide", other, swapped=True)
 
     def __pow__(self, other: Union[Curve, float]) -> Curve:
-        return self._with("power", other)
+        return self.combine("power", other)
 
     def maximum(self, other: Union[Curve, float]) -> Curve:
         """Return the larger of both."""
-        return self._with("maximum", other)
+        return self.combine("maximum", other)
 
     def minimum(self, other: Union[Curve, float]) -> Curve:
         """Return the smaller of both."""
-        return self._with("minimum", other)
+        return self.combine("minimum", other)
 
 
 #: The input itself.
@@ -216,7 +241,13 @@ def mish() -> Curve:
     return X * X.of("softplus").of("tanh")
 
 
+def bent(slope: float, limit: float = math.inf) -> Curve:
+    """Return x above zero, slope * x below, and at most a limit."""
+    curve = X.maximum(0.0) + X.minimum(0.0) * slope if slope else X.maximum(0.0)
+    return curve if limit == math.inf else curve.minimum(limit)
+
+
 #: Constants of SELU: alpha and scale.
 SELU = 1.6732632423543772, 1.0507009873554805
 
-__all__ = ["ONE", "SELU", "TWO", "Curve", "X", "celu", "elu", "gelu", "mish"]
+__all__ = ["ONE", "SELU", "TWO", "Curve", "X", "bent", "celu", "elu", "gelu", "mish"]

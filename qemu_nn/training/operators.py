@@ -52,6 +52,10 @@ _ELEMENTWISE: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "power": torch.pow,
     "maximum": torch.maximum,
     "minimum": torch.minimum,
+    "greater": lambda x, y: (x > y).to(x.dtype),
+    "at_least": lambda x, y: (x >= y).to(x.dtype),
+    "equal": lambda x, y: (x == y).to(x.dtype),
+    "pass_where": lambda mask, x: torch.where(mask > 0.5, x, torch.zeros_like(x)),
 }
 
 

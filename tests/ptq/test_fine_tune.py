@@ -400,6 +400,7 @@ def test_operators_on_pytorch_are_those_of_numpy(operator):
 
 
 KINDS = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "concat", "matmul"]
+KINDS += ["greater", "at_least", "equal", "pass_where"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

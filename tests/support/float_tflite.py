@@ -352,6 +352,32 @@ def norm_over_the_batch_of_one(net):
 
 
 @case
+def choices(net):
+    """Select by comparisons of two tensors and of constants; ELU and softplus spelled out."""
+    x = net.x(1, 4, 4, 3)
+    shape = (1, 4, 4, 3)
+    a = convolve(net, x, shape, net.floats(3, 3, 3, 3), net.floats(3))
+    zero, twenty, one = (net.tensor((), "FLOAT32", data=value) for value in (0.0, 20.0, 1.0))
+
+    def compare(name, first, second):
+        made = net.tensor(shape, "BOOL")
+        net.operator(name, [first, second], [made])
+        return made
+
+    exp = net.apply("EXP", [a], shape)
+    small = net.apply("SUB", [exp, one], shape, "SubOptions")
+    elu = net.apply("SELECT", [compare("GREATER_EQUAL", a, zero), a, small], shape)
+    log = net.apply("LOG", [net.apply("ADD", [exp, one], shape, "AddOptions")], shape)
+    soft = net.apply("SELECT_V2", [compare("LESS", twenty, a), a, log], shape)
+    both = net.tensor(shape, "BOOL")
+    net.operator(
+        "LOGICAL_AND", [compare("LESS_EQUAL", elu, soft), compare("NOT_EQUAL", a, zero)], [both]
+    )
+    net.end(net.apply("SELECT_V2", [both, net.floats(3), x], shape))
+    net.end(net.apply("MUL", [soft, net.apply("CAST", [both], shape)], shape, "MulOptions"))
+
+
+@case
 def parts(net):
     x = net.x(1, 6, 8)
     first = _scored(net, x, 8)

@@ -35,6 +35,17 @@ def simple(call: FloatCall, operator: Operator) -> None:
     call.put(operator, call.tensor())
 
 
+def cast(call: FloatCall) -> None:
+    """Convert CAST and DEQUANTIZE to floats, or between integers: the numbers stay the same."""
+    tensors = (
+        call.builder.model.tensor(ends[0]) for ends in (call.operator.inputs, call.operator.outputs)
+    )
+    given, made = (tensor.type for tensor in tensors)
+    if made == "BOOL" or (given.startswith("FLOAT") and not made.startswith("FLOAT")):
+        raise ModelError(f"it converts {given} to {made}; only numbers that stay the same are read")
+    simple(call, Identity())
+
+
 def leaky_relu(call: FloatCall) -> None:
     """Convert LEAKY_RELU."""
     call.check_counts(1, 1)
@@ -104,7 +115,7 @@ ACTIVATIONS: dict[str, FloatConverter] = {
     "RELU_0_TO_1": partial(simple, operator=Relu(limit=1.0)),
     "LOGISTIC": partial(simple, operator=Sigmoid()),
     "TANH": partial(simple, operator=Tanh()),
-    **dict.fromkeys(("CAST", "DEQUANTIZE"), partial(simple, operator=Identity())),
+    **dict.fromkeys(("CAST", "DEQUANTIZE"), cast),
     **{name: partial(simple, operator=curve) for name, curve in _CURVES.items()},
     "GELU": convert_gelu,
     "POW": power,

@@ -35,13 +35,12 @@ def _add_axes(call: FloatCall, x: Tensor, full: Shape) -> Tensor:
     return call.reshape(x, shape, part="axes", batched=batched)
 
 
-def _finish(call: FloatCall, operator: Operator, *tensors: Tensor) -> None:
+def _finish(call: FloatCall, operator: Operator, *tensors: Tensor) -> Tensor:
     """Add the last operator, with the fused activation of the options."""
     kind = _OPTIONS.get(call.operator.name)
     if kind is None:
-        call.put(operator, *tensors)
-    else:
-        call.finish(operator, *tensors, options=call.read_options(kind), part="linear")
+        return call.put(operator, *tensors)
+    return call.finish(operator, *tensors, options=call.read_options(kind), part="linear")
 
 
 def put_affine(call: FloatCall, x: Tensor, scale: np.ndarray, offset: np.ndarray) -> None:
@@ -64,8 +63,7 @@ def put_elementwise(call: FloatCall, kind: str, a: Tensor, b: Tensor, part: str 
     a, b = _add_axes(call, a, full), _add_axes(call, b, full)
     if part:
         return call.put(Elementwise(kind), a, b, part=part)
-    _finish(call, Elementwise(kind), a, b)
-    return a
+    return _finish(call, Elementwise(kind), a, b)
 
 
 def _read_operands(call: FloatCall) -> tuple[Value, Value]:
@@ -156,6 +154,58 @@ def negate(call: FloatCall) -> None:
     call.put(Affine(-_ONE, _ZERO), call.tensor())
 
 
+def compare(call: FloatCall, kind: str, swapped: bool = False, negated: bool = False) -> None:
+    """Convert a comparison: 1 where it holds, else 0.
+
+    swapped: of the second operand with the first. negated: the opposite.
+    """
+    a, b = _read_operands(call)
+    part = "opposite" if negated else ""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        tensors = (b, a) if swapped else (a, b)
+        made = put_elementwise(call, kind, *tensors, part=part)
+    else:
+        at = 1 if isinstance(a, Tensor) else 0
+        curve = X.combine(kind, call.number(at), swapped=swapped == (at == 1))
+        made = call.put(curve, call.tensor(1 - at), part=part)
+    if negated:
+        call.put(Affine(-_ONE, _ONE), made)
+
+
+def logical(call: FloatCall, kind: str) -> None:
+    """Convert LOGICAL_AND and LOGICAL_OR of two tensors of 0 and 1."""
+    call.check_counts(2, 2)
+    put_elementwise(call, kind, call.tensor(0), call.tensor(1))
+
+
+def logical_not(call: FloatCall) -> None:
+    """Convert LOGICAL_NOT of 0 and 1."""
+    call.check_counts(1, 1)
+    call.put(Affine(-_ONE, _ONE), call.tensor())
+
+
+def select(call: FloatCall) -> None:
+    """Convert SELECT and SELECT_V2: the second operand where the first is true, else the third."""
+    call.check_counts(3, 3)
+    mask = call.tensor(0)
+    otherwise = call.put(Affine(-_ONE, _ONE), mask, part="opposite")
+    first, second = _pass_where(call, mask, 1, "true"), _pass_where(call, otherwise, 2, "false")
+    put_elementwise(call, "add", first, second)
+
+
+def _pass_where(call: FloatCall, mask: Tensor, at: int, part: str) -> Tensor:
+    """Return an operand where a mask is 1, else 0; the mask broadcasts to it or the reverse."""
+    value = call.value(at)
+    if isinstance(value, Tensor):
+        return put_elementwise(call, "pass_where", mask, value, part)
+    full = _broadcast(mask.shape, value.shape)
+    mask = repeat(call, _add_axes(call, mask, full), full)
+    scale = call.floats(at).astype(np.float64)
+    if scale.size > 1 and scale.ndim == len(full) and mask.batched:
+        scale = scale[0]
+    return call.put(Affine(scale if scale.size > 1 else scale.reshape(()), _ZERO), mask, part=part)
+
+
 def add_n(call: FloatCall) -> None:
     """Convert ADD_N: two at a time, from the first on."""
     count = len(call.operator.inputs)
@@ -176,4 +226,14 @@ ARITHMETIC: dict[str, FloatConverter] = {
     "SQUARED_DIFFERENCE": squared_difference,
     "NEG": negate,
     "ADD_N": add_n,
+    "GREATER": partial(compare, kind="greater"),
+    "LESS": partial(compare, kind="greater", swapped=True),
+    "GREATER_EQUAL": partial(compare, kind="at_least"),
+    "LESS_EQUAL": partial(compare, kind="at_least", swapped=True),
+    "EQUAL": partial(compare, kind="equal"),
+    "NOT_EQUAL": partial(compare, kind="equal", negated=True),
+    "LOGICAL_AND": partial(logical, kind="multiply"),
+    "LOGICAL_OR": partial(logical, kind="maximum"),
+    "LOGICAL_NOT": logical_not,
+    **dict.fromkeys(("SELECT", "SELECT_V2"), select),
 }

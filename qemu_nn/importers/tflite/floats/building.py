@@ -252,18 +252,17 @@ class FloatCall:
             raise ModelError("it works on the batch axis; samples must be independent")
         return self.reshape(x, x.shape, part=part, batched=False)
 
-    def finish(self, operator: Operator, *tensors: Tensor, options: Options, part: str) -> None:
+    def finish(self, operator: Operator, *tensors: Tensor, options: Options, part: str) -> Tensor:
         """Add the last operator of a call, and its fused activation; `part` names the tensor
         between both."""
         kind = options.choice("FusedActivationFunction", "ActivationFunctionType")
         if kind == "NONE":
-            self.put(operator, *tensors)
-        elif kind in FUSED:
-            self.put(FUSED[kind], self.put(operator, *tensors, part=part))
-        else:
+            return self.put(operator, *tensors)
+        if kind not in FUSED:
             raise ModelError(
                 f"its fused activation is {kind}; it must be one of NONE, {', '.join(FUSED)}"
             )
+        return self.put(FUSED[kind], self.put(operator, *tensors, part=part))
 
 
 #: A function that adds the operators of one call.
