@@ -1,12 +1,9 @@
 """Functions of TensorFlow Lite Micro that move elements, without a counterpart in CMSIS-NN:
 concatenation, slicing, orders of axes, resizing."""
 
-from dataclasses import dataclass
 from random import Random
 
-import numpy as np
-
-from ..operators import Concat, Operator, Shape, Transpose
+from ..operators import Concat, Gather, Resize, Transpose
 from .base import Function
 from .float_semantics import FloatCall, Meant
 from .random_params import SIZES, Drawn
@@ -59,29 +56,11 @@ def _draw_resize(rng: Random, function: Function) -> Drawn:
     return {**p, **{name: rng.randrange(2) for name in flags}}
 
 
-@dataclass(frozen=True)
-class _Take(Operator):
-    """The elements at some places of an axis, in any order."""
-
-    axis: int
-    places: tuple[int, ...]
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """Return the input's, with that many places."""
-        (shape,) = inputs
-        return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Return all of these."""
-        (x,) = inputs
-        return np.take(x, self.places, axis=self.axis + 1)
-
-
 def _compute_slice(call: FloatCall) -> Meant:
     takes = []
     for axis in range(5):
         begin, step, count = (call.params[f"{n}_{axis}"] for n in ("begin", "stride", "output"))
-        takes.append(_Take(axis, tuple(range(begin, begin + count * step, step))))
+        takes.append(Gather(axis, tuple(range(begin, begin + count * step, step))))
     return Meant(tuple(takes), (call.sides[0],))
 
 
@@ -90,19 +69,9 @@ def _compute_transpose(call: FloatCall) -> Meant:
 
 
 def _compute_resize(call: FloatCall) -> Meant:
-    takes = (_Take(1, _find_nearest(call, "h")), _Take(2, _find_nearest(call, "w")))
-    return Meant(takes, (call.sides[0],))
-
-
-def _find_nearest(call: FloatCall, axis: str) -> tuple[int, ...]:
-    """Return the image position of each output pixel (in C: csrc/elementary.h)."""
-    size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
-    corners, centers = call.params["align_corners"], call.params["half_pixel_centers"]
-    inner = int(bool(corners) and out > 1)
-    scale = float(np.float32((size - inner) / (out - inner)))
-    places = np.float32((np.arange(out) + 0.5 * bool(centers)) * scale).astype(float)
-    found = np.floor(places + 0.5 * bool(corners)).astype(int)
-    return tuple(np.minimum(found, size - 1).tolist())
+    size = call.params["output_h"], call.params["output_w"]
+    corners, centers = (bool(call.params[name]) for name in ("align_corners", "half_pixel_centers"))
+    return Meant((Resize("nearest", size, corners, centers),), (call.image,))
 
 
 def _join(type: str) -> Function:

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 
-from ..operators import Operator, Shape
+from ..operators import ArgMax, Operator, Resize, Shape
 from .base import Function
 from .float_semantics import FloatCall, Meaning, Meant
 from .random_params import SIZES, Drawn
@@ -82,6 +82,7 @@ def _arg(kind: str, type: str) -> Function:
         fixed={**_NO_SCALES, "reduced_1": 1, "kept_2": 1},
         draw=draw_axes,
         cases=({"kept_0": 1, "reduced_0": 64, "kept_1": 49},),
+        meaning=lambda call: Meant((ArgMax(1, kind == "min"),), (call.sides[0],)),
     )
 
 
@@ -96,43 +97,11 @@ def _draw_bilinear(rng: Random, function: Function) -> Drawn:
     return {**{name: rng.choice(SIZES) for name in _SIDES}, **dict(zip(_FLAGS, flags))}
 
 
-@dataclass(frozen=True, eq=False)
-class _Blend(Operator):
-    """Weighted sums of pixels along an axis: weights [out, in]."""
-
-    axis: int
-    weights: np.ndarray
-
-    def shape(self, *inputs: Shape) -> Shape:
-        """Return the input's, with that many pixels."""
-        (shape,) = inputs
-        return (*shape[: self.axis], len(self.weights), *shape[self.axis + 1 :])
-
-    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Return the sums."""
-        (x,) = inputs
-        summed = np.tensordot(x, self.weights.astype(x.dtype), (self.axis + 1, 1))
-        return np.moveaxis(summed, -1, self.axis + 1)
-
-
-def _weights(call: FloatCall, axis: str) -> np.ndarray:
-    """Return float weights; the device rounds them to steps of 1/1024."""
-    size, out = call.params[f"input_{axis}"], call.params[f"output_{axis}"]
-    corners, centers = (bool(call.params[name]) for name in _FLAGS)
-    inner = int(corners and out > 1)
-    half = 0.5 * centers
-    places = (np.arange(out) + half) * ((size - inner) / (out - inner)) - half
-    low = np.clip(np.floor(places).astype(int), 0, size - 1)
-    part = np.clip(places - low, 0, 1)
-    weights = np.zeros((out, size))
-    np.add.at(weights, (np.arange(out), low), 1 - part)
-    np.add.at(weights, (np.arange(out), np.minimum(low + 1, size - 1)), part)
-    return weights
-
-
 def _blend_pixels(call: FloatCall) -> Meant:
-    rows, columns = (_Blend(at, _weights(call, axis)) for at, axis in ((1, "h"), (2, "w")))
-    return Meant((rows, columns), (call.sides[0],))
+    """Return the resizing with exact weights; the device rounds them to steps of 1/1024."""
+    size = call.params["output_h"], call.params["output_w"]
+    corners, centers = (bool(call.params[name]) for name in _FLAGS)
+    return Meant((Resize("bilinear", size, corners, centers),), (call.image,))
 
 
 _BILINEAR = Function(

@@ -6,8 +6,21 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Concat, Conv, Dense, Elementwise, Operator, Pool
-from ..quantizer.affine_rules import Rescale
+from ..operators import (
+    ArgMax,
+    Concat,
+    Conv,
+    ConvTranspose,
+    Curve,
+    Dense,
+    Elementwise,
+    MatMul,
+    Operator,
+    Pool,
+    Reduce,
+    Resize,
+)
+from ..quantizer.affine_rules import Rescale, infer_types
 from .prepare import remove_groups
 
 _NARROW, _WIDE = "int8", "int16"
@@ -21,7 +34,15 @@ def chooses_width(operator: Operator) -> bool:
     input's width.
     """
     average = isinstance(operator, Pool) and operator.kind == "average"
-    return average or isinstance(operator, (Conv, Dense, Elementwise, Concat))
+    weighted = (Conv, ConvTranspose, Dense, MatMul, Elementwise, Concat)
+    return average or isinstance(operator, weighted)
+
+
+def _is_narrow(operator: Operator) -> bool:
+    """True if only functions of 8-bit activations compute the operator."""
+    least = isinstance(operator, Reduce) and operator.kind == "min"
+    blended = isinstance(operator, Resize) and operator.kind == "bilinear"
+    return least or blended or isinstance(operator, (Curve, ArgMax))
 
 
 def mix_widths(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
@@ -32,11 +53,17 @@ def mix_widths(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, st
     kind = {graph.input: _WIDE if _are_all_wide(graph, graph.input, wide) else _NARROW}
     made: dict[tuple[str, str], str] = {}
     nodes: list[FloatNode] = []
+    given = infer_types(graph, _NARROW)
     for node in graph.nodes:
         own = kind[node.inputs[0]]
-        if chooses_width(node.operator):
+        if given[node.name] == _WIDE and not isinstance(node.operator, Rescale):
+            own = _WIDE  # a part of a normalization, which has its own width
+        elif chooses_width(node.operator):
             own = _WIDE if node.name in wide else _NARROW
-        kind[node.name] = own
+        elif _is_narrow(node.operator):
+            own = _NARROW
+        to = node.operator.to if isinstance(node.operator, Rescale) else None
+        kind[node.name] = to or own
         for name in node.inputs:
             if kind[name] != own and (name, own) not in made:
                 made[name, own] = graph.make_unused_name(f"{name}/{_ENDS[own]}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Affine, Conv, Dense, Pool, Reshape, Softmax, Transpose
+from ..operators import Affine, Conv, ConvTranspose, Dense, Pool, Reshape, Softmax, Transpose
+
+AnyConv = TypeVar("AnyConv", Conv, ConvTranspose)
 
 #: Operators at the start of a network that the host applies before rounding the input.
 _HOST = (Affine, Transpose)
@@ -80,7 +83,7 @@ def _fill_filters(name: str, conv: Conv, bits: int, notes: list[str]) -> Conv:
     return conv if kept else remove_groups(name, conv, notes)
 
 
-def remove_groups(name: str, conv: Conv, notes: list[str]) -> Conv:
+def remove_groups(name: str, conv: AnyConv, notes: list[str]) -> AnyConv:
     """Return the convolution with zeros in its filters instead of groups."""
     weights, groups = conv.weights, conv.groups
     if groups == 1:

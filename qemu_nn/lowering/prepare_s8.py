@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Conv, Pool, PRelu, Relu
+from ..operators import PRelu, Relu
 from ..quantizer.affine_rules import Rescale, find_fixed_formats, infer_types, joins_tensors
-from .prepare import ends_in_softmax, make_averaging, remove_groups
+from .expand_s8 import expand
+from .prepare import ends_in_softmax
 
 
 def prepare_s8(
@@ -27,10 +28,6 @@ def prepare_s8(
         if ends_in_softmax(node, graph, softmax):
             outputs[outputs.index(node.name)] = node.inputs[0]
             notes.append(f"{node.name}: it is left out; the output is {node.inputs[0]}")
-        elif isinstance(operator, Pool):
-            nodes.append(replace(node, operator=make_averaging(node, operator, graph, notes)))
-        elif isinstance(operator, Conv) and wide and not operator.depthwise:
-            nodes.append(replace(node, operator=remove_groups(node.name, operator, notes)))
         elif isinstance(operator, PRelu) and operator.slope.size == 1:
             nodes.append(replace(node, operator=Relu(slope=float(operator.slope.item()))))
         elif joins_tensors(operator) and fixed[node.name] is None:
@@ -39,5 +36,5 @@ def prepare_s8(
             nodes += [FloatNode(new, Rescale(), (name,)) for name, new in sources.items()]
             nodes.append(replace(node, inputs=tuple(sources.get(n, n) for n in node.inputs)))
         else:
-            nodes.append(node)
+            nodes += expand(graph, node, wide, notes)
     return replace(graph, nodes=tuple(nodes), outputs=tuple(dict.fromkeys(outputs))), notes

@@ -11,20 +11,31 @@ from ..errors import Error, ModelError
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Graph, Node, Tensor
 from ..operators import (
+    Affine,
+    ArgMax,
     Clip,
     Concat,
     Conv,
+    ConvTranspose,
+    Curve,
     Dense,
+    DepthToSpace,
     Elementwise,
+    Gather,
     Identity,
+    MatMul,
     Pad,
     Pool,
+    PRelu,
+    Reduce,
     Relu,
     Reshape,
+    Resize,
     Shuffle,
     Sigmoid,
     Slice,
     Softmax,
+    SpaceToDepth,
     Tanh,
     Transpose,
 )
@@ -34,22 +45,35 @@ from ..quantizer.fusion import Clamp, find_clamps
 from . import s8_activation_pool as unweighted
 from . import s8_conv_dense as weighted
 from . import s8_data_movement as data_movement
+from . import s8_products as products
+from . import s8_reduce as reductions
 from .q7_q15 import check_wanted
 from .s8_context import S8Site
 
 #: Operator -> function that appends its calls to a site.
 _MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
     Conv: weighted.convolve,
+    ConvTranspose: products.convolve_transposed,
     Dense: weighted.fully_connected,
+    MatMul: products.multiply_matrices,
+    Affine: unweighted.add_constant,
     Pool: weighted.pool,
     Relu: unweighted.rectify,
     Clip: unweighted.rectify,
     Sigmoid: unweighted.curve,
     Tanh: unweighted.curve,
+    Curve: unweighted.table,
+    PRelu: unweighted.prelu,
     Softmax: unweighted.softmax,
+    Reduce: reductions.reduce,
+    ArgMax: reductions.arg_max,
     Elementwise: unweighted.elementwise,
     Concat: data_movement.concatenate,
     Slice: data_movement.slice_axis,
+    Gather: data_movement.gather,
+    Resize: data_movement.resize,
+    DepthToSpace: data_movement.move_blocks,
+    SpaceToDepth: data_movement.move_blocks,
     Pad: data_movement.pad,
     Rescale: unweighted.rescale,
     Transpose: data_movement.transpose,

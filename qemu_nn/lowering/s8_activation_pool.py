@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..errors import Error, ModelError
 from ..functions.s8_elementwise import LEFT_SHIFTS
 from ..functions.scaling import (
     add_scaling,
+    compute_rsqrt_factor,
+    log_softmax_scaling,
     scale_leaky_relu,
     scale_logistic,
     scale_logistic_s16,
@@ -18,8 +22,22 @@ from ..functions.scaling import (
     sub_scaling,
 )
 from ..functions.softmax_tables import make_exp_lut, make_one_by_one_lut
-from ..operators import Clip, Elementwise, Relu, Shape, Sigmoid, Softmax, Tanh
+from ..functions.tflm_float import bits
+from ..ir.formats import Format, affine_format, quantize_symmetric
+from ..operators import (
+    Affine,
+    Clip,
+    Curve,
+    Elementwise,
+    PRelu,
+    Relu,
+    Shape,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
 from ..quantizer.affine_rules import Rescale
+from .expand_s8 import is_inverse_root
 from .s8_context import SUFFIXES, S8Site
 from .s8_data_movement import name_sides, pad_to_four_axes
 
@@ -61,6 +79,67 @@ def _leaky(site: S8Site, operator: Relu) -> None:
     site.call(f"tflm_leaky_relu_{site.suffix}", {"length": math.prod(site.shapes[0]), **params})
 
 
+def prelu(site: S8Site, operator: PRelu) -> None:
+    """Append a PRELU of constant slopes of 8 bits, with one scale."""
+    shape = site.shapes[0]
+    given = operator.slope.shape
+    slopes = operator.slope.reshape((*[1] * (len(shape) - len(given)), *given))
+    first = next((axis for axis, side in enumerate(slopes.shape) if side > 1), len(shape))
+    inner = shape[first:]
+    whole = np.broadcast_to(slopes.reshape(slopes.shape[first:]), inner).ravel()
+    scale = float(np.float32(max(float(np.abs(whole).max()) / 127, 2.0**-20)))
+    source, output = site.formats
+    pairs = [site.make_scaling(source.scale * own / output.scale) for own in (1.0, scale)]
+    params = {"outer": math.prod(shape[:first]), "inner": whole.size, "alpha_zero_point": 0}
+    params.update(input_zero_point=source.zero_point, output_zero_point=output.zero_point)
+    for name, pair in zip(("identity", "alpha"), pairs):
+        params.update({f"{name}_multiplier": pair[0], f"{name}_shift": pair[1]})
+    codes = quantize_symmetric(whole, np.array(scale), 127).astype(np.int8)
+    site.call(f"tflm_prelu_{site.suffix}", params, codes)
+
+
+def table(site: S8Site, operator: Curve) -> None:
+    """Append a table of the results of all 256 integers; of 16 bits only inverse roots."""
+    source, output = site.formats
+    length = {"length": math.prod(site.shapes[0])}
+    if site.wide and is_inverse_root(operator):
+        params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
+        pair = site.make_scaling(compute_rsqrt_factor(source.scale, output.scale))
+        params.update(zip(("multiplier", "shift"), pair))
+        site.call("tflm_rsqrt_s16", {**length, **params})
+        return
+    if site.wide:
+        raise ModelError(
+            "its function has a table of 8 bits alone; take bits=8, or a budget that keeps this "
+            "layer at 8 bits"
+        )
+    codes = np.arange(-128, 128)
+    results = operator.evaluate(source.dequantize(codes))
+    known = ~np.isnan(results)
+    if not known.any():
+        raise ModelError("its function has no value for any of the input's integers")
+    results = np.interp(codes, codes[known], np.clip(results[known], *output.ends))
+    site.call("executorch_quantized_activation_s8", length, output.quantize(results))
+
+
+def add_constant(site: S8Site, operator: Affine) -> None:
+    """Append a product with a constant tensor, or a sum; the operator has one of both."""
+    scaled = bool((np.asarray(operator.scale) != 1).any())
+    shape, (source, output) = site.shapes[0], site.formats
+    values = np.broadcast_to(operator.scale if scaled else operator.offset, shape)
+    form = affine_format(float(values.min()), float(values.max()), output.dtype)
+    constant = site.call(
+        f"tflm_constant_{site.suffix}",
+        {"length": values.size},
+        form.quantize(values).ravel(),
+        part="constant",
+        sources=(),
+        output_format=form,
+    )
+    kind = "multiply" if scaled else "add"
+    _combine(site, kind, (source, form), (site.sources[0], constant))
+
+
 def rescale(site: S8Site, operator: Rescale) -> None:
     """Append a conversion to another format, perhaps of another type."""
     source, output = site.formats
@@ -89,12 +168,13 @@ def curve(site: S8Site, operator: Sigmoid | Tanh) -> None:
 
 
 def softmax(site: S8Site, operator: Softmax) -> None:
-    """Append the softmax along the last axis."""
+    """Append the softmax, or its logarithm, along the last axis."""
     shape = site.shapes[0]
-    if operator.log or shape[operator.axis] != math.prod(shape[operator.axis :]):
-        raise ModelError(f"the softmax functions compute along the last axis of {list(shape)} only")
     row = shape[operator.axis]
     sides = {"num_rows": math.prod(shape) // row, "row_size": row}
+    if operator.log:
+        _log_softmax(site, sides)
+        return
     if site.wide:
         mult, shift = scale_softmax_s16(1.0, site.formats[0].scale)
         tables = make_exp_lut(), make_one_by_one_lut()
@@ -107,13 +187,43 @@ def softmax(site: S8Site, operator: Softmax) -> None:
     site.call("arm_softmax_s8", {**sides, "mult": mult, "shift": shift, "diff_min": diff_min})
 
 
+def _log_softmax(site: S8Site, sides: dict[str, int]) -> None:
+    if site.wide:
+        raise ModelError("the logarithm of a softmax has a function of 8 bits alone; take bits=8")
+    try:
+        scales = log_softmax_scaling(site.formats[0].scale)
+    except Error as error:
+        raise ModelError(str(error)) from None
+    site.call("tflm_log_softmax_s8", {**sides, **scales})
+
+
 def elementwise(site: S8Site, operator: Elementwise) -> None:
-    """Append a sum, product, maximum or minimum of two tensors."""
+    """Append a sum, product, quotient, maximum or minimum of two tensors."""
     if operator.kind in _CHOICES:
         _choose(site, operator)
         return
     sources = _broadcast_inputs(site)
+    if operator.kind == "divide":
+        _divide(site, sources)
+        return
+    _combine(site, operator.kind, site.formats[:2], sources)
+
+
+def _divide(site: S8Site, sources: tuple[str, ...]) -> None:
+    """Append a quotient by ExecuTorch's function, which gives 0 where TFLM's DIV stops."""
     first, second, output = site.formats
+    zeros = ("zero_point_1", "zero_point_2", "output_zero_point")
+    params = dict(zip(zeros, (form.zero_point for form in site.formats)))
+    factor = first.scale / (second.scale * output.scale)
+    params.update(length=math.prod(site.shapes[-1]), factor_bits=bits(factor))
+    site.call(f"executorch_quantized_div_{site.suffix}", params, sources=sources)
+
+
+def _combine(
+    site: S8Site, kind: str, formats: tuple[Format, ...], sources: tuple[str, ...]
+) -> None:
+    """Append a sum, difference or product of two tensors of the output's shape."""
+    (first, second), output = formats, site.output
     params = {
         "input_1_offset": -first.zero_point,
         "input_2_offset": -second.zero_point,
@@ -121,12 +231,12 @@ def elementwise(site: S8Site, operator: Elementwise) -> None:
         "block_size": math.prod(site.shapes[-1]),
         **site.clamp(),
     }
-    if operator.kind == "multiply":
+    if kind == "multiply":
         factor = first.scale * second.scale / output.scale
         params["out_mult"], params["out_shift"] = site.make_scaling(factor)
         site.call(f"arm_elementwise_mul_{site.suffix}", params, sources=sources)
     else:
-        function, scaling = _SUMS[operator.kind]
+        function, scaling = _SUMS[kind]
         left = LEFT_SHIFTS[site.suffix]
         params.update(scaling(first.scale, second.scale, output.scale, left))
         site.call(f"{function}_{site.suffix}", params, sources=sources)

@@ -110,7 +110,7 @@ class S8Site(AnySite):
             Node(
                 declared,
                 taken,
-                sources or self.sources,
+                self.sources if sources is None else sources,
                 output,
                 own.get("weights"),
                 own.get("bias"),

@@ -45,7 +45,8 @@ def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
     return {"batches": 1, **sides}
 
 
-def _offsets(site: S8Site) -> dict[str, int]:
+def make_offsets(site: S8Site) -> dict[str, int]:
+    """Return the zero points and the clamp of a layer with weights."""
     source = site.formats[0]
     return {
         "input_offset": -source.zero_point,
@@ -58,9 +59,9 @@ def _offsets(site: S8Site) -> dict[str, int]:
 def convolve(site: S8Site, conv: Conv) -> None:
     """Append a depthwise convolution, or one in any number of groups."""
     channels, out = site.image()[2], len(conv.weights)
-    weights = _quantize_weights(site, conv.weights)
-    rows = _make_channel_scaling(site, conv.bias, out)
-    params = {**geometry(site, conv), **_offsets(site), "input_c": channels}
+    weights = quantize_weights(site, conv.weights)
+    rows = make_channel_scaling(site, conv.bias, out)
+    params = {**geometry(site, conv), **make_offsets(site), "input_c": channels}
     if conv.depthwise:
         function = site.choose(_depthwise(site, conv, out // channels))
         filters = np.ascontiguousarray(weights[..., 0].transpose(1, 2, 0))[None]
@@ -88,10 +89,10 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
             (f"arm_fully_connected_{NARROW}", not each),
         ]
     function = site.choose(choices)
-    params = {"batches": batches, "input_c": columns, "output_c": rows, **_offsets(site)}
-    weights = _quantize_weights(site, dense.weights)
+    params = {"batches": batches, "input_c": columns, "output_c": rows, **make_offsets(site)}
+    weights = quantize_weights(site, dense.weights)
     if function == PER_ROW:
-        site.call(function, params, weights, _make_channel_scaling(site, dense.bias, rows))
+        site.call(function, params, weights, make_channel_scaling(site, dense.bias, rows))
         return
     # As in TensorFlow Lite Micro: the product of two scales in float32, here alone.
     product = np.float32(site.formats[0].scale) * np.float32(site.scales.item())
@@ -157,7 +158,8 @@ def choose_narrow_function(operator: Operator) -> Optional[str]:
     return f"{stem}_wrapper_{NARROW}"
 
 
-def _quantize_weights(site: S8Site, real: np.ndarray) -> np.ndarray:
+def quantize_weights(site: S8Site, real: np.ndarray) -> np.ndarray:
+    """Return weights as integers."""
     assert site.scales is not None
     return quantize_symmetric(real, site.scales, site.most).astype(np.int8)
 
@@ -178,7 +180,7 @@ def _make_scaling(site: S8Site, real: float) -> tuple[int, int]:
     return site.make_scaling(real, _LARGEST_WIDE_SHIFT) if site.wide else site.make_scaling(real)
 
 
-def _make_channel_scaling(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
+def make_channel_scaling(site: S8Site, bias: Optional[np.ndarray], rows: int) -> np.ndarray:
     """Return bias, multiplier and shift of every output channel."""
     assert site.scales is not None
     source, output = site.formats[0].scale, site.output.scale

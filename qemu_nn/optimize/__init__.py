@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.float_graph import FloatGraph
+from .curves import fuse_curves
 from .fold import fold, scale_images
 from .layout import move_channels_last
 from .tidy import merge_pads, recognise_shuffles, tidy
@@ -15,6 +16,7 @@ PASSES = (
     tidy,
     merge_pads,
     fold,
+    fuse_curves,
     scale_images,
     tidy,
 )

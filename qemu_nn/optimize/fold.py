@@ -8,7 +8,7 @@ from typing import Optional, Union
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Affine, Conv, Dense, Reshape
+from ..operators import Affine, Conv, ConvTranspose, Dense, Reshape
 
 Weighted = Union[Conv, Dense]
 
@@ -95,13 +95,13 @@ def _replace_pair(
 
 def _fold_into_writer(
     before: FloatNode, affine: Affine, graph: FloatGraph
-) -> Optional[Union[Affine, Conv, Dense]]:
+) -> Optional[Union[Affine, Conv, ConvTranspose, Dense]]:
     """Return the operator that computes both: a layer with weights, or a sum of two Affines."""
     operator = before.operator
     scale, offset = (np.asarray(a, np.float64) for a in (affine.scale, affine.offset))
     if isinstance(operator, Affine):
         return Affine(operator.scale * scale, operator.offset * scale + offset)
-    if not isinstance(operator, (Conv, Dense)):
+    if not isinstance(operator, (Conv, ConvTranspose, Dense)):
         return None
     rows = len(operator.weights)
     factors, terms = _get_channel_vector(scale, rows), _get_channel_vector(offset, rows)

@@ -12,7 +12,18 @@ from typing import Optional
 
 from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
-from ..operators import Concat, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
+from ..operators import (
+    ArgMax,
+    Concat,
+    Elementwise,
+    Identity,
+    Operator,
+    Relu,
+    Resize,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
 from .rules import Rule, get_rule
 
 #: Type of activations -> operators whose function writes one fixed format, which covers their
@@ -24,6 +35,7 @@ FIXED: Mapping[str, Mapping[type, Format]] = {
         Tanh: Format("int8", 1 / 128, 0),
     },
     "int16": dict.fromkeys((Softmax, Sigmoid, Tanh), Format("int16", 1 / 32768)),
+    "int32": {ArgMax: Format("int32", 1.0)},
 }
 
 
@@ -40,7 +52,10 @@ def get_affine_rule(operator: Operator) -> Rule:
         return Rule(same_format=operator.kind in ("maximum", "minimum"))
     if isinstance(operator, Rescale) or (isinstance(operator, Relu) and operator.slope):
         return Rule()
-    return Rule(fixed=True) if type(operator) in FIXED["int8"] else get_rule(operator)
+    if isinstance(operator, Resize):
+        return Rule(same_format=True, passes=operator.kind == "nearest")
+    fixed = any(type(operator) in own for own in FIXED.values())
+    return Rule(fixed=True) if fixed else get_rule(operator)
 
 
 def joins_tensors(operator: Operator) -> bool:
@@ -49,10 +64,14 @@ def joins_tensors(operator: Operator) -> bool:
 
 
 def infer_types(graph: FloatGraph, dtype: str = "int8") -> dict[str, str]:
-    """Return tensor -> the type of its integers. dtype: the input's. Only a Rescale changes it."""
+    """Return tensor -> the type of its integers. dtype: the input's.
+
+    Only a Rescale changes it, and an ArgMax, which writes indices.
+    """
     found = dict.fromkeys(graph.starts, dtype)
     for node in graph.nodes:
         to = node.operator.to if isinstance(node.operator, Rescale) else None
+        to = "int32" if isinstance(node.operator, ArgMax) else to
         found[node.name] = to or found[node.inputs[0]]
     return found
 

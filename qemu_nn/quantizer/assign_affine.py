@@ -14,7 +14,7 @@ from ..io.arguments import have
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..ir.statistics import Statistics
-from ..operators import Conv, Dense
+from ..operators import Conv, ConvTranspose, Dense
 from .affine_rules import find_fixed_formats, get_affine_rule, infer_types
 from .fusion import find_clamps
 from .grid import Grid
@@ -25,6 +25,9 @@ from .rules import FormatGroup, find_format_groups
 GivenRanges = Mapping[str, Mapping[str, tuple[float, float]]]
 #: Node name -> role ("output" or "weights") -> how many half octaves narrower than the policy.
 Narrowed = Mapping[str, Mapping[str, int]]
+
+#: Operators with weights.
+Weighted = Union[Conv, ConvTranspose, Dense]
 
 #: The largest integer of a weight. Limits of sums: in 32 bits, and in 64 bits, which functions
 #: rescale in 48.
@@ -109,7 +112,7 @@ def assign_affine_formats(
     small = frozenset(n for n, clamp in clamped.items() if {n, clamp.tensor} & {*narrow})
     for node in graph.nodes:
         operator = node.operator
-        if isinstance(operator, (Conv, Dense)):
+        if isinstance(operator, (Conv, ConvTranspose, Dense)):
             most = _MOST_NARROW if node.name in small else _MOST
             step = narrowed.get(node.name, {}).get("weights", 0)
             whole = isinstance(operator, Dense) and node.name not in per_row
@@ -142,9 +145,7 @@ def _has_row_scales(array: np.ndarray) -> np.ndarray:
     return np.asarray(array, np.float64).reshape(len(array), -1)
 
 
-def _choose_weight_scales(
-    operator: Union[Conv, Dense], chosen: Ranges, whole: bool, most: int
-) -> np.ndarray:
+def _choose_weight_scales(operator: Weighted, chosen: Ranges, whole: bool, most: int) -> np.ndarray:
     """Return one scale, or one for each output channel; channels of zeros get the largest."""
     rows = _has_row_scales(operator.weights)
     parts: Iterable[np.ndarray] = [rows] if whole else rows
@@ -155,7 +156,7 @@ def _choose_weight_scales(
 
 
 def _prevent_overflow(
-    operator: Union[Conv, Dense], scales: np.ndarray, formats: tuple[Format, Format], most: int
+    operator: Weighted, scales: np.ndarray, formats: tuple[Format, Format], most: int
 ) -> np.ndarray:
     """Return scales, as float32, that keep the sums of all inputs in range.
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Optional
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Clip, Conv, Dense, Elementwise, Operator, Pool, Relu
+from ..operators import (
+    Clip,
+    Conv,
+    ConvTranspose,
+    Dense,
+    Elementwise,
+    MatMul,
+    Operator,
+    Pool,
+    Relu,
+)
 
 _SUMS = ("add", "subtract", "multiply")
 
@@ -63,7 +73,8 @@ def _function_clamps(operator: Operator) -> bool:
     """True if the function of an operator has the arguments act_min and act_max."""
     if isinstance(operator, Elementwise):
         return operator.kind in _SUMS
-    return isinstance(operator, (Conv, Dense, Pool)) or get_clamp_bounds(operator) is not None
+    clamping = (Conv, ConvTranspose, Dense, MatMul, Pool)
+    return isinstance(operator, clamping) or get_clamp_bounds(operator) is not None
 
 
 def _find_activation(graph: FloatGraph, name: str) -> Optional[FloatNode]:

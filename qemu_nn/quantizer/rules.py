@@ -11,17 +11,21 @@ from ..ir.float_graph import FloatGraph
 from ..operators import (
     Clip,
     Concat,
+    DepthToSpace,
     Elementwise,
+    Gather,
     Identity,
     Operator,
     Pad,
     Pool,
+    Reduce,
     Relu,
     Reshape,
     Shuffle,
     Sigmoid,
     Slice,
     Softmax,
+    SpaceToDepth,
     Tanh,
     Transpose,
 )
@@ -48,8 +52,10 @@ _DATA_MOVEMENT = Rule(same_format=True, passes=True)
 
 _RULES: Mapping[type, Rule] = {
     **dict.fromkeys(
-        (Relu, Clip, Identity, Reshape, Transpose, Shuffle, Slice, Concat, Pad), _DATA_MOVEMENT
+        (Relu, Clip, Identity, Reshape, Transpose, Shuffle, Slice, Gather, Concat, Pad),
+        _DATA_MOVEMENT,
     ),
+    **dict.fromkeys((DepthToSpace, SpaceToDepth), _DATA_MOVEMENT),
     Sigmoid: Rule(fixed=True, integer_bits=3),
     Tanh: Rule(fixed=True, integer_bits=3),
     Softmax: Rule(fixed=True),
@@ -61,7 +67,9 @@ def get_rule(operator: Operator) -> Rule:
     if isinstance(operator, Pool):
         return Rule(same_format=True, passes=operator.kind == "max")
     if isinstance(operator, Elementwise):
-        return Rule(same_format=operator.kind != "multiply")
+        return Rule(same_format=operator.kind not in ("multiply", "divide"))
+    if isinstance(operator, Reduce) and operator.kind in ("max", "min"):
+        return _DATA_MOVEMENT
     return _RULES.get(type(operator), Rule())
 
 

@@ -22,7 +22,6 @@ MEANINGLESS = {
     "concatenation": "it writes a part of its output; networks join tensors by tflm_concatenation",
     "nn_activation": "networks reach it inside of an LSTM alone",
     "reduce_all": "truth values have no scale",
-    **dict.fromkeys(("arg_max", "arg_min"), "it makes indices, not real numbers"),
     "cast": "it changes the type of numbers",
     **dict.fromkeys(
         (

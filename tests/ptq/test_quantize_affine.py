@@ -10,13 +10,12 @@ import qemu_nn
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.operators import (
-    Affine,
     Clip,
     Conv,
+    ConvTranspose,
     Dense,
     Elementwise,
     Pool,
-    PRelu,
     Relu,
     Reshape,
     Softmax,
@@ -398,16 +397,10 @@ def test_options_that_do_not_fit_are_refused_with_the_reason(data, how, reason):
 @pytest.mark.parametrize(
     ("operator", "reason"),
     [
-        (
-            PRelu(np.array([0.5, 0.25])),
-            "PRelu 'out': there is no function for it in CMSIS-NN's s8 API",
-        ),
-        (Affine(np.ones((4, 1, 1)), np.ones((4, 1, 1))), "Affine 'out': there is no function"),
-        (Softmax(axis=0), r"along the last axis of \[4, 4, 2\] only"),
         (Conv(np.ones((2, 1, 1, 2)), pads=(-1, 0, 0, 0)), "its pads .* crop the input"),
         (
-            Pool("average", (3, 3), (2, 2), (1, 1, 1, 1), ceil=True, count_pads=True),
-            "some of its windows count padding",
+            ConvTranspose(np.ones((2, 1, 1, 2)), pads=(0, -1, 0, 0)),
+            "its pads .* add rows or columns before",
         ),
     ],
 )

@@ -28,11 +28,13 @@ from qemu_nn.quantizer.statistics import observe
 from qemu_nn.runtime.evaluate import iterate_tensors
 
 
-def quantized(nodes, shape=(4, 6, 8), dtype="int8"):
-    """Quantize a network whose output is its last node; return it and its calibration data."""
+def quantized(nodes, shape=(4, 6, 8), dtype="int8", outputs=None):
+    """Quantize a network and return it and its calibration data; outputs: by default the last
+    node.
+    """
     nodes = tuple(FloatNode(*node) for node in nodes)
     layout = "NHWC" if len(shape) == 3 else None
-    graph = FloatGraph("net", "x", shape, layout, nodes, (nodes[-1].name,))
+    graph = FloatGraph("net", "x", shape, layout, nodes, outputs or (nodes[-1].name,))
     x = np.random.default_rng(42).normal(size=(40, *shape))
     prepared, _ = prepare_s8(graph, dtype=dtype)
     statistics = observe(prepared, [x])

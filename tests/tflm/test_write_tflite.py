@@ -320,12 +320,12 @@ def test_a_published_float_network_quantized_and_written_is_the_same(name, bits,
         made = qemu_nn.quantize(network, x, scheme="affine", bits=bits)
     except ModelError:
         pytest.skip("test_quantize_16x8 says why it does not quantize")
-    if "old_opset" in name:
-        with pytest.raises(ModelError, match=r"avg1 .*averages do not count padding"):
+    if re.search("old_opset|pad_pool_torchscript", name):
+        with pytest.raises(ModelError, match="averages do not count padding"):
             made.save(tmp_path / "net.tflite")
         return
     again = saved(made, tmp_path)
-    assert_same(made, again, plan=not re.search("se_block|shuffle", name))
+    assert_same(made, again, plan=not re.search("se_block|shuffle|blocks", name))
 
 
 #: Published .tflite networks with Signal operators, which the writer refuses -> the first of these.

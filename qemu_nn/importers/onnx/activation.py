@@ -20,6 +20,7 @@ from ...operators import (
     Softmax,
     Tanh,
 )
+from ...operators.curve import SELU, X, celu, elu, gelu, mish
 from ..tensor import Tensor
 from .call import Converter, OnnxCall
 
@@ -79,6 +80,32 @@ def hard_swish(call: OnnxCall) -> None:
     call.put(Elementwise("multiply"), call.tensor(), gate)
 
 
+def exponential(call: OnnxCall, kind: str) -> None:
+    """Convert Elu, Celu and Selu: exponentials below zero."""
+    if kind == "selu":
+        alpha, scale = call.number("alpha", SELU[0]), call.number("gamma", SELU[1])
+        call.put(elu(alpha, scale), call.tensor())
+        return
+    alpha = call.number("alpha", 1.0)
+    if kind == "celu" and alpha == 0:
+        raise ModelError("its alpha is 0; it must be another number")
+    call.put(celu(alpha) if kind == "celu" else elu(alpha), call.tensor())
+
+
+def convert_gelu(call: OnnxCall) -> None:
+    """Convert Gelu, exact or approximated by a hyperbolic tangent."""
+    call.put(gelu(call.text("approximate", "none") == "tanh"), call.tensor())
+
+
+def swish(call: OnnxCall) -> None:
+    """Convert Swish: x * sigmoid(alpha * x)."""
+    x, alpha = call.tensor(), call.number("alpha", 1.0)
+    scaled = x
+    if alpha != 1:
+        scaled = call.put(Affine(np.array(alpha), np.array(0.0)), x, part="scaled")
+    call.put(Elementwise("multiply"), x, call.put(Sigmoid(), scaled, part="gate"))
+
+
 def softmax(call: OnnxCall, log: bool) -> None:
     """Convert Softmax and LogSoftmax of one axis; before operator set 13, of all axes from `axis`
     on.
@@ -97,7 +124,22 @@ def softmax(call: OnnxCall, log: bool) -> None:
     call.reshape(call.put(Softmax(first, log), flat, part="softmax"), x.shape, batched=x.batched)
 
 
+#: Operator -> its function of each element.
+_CURVES = {
+    **{name: X.of(name.lower()) for name in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log")},
+    **{name: X.of(name.lower()) for name in ("Round", "Sign", "Sin", "Softplus", "Sqrt")},
+    "Mish": mish(),
+    "Reciprocal": 1.0 / X,
+    "Softsign": X / (X.of("abs") + 1.0),
+}
+
 ACTIVATIONS: dict[str, Converter] = {
+    **{name: partial(simple, operator=curve) for name, curve in _CURVES.items()},
+    "Elu": partial(exponential, kind="elu"),
+    "Celu": partial(exponential, kind="celu"),
+    "Selu": partial(exponential, kind="selu"),
+    **dict.fromkeys(("Gelu", "com.microsoft.Gelu"), convert_gelu),
+    "Swish": swish,
     "Relu": partial(simple, operator=Relu()),
     "Sigmoid": partial(simple, operator=Sigmoid()),
     "Tanh": partial(simple, operator=Tanh()),

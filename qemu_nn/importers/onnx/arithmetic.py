@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Affine, Dense, Elementwise, Shape
+from ...operators import Affine, Dense, Elementwise, Identity, MatMul, Shape, Transpose
+from ...operators.curve import X
 from ..tensor import Tensor
 from .activation import convert_clip
 from .call import Converter, OnnxCall
@@ -47,11 +48,38 @@ def _finite(array: np.ndarray) -> np.ndarray:
 
 
 def matmul(call: OnnxCall) -> None:
-    """Multiply the last axis by a constant matrix [in, out]."""
-    x, weights = call.tensor(), call.floats(1)
+    """Multiply the last axis by a constant matrix [in, out], or two tensors."""
+    first, second = call.value(0), call.value(1)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        _multiply_tensors(call, first, second)
+    elif isinstance(first, Tensor):
+        call.put(Dense(_matrix(call, 1).T), first)
+    else:
+        assert isinstance(second, Tensor)  # constants alone are folded
+        rank = len(second.sample)
+        if rank < 2:
+            raise ModelError(f"its second input {list(second.shape)} has one axis in a sample")
+        swap = Transpose((*range(rank - 2), rank - 1, rank - 2))
+        product = call.put(swap, second, part="columns")
+        product = call.put(Dense(_matrix(call, 0)), product, part="product")
+        call.put(swap, product)
+
+
+def _matrix(call: OnnxCall, index: int) -> np.ndarray:
+    weights = call.floats(index)
     if weights.ndim != 2:
-        raise ModelError(f"its second input {list(weights.shape)} must be a matrix [in, out]")
-    call.put(Dense(weights.T), x)
+        raise ModelError(f"its input {index}, {list(weights.shape)}, must be a matrix")
+    return weights
+
+
+def _multiply_tensors(call: OnnxCall, first: Tensor, second: Tensor) -> None:
+    rank = max(len(first.shape), len(second.shape))
+    if min(len(first.shape), len(second.shape)) < 2:
+        raise ModelError(
+            f"it multiplies {list(first.shape)} by {list(second.shape)}; both need two axes or more"
+        )
+    tensors = [_add_axes(call, each, (1,) * rank) for each in (first, second)]
+    call.put(MatMul(), *tensors)
 
 
 def batch_normalization(call: OnnxCall) -> None:
@@ -70,7 +98,7 @@ def batch_normalization(call: OnnxCall) -> None:
     with np.errstate(all="ignore"):
         scale = gamma / np.sqrt(variance + call.number("epsilon", 1e-5))
         offset = beta - mean * scale
-    _affine(call, x, scale, offset)
+    scale_and_shift(call, x, scale, offset)
 
 
 def chain(call: OnnxCall, kind: str) -> None:
@@ -92,9 +120,9 @@ def _combine_constant(
     call: OnnxCall, kind: str, x: Tensor, constant: np.ndarray, part: str
 ) -> Tensor:
     if kind == "add":
-        return _affine(call, x, np.ones(()), constant, part)
+        return scale_and_shift(call, x, np.ones(()), constant, part)
     if kind == "multiply":
-        return _affine(call, x, constant, np.zeros(()), part)
+        return scale_and_shift(call, x, constant, np.zeros(()), part)
     if constant.size != 1 or constant.ndim > len(x.shape):
         raise ModelError("its limit must be a single number")
     limit = float(constant.reshape(()))
@@ -106,28 +134,50 @@ def subtract(call: OnnxCall) -> None:
     """Convert Sub of tensors, or of a tensor and a constant."""
     first, second = call.value(0), call.value(1)
     if isinstance(first, np.ndarray):
-        _affine(call, call.tensor(1), -np.ones(()), call.floats(0))
+        scale_and_shift(call, call.tensor(1), -np.ones(()), call.floats(0))
     elif isinstance(second, np.ndarray):
-        _affine(call, first, np.ones(()), -call.floats(1))
+        scale_and_shift(call, first, np.ones(()), -call.floats(1))
     else:
         _elementwise(call, "subtract", first, second)
 
 
 def divide(call: OnnxCall) -> None:
-    """Convert Div of a tensor by a constant."""
-    with np.errstate(all="ignore"):
-        _affine(call, call.tensor(), 1 / call.floats(1).astype(np.float64), np.zeros(()))
+    """Convert Div of tensors, or of a tensor and a constant."""
+    first, second = call.value(0), call.value(1)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        _elementwise(call, "divide", first, second)
+    elif isinstance(first, Tensor):
+        with np.errstate(all="ignore"):
+            factor = 1 / call.floats(1).astype(np.float64)
+        scale_and_shift(call, first, factor, np.zeros(()))
+    else:
+        inverse = call.put(1.0 / X, call.tensor(1), part="inverse")
+        scale_and_shift(call, inverse, call.floats(0), np.zeros(()))
+
+
+def power(call: OnnxCall) -> None:
+    """Convert Pow by a number, which is a product if the number is 2."""
+    x, exponent = call.tensor(), call.array(1)
+    if exponent.size != 1 or exponent.dtype.kind not in "fiu":
+        raise ModelError("its exponent must be one number")
+    number = float(exponent.reshape(()))
+    if number == 1:
+        call.put(Identity(), x)
+    elif number == 2:
+        call.put(Elementwise("multiply"), x, x)
+    else:
+        call.put(X**number, x)
 
 
 def negate(call: OnnxCall) -> None:
     """Convert Neg."""
-    _affine(call, call.tensor(), -np.ones(()), np.zeros(()))
+    scale_and_shift(call, call.tensor(), -np.ones(()), np.zeros(()))
 
 
-def _affine(
+def scale_and_shift(
     call: OnnxCall, x: Tensor, scale: np.ndarray, offset: np.ndarray, part: str = ""
 ) -> Tensor:
-    """x * scale + offset, where both broadcast to x as they do in the file."""
+    """Return x * scale + offset, where both broadcast to x as they do in the file."""
     full = _broadcast(x.shape, scale.shape, offset.shape)
     x = _add_axes(call, x, full)
     if x.shape != full:
@@ -177,4 +227,5 @@ ARITHMETIC: dict[str, Converter] = {
     "Sub": subtract,
     "Div": divide,
     "Neg": negate,
+    "Pow": power,
 }

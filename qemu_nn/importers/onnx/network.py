@@ -14,13 +14,22 @@ from .arithmetic import ARITHMETIC
 from .building import OnnxBuilder
 from .call import Converter, OnnxCall
 from .folding import FOLDS, fold
+from .normalizing import NORMALIZING
 from .reading import Model, OnnxNode
+from .resizing import RESIZING
 from .shaping import SHAPING
 from .unread import expect_read
 from .windows import WINDOWS
 
 #: Operator -> function that adds its meaning to a network.
-CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
+CONVERTERS: dict[str, Converter] = {
+    **WINDOWS,
+    **RESIZING,
+    **ARITHMETIC,
+    **NORMALIZING,
+    **ACTIVATIONS,
+    **SHAPING,
+}
 
 #: Operators on a whole sequence, with the time axis before the batch.
 _RECURRENT = ("LSTM", "GRU", "RNN")

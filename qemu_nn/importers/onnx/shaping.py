@@ -8,7 +8,19 @@ from typing import Callable
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Concat, Identity, Pad, Shape, Slice, Transpose
+from ...operators import (
+    Concat,
+    DepthToSpace,
+    Gather,
+    Identity,
+    Operator,
+    Pad,
+    Shape,
+    Slice,
+    SpaceToDepth,
+    Transpose,
+)
+from ..tensor import Tensor
 from . import indices
 from .call import Converter, OnnxCall
 from .tensors import FLOAT_TYPES, type_name
@@ -47,12 +59,13 @@ def slice_(call: OnnxCall) -> None:
     if not cuts:
         call.put(Identity(), x)
     for i, (axis, kept) in enumerate(cuts.items(), 1):
-        if not kept or kept.step < 0:
-            raise ModelError(
-                f"it keeps {kept} of axis {axis}; a slice must go forward and keep something"
-            )
-        operator = Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step)
-        x = call.put(operator, x, part=str(i) if i < len(cuts) else "")
+        if not kept:
+            raise ModelError(f"it keeps nothing of axis {axis}")
+        part = str(i) if i < len(cuts) else ""
+        if kept.step < 0:
+            x = call.put(Gather(x.axis(axis), tuple(kept)), x, part=part)
+        else:
+            x = call.put(Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step), x, part=part)
 
 
 def split(call: OnnxCall) -> None:
@@ -76,24 +89,79 @@ def split(call: OnnxCall) -> None:
 
 
 def gather(call: OnnxCall) -> None:
-    """Convert Gather of one element of an axis."""
+    """Convert Gather of constant places of an axis."""
     x, index = call.tensor(), call.array(1)
     axis = indices.axis(call, 0, len(x.shape))
-    if index.dtype.kind not in "iu" or index.size != 1:
-        raise ModelError(f"it gathers {index.size} elements of axis {axis}; only one is supported")
-    size, at = x.shape[axis], int(index.reshape(()))
-    if not -size <= at < size:
-        raise ModelError(f"axis {axis} of {list(x.shape)} has no element {at}")
-    one = call.put(Slice(x.axis(axis), at % size, at % size + 1), x, part="one")
-    call.reshape(one, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+    size = x.shape[axis]
+    if index.dtype.kind not in "iu" or not 1 <= index.size <= _MOST_PLACES:
+        raise ModelError(f"it gathers {index.size} elements of axis {axis}")
+    far = index[(index < -size) | (index >= size)]
+    if far.size:
+        raise ModelError(f"axis {axis} of {list(x.shape)} has no element {int(far.flat[0])}")
+    places = tuple(int(place) % size for place in index.ravel())
+    taken = call.put(_take(x.axis(axis), places), x, part="places")
+    call.reshape(taken, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+
+
+def _take(axis: int, places: tuple[int, ...]) -> Operator:
+    """Return a slice of consecutive places, or a lookup of any."""
+    if places == tuple(range(places[0], places[0] + len(places))):
+        return Slice(axis, places[0], places[-1] + 1)
+    return Gather(axis, places)
+
+
+#: Most places of a lookup along one axis.
+_MOST_PLACES = 65535
+
+
+def _take_axes(call: OnnxCall, x: Tensor, places: dict[int, list[int]]) -> None:
+    """Add lookups along several axes of a sample."""
+    moved = [(axis, each) for axis, each in places.items() if each != [*range(x.sample[axis])]]
+    if any(len(each) > _MOST_PLACES for _, each in moved):
+        raise ModelError(f"it makes an axis of more than {_MOST_PLACES} elements")
+    if not moved:
+        call.put(Identity(), x)
+    for index, (axis, each) in enumerate(moved, 1):
+        part = f"axis{axis}" if index < len(moved) else ""
+        x = call.put(Gather(axis, tuple(each)), x, part=part)
+
+
+def tile(call: OnnxCall) -> None:
+    """Convert Tile: axes of a sample, several times."""
+    x, counts = call.tensor(), call.integers("repeats", at=1)
+    if counts is None or len(counts) != len(x.shape) or min(counts) < 1:
+        raise ModelError(f"its repeats {counts} do not fit {list(x.shape)}")
+    places = {}
+    for axis, count in enumerate(counts):
+        if count * x.shape[axis] > _MOST_PLACES:
+            raise ModelError(f"it repeats axis {axis} {count} times")
+        if count > 1:
+            places[x.axis(axis)] = [*range(x.shape[axis])] * count
+    _take_axes(call, x, places)
+
+
+def expand(call: OnnxCall) -> None:
+    """Convert Expand: axes of one element, several times."""
+    x, target = call.tensor(), call.integers("shape", at=1)
+    if target is None:
+        raise ModelError("its shape is missing")
+    try:
+        whole = np.broadcast_shapes(x.shape, tuple(target))
+    except ValueError:
+        raise ModelError(f"{list(x.shape)} does not broadcast to {target}") from None
+    if max(whole) > _MOST_PLACES:
+        raise ModelError(f"its shape {target} is too large")
+    if len(whole) > len(x.shape):
+        added = (1,) * (len(whole) - len(x.shape)) + x.shape
+        x = call.reshape(x, added, part="axes", batched=whole[:1] == (1,))
+    spread = {axis: n for axis, n in enumerate(whole) if x.shape[axis] != n}
+    _take_axes(call, x, {x.axis(axis): [0] * n for axis, n in spread.items()})
 
 
 def pad(call: OnnxCall) -> None:
-    """Pad with a constant, around any axes but the batch."""
+    """Pad with a constant or with elements of the tensor, around any axes but the batch."""
     x, pads = call.tensor(), call.integers("pads", at=1)
     mode = call.text("mode", "constant")
-    if mode != "constant":
-        raise ModelError(f"it pads with mode {mode!r}; only 'constant' is supported")
     if pads is None:
         raise ModelError("its pads are missing")
     named = call.integers("axes", at=3)
@@ -104,7 +172,43 @@ def pad(call: OnnxCall) -> None:
     for axis, before, after in zip(axes, pads, pads[len(axes) :]):
         if before or after:
             around[x.axis(axis)] = (before, after)
-    call.put(Pad(tuple(around), call.limit("value", 2, 0.0)), x)
+    if mode == "constant":
+        call.put(Pad(tuple(around), call.limit("value", 2, 0.0)), x)
+        return
+    call.has(2)  # a value, which these modes ignore
+    if max(map(max, around), default=0) > _MOST_PLACES:
+        raise ModelError(f"it makes an axis of more than {_MOST_PLACES} elements")
+    places = {
+        axis: [_place(mode, at, x.sample[axis]) for at in range(-before, x.sample[axis] + after)]
+        for axis, (before, after) in enumerate(around)
+    }
+    _take_axes(call, x, places)
+
+
+def _place(mode: str, at: int, size: int) -> int:
+    """Return the element that padding has at a place of an axis."""
+    if mode == "edge":
+        return min(max(at, 0), size - 1)
+    if mode == "wrap":
+        return at % size
+    if mode != "reflect":
+        raise ModelError(f"it pads with mode {mode!r}; have: constant, edge, reflect, wrap")
+    period = max(2 * size - 2, 1)
+    return min(at % period, period - at % period) if size > 1 else 0
+
+
+def depth_to_space(call: OnnxCall, back: bool = False) -> None:
+    """Convert DepthToSpace, and SpaceToDepth."""
+    x, block = call.tensor(), call.integer("blocksize", 0)
+    if len(x.shape) != 4 or not x.batched:
+        raise ModelError(f"its input must be an image [1, C, H, W], not {list(x.shape)}")
+    if back:
+        call.put(SpaceToDepth(block, layout="NCHW"), x)
+        return
+    mode = call.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise ModelError(f"its mode is {mode!r}; have: DCR, CRD")
+    call.put(DepthToSpace(block, mode == "DCR", "NCHW"), x)
 
 
 def dropout(call: OnnxCall) -> None:
@@ -148,6 +252,10 @@ SHAPING: dict[str, Converter] = {
     "Slice": slice_,
     "Split": split,
     "Gather": gather,
+    "Tile": tile,
+    "Expand": expand,
+    "DepthToSpace": depth_to_space,
+    "SpaceToDepth": partial(depth_to_space, back=True),
     "Pad": pad,
     "Identity": partial(convert_move, shape_of=lambda call, shape: shape),
     "Dropout": dropout,

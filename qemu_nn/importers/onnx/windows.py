@@ -6,11 +6,12 @@ from functools import partial
 
 from ...errors import ModelError
 from ...ir.float_graph import TENSOR_LIMIT
-from ...operators import Conv, Operator, Pool
+from ...operators import Conv, ConvTranspose, Operator, Pool
 from ...operators.base import Pads, Pair, compute_same_pads
 from ..tensor import Tensor
 from . import indices
 from .call import Converter, OnnxCall
+from .normalizing import reduce_axes
 
 
 def _image(call: OnnxCall) -> Tensor:
@@ -88,6 +89,62 @@ def conv(call: OnnxCall) -> None:
     _put(call, operator, image)
 
 
+def conv_transpose(call: OnnxCall) -> None:
+    """Convert ConvTranspose, grouped or not; its weights are [in, out / groups, y, x]."""
+    image, weights, groups = _image(call), call.floats(1), call.integer("group", 1)
+    shape = call.tensor().shape
+    if weights.ndim != len(shape) or groups < 1 or len(weights) % groups:
+        raise ModelError(f"its weights {list(weights.shape)} do not fit {list(shape)}")
+    if weights.ndim == 3:
+        weights = weights[:, :, None, :]
+    depth, own, *sides = weights.shape
+    kernel = (sides[0], sides[1])
+    if _pair(call, "kernel_shape", kernel) != kernel:
+        raise ModelError(f"its kernel_shape differs from that of its weights, {list(kernel)}")
+    parts = weights.reshape(groups, depth // groups, own, *kernel)
+    filters = parts.transpose(0, 2, 3, 4, 1).reshape(groups * own, *kernel, depth // groups)
+    stride, dilation = _pair(call, "strides"), _pair(call, "dilations")
+    pads = _crops(call, image, kernel, stride, dilation)
+    bias = call.floats(2) if call.has(2) else None
+    _put(call, ConvTranspose(filters, bias, stride, pads, dilation, groups, "NCHW"), image)
+
+
+def _crops(call: OnnxCall, image: Tensor, kernel: Pair, stride: Pair, dilation: Pair) -> Pads:
+    """Return the cells around the whole output that are left out; negative ones extend it."""
+    kind, pads, rank = call.text("auto_pad", "NOTSET"), call.integers("pads"), len(image.shape)
+    rank = len(call.tensor().shape) - 2
+    more = call.integers("output_padding") or [0] * rank
+    wanted = call.integers("output_shape")
+    if wanted is None and kind.startswith("SAME"):
+        wanted = [n * step for n, step in zip(call.tensor().shape[2:], stride[2 - rank :])]
+    if len(more) != rank or min(more) < 0 or (wanted is not None and len(wanted) < rank):
+        raise ModelError(f"its output_padding {more} or output_shape {wanted} has not {rank} axes")
+    found = []
+    for axis in range(rank):
+        at = axis + 2 - rank
+        whole = (image.shape[2 + at] - 1) * stride[at] + dilation[at] * (kernel[at] - 1) + 1
+        if wanted is not None:
+            total = max(whole + more[axis] - wanted[axis - rank], 0)
+            after = total - total // 2 if kind == "SAME_UPPER" else total // 2
+            found.append((total - after, whole - wanted[axis - rank] - (total - after)))
+        elif kind in ("NOTSET", "VALID"):
+            around = [0] * (2 * rank) if pads is None or kind == "VALID" else pads
+            if len(around) != 2 * rank or min(around) < 0:
+                raise ModelError(f"its pads {pads} must be {2 * rank} numbers from 0 on")
+            found.append((around[axis], around[axis + rank] - more[axis]))
+        else:
+            raise ModelError(f"its auto_pad is {kind!r}")
+    (top, bottom), (left, right) = found if rank == 2 else [(0, 0), *found]
+    size = image.shape[1] * max(image.shape[2] * stride[0], 1) * max(image.shape[3] * stride[1], 1)
+    if size > TENSOR_LIMIT or max(-bottom, -right) > _MOST_CELLS:
+        raise ModelError("its output is too large")
+    return (top, left, bottom, right)
+
+
+#: Most rows or columns that output padding adds.
+_MOST_CELLS = 4096
+
+
 def pool(call: OnnxCall, kind: str) -> None:
     """Convert MaxPool and AveragePool."""
     image = _image(call)
@@ -123,11 +180,12 @@ def reduce(call: OnnxCall, kind: str) -> None:
         return
     axes = indices.axes(named or list(range(len(x.shape))), len(x.shape))
     image, where = x, {x.axis(axis) for axis in axes}
-    if len(x.sample) == 2 and len(where) == 1:  # a signal: its second axis has the channels
+    if len(x.sample) == 2 and where == {0}:  # a signal: its second axis has the channels
         image = call.reshape(x, (1, x.sample[0], 1, x.sample[1]), part="image")
         where = {2 * axis for axis in where}
     if len(image.sample) != 3 or {0, 2} <= where:
-        raise ModelError(f"the axes {axes} of {list(x.shape)} are not height and width")
+        reduce_axes(call, axes, {"average": "mean"}.get(kind, kind))
+        return
     layout, rows = ("NHWC", 0) if 0 in where else ("NCHW", 1)
     tall, wide = (image.sample[i] if i in where else 1 for i in (rows, rows + 1))
     operator = Pool(kind, (tall, wide), layout=layout)
@@ -143,6 +201,7 @@ def reduce(call: OnnxCall, kind: str) -> None:
 
 WINDOWS: dict[str, Converter] = {
     "Conv": conv,
+    "ConvTranspose": conv_transpose,
     "MaxPool": partial(pool, kind="max"),
     "AveragePool": partial(pool, kind="average"),
     "GlobalAveragePool": partial(global_pool, kind="average"),

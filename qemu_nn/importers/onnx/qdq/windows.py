@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ....errors import ModelError
 from ....ir.formats import Format
 from ..call import OnnxCall
+from ..resizing import WAYS, find_places, read_sizes
 from .float32 import floated, quantized, step
 from .layers import Weights, padded
 from .operators import COUNTS_OUTSIDE
@@ -157,75 +158,18 @@ def resize(site: Site) -> Pending:
     way = call.text("coordinate_transformation_mode", "half_pixel")
     call.ignore("cubic_coeff_a", "extrapolation_value")  # of other modes
     call.has(1)  # as is the region of interest
-    to, scales = _sizes(call, [site.builder.batch, *shape])
+    to, scales = read_sizes(call, [site.builder.batch, *shape])
     if mode == "nearest":
-        places = [_nearest(call, way, *each) for each in zip(shape[1:], to, scales)]
+        places = [find_places(call, way, *each) for each in zip(shape[1:], to, scales)]
         return _picked_pixels(site, places)
     call.ignore("nearest_mode")
     even = all(side * scale == out for side, scale, out in zip(shape[1:], scales, to))
-    if mode != "linear" or way not in _WAYS or not even:
+    if mode != "linear" or way not in WAYS or not even:
         raise ModelError(
             f"it resizes {list(shape[1:])} to {to} by {mode!r} and {way!r}, for which there is no "
             "function"
         )
     return _bilinear(site, way, to)
-
-
-#: Ways from a place in the output to one in the input.
-_WAYS = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
-
-
-def _sizes(call: OnnxCall, whole: list[int]) -> tuple[list[int], list[float]]:
-    """Return height and width of the result, and the scales that lead to them."""
-    axes = call.integers("axes") or list(range(4))
-    named = {}
-    for index, key in ((2, "scales"), (3, "sizes")):
-        array = call.array(index) if call.has(index) else np.zeros(0)
-        if array.size:
-            named[key] = [float(number) for number in array.reshape(-1)]
-    given = next(iter(named.values()), [])
-    if len(named) != 1 or len(given) != len(axes):
-        raise ModelError("it must have a scale or a size for each axis")
-    found = dict(zip((axis % 4 for axis in axes), given))
-    if "scales" in named:
-        scales = [found.get(axis, 1.0) for axis in range(4)]
-        to = [math.floor(side * scale) for side, scale in zip(whole, scales)]
-    else:
-        to = [int(found.get(axis, side)) for axis, side in enumerate(whole)]
-        scales = [out / side for out, side in zip(to, whole)]
-    if to[:2] != whole[:2] or not all(1 <= side <= _WIDEST for side in to):
-        raise ModelError(f"it cannot resize {whole} to {to}")
-    return to[2:], scales[2:]
-
-
-#: Most rows and columns of a resized image.
-_WIDEST = 65535
-
-
-def _nearest(call: OnnxCall, way: str, side: int, to: int, scale: float) -> list[int]:
-    """Return the element of an axis that each one of the resized axis is."""
-    rounding = call.text("nearest_mode", "round_prefer_floor")
-    if way not in _WAYS or rounding not in _ROUNDINGS:
-        raise ModelError(f"it resizes by 'nearest', {way!r} and {rounding!r}: not supported")
-    out, ratio = np.arange(to, dtype=np.float32), np.float32(scale)
-    if way == "align_corners":
-        places = out * np.float32(side - 1) / np.float32(max(to - 1, 1))
-    elif way == "asymmetric":
-        places = out / ratio
-    elif way == "pytorch_half_pixel" and to == 1:
-        places = out
-    else:
-        places = (out + np.float32(0.5)) / ratio - np.float32(0.5)
-    nearest = np.clip(_ROUNDINGS[rounding](places), 0, side - 1)
-    return [int(place) for place in nearest]
-
-
-_ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
-    "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
 
 
 def _picked_pixels(site: Site, places: list[list[int]]) -> Pending:

@@ -1,0 +1,222 @@
+"""ONNX operators of float networks compute what the ONNX reference evaluator computes."""
+
+import numpy as np
+import pytest
+from onnx_models import agrees, loaded, model, node
+
+from qemu_nn import operators as ops
+from qemu_nn.optimize import optimize
+from qemu_nn.runtime.evaluate import evaluate
+
+RNG = np.random.default_rng(9)
+
+
+def floats(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+IMAGE = (4, 6, 5)
+UPSCALED = {"s": np.array([1, 1, 2, 3], np.float32)}
+SIZES = {"to": ints(1, 4, 4, 9)}
+TURNED = {"w": floats(4, 3, 3, 2), "b": floats(3)}
+CHANNELS = {"g": floats(4), "b": floats(4)}
+
+#: Description -> nodes from x to y, the shape of a sample, constants, operator set.
+CASES = {
+    **{
+        op: (node(op, "x"), IMAGE)
+        for op in (
+            *("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Round", "Sign", "Sin"),
+            *("Softplus", "Softsign", "Mish"),
+        )
+    },
+    **{op: ([node("Exp", "x", "e"), node(op, "e")], IMAGE) for op in ("Log", "Sqrt", "Reciprocal")},
+    "Elu": (node("Elu", "x", alpha=0.7), IMAGE),
+    "Celu": (node("Celu", "x", alpha=0.7), IMAGE),
+    "Selu": (node("Selu", "x", alpha=1.6, gamma=1.1), IMAGE),
+    "Gelu": (node("Gelu", "x"), IMAGE),
+    "Gelu by tanh": (node("Gelu", "x", approximate="tanh"), IMAGE),
+    "Pow 2": (node("Pow", "x n"), IMAGE, {"n": np.float32(2)}),
+    "Pow 3": (node("Pow", "x n"), IMAGE, {"n": np.float32(3)}),
+    "Div of tensors": ([node("Exp", "x", "e"), node("Div", "x e")], IMAGE),
+    "Div of a constant": (
+        [node("Exp", "x", "e"), node("Div", "c e")],
+        IMAGE,
+        {"c": floats(4, 1, 1)},
+    ),
+    "MatMul of tensors": (
+        [node("Transpose", "x", "t", perm=[0, 1, 3, 2]), node("MatMul", "x t")],
+        IMAGE,
+    ),
+    "MatMul that broadcasts": (
+        [node("ReduceMean", "x a", "m"), node("MatMul", "x m")],
+        (4, 6, 6),
+        {"a": ints(1)},
+    ),
+    "MatMul of a constant first": (node("MatMul", "w x"), IMAGE, {"w": floats(3, 6)}),
+    "ConvTranspose": (
+        node("ConvTranspose", "x w b", strides=[2, 3], pads=[1, 0, 2, 1], output_padding=[1, 0]),
+        IMAGE,
+        TURNED,
+    ),
+    "ConvTranspose that extends": (
+        node("ConvTranspose", "x w", strides=[4, 4], output_padding=[3, 2], dilations=[1, 2]),
+        IMAGE,
+        TURNED,
+    ),
+    "ConvTranspose same": (
+        node("ConvTranspose", "x w", strides=[2, 2], auto_pad="SAME_UPPER"),
+        IMAGE,
+        TURNED,
+    ),
+    "ConvTranspose of a signal": (
+        node("ConvTranspose", "x w", strides=[2], pads=[1, 1], output_padding=[1]),
+        (4, 6),
+        {"w": floats(4, 3, 4)},
+    ),
+    "Resize nearest": (node("Resize", "x - s"), IMAGE, UPSCALED),
+    "Resize to a size": (
+        node(
+            *("Resize", "x - - to"),
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        ),
+        IMAGE,
+        SIZES,
+    ),
+    "Resize by lookups": (node("Resize", "x - - to", nearest_mode="ceil"), IMAGE, SIZES),
+    "Resize linear": (node("Resize", "x - s", mode="linear"), IMAGE, UPSCALED),
+    "Resize linear with corners": (
+        node(
+            *("Resize", "x - - to"), mode="linear", coordinate_transformation_mode="align_corners"
+        ),
+        IMAGE,
+        SIZES,
+    ),
+    "DepthToSpace": (node("DepthToSpace", "x", blocksize=2), (8, 3, 2)),
+    "DepthToSpace CRD": (node("DepthToSpace", "x", blocksize=2, mode="CRD"), (8, 3, 2)),
+    "SpaceToDepth": (node("SpaceToDepth", "x", blocksize=2), (*IMAGE[:2], 4)),
+    "LayerNormalization": (
+        node("LayerNormalization", "x g b", axis=-2),
+        IMAGE,
+        {"g": floats(6, 5), "b": floats(6, 5)},
+    ),
+    "LayerNormalization without a bias": (
+        node("LayerNormalization", "x g"),
+        (7, 5),
+        {"g": floats(5)},
+    ),
+    "RMSNormalization": (node("RMSNormalization", "x g"), (7, 5), {"g": floats(5)}, 23),
+    "InstanceNormalization": (node("InstanceNormalization", "x g b"), IMAGE, CHANNELS),
+    "GroupNormalization": (node("GroupNormalization", "x g b", num_groups=2), IMAGE, CHANNELS, 21),
+    "LpNormalization": (node("LpNormalization", "x", axis=1), (9,)),
+    "ReduceSum": (node("ReduceSum", "x a"), IMAGE, {"a": ints(1, 3)}),
+    "ReduceMin": (node("ReduceMin", "x a", keepdims=0), IMAGE, {"a": ints(2)}),
+    "ReduceL2": (node("ReduceL2", "x a", keepdims=0), IMAGE, {"a": ints(1)}),
+    "ReduceSumSquare": (node("ReduceSumSquare", "x a"), IMAGE, {"a": ints(-1)}),
+    "ReduceMean of all": (node("ReduceMean", "x a", keepdims=0), IMAGE, {"a": ints(1, 2, 3)}),
+    "ReduceMax of channels": (node("ReduceMax", "x a"), IMAGE, {"a": ints(1, 2)}),
+    "ArgMax": (node("ArgMax", "x", axis=1, keepdims=0), IMAGE),
+    "ArgMin": (node("ArgMin", "x", axis=-1), IMAGE),
+    "Gather": (node("Gather", "x i", axis=2), IMAGE, {"i": ints(5, 0, 0, -2)}),
+    "Gather of a table": (node("Gather", "x i", axis=1), (4,), {"i": ints(3, 1).reshape(2, 1)}),
+    "Slice backwards": (
+        node("Slice", "x s e a t"),
+        IMAGE,
+        {"s": ints(-1), "e": ints(-9), "a": ints(2), "t": ints(-2)},
+    ),
+    "Tile": (node("Tile", "x r"), IMAGE, {"r": ints(1, 1, 2, 3)}),
+    "Expand": (node("Expand", "x e"), (4, 1, 1), {"e": ints(1, 1, 3, 2)}),
+    "Pad reflect": (node("Pad", "x p", mode="reflect"), IMAGE, {"p": ints(0, 0, 2, 1, 0, 0, 1, 3)}),
+    "Pad edge": (node("Pad", "x p", mode="edge"), IMAGE, {"p": ints(0, 1, 0, 1, 0, 0, 7, 0)}),
+    "Pad wrap": (node("Pad", "x p", mode="wrap"), IMAGE, {"p": ints(0, 0, 2, 1, 0, 0, 1, 3)}),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_an_operator_computes_what_onnx_defines(what, tmp_path):
+    nodes, shape, *rest = CASES[what]
+    constants = rest[0] if rest else {}
+    nodes = nodes if isinstance(nodes, list) else [nodes]
+    graph = agrees(tmp_path, model(nodes, shape, constants, *rest[1:]), shape)
+    x = RNG.normal(size=(2, *shape)).astype(np.float32)
+    last = evaluate(graph, x)[graph.outputs[0]]
+    whole, _ = optimize(graph)
+    moved = np.moveaxis(x, 1, -1) if graph.layout == "NCHW" else x
+    found = evaluate(whole, moved)[graph.outputs[0]]
+    if graph.outputs[0] in whole.moved:
+        found = np.moveaxis(found, -1, 1)
+    np.testing.assert_allclose(found, last, rtol=1e-4, atol=1e-5)
+
+
+def test_groups_of_a_transposed_convolution_are_convolutions_of_their_own(tmp_path):
+    w, b = floats(4, 3, 2, 2), floats(6)
+    whole = node("ConvTranspose", "x w b", strides=[2, 2], group=2)
+    parts = [
+        node("Split", "x", "x0 x1", axis=1, num_outputs=2),
+        node("ConvTranspose", "x0 w0 b0", "y0", strides=[2, 2]),
+        node("ConvTranspose", "x1 w1 b1", "y1", strides=[2, 2]),
+        node("Concat", "y0 y1", axis=1),
+    ]
+    halves = {"w0": w[:2], "w1": w[2:], "b0": b[:3], "b1": b[3:]}
+    expected = agrees(tmp_path, model(parts, IMAGE, halves), IMAGE)
+    found = loaded(tmp_path, model([whole], IMAGE, {"w": w, "b": b}))
+    x = RNG.normal(size=(2, *IMAGE))
+    np.testing.assert_allclose(evaluate(found, x)["y"], evaluate(expected, x)["y"], rtol=1e-6)
+
+
+#: Description -> nodes from x, and how many operators the network has at the end.
+FUSED = {
+    "GELU in five operators": (
+        [
+            node("Div", "x root", "a"),
+            node("Erf", "a", "b"),
+            node("Add", "b one", "c"),
+            node("Mul", "x c", "d"),
+            node("Mul", "d half"),
+        ],
+        ["Curve"],
+    ),
+    "Mish in three": (
+        [node("Softplus", "x", "a"), node("Tanh", "a", "b"), node("Mul", "x b")],
+        ["Curve"],
+    ),
+    "a root of a rectified sum": (
+        [node("Relu", "x", "a"), node("Add", "a one", "b"), node("Sqrt", "b")],
+        ["Relu", "Curve"],
+    ),
+    "a gate with a function of its own": (
+        [node("Sigmoid", "x", "a"), node("Mul", "x a")],
+        ["Sigmoid", "Elementwise"],
+    ),
+    "a function that two operators read": (
+        [node("Exp", "x", "a"), node("Add", "a one", "b"), node("Mul", "a b")],
+        ["Curve"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FUSED)
+def test_a_function_that_needs_a_table_is_one_operator(what, tmp_path):
+    nodes, kinds = FUSED[what]
+    numbers = {"root": 2**0.5, "one": 1.0, "half": 0.5}
+    named = {name for each in nodes for name in each.input}
+    constants = {name: np.float32(n) for name, n in numbers.items() if name in named}
+    graph = agrees(tmp_path, model(nodes, (3, 4), constants), (3, 4))
+    whole, _ = optimize(graph)
+    assert [type(each.operator).__name__ for each in whole.nodes] == kinds
+    x = RNG.normal(size=(2, 3, 4)).astype(np.float32)
+    np.testing.assert_allclose(
+        evaluate(whole, x)["y"], evaluate(graph, x)["y"], rtol=1e-5, atol=1e-6
+    )
+
+
+def test_what_moves_no_channel_needs_no_transposition(tmp_path):
+    nodes = [node("DepthToSpace", "x", "a", blocksize=2), node("Resize", "a - s")]
+    graph = agrees(tmp_path, model(nodes, (8, 3, 2), UPSCALED), (8, 3, 2))
+    whole, _ = optimize(graph)
+    assert [type(each.operator) for each in whole.nodes] == [ops.DepthToSpace, ops.Resize]

@@ -1,0 +1,254 @@
+"""Operators of float networks on integer functions: values, functions, refusals, and firmware."""
+
+import numpy as np
+import pytest
+from affine_operators import errors, functions, quantized
+from exported import check, needs, write
+
+from qemu_nn.errors import ModelError
+from qemu_nn.operators import (
+    Affine,
+    ArgMax,
+    ConvTranspose,
+    DepthToSpace,
+    Elementwise,
+    Gather,
+    MatMul,
+    Normalize,
+    Pad,
+    PRelu,
+    Reduce,
+    Reshape,
+    Resize,
+    Softmax,
+    SpaceToDepth,
+    Transpose,
+)
+from qemu_nn.operators.curve import X, elu, gelu, mish
+
+RNG = np.random.default_rng(1)
+TABLE = "executorch_quantized_activation_s8"
+NARROW = "of 8 bits alone"
+
+
+def normal(*shape):
+    return RNG.normal(size=shape)
+
+
+#: Description -> nodes from x [4, 6, 8]; the function of the last one with 8 and with 16 bits, or
+#: why it is refused; the largest error in steps of the output.
+CASES = {
+    "gelu": ([("out", gelu(), ("x",))], TABLE, NARROW, 1.8),
+    "mish": ([("out", mish(), ("x",))], TABLE, NARROW, 1.8),
+    "elu": ([("out", elu(0.7), ("x",))], TABLE, NARROW, 1.6),
+    "absolute": ([("out", X.of("abs"), ("x",))], TABLE, NARROW, 1.6),
+    "transposed convolution": (
+        [("out", ConvTranspose(normal(3, 2, 2, 8), normal(3), (2, 2)), ("x",))],
+        "arm_transpose_conv_wrapper_s8",
+        "tflm_transpose_conv_s16",
+        2,
+    ),
+    "transposed convolution with output padding": (
+        [("out", ConvTranspose(normal(3, 3, 3, 8), normal(3), (2, 2), (1, 1, 0, 0)), ("x",))],
+        "tflm_slice_s8",
+        "tflm_transpose_conv_s16",
+        2,
+    ),
+    "transposed depthwise convolution": (
+        [("out", ConvTranspose(normal(8, 5, 4, 1), None, (3, 2), (2, 3, 1, -2), groups=8), ("x",))],
+        "tflm_slice_s8",
+        "tflm_transpose_conv_s16",
+        2,
+    ),
+    "transposed dilated convolution": (
+        [("out", ConvTranspose(normal(4, 3, 3, 8), None, (1, 2), (1, 0, 1, 0), (2, 1)), ("x",))],
+        "arm_transpose_conv_wrapper_s8",
+        "tflm_transpose_conv_s16",
+        2,
+    ),
+    "nearest": (
+        [("out", Resize("nearest", (7, 12), half_pixel=True), ("x",))],
+        "tflm_resize_nearest_s8",
+        "tflm_resize_nearest_s16",
+        0.6,
+    ),
+    "bilinear": (
+        [("out", Resize("bilinear", (8, 12), half_pixel=True), ("x",))],
+        "tflm_resize_bilinear_s8",
+        NARROW,
+        1.6,
+    ),
+    "depth to space": (
+        [("out", DepthToSpace(2), ("x",))],
+        "arm_transpose_s8",
+        "tflm_transpose_s16",
+        0.6,
+    ),
+    "pixel shuffle": (
+        [("out", DepthToSpace(2, False), ("x",))],
+        "tflm_transpose_s8",
+        "tflm_transpose_s16",
+        0.6,
+    ),
+    "space to depth": (
+        [("out", SpaceToDepth(2), ("x",))],
+        "arm_transpose_s8",
+        "tflm_transpose_s16",
+        0.6,
+    ),
+    "five axes": (
+        [
+            ("deep", Reshape((2, 2, 3, 2, 8)), ("x",)),
+            ("out", Transpose((4, 2, 0, 3, 1)), ("deep",)),
+        ],
+        "tflm_transpose_s8",
+        "tflm_transpose_s16",
+        0.6,
+    ),
+    "product of matrices": (
+        [
+            ("a", Reshape((24, 8)), ("x",)),
+            ("b", Reshape((8, 24)), ("x",)),
+            ("out", MatMul(), ("a", "b")),
+        ],
+        "arm_batch_matmul_s8",
+        "arm_batch_matmul_s16",
+        2.5,
+    ),
+    "product with a transposed matrix": (
+        [("a", Reshape((2, 12, 8)), ("x",)), ("out", MatMul(True), ("a", "a"))],
+        "arm_batch_matmul_s8",
+        "arm_batch_matmul_s16",
+        2.5,
+    ),
+    "mean": ([("out", Reduce("mean", (0, 2)), ("x",))], "tflm_mean_s8", "tflm_mean_s16", 2),
+    "sum": ([("out", Reduce("sum", (2,)), ("x",))], "tflm_sum_s8", "tflm_sum_s16", 2),
+    "maximum": (
+        [("out", Reduce("max", (2,)), ("x",))],
+        "tflm_reduce_max_s8",
+        "arm_max_pool_s16",
+        0.6,
+    ),
+    "minimum": ([("out", Reduce("min", (0, 1)), ("x",))], "tflm_reduce_min_s8", NARROW, 0.6),
+    "layer normalization": (
+        [("out", Normalize((2,)), ("x",))],
+        "tflm_requantize_s16_s8",
+        "arm_elementwise_mul_s16",
+        4,
+    ),
+    "root mean square": (
+        [("out", Normalize((2,), 1e-6, centered=False), ("x",))],
+        "tflm_requantize_s16_s8",
+        "arm_elementwise_mul_s16",
+        4,
+    ),
+    "lookup": ([("out", Gather(1, (1, 0, 0, 1, 4, 5)), ("x",))], "tflm_gather_s8", None, 0.6),
+    "quotient": (
+        [("e", X.of("abs") + 1.0, ("x",)), ("out", Elementwise("divide"), ("x", "e"))],
+        "executorch_quantized_div_s8",
+        NARROW,
+        4,
+    ),
+    "slopes": ([("out", PRelu(normal(8)), ("x",))], "tflm_prelu_s8", "tflm_prelu_s16", 2.5),
+    "slopes of columns": (
+        [("out", PRelu(normal(6, 1) / 4), ("x",))],
+        "tflm_prelu_s8",
+        "tflm_prelu_s16",
+        2.5,
+    ),
+    "softmax of rows": (
+        [("out", Softmax(0), ("x",))],
+        "arm_transpose_s8",
+        "tflm_transpose_s16",
+        2.6,
+    ),
+    "a factor for each pixel": (
+        [("out", Affine(normal(4, 6, 1), np.zeros(())), ("x",))],
+        "arm_elementwise_mul_s8",
+        "arm_elementwise_mul_s16",
+        3,
+    ),
+    "a term for each element": (
+        [("out", Affine(np.ones(()), normal(6, 8)), ("x",))],
+        "arm_elementwise_add_s8",
+        "arm_elementwise_add_s16",
+        2.5,
+    ),
+    "a factor and a term": (
+        [("out", Affine(np.array(-0.5), np.array(0.2)), ("x",))],
+        TABLE,
+        "arm_depthwise_conv_wrapper_s16",
+        1.6,
+    ),
+    "cropped and padded": (
+        [("out", Pad(((-1, 0), (2, -1), (0, 0)), 0.5), ("x",))],
+        "arm_pad_s8",
+        "tflm_pad_s16",
+        0.6,
+    ),
+    "cropped": (
+        [("out", Pad(((-1, 0), (0, -1), (0, 0))), ("x",))],
+        "tflm_slice_s8",
+        "tflm_slice_s16",
+        0.6,
+    ),
+}
+
+#: Steps of 16 bits by which weights of 8 bits differ.
+WIDE = 300
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_an_operator_of_8_bits_is_off_by_steps_alone(what):
+    nodes, function, _, limit = CASES[what]
+    made, x = quantized(nodes)
+    assert [*functions(made).values()][-1] == function
+    assert errors(made, x)["out"] < limit
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_an_operator_of_16_bits_runs_or_is_refused_with_the_reason(what):
+    nodes, _, function, _ = CASES[what]
+    if function == NARROW:
+        with pytest.raises(ModelError, match=NARROW):
+            quantized(nodes, dtype="int16")
+        return
+    made, x = quantized(nodes, dtype="int16")
+    assert [*functions(made).values()][-1] == (function or "tflm_concatenation_s16")
+    found = errors(made, x).get("out", [0])
+    assert np.max(found) < WIDE
+
+
+def test_an_index_is_an_integer_of_32_bits():
+    for operator, find in ((ArgMax(2), np.argmax), (ArgMax(1, True), np.argmin)):
+        made, x = quantized([("out", operator, ("x",))])
+        codes = made.graph.input.format.quantize(x)
+        (found,) = made.session().run(codes).values()
+        assert found.dtype == np.int32
+        axis = operator.axis + 1
+        np.testing.assert_array_equal(found, np.expand_dims(find(codes, axis=axis), axis))
+
+
+def test_a_normalization_of_equal_elements_is_zero():
+    made, x = quantized([("out", Normalize((2,), 0.5), ("x",))])
+    alike = np.repeat(x[..., :1], 8, axis=3) / 4  # whose means the calibration covers
+    assert errors(made, alike)["out"] < 1
+
+
+@pytest.mark.compiles
+@needs("pc")
+@pytest.mark.parametrize("bits", [8, 16])
+def test_firmware_of_every_operator_passes_its_self_test(bits, tmp_path):
+    """Export one network that has all operators on one input."""
+    nodes = []
+    for number, what in enumerate(CASES):
+        own, _, function, _ = CASES[what]
+        if bits == 16 and function == NARROW:
+            continue
+        for name, operator, inputs in own:
+            renamed = tuple(n if n == "x" else f"{n}{number}" for n in inputs)
+            nodes.append((f"{name}{number}", operator, renamed))
+    ends = tuple(name for name, _, _ in nodes if name.startswith("out"))
+    made, x = quantized(nodes, dtype=f"int{bits}", outputs=ends)
+    status, lines = check(write(tmp_path / "net", made, data=x[:2].astype(np.float32)))
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
