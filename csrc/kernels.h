@@ -2,6 +2,7 @@
 #ifndef QN_ALL_KERNELS_H
 #define QN_ALL_KERNELS_H
 
+#include "ethosu/kernels.h"
 #include "q/kernels.h"
 #include "q/weighted_kernels.h"
 #include "s/convolve/kernels.h"

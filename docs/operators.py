@@ -14,6 +14,7 @@ from qemu_nn.exporters.tflite.network import CONVERTERS as EXPORTED
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.importers.tflite import parser
 from qemu_nn.importers.tflite.control import CONTROL
+from qemu_nn.importers.tflite.ethosu import ETHOSU
 from qemu_nn.importers.tflite.float32 import REAL
 from qemu_nn.importers.tflite.network import CONVERTERS, convert
 
@@ -84,11 +85,12 @@ def table() -> str:
         if len(names - AROUND or names) == 1:
             [name] = names - AROUND or names
             functions[name].update(node.function.name for node in graph.nodes)
-    for name in CONVERTERS:
+    listed_names = [name for name in CONVERTERS if name not in ETHOSU]
+    for name in listed_names:
         listed = {kind for kind, end in TYPES.items() if _function(name, end) in FUNCTIONS}
         types[name] |= listed | ({"FLOAT32"} if name in REAL else set())
         functions[name] |= {_function(name, TYPES[kind]) for kind in listed}
-    rows = (_row(name, types[name], functions[name]) for name in sorted(CONVERTERS))
+    rows = (_row(name, types[name], functions[name]) for name in sorted(listed_names))
     return HEAD + "".join(rows)
 
 

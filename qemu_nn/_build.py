@@ -20,7 +20,7 @@ def _declarations() -> str:
     """Return the interface without preprocessor lines: the same text is the C header and the cffi
     cdef.
     """
-    families = ("", "_s", "_e", "_f", "_movement", "_signal")
+    families = ("", "_s", "_e", "_f", "_movement", "_signal", "_ethosu")
     parts = (*(f"qn_params{family}.h" for family in families), "qn.h")
     text = "\n".join((ROOT / INTERFACE / part).read_text(encoding="utf-8") for part in parts)
     lines = text.splitlines()

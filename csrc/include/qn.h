@@ -11,6 +11,7 @@
 
 #include "qn_params.h"
 #include "qn_params_e.h"
+#include "qn_params_ethosu.h"
 #include "qn_params_f.h"
 #include "qn_params_movement.h"
 #include "qn_params_s.h"
@@ -268,6 +269,22 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
  * its states must be set anew. */
 void qn_begin(const qn_call *call, const void *state);
 int qn_turn(const qn_call *call, const void *x);
+
+/* Needs of a program of Ethos-U: bytes of the decoded program and of a run's memory,
+ * multiply-accumulates, and operations. */
+typedef struct qn_ethosu_needs {
+    int64_t program_bytes, scratch_bytes, macs;
+    int32_t operations;
+} qn_ethosu_needs;
+
+/* Decode and check a program; its words are those of csrc/ethosu/program.h. Another status than
+ * QN_OK comes with a sentence in why[QN_WHY]. */
+int qn_ethosu_inspect(const void *commands, int64_t command_bytes, const void *constants,
+                      int64_t constant_bytes, qn_ethosu_needs *needs, char *why);
+
+/* Decode a stream of weights into out[capacity]. Returns their number, or a negative status. */
+int64_t qn_ethosu_weights(const void *stream, int64_t bytes, int32_t fast, int16_t *out,
+                          int64_t capacity);
 
 enum { QN_ORDERED_COLUMNS = 8 };
 

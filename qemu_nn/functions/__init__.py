@@ -4,6 +4,7 @@ from . import (
     activation,
     convolve,
     elementwise,
+    ethosu,
     executorch,
     executorch_portable,
     fully_connected,
@@ -56,6 +57,20 @@ FUNCTIONS: dict[str, Function] = {
 #: The same for the NPU, under names of ours.
 NPU_FUNCTIONS: dict[str, Function] = {function.name: function for function in wuqi.FUNCTIONS}
 
-DECLARED.update({**FUNCTIONS, **NPU_FUNCTIONS})
+#: The same for Arm's Ethos-U.
+ETHOSU_FUNCTIONS: dict[str, Function] = {each.name: each for each in ethosu.FUNCTIONS}
 
-__all__ = ["FUNCTIONS", "NPU_FUNCTIONS", "Array", "Function", "layouts"]
+#: All functions that a network on a Cortex-M calls, with or without an Ethos-U.
+NETWORK_FUNCTIONS: dict[str, Function] = {**FUNCTIONS, **ETHOSU_FUNCTIONS}
+
+DECLARED.update({**NETWORK_FUNCTIONS, **NPU_FUNCTIONS})
+
+__all__ = [
+    "ETHOSU_FUNCTIONS",
+    "FUNCTIONS",
+    "NETWORK_FUNCTIONS",
+    "NPU_FUNCTIONS",
+    "Array",
+    "Function",
+    "layouts",
+]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Error, ModelError
-from ..functions import FUNCTIONS
+from ..functions import NETWORK_FUNCTIONS
 from ..io.typed_json import Fields
 from ..ir.graph import Address, Build, CallAddresses, Graph, Loop, Memory, Node, Tensor
 
@@ -159,7 +159,7 @@ def _effect(fields: Fields) -> str:
 
 def _parse_called(fields: Fields) -> dict[str, Any]:
     """Return function, parameters and arrays of a call."""
-    function = FUNCTIONS.get(fields.text("function"))
+    function = NETWORK_FUNCTIONS.get(fields.text("function"))
     if function is None:
         raise fields.error(f"the function {fields.text('function')!r} is not known")
     params = fields.object("params")

@@ -20,6 +20,7 @@ FILES = {
     "include/qn_params_signal.h": "",
     "include/qn_params_movement.h": "",
     "include/qn_params_f.h": "",
+    "include/qn_params_ethosu.h": "",
     "include/qn.h": '#include "qn_params.h"\nint first(pair p);\nint second(pair p);\n',
     "first.c": (
         '#include "include/qn.h"\n#include "q/value.h"\nint first(pair p) { return p.a + VALUE; }\n'

@@ -13,7 +13,7 @@ from float_classifiers import float_network
 from networks import classifier, recurrent
 
 from qemu_nn.api.golden import FloatNetwork, Network, example
-from qemu_nn.functions import FUNCTIONS, NPU_FUNCTIONS
+from qemu_nn.functions.base import DECLARED
 from qemu_nn.ndk.quant_tools.numpy_net import build_numpy_layers, run_layers
 from qemu_nn.qnz.package import model_hash
 
@@ -70,7 +70,7 @@ def test_a_session_pickles_as_its_network_and_its_options(kind):
 
 
 def test_every_function_pickles_as_itself():
-    for function in (*FUNCTIONS.values(), *NPU_FUNCTIONS.values()):
+    for function in DECLARED.values():
         assert again(function) is function
 
 

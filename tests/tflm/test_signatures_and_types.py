@@ -102,7 +102,6 @@ def test_later_types_and_quantizations_are_refused_by_name(net, words, tmp_path)
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("ethos-u", "it holds commands for Arm's Ethos-U NPU; give the file that vela read"),
         (
             "edgetpu-custom-op",
             "it holds commands for Google's Edge TPU; give the file that edgetpu_compiler read",

@@ -2,7 +2,8 @@
  * of float32.
  *
  *   cast        out = in in another type: of two integers the low bits; to float32 rounded to nearest;
- *               of float32 toward zero; a bool is 0 or 1, and 1 of all that is not 0
+ *               of float32 toward zero; a bool is read as its byte, which an Ethos-U may make 255,
+ *               and written as 1 of all that is not 0
  *   quantize    out = clamp(round(in / scale) + zero_point), the quotient in float32, halves away from
  *               zero, clamped to the type
  *   dequantize  out = scale * (in - zero_point), rounded once

@@ -39,7 +39,7 @@ static int64_t integer_at(const void *in, int32_t type, int32_t i) {
         case QN_F_U32:
             return ((const uint32_t *)in)[i];
         default:
-            return ((const uint8_t *)in)[i] != 0;
+            return ((const uint8_t *)in)[i];
     }
 }
 

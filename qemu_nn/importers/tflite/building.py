@@ -11,7 +11,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...functions import FUNCTIONS, Function
+from ...functions import NETWORK_FUNCTIONS, Function
 from ...ir.graph import Build, Loop, Node, Tensor
 from ..arguments import ARRAY_LIMIT, CALL_LIMIT, SUFFIXES, check_spent
 from .invoke_period import InvokePeriods
@@ -26,7 +26,10 @@ _INSIDE_LIMIT = 20_000
 
 
 class TfliteBuilder:
-    """Values by the file's tensor indices, and the calls that compute these values."""
+    """Values by the file's tensor indices, and the calls that compute these values.
+
+    arena: states that an Ethos-U keeps in the arena between runs, by their offset.
+    """
 
     def __init__(self, model: TfliteModel) -> None:
         self.model = model
@@ -46,6 +49,7 @@ class TfliteBuilder:
         self.where = GraphContext()
         self._inside = [0]
         self._kept: dict[tuple[int, int], TfliteValue] = {}
+        self.arena: dict[int, TfliteValue] = {}
 
     def enter_graph(
         self, model: TfliteModel, where: Optional[GraphContext] = None
@@ -213,9 +217,9 @@ class TfliteBuilder:
 
     def find_function(self, name: str) -> Function:
         """Return a function by its name; raise ModelError if no function has the name."""
-        if name not in FUNCTIONS:
+        if name not in NETWORK_FUNCTIONS:
             raise ModelError(f"its types are not supported: no function is called {name}")
-        return FUNCTIONS[name]
+        return NETWORK_FUNCTIONS[name]
 
     def call(
         self,

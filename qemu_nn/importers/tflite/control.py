@@ -123,6 +123,11 @@ def call_once(call: TfliteCall) -> None:
                 inner.check_counts(2, 2, outputs=0)
                 name, (tensor, data) = _variable_name(inner), inner.constant(1, *BARE)
                 builder.variables.resets[name] = data.reshape(tensor.shape)
+            elif operator.name == "ethos-u":
+                call.warn(
+                    "vela has lost the initial values of variables: the device starts with the "
+                    "bytes that its arena has then; here they are the zero points"
+                )
             else:
                 raise ModelError(
                     "it computes before the first run; a graph of CALL_ONCE must only assign "

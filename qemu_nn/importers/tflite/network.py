@@ -19,6 +19,7 @@ from .decode import DECODING
 from .dense import DENSE
 from .detection import DETECTION
 from .elementwise import ELEMENTWISE
+from .ethosu import ETHOSU, initialize_first
 from .fill_broadcast import FILLING
 from .float32 import add_float_converters
 from .floats import is_float
@@ -57,6 +58,7 @@ CONVERTERS: dict[str, Converter] = {
     **DETECTION,
     **SIGNAL,
     **STREAMS,
+    **ETHOSU,
 }
 CONVERTERS.update(add_float_converters(CONVERTERS))
 
@@ -87,6 +89,7 @@ def _network(model: TfliteModel) -> Graph:
     operators = drop_shape_operators(model)
     _check(model, operators)
     builder = TfliteBuilder(model)
+    operators = initialize_first(builder, operators)
     outputs, inner = strip_dequantize(model, operators)
     starts = []
     for index in dict.fromkeys(model.inputs):

@@ -195,6 +195,21 @@ class TfliteModel:
         inside = 0 <= at - start <= whole.size - size
         return whole[at - start :][:size] if inside else None
 
+    def read_metadata(self, name: str) -> Optional[bytes]:
+        """Return the bytes of the file's metadata of a name; None if there are none."""
+        for at in range(min(self._root.count("Metadata"), _ENDS_LIMIT)):
+            entry = self._root.member("Metadata", "Metadata", at)
+            if entry.text("Name") != name:
+                continue
+            number, have = entry.number("Buffer"), self._root.count("Buffers")
+            if number >= have:
+                raise ModelError(
+                    f"its metadata are in buffer {number}; the file has {have} buffers"
+                )
+            held: bytes = self._root.member("Buffers", "Buffer", number).numbers("Data").tobytes()
+            return held
+        return None
+
     def _operators(self) -> int:
         count = self._graph.count("Operators")
         if count > _OPERATOR_LIMIT:

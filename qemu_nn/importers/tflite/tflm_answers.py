@@ -28,10 +28,12 @@ _CUSTOM = "Failed to get registration from op code CUSTOM"
 
 #: Custom operators of accelerators, which builds with their drivers have -> the reason.
 ACCELERATORS = {
-    "ethos-u": "it holds commands for Arm's Ethos-U NPU; give the file that vela read",
     "edgetpu-custom-op": "it holds commands for Google's Edge TPU; give the file that "
     "edgetpu_compiler read",
 }
+
+#: Custom operators that builds with a driver have; the recorded build has none.
+_OF_DRIVERS = ("ethos-u",)
 
 #: Start of the sentence that quotes the framework.
 _REFUSES = "TensorFlow Lite Micro refuses it"
@@ -87,7 +89,7 @@ def find_answer(model: TfliteModel, operator: TfliteOperator) -> Optional[str]:
 
     If operands lack scales, a text for one of these holds, or a text for all with scales.
     """
-    if operator.name in ACCELERATORS:
+    if operator.name in (*ACCELERATORS, *_OF_DRIVERS):
         return None
     if operator.name not in supported():
         known_name = operator.name in vars(library("BuiltinOperator"))

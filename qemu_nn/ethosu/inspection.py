@@ -1,0 +1,46 @@
+"""The C decoder of programs: what a program needs, and the weights of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._native import ffi, lib
+from ..errors import ModelError
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Needs of a program: bytes of its decoded form and of a run, multiply-accumulates."""
+
+    program_bytes: int
+    scratch_bytes: int
+    macs: int
+    operations: int
+
+
+def inspect(commands: np.ndarray, constants: np.ndarray) -> Needs:
+    """Decode and check a program; raise ModelError with the word of the stream that is wrong."""
+    needs, why = ffi.new("qn_ethosu_needs *"), ffi.new("char[]", lib.QN_WHY)
+    given = (_point(commands), commands.nbytes, _point(constants), constants.nbytes)
+    if lib.qn_ethosu_inspect(*given, needs, why) != lib.QN_OK:
+        raise ModelError(ffi.string(why).decode())
+    return Needs(needs.program_bytes, needs.scratch_bytes, needs.macs, needs.operations)
+
+
+def decode_weights(stream: bytes, most: int, fast: bool = False) -> np.ndarray:
+    """Return the weights of a stream, up to `most`; a fast stream has exactly as many."""
+    weights = np.zeros(most, np.int16)
+    count = lib.qn_ethosu_weights(
+        ffi.from_buffer(stream), len(stream), fast, ffi.from_buffer("int16_t[]", weights), most
+    )
+    if count < 0:
+        raise ModelError(
+            f"its weight stream of {len(stream)} bytes is damaged, or has more than {most} weights"
+        )
+    return weights[:count]
+
+
+def _point(array: np.ndarray) -> object:
+    return ffi.from_buffer(array) if array.size else ffi.NULL

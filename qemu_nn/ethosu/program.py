@@ -1,0 +1,77 @@
+"""A program of an Ethos-U: its stream, its memory, and the arrays that the kernel row takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import ModelError
+from .container import CommandStream
+from .inspection import Needs, inspect
+
+#: Number of memory regions of a stream.
+REGIONS = 8
+
+#: Most bytes of a region, and of everything that a call needs.
+_MOST = 2**30
+
+
+@dataclass(frozen=True)
+class Place:
+    """Bytes of a region that an input or an output has."""
+
+    region: int
+    offset: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command stream with its constants, regions, inputs and outputs.
+
+    regions: bytes of the regions 1 to 7; constants are region 0.
+    """
+
+    stream: CommandStream
+    constants: np.ndarray
+    regions: tuple[int, ...]
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+
+    @cached_property
+    def commands(self) -> np.ndarray:
+        """The layout and the stream as bytes: the weights of the call."""
+        sizes = (self.constants.size, *self.regions)
+        sizes += (0,) * (REGIONS - len(sizes))
+        places = [
+            number
+            for place in (*self.inputs, *self.outputs)
+            for number in (place.region, place.offset, place.nbytes)
+        ]
+        head = [self.stream.configuration, *sizes, len(self.inputs), len(self.outputs), *places]
+        if max(head) > 0xFFFFFFFF or max(sizes) > _MOST:
+            raise ModelError(f"its memory has {max(sizes)} bytes; up to {_MOST} are supported")
+        return np.concatenate([np.array(head, "<u4"), self.stream.words]).view(np.uint8)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """Needs of the program; raises ModelError if the stream is damaged."""
+        found = inspect(self.commands, self.constants)
+        if max(found.program_bytes, found.scratch_bytes) > _MOST:
+            raise ModelError(f"its program needs more than {_MOST} bytes of memory")
+        return found
+
+    @property
+    def params(self) -> dict[str, int]:
+        """The scalar arguments of the call."""
+        return {
+            "in_bytes": sum(place.nbytes for place in self.inputs),
+            "out_bytes": sum(place.nbytes for place in self.outputs),
+            "command_bytes": self.commands.nbytes,
+            "constant_bytes": self.constants.nbytes,
+            "program_bytes": self.needs.program_bytes,
+            "scratch_bytes": self.needs.scratch_bytes,
+            "operations": self.needs.operations,
+        }

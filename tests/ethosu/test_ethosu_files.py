@@ -1,0 +1,162 @@
+"""Files that vela writes: .tflite files with `ethos-u` operators, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+from ethosu_programs import CONFIGURATIONS, Writer, container, tflite
+
+import qemu_nn
+from qemu_nn.errors import ModelError
+from qemu_nn.ethosu.container import read_stream
+
+OUT = 1024
+
+
+def copy_program(shape=(2, 3, 4)):
+    """Return a stream that copies bytes 0.. of the arena to OUT as a maximum of 1x1."""
+    writer = Writer().map("ifm", shape, 0).map("ofm", shape, OUT, bits=0x100).kernel().clamp()
+    return writer.set(ofm_scale=(1, 0)).run("pool", 0)
+
+
+def copy_file(**more):
+    shape = (1, 2, 3, 4)
+    return tflite(
+        copy_program(), [(shape, "INT8", 0.5, 1, 0)], [(shape, "INT8", 0.5, 1, OUT)], **more
+    )
+
+
+def test_a_file_runs_as_any_other_network(tmp_path):
+    network = qemu_nn.load(copy_file().save(tmp_path))
+    x = np.random.default_rng(1).integers(-128, 128, (5, 2, 3, 4)).astype(np.int8)
+    for threads in (1, 2):
+        (output,) = network.session("m55", threads=threads).run(x).values()
+        np.testing.assert_array_equal(output, x)
+    real = np.linspace(-3, 3, 24, dtype=np.float32).reshape(1, 2, 3, 4)
+    np.testing.assert_allclose(network.predict(real, target="m55"), real, atol=0.25)
+
+
+def test_a_network_is_saved_and_pickled_with_its_program(tmp_path):
+    network = qemu_nn.load(copy_file().save(tmp_path))
+    network.save(tmp_path / "net.qnz")
+    x = np.random.default_rng(2).integers(-128, 128, (3, 2, 3, 4)).astype(np.int8)
+    for again in (qemu_nn.load(tmp_path / "net.qnz"), pickle.loads(pickle.dumps(network))):
+        (output,) = again.session("m55").run(x).values()
+        np.testing.assert_array_equal(output, x)
+
+
+def test_several_inputs_and_outputs_have_their_types(tmp_path):
+    writer = (
+        Writer().map("ifm", (1, 4, 1), 0, dtype="int16").map("ifm2", (1, 4, 1), 64, dtype="int16")
+    )
+    writer.map("ofm", (1, 4, 1), OUT, dtype="int32", bits=0x8100)
+    writer.clamp().set(ofm_scale=(1, 0), opa_scale=(1, 0), opb_scale=(1, 0)).run("elementwise", 1)
+    writer.map("ofm", (1, 4, 1), 512, dtype="int16", bits=0x8100).clamp(-32768, 32767)
+    writer.run("elementwise", 2)
+    ends = [((1, 4), "INT16", 0.5, 0, at) for at in (0, 64)]
+    outs = [((1, 4), "INT32", 0.25, 0, OUT), ((1, 4), "INT16", 0.5, 0, 512)]
+    network = qemu_nn.load(tflite(writer, ends, outs).save(tmp_path))
+    a, b = np.array([[1, 2, 3, -4]], np.int16), np.array([[10, 20, 30, 40]], np.int16)
+    sums, differences = network.session("m55").run([a, b]).values()
+    assert (sums.dtype, differences.dtype) == (np.int32, np.int16)
+    np.testing.assert_array_equal(sums, [[11, 22, 33, 36]])
+    np.testing.assert_array_equal(differences, [[-9, -18, -27, -44]])
+
+
+def counter_file():
+    """Return a file whose output is its state, and whose state grows by its input."""
+    writer = Writer().map("ifm", (1, 2, 1), 64).map("ofm", (1, 2, 1), OUT, bits=0x100).kernel()
+    writer.clamp().set(ofm_scale=(1, 0)).run("pool", 0)
+    writer.map("ifm", (1, 2, 1), 0).map("ifm2", (1, 2, 1), 64).set(opa_scale=(1, 0))
+    writer.map("ofm", (1, 2, 1), 64, bits=0x8100).set(opb_scale=(1, 0)).run("elementwise", 1)
+    step = ((1, 2), "INT8", 0.5, 0, 0)
+    state = ((1, 2), "INT8", 0.5, 3, 64)
+    file = tflite(writer, [step, state], [((1, 2), "INT8", 0.5, 0, OUT)])
+    file.inputs.pop()
+    return file
+
+
+@pytest.mark.parametrize("variable", [False, True])
+def test_the_arena_keeps_states_from_their_zero_point_on(tmp_path, variable):
+    file = counter_file()
+    file.tensors[4]["variable"] = variable
+    network = qemu_nn.load(file.save(tmp_path))
+    steps = np.array([[[1, 10], [2, 20], [4, 40]]], np.int8)
+    result = network.session("m55").run(steps)
+    np.testing.assert_array_equal(result["end2"], [[[3, 3], [4, 13], [6, 33]]])
+
+
+def test_cop1_and_cop2_hold_the_same_stream():
+    words = copy_program().stream
+    word = CONFIGURATIONS["ethos-u55-128"]
+    first = read_stream(container(words, word))
+    head = [0x32504F43, 1, 0, 0, 1, 40 + words.nbytes, 36, 0x4D554556, 1, 20, word, 0x10066001]
+    second = read_stream(
+        np.concatenate([np.array([*head, 1, 0, 0, 0xFFFFFFFF], "<u4"), words]).tobytes()
+    )
+    assert (first.container, second.container) == ("COP1", "COP2")
+    assert first.target == second.target == "ethos-u55-128"
+    np.testing.assert_array_equal(first.words, words)
+    np.testing.assert_array_equal(second.words, words)
+
+
+def change(**registers):
+    writer = copy_program()
+    last = writer.words.pop()
+    writer.set(**registers)
+    writer.words.append(last)
+    return writer
+
+
+REFUSED = {
+    "an input outside": (change(ifm_base=4090), "an input has bytes 4090 to 4114 of region 1"),
+    "an output outside": (change(ofm_base=4090), "its output has bytes 4090 to 4114 of region 1"),
+    "before the region": (change(ofm_stride_y=((1 << 32) - 4000, 0xFF)), "has bytes -2976 to"),
+    "constants": (change(ofm_region=0), "it writes to region 0, the constants"),
+    "no region": (change(ifm_region=5), "of region 5, which has 0"),
+    "activation": (change(activation=9), r"its activation function does not exist \(9\)"),
+    "table": (change(activation=31), r"its table reaches beyond the memory of tables"),
+    "no rows": (change(pad_top=9), r"its windows cover no element of the input \(-7\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_stream_that_leaves_its_memory_is_refused(tmp_path, name):
+    writer, words = REFUSED[name]
+    shape = (1, 2, 3, 4)
+    file = tflite(writer, [(shape, "INT8", 0.5, 1, 0)], [(shape, "INT8", 0.5, 1, OUT)])
+    with pytest.raises(ModelError, match=r"ethos-u \(operator 0\): .*" + words):
+        qemu_nn.load(file.save(tmp_path))
+
+
+def test_a_damaged_container_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="its options are 0105; they must be 010401"):
+        qemu_nn.load(copy_file(options=b"\x01\x05").save(tmp_path))
+    file = copy_file()
+    file.metadata.clear()
+    with pytest.raises(ModelError, match="lacks the metadata OfflineMemoryAllocation"):
+        qemu_nn.load(file.save(tmp_path))
+    with pytest.raises(ModelError, match="begins with b'COP9'"):
+        read_stream(b"COP9" + bytes(12))
+    with pytest.raises(ModelError, match="0x30001807; it must be that of one of ethos-u55-32"):
+        read_stream(container(copy_program().stream, 0x30001807)).target  # noqa: B018
+    with pytest.raises(ModelError, match="is said to have 9 words; 1 follow"):
+        read_stream(np.array([0x31504F43, 1, 0x1807, 0, 2 | 9 << 16, 0], "<u4").tobytes())
+
+
+def test_damaged_streams_are_a_sentence_or_run(tmp_path):
+    rng, refused = np.random.default_rng(5), 0
+    plain = copy_program().words
+    x = np.zeros((1, 2, 3, 4), np.int8)
+    for _ in range(60):
+        writer = Writer()
+        writer.words = list(plain)
+        for _ in range(int(rng.integers(1, 4))):
+            writer.words[int(rng.integers(len(plain)))] ^= 1 << int(rng.integers(32))
+        shape = (1, 2, 3, 4)
+        file = tflite(writer, [(shape, "INT8", 0.5, 1, 0)], [(shape, "INT8", 0.5, 1, OUT)])
+        try:
+            qemu_nn.load(file.save(tmp_path)).session("m55").run(x)
+        except ModelError:
+            refused += 1
+    assert 10 < refused < 60
