@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Union
 
+from ..errors import Error
 from ..firmware import project
+from ..firmware.builds import SYSTEMS
 from ..firmware.project import Firmware
 from ..firmware.symbols import DEFAULT_NAME
-from ..io.arguments import as_flag, as_path
+from ..io.arguments import as_flag, as_path, have
 from ..runtime.inputs import arrange_by_name
 from ..runtime.session import Session, draw_inputs
 from ..targets import DEFAULT_CORE, Target
@@ -29,6 +32,7 @@ def export(
     one_header: bool = False,
     force: bool = False,
     name: str = DEFAULT_NAME,
+    build: Union[str, Iterable[str], None] = None,
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `data`.
 
@@ -53,6 +57,10 @@ def export(
     name : str, default "network"
         What all public names of the C begin with: functions, types and macros. Networks of
         different names link together.
+    build : str or iterable of str, optional
+        Build systems that the export has files for: "cmake", "meson", "zephyr", "cmsis-toolbox",
+        "cmsis-pack", "arduino", "platformio", separated by commas; "none" for the Makefile alone.
+        Default: all.
 
     Returns
     -------
@@ -70,9 +78,10 @@ def export(
     >>> export("net.qnz", "firmware", target="cortex-m4")
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
-    name = project.check_name(name)
+    options = project.Options(
+        project.check_name(name), _parse_build(build), as_flag(one_header, "one_header")
+    )
     wanted = network.profile(target)
-    one_header = as_flag(one_header, "one_header")
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)
     graph = session.graph
@@ -82,5 +91,18 @@ def export(
     with project.replace_earlier(folder, as_flag(force, "force")) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1
-        parts = (goldens, steps, one_header, network.host, name)
-        return project.write(fresh, session.plan, said, *parts)
+        return project.write(fresh, session.plan, said, goldens, steps, network.host, options)
+
+
+def _parse_build(build: Union[str, Iterable[str], None]) -> tuple[str, ...]:
+    """Return the build systems of an export. Raises Error for an unknown one."""
+    if build is None:
+        return tuple(SYSTEMS)
+    words = build.split(",") if isinstance(build, str) else list(build)
+    names = [str(word).strip() for word in words]
+    if names == ["none"]:
+        return ()
+    for name in names:
+        if name not in SYSTEMS:
+            raise Error(f"build names {name!r}; {have((*SYSTEMS, 'none'), name)}")
+    return tuple(names)

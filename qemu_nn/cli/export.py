@@ -35,6 +35,12 @@ TOO_LARGE = 1
     show_default=True,
     help="What the C's public names begin with: NAME_run().",
 )
+@click.option(
+    "--build",
+    metavar="NAMES",
+    help="Build systems: cmake, meson, zephyr, cmsis-toolbox, cmsis-pack, arduino, platformio, "
+    "separated by commas, or none.  [default: all]",
+)
 @force
 @fit
 @form("json")

@@ -77,24 +77,35 @@ class Firmware:
     flash: int
 
 
+@dataclass(frozen=True)
+class Options:
+    """What an export consists of besides the network's C and its self-test.
+
+    name: prefix of all public names, valid for check_name(). build: build systems, of
+    builds.SYSTEMS. one_header: also write layers.h, one header of plain macros.
+    """
+
+    name: str = DEFAULT_NAME
+    build: tuple[str, ...] = tuple(builds.SYSTEMS)
+    one_header: bool = False
+
+
 def write(
     folder: Path,
     plan: Plan,
     about: About,
     goldens: GoldenSet,
     steps: int,
-    one: bool,
     host: Host,
-    name: str = DEFAULT_NAME,
+    options: Options,
 ) -> Firmware:
     """Write the project into a folder with the golden set of the same profile.
 
-    plan: traced. steps: time steps of each golden input, 1 if the network is not recurrent. one:
-    also write layers.h, one header of plain macros. host: prepares the network's inputs. name:
-    prefix of all public names, valid for check_name(). Raises Error if the network cannot run on a
+    plan: traced. steps: time steps of each golden input, 1 if the network is not recurrent. host:
+    prepares the network's inputs. Raises Error if the network cannot run on a
     device unchanged, or jinja2 is missing.
     """
-    graph, memory = plan.graph, plan_layout(plan)
+    graph, memory, name = plan.graph, plan_layout(plan), options.name
     named = make_symbols(graph, goldens.stems, name)
     values = make_context(graph, memory, named, about, name)
     values.update(list_releases(plan.profile), caveats=list_caveats(graph.nodes))
@@ -104,12 +115,12 @@ def write(
     guards = (f"defined({stand_in.guard(header)})" for header in values["arm_headers"])
     values["stand_ins"] = " || \\\n    ".join(guards)
     values["preprocess"] = preprocess(host)
-    values["boards"] = list(BOARDS.values())
+    values.update(boards=list(BOARDS.values()), build=options.build, version=about.version)
     functions = _list_functions(memory.calls, plan.profile, name)
     values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
     values["link"] = link.make_values(graph, about)
     contents = _make_contents(values, functions)
-    if one:
+    if options.one_header:
         contents["layers.h"] = format_one_header(graph, named)
     for path, text in contents.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -136,13 +147,13 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     contents.update(_make_headers(values))
     contents.update(functions)
     contents["boards/startup.c"] = _load_template("startup.c")
+    contents["boards/library.sh"] = _load_template("library.sh")
     contents["boards/report.c"] = _render("report.c", values)
     for board in BOARDS.values():
         contents[f"boards/{board.script}"] = _render("board.ld", {"board": board})
     contents.update({path: _load_template(name) for path, name in link.FILES.items()})
     values.update(builds.list_sources(contents))
-    contents.update({path: _render(name, values) for path, name in builds.FILES.items()})
-    contents.update(builds.make_arduino_folder(values["sources"], values["name"]))
+    contents.update(builds.make_files(values["build"], values, lambda name: _render(name, values)))
     for path in ("link/link_network.c", "link/link.mk"):
         contents[path] = _render(path.partition("/")[2], values)
     return contents

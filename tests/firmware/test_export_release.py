@@ -154,3 +154,40 @@ def test_report_header_and_info_agree_to_the_byte(tmp_path):
     ).stdout
     assert re.search(rf"^\.text +{told['flash', 'code']} ", sizes, re.M)
     assert 100 < told["", "stack"] < 4096
+
+
+@needs("m4")
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("-mcpu=cortex-m4 -mfloat-abi=soft", "is built for soft floats, but this build for hard"),
+        (
+            "-mcpu=cortex-m33 -mfloat-abi=hard",
+            "is built for a Cortex-M33 or M35P, but this build is for a",
+        ),
+        ("", "has no Arm objects: it is built for another machine"),
+    ],
+)
+def test_a_library_for_another_build_is_told_before_the_linker_speaks(demo, flags, said):
+    (demo / "empty.c").write_text("int arm_relu_q7;")
+    arguments = ["-c", "empty.c", "-o", "empty.o", *flags.split(), *["-mthumb"][: bool(flags)]]
+    subprocess.run(["arm-none-eabi-gcc" if flags else "cc", *arguments], cwd=demo, check=True)
+    subprocess.run(["ar", "rcs", "empty.a", "empty.o"], cwd=demo, check=True)
+    done = make(demo, "m4", "CMSIS=arm", "LIBRARY=empty.a", "ANY_RELEASE=1")
+    assert done.returncode != 0
+    assert f"empty.a {said}" in done.stderr
+    assert "build the library with -mcpu=cortex-m4 -mfloat-abi=hard" in done.stderr
+    assert "undefined reference" not in done.stderr
+
+
+@needs("m4")
+def test_a_library_of_the_board_links(demo):
+    sources = [str(path) for path in (demo / "kernels").rglob("*.c")]
+    objects = demo / "m4"
+    objects.mkdir()
+    flags = ["-mthumb", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-O1", "-std=c11"]
+    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", *sources], cwd=objects, check=True)
+    names = [path.name for path in objects.glob("*.o")]
+    subprocess.run(["arm-none-eabi-ar", "rcs", "arm.a", *names], cwd=objects, check=True)
+    done = make(demo, "m4", "CMSIS=arm", "LIBRARY=m4/arm.a", "ANY_RELEASE=1")
+    assert (done.returncode, done.stdout.count("PASS")) == (0, 9), done.stderr
