@@ -27,8 +27,10 @@ Fix = Callable[[np.ndarray], np.ndarray]
 _RECALIBRATE = Remedy("calibrate with data as these", {})
 
 
-def describe_calibration(found: InputSummary) -> Iterator[str]:
+def describe_calibration(found: Optional[InputSummary]) -> Iterator[str]:
     """Yield a sentence for each fault of calibration data."""
+    if found is None:
+        return
     if found.constant and found.samples > 1:
         yield (
             f"the calibration data are {found.ends[0]:g} in all of {found.samples} samples, so "

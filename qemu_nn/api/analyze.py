@@ -26,6 +26,7 @@ from ..ir.graph import Graph
 from ..lowering.dequantize import dequantize_graph
 from ..lowering.float_semantics import make_foreign_error
 from ..lowering.infer_formats import infer_formats
+from ..runtime.blas import limit_blas_threads
 from ..runtime.cluster import open_cluster, reduce_blocks
 from ..runtime.input_checks import tell
 from ..runtime.unbounded_s8 import is_affine
@@ -110,7 +111,7 @@ def analyze(
     source = real_batches(network, data, size, count=_count(graph))
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
     first, rest = take_first(source) if isinstance(source, Stream) else (None, None)
-    with open_cluster(client) as found:
+    with limit_blas_threads(reference, size), open_cluster(client) as found:
         reading, blocks, total = open_blocks(source, rest, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
         share = {"client": found, "threads": threads}

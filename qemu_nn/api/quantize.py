@@ -36,12 +36,13 @@ from ..ptq.pipeline import improve_network
 from ..ptq.schemes import SCHEMES, Overrides, Scheme, get_scheme
 from ..quantizer.search import Given, Search
 from ..quantizer.statistics import observe
+from ..runtime.blas import limit_blas_threads
 from ..runtime.cluster import open_cluster
 from ..runtime.evaluate import iterate_tensors
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, LEGACY_CMSIS, Profile, Target, is_affine, roundings
-from .data import Batch, Dataset, batches
+from .data import SIZE, Batch, Dataset, batches
 from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
 from .quantize_options import Budget, Effort, QuantizeOptions, read_group
@@ -172,10 +173,11 @@ def quantize(
                 kept.append(Batch(x, batch.y))
             yield x
 
-    job = replace(job, statistics=observe(job.graph, inputs()))
     tried: Given = {}
     curve = None
-    with files.lock_file(file), open_cluster(client) as found:
+    once = limit_blas_threads(float_graph, SIZE), files.lock_file(file)
+    with once[0], once[1], open_cluster(client) as found:
+        job = replace(job, statistics=observe(job.graph, inputs()))
         until = time.monotonic() + 60 * tries.minutes
         way = StepPlan(taken, until, replace(how, client=found), limits, progress)
         if limits is not None:
@@ -197,11 +199,9 @@ def quantize(
     gauge.add(graph.input.format.quantize(x), x)
     tell(gauge)
     told = (tell_names(source.classes),) if source.classes else ()
-    calibration = tally.summarize()
-    faults = () if calibration is None else describe_calibration(calibration)
-    notes = (*told, *faults, *job.notes, *final.notes, *choices)
+    notes = (*told, *describe_calibration(tally.summarize()), *job.notes, *final.notes, *choices)
     made = Network(graph, job.reference, notes, data.preprocessing, curve)
-    return replace(made, calibration=calibration)
+    return replace(made, calibration=tally.summarize())
 
 
 def _profile_for(scheme: str, device: Target) -> Profile:

@@ -31,6 +31,17 @@ class Filled(NamedTuple):
     width: float
 
 
+class Histogram(NamedTuple):
+    """Histogram without its range's empty bins; largest: magnitude of the values."""
+
+    largest: float
+    filled: Filled
+
+    def list_filled_bins(self) -> Filled:
+        """Return the bins."""
+        return self.filled
+
+
 class Statistics:
     """Range and histogram of all values added so far.
 
@@ -184,3 +195,13 @@ def make_statistics(values: np.ndarray, bins: int = BINS) -> Statistics:
     result = Statistics(bins)
     result.add(np.asarray(values, np.float64))
     return result
+
+
+def make_histogram(values: np.ndarray, bins: int) -> Histogram:
+    """Return the histogram of one array, as make_statistics() has it, in memory for its values."""
+    values = np.asarray(values, np.float64).ravel()
+    values = values[values != 0]
+    largest = float(np.abs(values).max(initial=0.0))
+    width = math.ldexp(2.0 / bins, max(math.frexp(largest)[1], _SMALLEST))
+    index, counts = np.unique(np.floor(values / width), return_counts=True)
+    return Histogram(largest, Filled((index + 0.5) * width, counts, width))

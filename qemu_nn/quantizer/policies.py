@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import format_value, have
 from ..ir.formats import compute_dec_bit
-from ..ir.statistics import Filled, Statistics
+from ..ir.statistics import Filled, Histogram, Statistics
 
 Policy = Callable[[Statistics, int], int]
 
@@ -36,7 +36,7 @@ _SAMPLES = 20
 _SPAN = 4
 
 
-def minmax(statistics: Statistics, bits: int) -> int:
+def minmax(statistics: Union[Statistics, Histogram], bits: int) -> int:
     """Return (bits - 1) - ceil(log2(largest magnitude)): nothing saturates."""
     return compute_dec_bit(statistics.largest, bits)
 
@@ -47,12 +47,12 @@ def extrapolate(statistics: Statistics, bits: int) -> int:
     return compute_dec_bit(max(-low, high), bits)
 
 
-def mse(statistics: Statistics, bits: int) -> int:
+def mse(statistics: Union[Statistics, Histogram], bits: int) -> int:
     """Return the least mean square error, of rounding and of saturation together."""
     return _find_best_format(statistics, bits, compute_square_error)
 
 
-def kl(statistics: Statistics, bits: int) -> int:
+def kl(statistics: Union[Statistics, Histogram], bits: int) -> int:
     """Return the least Kullback-Leibler divergence of the quantized distribution from the real
     one.
     """
@@ -118,7 +118,7 @@ def parse_percent(
         ) from None
 
 
-def _find_best_format(statistics: Statistics, bits: int, loss: Loss) -> int:
+def _find_best_format(statistics: Union[Statistics, Histogram], bits: int, loss: Loss) -> int:
     """Return the format of the least loss; among equals the one with the widest range."""
     start = minmax(statistics, bits)
     if not statistics.largest:

@@ -81,7 +81,9 @@ class ModelQuantizer:
             values = run_layers(x, self.layers, names, numpy_layers=net)
             for name in names:
                 if name not in self.seen:
-                    self.seen[name] = Statistics(self.preferences.bins_of(name))
+                    group = self.groups[name]
+                    decides = name in group.deciding and not self._get_given(group)
+                    self.seen[name] = Statistics(self.preferences.bins_of(name) if decides else 0)
                 try:
                     self.seen[name].add(values[name])
                 except Error as error:

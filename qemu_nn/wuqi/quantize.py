@@ -76,7 +76,8 @@ def quantize_model(
     gaussian_approx : bool, default False
         Accepted for the manual's scripts; it changes nothing.
     factor_num_bin : int, default 4
-        MSE and KL use 2^(bitwidth + factor_num_bin) bins.
+        MSE and KL use 2^(bitwidth + factor_num_bin) bins, at most 2^17. KL at 16 bits uses 2^15,
+        because finer ones hold too few values to show a shape.
     num_step_pre, num_step : int, defaults 20 and 100
         The most batches for the ranges, and then for the distributions (for those of each tensor
         anew, unless aggressive).

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qemu_nn.errors import Error
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
-from qemu_nn.ir.statistics import BINS, Statistics, make_statistics
+from qemu_nn.ir.statistics import BINS, Statistics, make_histogram, make_statistics
 from qemu_nn.operators import Affine, Relu
 from qemu_nn.quantizer.statistics import observe
 
@@ -200,3 +200,14 @@ def test_parts_of_samples_are_merged_as_if_all_had_come_to_one():
         merged.merge(pickle.loads(pickle.dumps(own)))
     assert merged.samples == 90
     assert merged.extrapolate(1000) == whole.extrapolate(1000)
+
+
+@pytest.mark.parametrize("bins", [4, 4096, 2**17])
+def test_a_histogram_of_few_values_has_the_bins_that_all_have(bins):
+    values = np.random.default_rng(bins).laplace(size=300)
+    values[::7] = 0
+    wanted, found = make_statistics(values, bins), make_histogram(values, bins)
+    assert found.largest == wanted.largest
+    for mine, other in zip(found.list_filled_bins(), wanted.list_filled_bins()):
+        np.testing.assert_array_equal(mine, other)
+    assert not len(make_histogram(np.zeros(3), bins).filled.counts)

@@ -1,5 +1,6 @@
 """quantize_model of the NPU's kit: each argument does what the manual's chapter 4.3.1 says."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -163,6 +164,27 @@ def test_few_bins_can_not_tell_fractions_apart_that_many_do():
         line(1.0, 0.0, values, method_dict={"x": "KL"}, factor_num_bin=n)["x_frac"] for n in (0, 4)
     ]
     assert found == [0, 2]
+
+
+@pytest.mark.parametrize("method", ["MSE", "KL"])
+def test_at_16_bits_no_method_is_worse_than_the_whole_range(method):
+    names = ["x", "c", "r", "y", "conv_weight", "fc_weight", "conv_bias", "fc_bias"]
+    plain = noise(quantize(bits=16), 16)
+    found = noise(quantize(bits=16, method_dict=dict.fromkeys(names, method)), 16)
+    assert found <= 1.05 * plain
+
+
+@pytest.mark.parametrize("method", ["MSE", "KL"])
+def test_many_channels_at_16_bits_take_the_memory_of_their_values(method):
+    many = {"fc_weight": RNG.normal(size=(500, 3, 2, 2)), "fc_bias": RNG.normal(size=500)}
+    layers = [*CONV[:-1], Layer("InnerProduct", name="fc", bottom="r", top="y", num_output=500)]
+    quantize(layers, {**REAL, **many}, 16)  # what is loaded once
+    tracemalloc.start()
+    names = ["x", "r", "y", "fc_weight", "fc_bias"]
+    quantize(layers, {**REAL, **many}, 16, method_dict=dict.fromkeys(names, method))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16e6
 
 
 def test_layer_by_layer_the_statistics_are_those_of_the_layers_that_are_fixed_already():
