@@ -5,6 +5,7 @@ import pytest
 from tflite_files import File
 
 import qemu_nn
+from qemu_nn.errors import ModelError
 from qemu_nn.targets import Target
 
 #: Type of the missing bias that the options name -> the first month with 64-bit sums.
@@ -63,3 +64,18 @@ def test_groups_without_bias_follow_the_same_rule(tmp_path):
     for said, want in ((None, wide), ("INT32", narrow)):
         got = run(layer("CONV_2D", said, groups=2), tmp_path, "2026-10")
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("type", ["INT8", "INT4"])
+def test_a_bias_marked_as_missing_stops_a_depthwise_convolution(type, tmp_path):
+    net = File()
+    x = net.input((1, 4, 4, 2), 0.1)
+    weights = net.tensor(
+        (1, 2, 2, 2), type, [0.01, 0.02], data=[17] * 4 * (1 + (type == "INT8")), axis=3
+    )
+    options = {"Padding": "VALID", "StrideH": 1, "StrideW": 1, "DepthMultiplier": 1}
+    options |= {"DilationHFactor": 1, "DilationWFactor": 1}
+    ends = [x, weights, -1], [net.output((1, 3, 3, 2), 0.1)]
+    net.operator("DEPTHWISE_CONV_2D", *ends, "DepthwiseConv2DOptions", **options)
+    with pytest.raises(ModelError, match=r"marked as missing; .* stops by signal 11"):
+        qemu_nn.load(net.save(tmp_path))

@@ -65,9 +65,7 @@ CONVERTERS.update(add_float_converters(CONVERTERS))
 
 #: Operators that this reader knows, but not with floats.
 _QUANTIZED = (
-    frozenset(
-        ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "HARD_SWISH", "SVDF")
-    )
+    frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "SVDF"))
     | RECURRENT.keys()
 )
 

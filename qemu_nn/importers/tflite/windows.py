@@ -245,6 +245,9 @@ def _check_output(output: TfliteValue, batches: int, channels: int) -> None:
 def depthwise(call: TfliteCall) -> None:
     """Convert DEPTHWISE_CONV_2D."""
     call.check_counts(2, 3)
+    if call.operator.inputs[2:] == (-1,):
+        said = "its third input is marked as missing; give it two inputs"
+        raise ModelError(refuse(said, "stops by signal 11"))
     options, x, output = call.read_options("DepthwiseConv2DOptions"), call.value(), call.output()
     weights, data, suffix = read_weights(call, check_same_type(x, output))
     batches, _, _, depth = image_shape(x)
