@@ -27,7 +27,7 @@ extensions = [
     "sphinx_click",
     "myst_nb",
 ]
-exclude_patterns = ["examples", "charts.py", "operators.py", "releases.py"]
+exclude_patterns = ["examples", "charts.py", "esp32.py", "operators.py", "releases.py"]
 default_role = "code"
 smartquotes = False
 

@@ -19,7 +19,8 @@ class Chip:
     vendor : str
         The company that makes it.
     core : str
-        A core of targets.CORES; of several the one that is meant for applications.
+        A core of targets.CORES, or a chip of targets.ESP_CHIPS; of several the one that is meant
+        for applications.
     flash : int
         KiB of flash, or of MRAM or RRAM, on the chip; 0 where programs lie in a memory outside.
     ram : int
@@ -32,6 +33,8 @@ class Chip:
         The vendor's document that describes the part.
     cross_check : str
         The public description of the part that flash and RAM were compared with; "" if none.
+    psram : int
+        KiB of PSRAM outside the chip that programs can address; 0 if none.
     """
 
     name: str
@@ -43,11 +46,13 @@ class Chip:
     clock: int
     source: str
     cross_check: str
+    psram: int = 0
 
     @property
     def note(self) -> str:
         """A sentence on what the figures leave out; "" if there is none."""
-        return _NOTES.get(self.name, "")
+        outside = f"RAM is that of the chip; boards have up to {self.psram // 1024} MiB of PSRAM"
+        return _NOTES.get(self.name, f"{outside} besides" if self.psram else "")
 
 
 #: Chip -> what computes networks there besides the core with CMSIS-NN.
@@ -165,6 +170,14 @@ _ROWS = {
             "probe-rs",
         ),
     ),
+    "Espressif": (
+        ("esp32", "esp32", 0, 520, 160, 240, "ESP32 data sheet", "ESP-IDF", 4096),
+        ("esp32s2", "esp32s2", 0, 320, 320, 240, "ESP32-S2 data sheet", "ESP-IDF", 10240),
+        ("esp32s3", "esp32s3", 0, 512, 416, 240, "ESP32-S3 data sheet", "ESP-IDF", 32768),
+        ("esp32c3", "esp32c3", 0, 400, 384, 160, "ESP32-C3 data sheet", "ESP-IDF"),
+        ("esp32c6", "esp32c6", 0, 512, 512, 160, "ESP32-C6 data sheet", "ESP-IDF"),
+        ("esp32p4", "esp32p4", 0, 768, 768, 400, "ESP32-P4 data sheet", "ESP-IDF", 65536),
+    ),
     "Ambiq": (
         ("apollo3", "cortex-m4", 1024, 384, 384, 48, "Apollo3 Blue data sheet", "Ambiq's HAL"),
         (
@@ -240,6 +253,25 @@ BOARDS = {
     "ek-tm4c123gxl": "tm4c123gh6pm",
     "xg24-dk2601b": "efr32mg24",
     "thunderboard-sense-2": "efr32mg12",
+    "esp-wroom-32": "esp32",
+    "esp-wrover": "esp32",
+    "esp-eye": "esp32",
+    "ai-thinker": "esp32",
+    "nodemcu-32s": "esp32",
+    "lolin-d32": "esp32",
+    "lolin-s2-mini": "esp32s2",
+    "lolin-s3": "esp32s3",
+    "lolin-c3-mini": "esp32c3",
+    "m5stack-core2": "esp32",
+    "m5stack-cores3": "esp32s3",
+    "m5stack-atoms3": "esp32s3",
+    "m5stack-atom-echo": "esp32",
+    "m5stack-tab5": "esp32p4",
+    "t-display-s3": "esp32s3",
+    "nano-esp32": "esp32s3",
+    "huzzah32": "esp32",
+    "home-assistant-voice": "esp32s3",
+    "respeaker-lite": "esp32s3",
 }
 
 #: Words before the name of a chip in the name of a board, and what stands for them.
@@ -256,6 +288,7 @@ _LEADS = (
     ("lpcxpresso", "lpc"),
     ("frdm", ""),
     ("evk", ""),
+    ("lilygo", ""),
 )
 
 #: Before a part's name, what orders and parts lists add: ATSAMD21, AT91SAM3X8E, MIMXRT1062.
@@ -278,8 +311,13 @@ def find_named(word: str) -> Optional[Chip]:
     boards = [name for name in BOARDS if any(text.startswith(_plain(name)) for text in spelled)]
     if boards:
         return CHIPS[BOARDS[max(boards, key=len)]]
-    found = [name for name in CHIPS if any(text.startswith(name) for text in spelled)]
-    return CHIPS[max(found, key=len)] if found else None
+    found = max(
+        (name for name in CHIPS if any(text.startswith(name) for text in spelled)),
+        key=len,
+        default="",
+    )
+    longer = any(text.startswith(s) for s in _STRANGERS for text in spelled if len(s) > len(found))
+    return None if longer or not found else CHIPS[found]
 
 
 def find_near(word: str) -> list[str]:
@@ -306,8 +344,12 @@ def _plain(word: str) -> str:
 
 #: Beginning of a name -> the reason why it is no target.
 _STRANGERS = {
-    "esp32": "it has no Cortex-M: Espressif's ESP-NN computes other bits",
-    "esp8266": "it has no Cortex-M",
+    **dict.fromkeys(
+        ("esp32c2", "esp32c5", "esp32c61", "esp32h2"),
+        "its memory is not in the table; ESP-NN computes the bits of esp32c3 there: give that",
+    ),
+    **dict.fromkeys(("esp32s31", "esp32h4"), "nobody read or ran the kernels of ESP-NN there"),
+    "esp8266": "it has no Cortex-M, and ESP-NN does not support it",
     "max7800": "its CNN accelerator has an arithmetic of its own; its core is m4",
     "ethosu": "it is an NPU, which runs what Vela compiled; give the core next to it, such as m55",
     "neuralart": "it is the NPU of the STM32N6, whose arithmetic is not computed; its core is m55",

@@ -135,7 +135,7 @@ def _infer_from_shapes(function: Function, arguments: Mapping[str, object]) -> d
     return told
 
 
-def _params(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
+def complete(function: Function, arguments: Mapping[str, object]) -> dict[str, int]:
     """Return the scalar C arguments; Error for one that is missing, or an array that is."""
     names = {array.name for array in function.arrays}
     needed = {array.name for array in function.arrays if not array.optional}
@@ -163,7 +163,7 @@ def invoke(
     in_place: bool = False,
 ) -> np.ndarray:
     """Run one declared function; the module's docstring describes the arguments."""
-    params = _params(function, arguments)
+    params = complete(function, arguments)
     rows = kernels.list_rows(function.op, function.type)
     check_release(function, wanted)
     struct = _struct(function, rows[0].op, arguments, wanted)
@@ -202,7 +202,7 @@ def _struct(
     function: Function, op: kernels.Op, arguments: Mapping[str, object], wanted: Profile
 ) -> Any:
     """Return the C parameters of a call."""
-    values = function.struct_values(_params(function, arguments))
+    values = function.struct_values(complete(function, arguments))
     return kernels.make_params(op, wanted, values, _is_null(function, arguments))
 
 
@@ -213,7 +213,7 @@ def _is_null(function: Function, arguments: Mapping[str, object]) -> bool:
 
 def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) -> None:
     """Warn the caller of the binding if builds of Arm's library fault in this call."""
-    params = _params(function, arguments)
+    params = complete(function, arguments)
     op, null_bias = (
         kernels.list_rows(function.op, function.type)[0].op,
         _is_null(function, arguments),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Optional
 
 from . import releases
@@ -32,6 +32,17 @@ CORES = {
     "cortex-m55": "mve",
     "cortex-m85": "mve",
 }
+
+#: Chip of the ESP32 family -> the kernels of ESP-NN that it runs: "esp32" is generic C.
+ESP_CHIPS = {
+    **dict.fromkeys(("esp32", "esp32s2", "esp32c3", "esp32c6"), "esp32"),
+    "esp32s3": "esp32s3",
+    "esp32p4": "esp32p4",
+}
+
+#: Releases of ESP-NN whose kernels are computed, the oldest first.
+ESP_NN = ("1.1.2", "1.2.3")
+DEFAULT_ESP_NN = ESP_NN[-1]
 
 #: CMSIS release -> its place in the history.
 RELEASES = {each.name: each.place for each in releases.ALL}
@@ -66,16 +77,19 @@ class Target:
     Attributes
     ----------
     device : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of PATHS.
+        A core ("m4"), a chip ("stm32f411", "esp32s3"), or a path of PATHS.
     cmsis : str, optional
         A release of RELEASES; default: the newest numbered one with the network's functions.
     rounding : str, optional
         A rounding of ROUNDINGS; default: as Arm ships the release.
     kernels : str, default "cmsis-nn"
         Whose kernels TensorFlow Lite Micro is built with, for a network that it runs: those of
-        CMSIS-NN, or its own "reference".
+        CMSIS-NN, or its own "reference". On a chip of the ESP32 family it is "reference": seven
+        operators call ESP-NN, and all others are the framework's own.
     tflm : str, default "2026-08"
         The month of TensorFlow Lite Micro, one of TFLM.
+    esp_nn : str, optional
+        Of a chip of the ESP32 family: a release of ESP_NN; default: the newest.
 
     Raises
     ------
@@ -93,15 +107,39 @@ class Target:
     rounding: Optional[str] = None
     kernels: str = KERNELS[0]
     tflm: str = DEFAULT_TFLM
+    esp_nn: Optional[str] = None
 
     def __post_init__(self) -> None:
-        resolve(self.device)
+        core = resolve(self.device)
         if self.cmsis is not None:
             object.__setattr__(self, "cmsis", release_name(self.cmsis))
         if self.rounding is not None:
             one_of(ROUNDINGS, self.rounding, "rounding")
         one_of(KERNELS, self.kernels, "kernels")
         one_of(TFLM, self.tflm, "month of TFLM")
+        if core in ESP_CHIPS:
+            self._complete_esp()
+        elif self.esp_nn is not None:
+            raise Error(
+                f"esp_nn is {format_value(self.esp_nn)}, but {self.device} is no chip of the ESP32 "
+                "family; leave esp_nn out, or give such a target: esp32s3"
+            )
+
+    def _complete_esp(self) -> None:
+        """Fill in the build of a chip of the ESP32 family; raise Error if CMSIS-NN's is named."""
+        if self.cmsis is not None:
+            raise Error(
+                f"cmsis is {self.cmsis}, but {self.device} runs ESP-NN, not CMSIS-NN; "
+                f"give esp_nn, one of {', '.join(ESP_NN)}"
+            )
+        if self.rounding not in (None, "double"):
+            raise Error(
+                f"rounding is {self.rounding!r}, but ESP-NN rounds twice; leave it out, or give "
+                "'double'"
+            )
+        object.__setattr__(self, "kernels", "reference")
+        object.__setattr__(self, "esp_nn", self.esp_nn or DEFAULT_ESP_NN)
+        one_of(ESP_NN, self.esp_nn, "release of ESP-NN")
 
     @classmethod
     def of(cls, value: Any) -> Target:
@@ -125,7 +163,9 @@ class Target:
         if isinstance(value, Target):
             return value
         if isinstance(value, Profile):
-            return cls(value.path, value.cmsis, value.rounding, value.kernels, value.tflm)
+            cmsis = None if value.esp_nn else value.cmsis
+            build = (value.kernels, value.tflm, value.esp_nn or None)
+            return cls(value.path, cmsis, value.rounding, *build)
         if not isinstance(value, str):
             raise Error(
                 f"target must be a Target or the name of a device, not {format_value(value)}"
@@ -150,6 +190,9 @@ class Target:
         Error
             The release does not have the core or the rounding; the sentence has the choices.
         """
+        if self.esp_nn is not None:
+            kernels = ESP_CHIPS[self.core]
+            return Profile(AFFINE_CMSIS, kernels, "double", self.kernels, self.tflm, self.esp_nn)
         return profile(self.device, self.cmsis, self.rounding, self.kernels, self.tflm)
 
 
@@ -160,15 +203,18 @@ class Profile:
     Attributes
     ----------
     cmsis : str
-        A release of RELEASES.
+        A release of RELEASES; with ESP-NN, the one whose portable C has the bits of the
+        framework's own kernels.
     path : str
-        A path of PATHS.
+        A path of PATHS; with ESP-NN, one of the values of ESP_CHIPS.
     rounding : str
         A rounding of ROUNDINGS.
     kernels : str
         Of a network from TensorFlow Lite: one of KERNELS.
     tflm : str
         Of a network from TensorFlow Lite: a month of TFLM.
+    esp_nn : str
+        On a chip of the ESP32 family: a release of ESP_NN; otherwise "".
     """
 
     cmsis: str
@@ -176,6 +222,7 @@ class Profile:
     rounding: str
     kernels: str = KERNELS[0]
     tflm: str = DEFAULT_TFLM
+    esp_nn: str = ""
 
     @property
     def is_affine(self) -> bool:
@@ -183,9 +230,14 @@ class Profile:
         return self.rounding in _AFFINE_ROUNDINGS
 
     @property
+    def library(self) -> Profile:
+        """The profile whose rows compute its calls: with ESP-NN, that of portable C."""
+        return replace(self, path="scalar", esp_nn="") if self.esp_nn else self
+
+    @property
     def build(self) -> dict[str, str]:
         """Properties of TensorFlow Lite Micro's build that are not the default, by name."""
-        defaults = {"kernels": KERNELS[0], "tflm": DEFAULT_TFLM}
+        defaults = {"kernels": "reference" if self.esp_nn else KERNELS[0], "tflm": DEFAULT_TFLM}
         own = {name: str(getattr(self, name)) for name in defaults}
         return {name: own[name] for name in own if own[name] != defaults[name]}
 
@@ -194,6 +246,8 @@ class Profile:
             return "NPU"
         words = {"kernels": "{} kernels", "tflm": "TFLM {}"}
         build = (words[name].format(value) for name, value in self.build.items())
+        if self.esp_nn:
+            return ", ".join([f"ESP-NN {self.esp_nn}", self.path, *build])
         return ", ".join([f"CMSIS {self.cmsis}", self.path, self.rounding, *build])
 
 
@@ -460,7 +514,7 @@ def core_path(core: str) -> str:
     Returns
     -------
     str
-        A path of PATHS.
+        A path of PATHS, or of a chip of the ESP32 family a value of ESP_CHIPS.
 
     Raises
     ------
@@ -473,7 +527,7 @@ def core_path(core: str) -> str:
     'mve'
     """
     name = resolve(core)
-    return CORES.get(name, name)
+    return {**CORES, **ESP_CHIPS}.get(name, name)
 
 
 def cores_of(paths: Collection[str]) -> list[str]:
@@ -487,9 +541,9 @@ def cores_of(paths: Collection[str]) -> list[str]:
     Returns
     -------
     list of str
-        Cores of CORES.
+        Cores of CORES, or chips of ESP_CHIPS.
     """
-    return [core for core, path in CORES.items() if path in paths]
+    return [core for core, path in {**CORES, **ESP_CHIPS}.items() if path in paths]
 
 
 def core_words(cores: Iterable[str]) -> str:
@@ -498,15 +552,36 @@ def core_words(cores: Iterable[str]) -> str:
     Parameters
     ----------
     cores : iterable of str
-        Cores of CORES.
+        Cores of CORES, or chips of ESP_CHIPS.
 
     Returns
     -------
     str
-        Text such as "Cortex-M4, M7, M33".
+        Text such as "Cortex-M4, M7, M33", or "ESP32-S3".
     """
-    names = (core[len("cortex-") :].upper().replace("PLUS", "+") for core in cores)
+    given = [*cores]
+    if any(core in ESP_CHIPS for core in given):
+        return ", ".join(_spell_esp(core) for core in given)
+    names = (core[len("cortex-") :].upper().replace("PLUS", "+") for core in given)
     return f"Cortex-{', '.join(dict.fromkeys(names))}"
+
+
+def _spell_esp(chip: str) -> str:
+    """Return a chip of the ESP32 family as Espressif writes it."""
+    series = chip[len("esp32") :].upper()
+    return f"ESP32-{series}" if series else "ESP32"
+
+
+def esp_profiles() -> list[Profile]:
+    """List the profiles of ESP-NN, of the default month of TensorFlow Lite Micro.
+
+    Returns
+    -------
+    list of Profile
+        Every kernel set of ESP_CHIPS in every release of ESP_NN.
+    """
+    sets = dict.fromkeys(ESP_CHIPS.values())
+    return [Target(each, esp_nn=release).profile() for each in sets for release in ESP_NN]
 
 
 def profile(
@@ -599,3 +674,23 @@ def all_profiles() -> list[Profile]:
         for rounding in roundings(cmsis)[:2]
         if releases.BY_NAME[cmsis].has_helium or path != "mve"
     ]
+
+
+def list_comparable(own: Profile) -> list[Profile]:
+    """List the profiles that a network on a device is compared with.
+
+    Parameters
+    ----------
+    own : Profile
+        That of the device.
+
+    Returns
+    -------
+    list of Profile
+        Those of all_profiles() in the same build of TensorFlow Lite Micro. Of a chip of the ESP32
+        family, those of esp_profiles(), and then those of CMSIS-NN with its s8 and s16 functions.
+    """
+    if not own.esp_nn:
+        return [replace(p, kernels=own.kernels, tflm=own.tflm) for p in all_profiles()]
+    others = (*esp_profiles(), *(p for p in all_profiles() if p.is_affine))
+    return [replace(p, tflm=own.tflm) for p in others]

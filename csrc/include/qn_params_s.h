@@ -182,6 +182,30 @@ typedef struct qn_s_mean {
     int32_t input_zero_point, output_zero_point, multiplier, shift;
 } qn_s_mean;
 
+/* ---- of ESP-NN on an ESP32-S3 ---- */
+/* input_align: the address of the input modulo 16. Rows start at input_align + row * input_c. */
+typedef struct qn_s_esp_fc {
+    int32_t profile;
+    int32_t batches, input_c, output_c;
+    int32_t input_offset, filter_offset, output_offset, act_min, act_max, multiplier, shift;
+    int32_t input_align;
+} qn_s_esp_fc;
+
+/* input_align: of the first input; the second has the same address modulo 16. */
+typedef struct qn_s_esp_mul {
+    int32_t profile;
+    int32_t block_size, input_1_offset, input_2_offset;
+    int32_t out_offset, out_mult, out_shift, act_min, act_max;
+    int32_t input_align;
+} qn_s_esp_mul;
+
+/* in_vectors: is the maximum of a row of 32 elements and more taken 16 elements at a time? */
+typedef struct qn_s_esp_softmax {
+    int32_t profile;
+    int32_t num_rows, row_size, mult, shift, diff_min;
+    int32_t input_align, in_vectors;
+} qn_s_esp_softmax;
+
 /* ---- primitives: qn_vector ---- */
 
 #endif

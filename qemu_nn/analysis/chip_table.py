@@ -9,11 +9,12 @@ from .table import Table
 
 
 def make_chip_table() -> Table:
-    """Return a row for each chip; flash, RAM and its largest block in KiB, the clock in MHz."""
+    """Return a row for each chip; memories in KiB, the clock in MHz."""
     units = {
         "flash": "flash_kib",
         "ram": "ram_kib",
         "block": "block_kib",
+        "psram": "psram_kib",
         "clock": "clock_mhz",
         "name": "chip",
     }

@@ -16,7 +16,7 @@ from ..functions.shapes import DTYPES
 from ..io.archive import Archive, open_archive
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
-from ..targets import DEFAULT_TFLM, KERNELS, Profile, core_words, cores_of, profile
+from ..targets import DEFAULT_TFLM, KERNELS, Profile, Target, core_words, cores_of, profile
 from .dumps import to_stored
 
 _MANIFEST = "manifest.json"
@@ -139,7 +139,11 @@ def _read_goldens(folder: Path, manifest: Fields) -> Goldens:
     try:
         cmsis = (names.text("cmsis"), names.text("rounding"))
         tflm = (names.text("kernels", KERNELS[0]), names.text("tflm", DEFAULT_TFLM))
-        made_for = profile(names.text("path"), *cmsis, *tflm)
+        path, esp_nn = names.text("path"), names.text("esp_nn", "")
+        if esp_nn:
+            made_for = Target(path, tflm=tflm[1], esp_nn=esp_nn).profile()
+        else:
+            made_for = profile(path, *cmsis, *tflm)
     except Error as error:
         raise names.error(str(error)) from None
     cores = cores_of([made_for.path])

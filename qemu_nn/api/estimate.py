@@ -84,7 +84,8 @@ def estimate(
     place = None if board is None else boards.get_board(board)
     wanted = Target.of(target or (place.core if place else DEFAULT_CORE))
     if wanted.kernels != KERNELS[0]:
-        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {wanted.kernels!r}")
+        given = f"ESP-NN {wanted.esp_nn}" if wanted.esp_nn else repr(wanted.kernels)
+        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {given}")
     core = wanted.core
     if place is not None and core != place.core:
         raise Error(f"the core of {place.name} is {place.core}, not {core}; name no other target")

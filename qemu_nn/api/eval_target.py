@@ -22,7 +22,7 @@ from ..lowering.infer_formats import infer_formats
 from ..optimize import optimize
 from ..runtime.session import make_other_profiles
 from ..runtime.unbounded_s8 import is_affine
-from ..targets import Profile, Target
+from ..targets import KERNELS, Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
 from .data import Batches, Dataset, batches, coded_batches, real_batches
 from .framework_objects import is_model
@@ -219,7 +219,7 @@ def _profiles(network: Network, wanted: Profile, names: Union[str, Sequence[Any]
     if names == "all":
         return list(make_other_profiles(network.graph, wanted))
     listed = names.split(",") if isinstance(names, str) else names
-    build = {"kernels": wanted.kernels, "tflm": wanted.tflm}
+    build = {"kernels": KERNELS[0] if wanted.esp_nn else wanted.kernels, "tflm": wanted.tflm}
     named = (Target(name, **build) if isinstance(name, str) else name for name in listed if name)
     found = [network.profile(name) for name in named]
     return [profile for profile in dict.fromkeys(found) if profile != wanted]

@@ -16,7 +16,7 @@ from ..api.network import DEFAULT_STACK, Network
 from ..errors import Error
 from ..io import files
 from ..releases import choices
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, KERNELS, TFLM, Target
+from ..targets import DEFAULT_CORE, DEFAULT_TFLM, ESP_NN, KERNELS, TFLM, Target
 from .terminal import say as say
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _names(releases: Sequence[str]) -> str:
 
 
 #: Options of a device, as fields of a Target.
-_DEVICE = ("target", "cmsis", "rounding", "kernels", "tflm")
+DEVICE = ("target", "cmsis", "rounding", "kernels", "tflm", "esp_nn")
 
 
 def device(verb: Callable[..., None]) -> Callable[..., None]:
@@ -110,7 +110,7 @@ def device(verb: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(verb)
     def collected(*args: Any, **options: Any) -> None:
-        return verb(*args, target=Target(*(options.pop(name) for name in _DEVICE)), **options)
+        return verb(*args, target=Target(*(options.pop(name) for name in DEVICE)), **options)
 
     return _of_tflm(_of_cmsis(collected))
 
@@ -130,7 +130,11 @@ def _of_cmsis(verb: Callable[..., None]) -> Callable[..., None]:
             f"of s8, s16: {_names(choices(affine=True))}; a commit, or an SDK with a date such as "
             "zephyr-2024-06 (docs/releases.md).",
         ),
-        ("--target", DEFAULT_CORE, "Core (m4), chip (stm32f411), or path: m0, scalar, mve, dsp."),
+        (
+            "--target",
+            DEFAULT_CORE,
+            "Core (m4), chip (stm32f411, esp32s3), or path: m0, scalar, mve, dsp.",
+        ),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)
     return verb
@@ -143,6 +147,12 @@ def _of_tflm(verb: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         metavar="YYYY-MM",
         help=f"Month of TensorFlow Lite Micro, of .tflite files: {', '.join(TFLM)}.",
+    )(verb)
+    verb = click.option(
+        "--esp-nn",
+        metavar="RELEASE",
+        help=f"ESP-NN of a chip of the ESP32 family: {', '.join(ESP_NN[:-1])}, or {ESP_NN[-1]} "
+        "(default).",
     )(verb)
     return click.option(
         "--kernels",

@@ -22,7 +22,18 @@ from ..quantizer.steps import EFFORTS, STEPS
 from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, cluster, device, is_given, method, progress, say, signature, source
+from .options import (
+    DEVICE,
+    PATH,
+    cluster,
+    device,
+    is_given,
+    method,
+    progress,
+    say,
+    signature,
+    source,
+)
 from .options import form as form_option
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
@@ -202,7 +213,7 @@ def quantize(
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already")
     target: Target = how["target"]
-    if not any(is_given(ctx, name) for name in ("cmsis", "rounding", "kernels", "tflm", "target")):
+    if not any(is_given(ctx, name) for name in DEVICE):
         how["target"] = None
     quantized = quantization.quantize(
         network,

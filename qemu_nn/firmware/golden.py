@@ -242,8 +242,7 @@ class _Writer:
             f"{entry['name']}: {entry['layer']} of {about.network}, input {entry['input']}",
             f"shape {format_dimensions(entry['shape'])}, "
             f"{known or _describe_unknown(entry['dtype'])}",
-            f"{about.core} ({about.profile.path}), CMSIS {about.profile.cmsis}, "
-            f"rounding {about.profile.rounding}{_build(about.profile)}",
+            _describe_device(about),
             f"CRC-32 of the little-endian bytes: 0x{entry['crc32']}",
         ]
 
@@ -268,6 +267,7 @@ class _Writer:
                 "cmsis": profile.cmsis,
                 "rounding": profile.rounding,
                 **profile.build,
+                **({"esp_nn": profile.esp_nn} if profile.esp_nn else {}),
             },
             "inputs": self.inputs,
             "goldens": self.goldens,
@@ -295,6 +295,15 @@ def _open_writer(folder: Path) -> Callable[[str, bytes], None]:
         (folder / path).write_bytes(content)
 
     return store
+
+
+def _describe_device(about: About) -> str:
+    """Return the core and the profile of goldens, to be read."""
+    profile = about.profile
+    if profile.esp_nn:
+        return f"{about.core}, {profile}"
+    library = f"CMSIS {profile.cmsis}, rounding {profile.rounding}{_build(profile)}"
+    return f"{about.core} ({profile.path}), {library}"
 
 
 def _build(profile: Profile) -> str:

@@ -57,6 +57,8 @@ _SCALARS = {
     "dilation_([hw])": "Distance of a window's cells along axis {1}, in pixels.",
     "pad_offset_[hw]": "Padding behind the image; no function reads it.",
     "ch_mult": "Output channels for each input channel.",
+    "input_align": "The address of the input modulo 16.",
+    "in_vectors": "1 to take the maximum of a row 16 elements at a time.",
     "act_min|quant_min": "The least integer of the output, which is clamped.",
     "act_max|quant_max": "The largest integer of the output, which is clamped.",
     "(in|out)_act_(min|max)": "The {2}imum to which the state (in) or the output (out) is clamped.",

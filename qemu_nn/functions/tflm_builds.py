@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..targets import KERNELS, TFLM, Profile
+from ..targets import ESP_CHIPS, KERNELS, TFLM, Profile
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class BuildDifference:
         built = self.kernels in ("", profile.kernels)
         return there and built and self.since <= profile.tflm < self.before
 
+
+_ESP_PATHS = tuple(dict.fromkeys(ESP_CHIPS.values()))
 
 #: Name -> difference.
 DIFFERENCES: Mapping[str, BuildDifference] = {
@@ -258,6 +260,30 @@ DIFFERENCES: Mapping[str, BuildDifference] = {
         "recorded: transpose_rank5_int8",
         kernels="cmsis-nn",
     ),
+    "esp_no_bias": BuildDifference(
+        "CONV_2D, DEPTHWISE_CONV_2D",
+        "esp-tflite-micro reads the bias of a layer without one through a null pointer",
+        "esp_nn/conv.cc, esp_nn/depthwise_conv.cc of esp-tflite-micro 1.4.0",
+        paths=_ESP_PATHS,
+    ),
+    "esp_groups": BuildDifference(
+        "CONV_2D",
+        "esp-tflite-micro stops at groups, as it asserts filters of all input channels",
+        "esp_nn/conv.cc of esp-tflite-micro 1.4.0",
+        paths=_ESP_PATHS,
+    ),
+    "esp_mul_broadcast": BuildDifference(
+        "MUL",
+        "tensors that broadcast are multiplied by the framework's own kernel, not by ESP-NN's",
+        "esp_nn/mul.cc of esp-tflite-micro 1.4.0",
+        paths=_ESP_PATHS,
+    ),
+    "esp_softmax_scratch": BuildDifference(
+        "SOFTMAX",
+        "scratch memory is counted by the second axis, which is shorter than the rows here",
+        "esp_nn/softmax.cc of esp-tflite-micro 1.4.0",
+        paths=_ESP_PATHS,
+    ),
     "linear_with_sums": BuildDifference(
         "cortex_m::quantized_linear",
         "of a program built for Helium, the bias is lost, which that passes with sums of weights",
@@ -271,3 +297,6 @@ DIFFERENCES: Mapping[str, BuildDifference] = {
         paths=("mve",),
     ),
 }
+
+#: Differences that leave a call as it is, and say what ESP-NN gets of it.
+ESP_FACTS = frozenset(("esp_mul_broadcast", "esp_softmax_scratch"))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from ..errors import Refused
-from ..functions.tflm_builds import DIFFERENCES
+from ..functions import FUNCTIONS
+from ..functions.esp_nn_rules import EspCall, compute_as
+from ..functions.tflm_builds import DIFFERENCES, ESP_FACTS
 from ..targets import Profile
 from .graph import Graph, Node, Tensor
+
+#: Start of the effect of a call of ESP-NN.
+_ESP_NN = "ESP-NN "
 
 
 def build_calls(graph: Graph, profile: Profile) -> Graph:
@@ -35,13 +41,42 @@ def _list_more_states(graph: Graph, profile: Profile) -> list[Tensor]:
 
 
 def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:
-    for build in node.builds:
-        if not DIFFERENCES[build.difference].applies_to(profile):
+    held = [b for b in node.builds if DIFFERENCES[b.difference].applies_to(profile)]
+    facts = {build.difference for build in held} & ESP_FACTS
+    for build in held:
+        if build.difference in facts:
             continue
         if build.function is None:
             raise Refused(f"{graph.name}: layer {node.name!r}: {build.refused}")
         names = ("function", "params", "weights", "bias", "effect")
         call = {name: getattr(build, name) for name in names}
         inputs = (*node.inputs, *(state.name for state in build.states))
-        return replace(node, **call, inputs=inputs, builds=())
-    return replace(node, effect="") if node.effect and profile.kernels == "reference" else node
+        node = replace(node, **call, inputs=inputs, builds=())
+        break
+    else:
+        if profile.kernels == "reference" and not node.effect.startswith(_ESP_NN):
+            node = replace(node, effect="")
+    return _call_esp_nn(graph, node, profile, facts) if profile.esp_nn else node
+
+
+def _call_esp_nn(graph: Graph, node: Node, profile: Profile, facts: Container[str]) -> Node:
+    """Return the call that has the bits of ESP-NN on a chip of the ESP32 family.
+
+    facts: differences of ESP_FACTS that the call has.
+    """
+    if node.function.name.startswith("executorch_"):
+        raise Refused(
+            f"{graph.name}: layer {node.name!r} is of ExecuTorch, whose cortex_m backend is for "
+            "Cortex-M cores; choose one, or convert the network to .tflite"
+        )
+    if "esp_mul_broadcast" in facts:
+        return node
+    call = EspCall(node.function.name, node.params, has_scratch="esp_softmax_scratch" not in facts)
+    try:
+        found = compute_as(call, profile)
+    except Refused as error:
+        raise Refused(f"{graph.name}: layer {node.name!r}: {error}") from None
+    if found is call:
+        return node
+    effect = f"{_ESP_NN}{profile.esp_nn}: {'; '.join(found.warnings)}"
+    return replace(node, function=FUNCTIONS[found.function], params=found.params, effect=effect)

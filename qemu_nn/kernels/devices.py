@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Union
 
+from ..errors import Error
 from ..targets import (
     AFFINE_CMSIS,
     DEFAULT_CORE,
@@ -28,6 +29,8 @@ def profile_for(
     if isinstance(target, Profile):
         return target
     wanted, ops = Target.of(target), list(ops)
+    if wanted.esp_nn is not None:
+        return _check_esp(wanted, ops)
     if wanted.cmsis is None and wanted.rounding is None:
         legacy = profile(wanted.device)
         has_all = all(_has(legacy, op) for op in ops)
@@ -38,6 +41,17 @@ def profile_for(
     if lacks and "double" in roundings(found.cmsis):
         return replace(wanted, rounding="double").profile()
     return found
+
+
+def _check_esp(wanted: Target, ops: Iterable[tuple[str, str]]) -> Profile:
+    """Return the profile of a chip of the ESP32 family; raise Error for functions of q7 and q15."""
+    legacy = [f"{name}_{type}" for name, type in ops if type.startswith("q")]
+    if legacy:
+        raise Error(
+            f"the network calls {legacy[0]}, a function of CMSIS, but {wanted.device} has none of "
+            "CMSIS; quantize it with scheme='affine', or choose a Cortex-M"
+        )
+    return wanted.profile()
 
 
 def _has(wanted: Profile, op: tuple[str, str]) -> bool:

@@ -229,7 +229,7 @@ def apply_rules(
         op.arithmetic == "q" and not BY_NAME[profile.cmsis].is_affine
     )
     rounding = "nearest" if legacy and profile.is_affine else profile.rounding
-    call = Call(str(op), legacy, profile.path, rounding, fields=values, null_bias=null_bias)
+    call = Call(str(op), legacy, profile.library.path, rounding, fields=values, null_bias=null_bias)
     return computed_as(profile.cmsis, call)
 
 

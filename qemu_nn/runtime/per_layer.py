@@ -19,8 +19,8 @@ class Calls:
     """Every call of a network, planned once for a device."""
 
     def __init__(self, graph: Graph, profile: Profile) -> None:
-        self._profile = profile
         graph = self._graph = build_calls(graph, profile)
+        self._profile = profile = profile.library  # the calls are built
         tensors = graph.tensors
         states = {tensor.name for tensor in graph.states}
         self._sessions = {

@@ -26,6 +26,12 @@ from .step import Step
 #: Prefix of the name of an input that a layer overwrites, after the layer.
 CLOBBER = "clobber."
 
+#: Warning of a network on an ESP32-P4.
+_READ_ONLY = (
+    "ESP-NN's kernels for the ESP32-P4 were read, not run; results are those of the framework's "
+    "own kernels"
+)
+
 
 @dataclass(frozen=True)
 class Store:
@@ -152,7 +158,8 @@ def _find_faults(graph: Graph, profile: Profile) -> list[str]:
             *_list_warnings(node, profile),
         )
     ]
-    return [f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault]
+    whole = [f"{graph.name}: {_READ_ONLY}"] if profile.path == "esp32p4" else []
+    return [*whole, *(f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault)]
 
 
 def _list_warnings(node: Node, profile: Profile) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ..io.warn import warn
 from ..ir.builds import add_states
 from ..ir.formats import draw_numbers
 from ..ir.graph import Graph, Node, Tensor
-from ..targets import Profile, all_profiles
+from ..targets import Profile, list_comparable
 from .compiled import Compiled
 from .host import Host, name_results
 from .input_checks import tell
@@ -249,7 +249,7 @@ class Session:
         many = self._many[size]
         if not isinstance(many, Compiled):
             many = self._many[size] = Compiled(
-                plan(many, self.profile, self._variant), self.threads
+                plan(many, self.profile.library, self._variant), self.threads
             )
         return many.prepare(Batch((groups * size,), groups, 1, within=1))
 
@@ -353,8 +353,7 @@ def make_other_profiles(graph: Graph, wanted: Profile) -> dict[Profile, Session]
     sessions = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeviceWarning)
-        for each in all_profiles():
-            other = replace(each, kernels=wanted.kernels, tflm=wanted.tflm)
+        for other in list_comparable(wanted):
             if other != wanted:
                 with suppress(Error):
                     sessions[other] = Session(graph, other, trace=True)

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -17,7 +17,8 @@ import numpy as np
 from .. import cmsis
 from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function
-from ..targets import Profile, profile
+from ..functions.esp_nn_rules import EspCall, compute_as
+from ..targets import Profile, Target, profile
 
 #: Name of a recorded argument -> its name in our declarations.
 RENAMED = {"filter_oc": "output_c", "filter_depth": "input_c", "output_before": "output"}
@@ -40,7 +41,8 @@ class Recording:
     device that this package does not have. shape: of the output. expected: the output, or the
     device's status, or None where the device's result is undefined. after: what the call leaves in
     inputs and states; is_after_known: False if these have the values of another rounding. why: the
-    result is undefined for a device that reads a NULL bias, or may read it.
+    result is undefined for a device that reads a NULL bias, or may read it. known: 0 where the
+    output depends on memory outside of the call; None: no element does.
     """
 
     function: str
@@ -54,6 +56,7 @@ class Recording:
     after: Mapping[str, np.ndarray]
     is_after_known: bool = True
     why: str = ""
+    known: Optional[np.ndarray] = None
 
     def arguments(self, function: Function) -> dict[str, object]:
         """Return all arguments of a declared function, states in fresh memory."""
@@ -106,8 +109,35 @@ def read(folder: Path) -> Iterator[Recording]:
             stored = {name: arrays[name] for name in arrays.files if name != "manifest"}
         for case in manifest.get("cases", ()):
             named = "functions" in case or "function" in manifest
-            if named and "inputs" in case and "outputs" in case:
+            if not (named and "inputs" in case and "outputs" in case):
+                continue
+            if "s3" in case or case.get("functions", [""])[0].startswith("esp_nn_"):
+                yield from _find_esp_nn(case, stored)
+            else:
                 yield from _find_case(manifest, case, stored)
+
+
+#: Recorded chip -> the devices of this package that have its bits.
+_ESP = {
+    "expected": {"esp32/1.2.3": Target("esp32"), "esp32p4/1.2.3": Target("esp32p4")},
+    "esp32s3": {"esp32s3/1.2.3": Target("esp32s3")},
+}
+
+
+def _find_esp_nn(case: Mapping[str, Any], stored: Mapping[str, np.ndarray]) -> Iterator[Recording]:
+    """Yield a recorded call of ESP-NN for each device."""
+    arrays = {name: key and stored[key] for name, key in case["inputs"].items()}
+    mask = case["outputs"].get("esp32s3_known_mask")
+    for chip, devices in _ESP.items():
+        if chip not in case["outputs"]:
+            continue
+        expected = stored[case["outputs"][chip]]
+        known = stored[mask] if mask and chip == "esp32s3" else None
+        if chip == "esp32s3" and case["functions"][0] == "esp_nn_avg_pool_s8":
+            known = _mark_written(expected.shape)
+        for device, target in devices.items():
+            call = (case["functions"][0], case["id"], device, target.profile(), case["params"])
+            yield Recording(*call, arrays, expected.shape, expected, {}, known=known)
 
 
 def _find_case(
@@ -130,6 +160,18 @@ def _find_case(
                 *(function, case["id"], device, wanted, case["params"], arrays, shape),
                 *(expected, after, is_known, _null_bias(case, device)),
             )
+
+
+def _mark_written(shape: tuple[int, ...]) -> np.ndarray:
+    """Return 1 where an ESP32-S3 writes an output [h, w, c] of an average pooling, else 0."""
+    height, width, channels = shape
+    if channels % 4 or height == 1:
+        return np.ones(shape, np.uint8)
+    written = np.zeros(height * width * channels, np.uint8)
+    for y in range(height):
+        start = y * height * channels
+        written[start : start + width * channels] = 1
+    return written.reshape(shape)
 
 
 def _null_bias(case: Mapping[str, Any], device: str) -> str:
@@ -267,6 +309,8 @@ def outcome(recording: Recording) -> tuple[str, str]:
 
     A device's error status, or an undefined result, counts as equal to an error here.
     """
+    if recording.function.startswith("esp_nn_"):
+        return _esp_nn_outcome(recording)
     function = FUNCTIONS.get(recording.function)
     if function is None or recording.wanted is None:
         what = recording.function if function is None else f"the device {recording.device}"
@@ -293,6 +337,45 @@ def outcome(recording: Recording) -> tuple[str, str]:
         if np.asarray(arguments[name]).tobytes() != after.tobytes():
             return "different", f"{name} after the call"
     return "equal", ""
+
+
+#: Function of ESP-NN -> the function of CMSIS-NN for the same operator.
+_ESP_BASES = {
+    "esp_nn_add_elementwise_s8": "arm_elementwise_add_s8",
+    "esp_nn_mul_elementwise_s8": "arm_elementwise_mul_s8",
+    "esp_nn_conv_s8": "arm_convolve_wrapper_s8",
+    "esp_nn_depthwise_conv_s8": "arm_depthwise_conv_wrapper_s8",
+    "esp_nn_fully_connected_s8": "arm_fully_connected_s8",
+    "esp_nn_fully_connected_per_ch_s8": "arm_fully_connected_per_channel_s8",
+    "esp_nn_avg_pool_s8": "arm_avgpool_s8",
+    "esp_nn_max_pool_s8": "arm_max_pool_s8",
+    "esp_nn_softmax_s8": "arm_softmax_s8",
+}
+
+
+def _esp_nn_outcome(recording: Recording) -> tuple[str, str]:
+    """Return the outcome of a call of ESP-NN, whose images have no batch axis."""
+    name = recording.function
+    if name not in _ESP_BASES or recording.wanted is None:
+        return "refused", f"esp-tflite-micro does not call {name}"
+    base = FUNCTIONS[_ESP_BASES[name]]
+    given, shape = dict(recording.arrays), recording.shape
+    if "stride_h" in base.params:
+        given["input"], shape = np.asarray(given["input"])[None], (1, *shape)
+    plain = replace(recording, arrays=given, shape=shape).arguments(base)
+    arrays = {array.name: plain.pop(array.name) for array in base.arrays}
+    expected = np.asarray(recording.expected)
+    try:
+        told = cmsis.complete(base, {**plain, **arrays})
+        call = EspCall(base.name, told, recording.params.get("input_align", 0))
+        found = compute_as(call, recording.wanted)
+        function = FUNCTIONS[found.function]
+        got = cmsis.invoke(function, {**found.params, **arrays}, recording.wanted)
+    except Error as error:
+        return "refused", str(error)
+    known = slice(None) if recording.known is None else recording.known.ravel() != 0
+    pair = got.ravel()[known], expected.ravel()[known]
+    return ("equal", "") if np.array_equal(*pair) else ("different", _get_first(*pair))
 
 
 def _written(expected: np.ndarray, images: int) -> int:

@@ -11,7 +11,7 @@ from tflite_cases import CASES, Net, inputs
 import qemu_nn
 from qemu_nn.errors import DeviceWarning
 from qemu_nn.functions.tflm_builds import DIFFERENCES
-from qemu_nn.targets import KERNELS, TFLM, profile
+from qemu_nn.targets import KERNELS, TFLM, esp_profiles, profile
 
 #: Recorded with both kernels; the reference ones are those of the Python wheel of 23 October 2026.
 STORED = dict(np.load(GOLDEN / "tflm_builds.npz"))
@@ -64,6 +64,7 @@ def test_every_difference_belongs_to_some_builds_and_not_to_all():
         for k in KERNELS
         for month in TFLM
     ]
+    builds += esp_profiles()
     for name, difference in DIFFERENCES.items():
         held = [difference.applies_to(build) for build in builds]
         assert any(held), name

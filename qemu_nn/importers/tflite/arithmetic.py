@@ -48,6 +48,8 @@ def multiply(call: TfliteCall) -> None:
         **call.read_options("MulOptions").activation(output),
     }
     function = f"arm_elementwise_mul_{check_same_type(first, second, output)}"
+    if output.dtype == "int8" and call.tensor(0).shape != call.tensor(1).shape:
+        call.record_build("esp_mul_broadcast", function, params)
     call.put(function, params, [first, second], output)
 
 

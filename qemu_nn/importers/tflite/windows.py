@@ -230,7 +230,25 @@ def convolve(call: TfliteCall) -> None:
         call.record_build("convolve_16x8_wide", "tflm_convolve_s16", wide, data, rows)
     if suffix == "s4":
         _record_unpacked(call, "arm_convolve_wrapper_s8", params, data, rows)
+    if suffix == "s8":
+        _reject_esp(call, own != depth)
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
+
+
+def _reject_esp(call: TfliteCall, grouped: bool) -> None:
+    """Record why esp-tflite-micro cannot run an int8 convolution."""
+    if grouped:
+        call.reject(
+            "esp_groups",
+            "it has groups, at which esp-tflite-micro stops; convert it to a convolution for each "
+            "group, and CONCATENATION",
+        )
+    if not call.has_input(2):
+        call.reject(
+            "esp_no_bias",
+            "it has no bias, which esp-tflite-micro reads through a null pointer; give it a bias "
+            "of zeros",
+        )
 
 
 def _check_output(output: TfliteValue, batches: int, channels: int) -> None:
@@ -272,6 +290,8 @@ def depthwise(call: TfliteCall) -> None:
     }
     if suffix == "s4":
         _record_unpacked(call, "arm_depthwise_conv_wrapper_s8", params, data, rows)
+    if suffix == "s8":
+        _reject_esp(call, grouped=False)
     call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
 
 

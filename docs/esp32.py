@@ -1,0 +1,133 @@
+"""Page of the ESP32 family with the table of ESP-NN's differences: writes docs/esp32.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from qemu_nn.chips import CHIPS
+from qemu_nn.functions.esp_nn_rules import RULES, EspRule
+from qemu_nn.functions.tflm_builds import DIFFERENCES
+from qemu_nn.targets import ESP_CHIPS, ESP_NN, core_words
+
+HEAD = """\
+# ESP32
+
+A `.tflite` file on a chip of the ESP32 family runs in esp-tflite-micro, Espressif's port of
+TensorFlow Lite Micro, whose kernels call ESP-NN. Give the chip or the board as the target:
+
+```sh
+qemu-nn run net.tflite --target esp32s3 --data test.npz
+qemu-nn variants net.tflite --target esp32s3
+qemu-nn check models --target esp32s3
+```
+
+In Python: `network.session(target="esp32s3")`, or
+`qemu_nn.Target("esp32s3", esp_nn="1.1.2")` for an older release. `esp_nn=` (`--esp-nn`) is
+{releases}; without it, it is the newest of these. The component manager takes the newest release
+unless `idf_component.yml` pins one: compare the file `dependencies.lock` of your project.
+
+- **ESP32, S2, C3, C6** run generic C. Its results are those of the framework's own kernels, but for
+  a SOFTMAX of 512 classes and more. So they are those of CMSIS-NN wherever CMSIS-NN has the bits of
+  the framework.
+- **ESP32-S3** runs assembly, which differs in the cases below. A network that is right on an
+  ESP32-C3 can be wrong on an ESP32-S3.
+- **ESP32-P4** runs kernels that were read, not run. Results are those of the framework's own
+  kernels, and each session warns of that.
+
+`run`, `check` and every session name the layers that meet a case, as a `DeviceWarning` with the
+operator and the effect. `variants --target esp32s3` compares the S3 with generic C, with each
+release of ESP-NN and with CMSIS-NN, layer by layer.
+
+## Which kernels
+
+Seven kinds of int8 operators go to ESP-NN: ADD and MUL of equal shapes, CONV_2D and
+DEPTHWISE_CONV_2D without dilation, FULLY_CONNECTED, AVERAGE_POOL_2D and MAX_POOL_2D with channels
+that are a multiple of 4, and SOFTMAX to int8. Everything else is the framework's own kernel: 16-bit
+and 4-bit layers, operands that broadcast, LSTM, SVDF, MEAN, HARD_SWISH, LOGISTIC, PAD,
+TRANSPOSE_CONV and so on. An LSTM and a stream keep their state from one Invoke to the next.
+
+## Where the ESP32-S3 differs
+
+*Measured*: the vendor's assembly text was interpreted step by step, on random calls and recorded
+ones, and the C code compiled and run. *Read*: in the vendor's sources. None of the cases ran on
+silicon here; Espressif's issues 30, 31 and 34 of esp-nn report three of them from hardware.
+Memory that nobody knows counts as 0.
+
+"""
+
+MIDDLE = """
+## What esp-tflite-micro refuses
+
+These are errors here, with the same reason, on every chip of the family:
+
+"""
+
+ALIGNMENT = """
+## Addresses
+
+The vectors of the S3 load from multiples of 8 or 16 bytes, so addresses are part of the
+arithmetic. The memory planner of TensorFlow Lite Micro puts every tensor and every piece of scratch
+memory at a multiple of 16 bytes, as `qemu-nn info` plans it. So the first row of a tensor is always
+aligned. Row n of a layer begins `n * length` bytes later: rows whose length is a multiple of 8 (or
+of 16, for SOFTMAX and batches of images) are aligned, and all others are not.
+
+The model must be aligned, too: `alignas(16) const unsigned char model[]`.
+
+## Other settings
+
+`CONFIG_NN_ANSI_C` computes the bits of generic C on every chip. `CONFIG_NN_SKIP_NUDGE` on an S3 is
+not bit exact and not computed here. Releases 1.2.4 to 1.5.0 of ESP-NN were not read: Espressif
+closed the issues of padding, scratch memory and alignment there.
+
+## Chips
+
+"""
+
+TAIL = """
+Flash and PSRAM are outside of the chip. An arena fits into the largest block at most.
+"""
+
+
+def page() -> str:
+    """Return the text of docs/esp32.md."""
+    head = HEAD.replace("{releases}", " or ".join(f"`{each}`" for each in ESP_NN))
+    parts = [head, _lines(_rules()), MIDDLE, _refused(), ALIGNMENT, _lines(_chips()), TAIL]
+    return "".join(parts)
+
+
+def _lines(rows: Iterator[tuple[str, ...]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _rules() -> Iterator[tuple[str, ...]]:
+    yield "operator", "releases", "when", "what happens", "how to avoid it", "evidence"
+    yield ("---",) * 6
+    for rule in RULES:
+        evidence = {"m": "measured", "r": "read"}[rule.source]
+        effect = f"refused here: {rule.refused}" if rule.refused else rule.effect
+        where = ", ".join(rule.releases)
+        yield rule.operator, f"{where}{_chip(rule)}", rule.when, effect, rule.avoid, evidence
+
+
+def _chip(rule: EspRule) -> str:
+    return "; every chip" if len(rule.paths) > 1 else ""
+
+
+def _refused() -> str:
+    found = (DIFFERENCES[name] for name in ("esp_no_bias", "esp_groups"))
+    return "".join(f"- {each.operator}: {each.words}.\n" for each in found)
+
+
+def _chips() -> Iterator[tuple[str, ...]]:
+    yield "target", "kernels", "RAM (KiB)", "largest block", "PSRAM, at most (MiB)"
+    yield ("---",) * 5
+    for name, path in ESP_CHIPS.items():
+        chip = CHIPS[name]
+        kernels = "generic C" if path == "esp32" else f"for the {core_words([path])}"
+        memory = (str(n) for n in (chip.ram, chip.block, chip.psram // 1024))
+        yield (f"`{name}`", kernels, *memory)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_suffix(".md").write_text(page(), encoding="utf-8")
