@@ -175,6 +175,17 @@ def test_at_16_bits_no_method_is_worse_than_the_whole_range(method):
 
 
 @pytest.mark.parametrize("method", ["MSE", "KL"])
+@pytest.mark.parametrize("largest", [4.1, 5.0, 7.9])
+def test_at_16_bits_a_few_values_beyond_a_power_of_two_do_not_saturate(method, largest):
+    values = np.random.default_rng(5).normal(size=40000)
+    values *= largest / np.abs(values).max()
+    how = {"bits": 16, "method_dict": {"x": method}}
+    assert (
+        line(1.0, 0.0, values, **how)["x_frac"] == line(1.0, 0.0, values, bits=16)["x_frac"] == 12
+    )
+
+
+@pytest.mark.parametrize("method", ["MSE", "KL"])
 def test_many_channels_at_16_bits_take_the_memory_of_their_values(method):
     many = {"fc_weight": RNG.normal(size=(500, 3, 2, 2)), "fc_bias": RNG.normal(size=500)}
     layers = [*CONV[:-1], Layer("InnerProduct", name="fc", bottom="r", top="y", num_output=500)]
