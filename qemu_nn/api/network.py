@@ -77,8 +77,8 @@ class Network:
         them.
     curve : analysis.table.Table or None
         What each change of a layer's width costs, where quantize() had a budget: layer, bits,
-        flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Files do not
-        hold it.
+        flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Of
+        fine_tune() the figures of each epoch. Files do not hold it.
 
     Raises
     ------

@@ -13,18 +13,23 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
 
+from ..analysis.table import Cell, Table
 from ..errors import Error
 from ..ptq.format_search import Progress
 from ..runtime.session import Session
 from ..training.loop import compute_loss, make_optimizer, seed_random, take_step
 from .network import Network
 from .trainable import TrainableNetwork, planned
-from .training_data import Samples
+from .training_data import Samples, halved
 
 LOGGER = logging.getLogger("qemu_nn.train")
 
 #: Samples of a batch while the network is validated.
 _BATCH = 64
+
+#: Columns of the curve: loss and share of correct classes, of samples that choose the best epoch
+#: and of samples that neither trained nor chose.
+COLUMNS = ("epoch", "loss", "right", "unseen_loss", "unseen_right")
 
 #: The mean square of scores without any signal.
 _TINY = 1e-30
@@ -44,6 +49,8 @@ class _Score:
         return (self.right or 0.0, -self.loss)
 
     def __str__(self) -> str:
+        if math.isnan(self.loss):
+            return "no samples"
         return f"loss {self.loss:.4g}" + ("" if self.right is None else f", {self.right:.2%} right")
 
 
@@ -72,8 +79,11 @@ class Trainer:
         parameters = [each for each in self.net.parameters() if each.requires_grad]
         optimizer = make_optimizer(self.optimizer, parameters, self.rate)
         kept, at = self.given, 0
-        start = best = self._validated(kept)
-        LOGGER.info("before training: %s", best)
+        choosing, unseen = halved(self.held)
+        start = best = self._validated(kept, choosing)
+        seen = [self._validated(kept, unseen)]
+        rows = [_make_row(0, best, seen[0])]
+        LOGGER.info("before training: %s; unseen: %s", best, seen[0])
         rng, count = np.random.default_rng(self.seed), len(self.train.x)
         steps = math.ceil(count / self.batch)
         turns = range(self.epochs * steps)
@@ -89,12 +99,17 @@ class Trainer:
             take_step(optimizer, loss, f"step {turn + 1} of {len(turns)}")
             if step == steps - 1:
                 made = self.net.network()
-                now = self._validated(made)
-                LOGGER.info("epoch %d of %d: %s", epoch + 1, self.epochs, now)
+                now = self._validated(made, choosing)
+                seen.append(self._validated(made, unseen))
+                rows.append(_make_row(epoch + 1, now, seen[-1]))
+                where = epoch + 1, self.epochs
+                LOGGER.info("epoch %d of %d: %s; unseen: %s", *where, now, seen[-1])
                 if now.order > best.order:
                     best, kept, at = now, made, epoch + 1
         note = f"fine-tuned: the best is after epoch {at} of {self.epochs}: {start} -> {best}"
-        return replace(kept, notes=(*kept.notes, f"{note}, on validation data"))
+        told = f"on the samples that chose it; {seen[0]} -> {seen[at]} on unseen samples"
+        curve = Table(COLUMNS, tuple(rows))
+        return replace(kept, notes=(*kept.notes, f"{note}, {told}"), curve=curve)
 
     def _loss(self, samples: Samples, outputs: Tensor) -> Tensor:
         if self.loss_fn is not None:
@@ -105,14 +120,14 @@ class Trainer:
         signal = wanted.square().mean().clamp(min=_TINY)
         return (outputs - wanted).square().mean() / signal
 
-    def _validated(self, made: Network) -> _Score:
-        """Return how the network does on validation data; Error where a session of the plain rows,
-        which define its bits, says otherwise.
+    def _validated(self, made: Network, data: Samples) -> _Score:
+        """Return how the network does on data; Error where a session of the plain rows, which
+        define its bits, says otherwise.
         """
         session = planned(made.graph, self.net.profile, "plain")
         losses, right = 0.0, 0
-        for which in _parts(np.arange(len(self.held.x)), _BATCH):
-            samples = self.held.rows(which)
+        for which in _parts(np.arange(len(data.x)), _BATCH):
+            samples = data.rows(which)
             values = self.net.values(torch.from_numpy(samples.x))
             check(session, samples.x, values)
             outputs = values[self.net.outputs[0]]
@@ -123,8 +138,20 @@ class Trainer:
             if samples.classes:
                 found = outputs.detach().flatten(1).argmax(1).numpy()
                 right += int((found == samples.wanted).sum())
-        count = len(self.held.x)
-        return _Score(losses / count, right / count if self.held.classes else None)
+        count = len(data.x)
+        if not count:
+            return _Score(math.nan, None)
+        return _Score(losses / count, right / count if data.classes else None)
+
+
+def _make_row(epoch: int, chosen: _Score, unseen: _Score) -> tuple[Cell, ...]:
+    """Return a row of the curve."""
+    scores = (chosen, unseen)
+    return (epoch, *(cell for each in scores for cell in (_shorten(each.loss), each.right)))
+
+
+def _shorten(loss: float) -> Optional[float]:
+    return float(f"{loss:.4g}") if math.isfinite(loss) else None
 
 
 def check(session: Session, x: np.ndarray, values: Mapping[str, Tensor]) -> None:

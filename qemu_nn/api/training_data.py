@@ -97,10 +97,23 @@ def divided(data: Samples) -> tuple[Samples, Samples]:
     """Return what is trained on, and what is held back."""
     if len(data.x) < _HELD_BACK:
         raise Error(f"there are {len(data.x)} samples, too few to hold some back: give validation=")
+    return _take_every(data, _HELD_BACK)
+
+
+def halved(data: Samples) -> tuple[Samples, Samples]:
+    """Return validation data that choose the best epoch, and others that report on each epoch.
+
+    The second half is empty if there is one sample.
+    """
+    return _take_every(data, 2)
+
+
+def _take_every(data: Samples, stride: int) -> tuple[Samples, Samples]:
+    """Return some data without every so many samples, of each class alike, and these samples."""
     order = np.argsort(data.wanted, kind="stable") if data.classes else np.arange(len(data.x))
-    held = np.zeros(len(order), bool)
-    held[order[_HELD_BACK - 1 :: _HELD_BACK]] = True
-    return data.rows(~held), data.rows(held)
+    taken = np.zeros(len(order), bool)
+    taken[order[stride - 1 :: stride]] = True
+    return data.rows(~taken), data.rows(taken)
 
 
 def check_apart(train: Samples, held: Samples) -> None:

@@ -1,6 +1,7 @@
 """Training at the device's arithmetic: values are the device's, gradients are straight-through."""
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from trainable_networks import SCHEMES, float_network, images, quantized  # noqa: E402
 
 import qemu_nn  # noqa: E402
+from qemu_nn.analysis.charts import chart_curve  # noqa: E402
 from qemu_nn.api import trainer  # noqa: E402
 from qemu_nn.api.trainable import formats_of, planned  # noqa: E402
 from qemu_nn.api.training_data import Samples, divided  # noqa: E402
@@ -214,6 +216,28 @@ def test_labels_are_learned_and_the_seed_says_all():
     for key, array in first.graph.arrays.items():
         np.testing.assert_array_equal(array, second.graph.arrays[key])
     assert any((a != third.graph.arrays[key]).any() for key, a in first.graph.arrays.items())
+
+
+def test_samples_that_choose_nothing_report_each_epoch():
+    network = quantized("s4")
+    labels, more = np.arange(60) % 2, np.sort(np.arange(41) % 2)
+    x, held = (
+        images(len(y), seed) / 2 + (y - 0.5).reshape(-1, 1, 1, 1)
+        for seed, y in ((7, labels), (8, more))
+    )
+    tuned = qemu_nn.fine_tune(
+        network, (x, labels), validation=(held, more), epochs=3, learning_rate=0.01
+    )
+    rows = tuned.curve.records()
+    assert [row["epoch"] for row in rows] == [0, 1, 2, 3]
+    best = int(re.search(r"after epoch (\d) of 3", tuned.notes[-1]).group(1))
+    assert best == max(range(4), key=lambda e: (rows[e]["right"], -rows[e]["loss"]))
+    for made, row in ((network, rows[0]), (tuned, rows[best])):
+        correct = made.predict(held).argmax(1) == more
+        assert row["right"] == correct[::2].mean()
+        assert row["unseen_right"] == correct[1::2].mean()
+    assert f"{rows[best]['unseen_right']:.2%} right on unseen samples" in tuned.notes[-1]
+    assert chart_curve(tuned.curve).y == tuple(row["unseen_right"] for row in rows)
 
 
 def test_every_class_is_held_back_in_whatever_order_they_come():
