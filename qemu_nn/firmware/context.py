@@ -81,6 +81,7 @@ def make_context(
             f"made by qemu_nn {about.version}."
         ),
         "recurrent": bool(graph.states),
+        "model": f"0x{about.model[:8]}",
         "run": wrap_lines(f"int {name}_run(", [*read, *written], ")", 0),
         "run_in": wrap_lines(f"int {name}_run_in(", [instance, *read, *written], ")", 0),
         "start": wrap_lines(f"void {name}_start(", started, ")", 0),
@@ -192,7 +193,9 @@ def _array(symbol: str, constant: Constant) -> dict[str, str]:
     words = f"{sanitize_comment(name)}: {format_dimensions(constant.values.shape)}"
     text = format_definition(symbol, constant.values, C_TYPES)
     declaration = text.partition(" = ")[0]
-    return {"comment": format_comment(words), "definition": text, "declaration": declaration}
+    comment = format_comment(words)
+    part = constant.part
+    return {"comment": comment, "definition": text, "declaration": declaration, "part": part}
 
 
 # ---- the calls ----

@@ -79,7 +79,7 @@ class Firmware:
 
 @dataclass(frozen=True)
 class Options:
-    """What an export consists of besides the network's C and its self-test.
+    """Choices of an export.
 
     name: prefix of all public names, valid for check_name(). build: build systems, of
     builds.SYSTEMS. one_header: also write layers.h, one header of plain macros.
