@@ -64,7 +64,11 @@ export -- write C that calls CMSIS-NN, with a self-test
 
 datasheet -- put accuracy, memory and time on one page
 
->>> page = qemu_nn.datasheet("net.qnz", "test.npz", target="stm32f746").html()
+>>> sheet = qemu_nn.datasheet("net.qnz", "test.npz", target="stm32f746").html()
+
+page -- run the network in a browser, with the device's bits
+
+>>> qemu_nn.page("net.qnz", "net.html", target=["m4", "m55"])
 
 validate -- compare the output of a device with the emulator, layer by layer
 
@@ -122,6 +126,7 @@ if TYPE_CHECKING:
     from .api.interpreter import Interpreter
     from .api.micro_frontend import Pcan, Smoothing, micro_frontend
     from .api.network import FloatNetwork, Network, load
+    from .api.page import page
     from .api.quantize import quantize
     from .api.quantize_options import Budget, Effort, QuantizeOptions
     from .api.run import run
@@ -166,6 +171,7 @@ _HOMES = {
     "estimate_call": "cycles.model",
     "export": "api.export",
     "fine_tune": "api.fine_tune",
+    "page": "api.page",
     "from_pytorch": "executorch",
     "load": "api.network",
     "micro_frontend": "api.micro_frontend",
@@ -216,6 +222,7 @@ __all__ = [
     "golden",
     "load",
     "micro_frontend",
+    "page",
     "quantize",
     "run",
     "trainable",

@@ -29,7 +29,8 @@ def _declarations() -> str:
 
 def _relative(pattern: str) -> list[str]:
     found = (ROOT / CSRC).rglob(pattern)
-    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.parent.name != "sdk")
+    apart = ("sdk", "wasm")  # built for applications, and for browsers
+    return sorted(p.relative_to(ROOT).as_posix() for p in found if p.parent.name not in apart)
 
 
 def _compile_args() -> list[str]:

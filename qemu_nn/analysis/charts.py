@@ -28,7 +28,7 @@ _LONGEST, _MOST = 26, 64
 _COSTS = ("flash", "ram", "cycles")
 
 #: Place of the plotted area of a chart with two axes: left, top, width, height.
-_AREA = (70.0, 30.0, 630.0, 200.0)
+_AREA = (70.0, 42.0, 630.0, 200.0)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class BarChart:
     def svg(self) -> str:
         """Return the chart as SVG."""
         most = self._find_most()
-        room = _WIDTH - _NAMES - 90
+        full = _WIDTH - _NAMES - 90
         parts, names = [], _shorten(self.names[:_MOST])
         for row, (name, value) in enumerate(zip(names, self.values)):
             y = 30 + row * (_BAR + 4)
@@ -60,10 +60,10 @@ class BarChart:
             for at, (length, colour) in enumerate(bars):
                 height = _BAR / len(bars)
                 parts.append(
-                    _rect(_NAMES, y + at * height, _scale(length, most) * room, height, colour)
+                    _rect(_NAMES, y + at * height, _scale(length, most) * full, height, colour)
                 )
             if self.ranges:
-                low, high = (_scale(end, most) * room for end in self.ranges[row])
+                low, high = (_scale(end, most) * full for end in self.ranges[row])
                 parts.append(_line(_NAMES + low, y + _BAR / 2, _NAMES + high, y + _BAR / 2))
             parts.append(_text(_WIDTH - 84, y + 13, _number(value)))
         notes = _tell_rest(len(self.names))

@@ -268,9 +268,9 @@ class Network:
         >>> load("net.tflite").plot_memory("m4").savefig("memory.png")
         """
         from ..analysis.charts import plot_charts
-        from .golden import describe
+        from ..analysis.summary import summarize
 
-        chart = describe(self, target).memory
+        chart = summarize(self.session(target).plan, {}).memory
         if chart is None:
             raise Error(
                 f"{self.graph.name} has no arena: its firmware has buffers of its own; "

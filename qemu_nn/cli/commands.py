@@ -39,6 +39,11 @@ GROUPS: dict[str, dict[str, Command]] = {
             "Say what two networks differ in: layers, formats, weights.",
             "diff before.tflite after.tflite",
         ),
+        "page": Command(
+            "page",
+            "Write MODEL as a page that runs it in a browser.",
+            "page net.tflite -o net.html",
+        ),
         "variants": Command(
             "bench",
             "Show where other cores, releases and roundings give other bits.",

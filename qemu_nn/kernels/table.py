@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -28,6 +30,9 @@ HOST = int(lib.qn_cpu_features())
 
 #: Environment variable that caps the instruction sets: "none", or the newest one to use.
 CAP = "QEMU_NN_CPU"
+
+#: True in a context that plans for another host, one without these instruction sets.
+_PORTABLE: ContextVar[bool] = ContextVar("_PORTABLE", default=False)
 
 _ERRORS = {lib.QN_SIZE_MISMATCH: SizeMismatch, lib.QN_REFUSED: Refused}
 
@@ -144,6 +149,8 @@ def cpu_features() -> int:
     """Return the instruction sets that rows may use on this host, as bits; the environment may cap
     it.
     """
+    if _PORTABLE.get():
+        return 0
     cap = os.environ.get(CAP, "")
     if not cap:
         return HOST
@@ -152,6 +159,16 @@ def cpu_features() -> int:
     if cap not in FEATURES:
         raise Error(f"{CAP} is {cap!r}; have: none, {', '.join(FEATURES)}")
     return HOST & (2 * FEATURES[cap] - 1)
+
+
+@contextmanager
+def portable_rows() -> Iterator[None]:
+    """Restrict this thread's rows to those that need no instruction set."""
+    token = _PORTABLE.set(True)
+    try:
+        yield
+    finally:
+        _PORTABLE.reset(token)
 
 
 def allocate_aligned(size: int, alignment: int = 64) -> np.ndarray:
@@ -260,6 +277,11 @@ def make_params(
         call = apply_rules(op, profile, values, null_bias)
         own = {**(call.fields or {}), "profile": call.number, "relu": 0}
     return ffi.new(f"{op.params} *", {field: own[field] for field in _make_fields(op.params)})
+
+
+def read_bytes(params: Any) -> bytes:
+    """Return C parameters as they lie in memory: 32-bit fields, alike on every host."""
+    return bytes(ffi.buffer(params))
 
 
 @functools.cache

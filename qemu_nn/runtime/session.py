@@ -49,10 +49,6 @@ class Session:
 
     Network.session() returns one. A pickle contains its network and its options.
 
-    Network.session() returns one. A pickle contains its network and its options.
-
-    Network.session() returns one. It pickles as its network and its options.
-
     Parameters
     ----------
     graph : ir.graph.Graph

@@ -67,6 +67,7 @@ COMMANDS = {
     ],
     "golden": [("golden", MODEL, "-d", "x.npy", "-o", "more")],
     "compare": [("compare", "goldens", "goldens"), ("compare", "goldens", "dumps")],
+    "page": [("page", MODEL, "-o", "page.html", "--beside", "m0")],
     "export": [("export", MODEL, "-o", "firmware", "--fit", "stm32f411")],
     "bench": [("bench", MODEL)],
     "conformance": [("conformance", "arm_relu_q7*")],
@@ -115,6 +116,8 @@ def test_a_command_prints_what_its_schema_describes(files, tmp_path, monkeypatch
     monkeypatch.chdir(work)
     if name == "validate":
         monkeypatch.setattr(validation, "connect", lambda _: FakeDevice(qemu_nn.load(MODEL)))
+    if name == "page":
+        monkeypatch.setattr("qemu_nn.exporters.page.document.read_core", lambda: b"\0asm")
     document = json.loads(output_of(*arguments, "--json"), parse_constant=pytest.fail)
     faults = [*find_faults(document, SCHEMAS[name])]
     assert not faults, faults[:5]

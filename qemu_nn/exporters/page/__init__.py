@@ -1,0 +1,1 @@
+"""Networks as self-contained pages that compute the device's bits in a browser."""
