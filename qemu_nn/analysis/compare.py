@@ -23,6 +23,7 @@ from .fault_search import FaultSearch, Found, spell
 from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
+from .self_test_log import read_log
 from .table import json_text
 
 #: Files named in a message; further ones are counted.
@@ -281,21 +282,26 @@ def compare(
 ) -> Comparison:
     """Compare the dumps in a folder with the golden set in another; see dumps.py for their names.
 
+    dump may be the log of a self-test, see self_test_log.py.
+
     Every dump of a golden is compared by its bytes. Goldens without a dump are listed and are no
     difference. Raises Error if the golden set is damaged, a dump cannot be read, or no file of the
     dump folder belongs to a golden. base: of texts, see dumps.read(). search: returns the search
     for faults of the network on a device.
     """
     goldens, dump = load(Path(golden)), Path(dump)
-    if dump.is_file():
-        raise Error(f"{dump} is a file: a dump is a folder of files with the names of goldens")
-    if not dump.is_dir():
-        raise Error(f"there is no folder {dump}")
+    if not dump.exists():
+        raise Error(f"there is no folder or log {dump}")
+    log = read_log(dump) if dump.is_file() else None
     present = _list_present(dump)
     twins = _find_twins(goldens)
     faults = None if search is None else _Faults(goldens, search(goldens.profile))
     read: Iterable[tuple[Entry, Path, Union[np.ndarray, str]]]
-    read = _iterate_dumps(goldens, dump, present, base)
+    read = (
+        _iterate_dumps(goldens, dump, present, base)
+        if log is None
+        else _iterate_results(goldens, dump, log)
+    )
     if faults is not None:
         read = list(read)
         for entry, _, got in read:
@@ -308,6 +314,19 @@ def compare(
         raise _make_nothing_error(dump, goldens, present)
     missing = _make_missing(goldens, findings)
     return Comparison(tuple(findings), tuple(missing), tuple(sorted(present)))
+
+
+def _iterate_results(
+    goldens: Goldens, path: Path, log: Mapping[str, bytes]
+) -> Iterator[tuple[Entry, Path, Union[np.ndarray, str]]]:
+    """Yield golden, file and content of each result in the log of a self-test."""
+    for entry in goldens.entries:
+        if entry.name in log:
+            content = log[entry.name]
+            dtype = dumps.to_stored(entry.dtype)
+            wrong = f"it has {len(content)} bytes, but the golden has {entry.nbytes}"
+            whole = len(content) == entry.nbytes
+            yield entry, path, np.frombuffer(content, dtype) if whole else wrong
 
 
 def _iterate_dumps(

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import Error
 from ..io import files
 from .text_dumps import Unlike as Unlike
-from .text_dumps import parse_text
+from .text_dumps import decode_text, parse_text
 
 ENDINGS = (".bin", ".npy", ".hex", ".txt", ".log", ".csv", ".c")
 
@@ -78,16 +78,10 @@ def _content(path: Path, dtype: np.dtype, count: int, base: Optional[int]) -> by
         if size_read > _TEXT_PER_BYTE * size + _TEXT_BESIDES:
             raise Unlike(f"it has {size_read} characters, which is too many for {size} bytes")
         chosen, table = base or _BASES.get(path.suffix), path.suffix == ".csv"
-        return parse_text(_decode_text(path.read_bytes()), dtype, count, str(path), chosen, table)
+        return parse_text(decode_text(path.read_bytes()), dtype, count, str(path), chosen, table)
     if size_read != size:
         raise Unlike(f"it has {size_read} bytes, but the golden has {size}")
     return path.read_bytes()
-
-
-def _decode_text(content: bytes) -> str:
-    """Decode a text saved from a terminal, as UTF-16 if it begins with its mark."""
-    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    return content.decode(encoding, "replace")
 
 
 def _npy(path: Path, name: str, count: int) -> np.ndarray:

@@ -48,6 +48,12 @@ class _Unreadable(Exception):
     """Word that is not a number of the base; its argument is the word."""
 
 
+def decode_text(content: bytes) -> str:
+    """Decode a text saved from a terminal, as UTF-16 if it begins with its mark."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return content.decode(encoding, "replace")
+
+
 def parse_text(
     text: str,
     dtype: np.dtype,

@@ -161,6 +161,7 @@ def compare(
         The folder of a golden set, or its archive.
     dump : Path
         A folder of dumps, with the names of the goldens; docs/howto/compare.md lists the forms.
+        Or the log of a self-test that was built with -DQN_DUMP.
     base : {10, 16}, optional
         The base of numbers in texts; default: 16 of .hex files, 10 of .csv files, and of other
         texts what the whole text fits.

@@ -97,8 +97,8 @@ def compare(
 ) -> None:
     """Compare a device's outputs in DUMP with the goldens in GOLDEN.
 
-    GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens. Exits
-    with 1 if any differs.
+    GOLDEN is a folder or an archive, DUMP a folder whose files have the names of the goldens, or
+    the log of a self-test that prints its results (make DUMP=1). Exits with 1 if any differs.
     """
     comparison = pipeline.compare(golden, dump, None if base is None else int(base), model)
     if junit is not None:

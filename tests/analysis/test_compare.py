@@ -273,7 +273,7 @@ def test_with_two_inputs_a_layer_alone_names_no_golden(made, tmp_path):
     with pytest.raises(Error, match="there is no folder"):
         pipeline.compare(made, tmp_path / "none")
     (tmp_path / "conv1.bin").touch()
-    with pytest.raises(Error, match=r"conv1\.bin is a file: a dump is a folder"):
+    with pytest.raises(Error, match=r"conv1\.bin holds no results of a self-test"):
         pipeline.compare(made, tmp_path / "conv1.bin")
 
 

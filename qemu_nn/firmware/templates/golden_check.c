@@ -99,9 +99,41 @@ int qn_equal(const char *name, const void *buffer, size_t size) {
     return golden->name != NULL && size == golden->size && count(golden, buffer, &first) == 0;
 }
 
+#ifdef QN_DUMP
+enum { PER_LINE = 32 };
+
+static void dump(const char *name, const void *buffer, size_t size) {
+    const unsigned char *bytes = buffer;
+    uint32_t crc = 0xffffffffu, word = 0;
+    size_t at, bit;
+    for (at = 0; at < size; at++) {
+        if (at % PER_LINE == 0) {
+            QN_PRINTF("DATA %s %lu ", name, (unsigned long)at);
+        }
+        crc ^= bytes[at];
+        for (bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (0xedb88320u & (0u - (crc & 1u)));
+        }
+        word = word << 8 | bytes[at];
+        if (at % 4 == 3 || at + 1 == size) {
+            QN_PRINTF("%08lx", ((unsigned long)word << (8 * (3 - at % 4))) & 0xffffffffu);
+            word = 0;
+        }
+        if (at % PER_LINE == PER_LINE - 1 || at + 1 == size) {
+            QN_PRINTF("\n");
+        }
+    }
+    QN_PRINTF("CRC %s size=%lu crc32=%08lx\n", name, (unsigned long)size,
+              (unsigned long)(~crc & 0xffffffffu));
+}
+#endif
+
 int qn_check(const char *name, const void *buffer, size_t size) {
     const qn_golden *golden = find(name);
     size_t first = 0, differing;
+#ifdef QN_DUMP
+    dump(name, buffer, size);
+#endif
     if (golden->name == NULL) {
         QN_PRINTF("FAIL layer=%s unknown\n", name);
         return 1;
