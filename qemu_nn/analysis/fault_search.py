@@ -93,7 +93,7 @@ def spell(first: Found, others: Sequence[Found] = ()) -> str:
 
 @dataclass(frozen=True, eq=False)
 class FaultSearch:
-    """What is known of a network: its calls on a device, and the memory that they write.
+    """Facts of a network: its calls on a device, and the memory that they write.
 
     places: in the order of a run; empty if the memory is unknown.
     """

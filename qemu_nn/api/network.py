@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
@@ -512,11 +512,16 @@ def load(
     weights: Union[str, Path, None] = None,
     method: Optional[str] = None,
     signature: Optional[str] = None,
+    include: Sequence[Union[str, Path]] = (),
+    defines: Optional[Mapping[str, object]] = None,
+    inputs: Union[str, Mapping[str, Optional[Sequence[int]]], None] = None,
+    function: Optional[str] = None,
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
     Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .onnx with
-    quantized tensors, and network.json (or its folder), which describes firmware.
+    quantized tensors, firmware in C and C++ (.c, .cpp, .cc, .cxx, .ino) that calls CMSIS-NN, and
+    network.json (or its folder), which describes firmware.
     Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, .tflite of floats, and .prototxt with
     `weights` next to it.
 
@@ -532,6 +537,16 @@ def load(
         The method of a .pte file; default: "forward".
     signature : str, optional
         The signature of a .tflite file; default: its first graph, which TensorFlow Lite Micro runs.
+    include : sequence of str or Path, optional
+        Of firmware: folders of its headers, and of further sources with its functions and arrays.
+    defines : mapping, optional
+        Of firmware: macros of its build, {"NAME": value}.
+    inputs : str or mapping, optional
+        Of firmware: the buffer or argument of the input, or {name: shape}; default: what the first
+        layer reads.
+    function : str, optional
+        Of firmware: the function that runs the network, such as "CNN::run_nn"; default: the one
+        that calls all others with layers.
 
     Returns
     -------
@@ -551,6 +566,7 @@ def load(
     >>> network = load("net.tflite")
     >>> network = load("net.prototxt", weights="net.caffemodel")
     >>> network = load(onnx.load("net.onnx"))
+    >>> network = load("firmware/nn.cpp", include=["firmware/inc"], defines={"USE_X4": 1})
     """
     as_text(input, "input")
     as_text(output, "output")
@@ -559,6 +575,7 @@ def load(
     beside = None if weights is None else as_path(weights, "weights")
     options = {"input": input, "output": output, "weights": beside, "method": method}
     options["signature"] = signature
+    options.update(_as_firmware(include, defines, inputs, function))
     if is_model(source):
         with written(source) as file:
             return _read(file, options)
@@ -570,6 +587,26 @@ def load(
     if not path.exists():
         raise ModelError(f"there is no file {path}")
     return _read(path, options)
+
+
+def _as_firmware(
+    include: object, defines: object, inputs: object, function: Optional[str]
+) -> dict[str, Any]:
+    """Return the options of firmware, None for those that are not given."""
+    as_text(function, "function")
+    if isinstance(include, (str, os.PathLike)):
+        include = [include]
+    if not isinstance(include, (list, tuple)):
+        raise Error(f"include must be a list of folders, not {format_value(include)}")
+    folders = [as_path(folder, "include") for folder in include]
+    if defines is not None and not isinstance(defines, Mapping):
+        raise Error(f"defines must be {{name: value}}, not {format_value(defines)}")
+    return {
+        "include": folders or None,
+        "defines": defines or None,
+        "inputs": inputs,
+        "function": function,
+    }
 
 
 def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork]:

@@ -58,7 +58,7 @@ def info(
     """
     timing = asked(ctx, names)
     try:
-        part = {"input": input_tensor, "output": output_tensor, "method": method}
+        part: dict[str, Any] = {"input": input_tensor, "output": output_tensor, "method": method}
         network = pipeline.load(model, weights=weights, signature=signature, **part)
     except ModelError:
         from ..api import check as checking

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -14,6 +14,8 @@ from ..api import golden as pipeline
 from ..api import quantize as quantization
 from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
+from ..importers import FIRMWARE
+from ..importers.firmware import describe
 from ..io import files
 from ..ptq.schemes import SCHEMES
 from ..quantizer.assign import ROLES
@@ -39,11 +41,22 @@ from .options import form as form_option
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
 _OUTPUT = ".qnz file to write, or .tflite file of an affine network."
+_IMPORTED = f"{_OUTPUT[:-1]}; of firmware also network.json, with weights.npz next to it."
 
 
 @click.command(name="import")
 @click.argument("model", type=PATH)
-@click.option("-o", "--output", type=PATH, required=True, help=_OUTPUT)
+@click.option("-o", "--output", type=PATH, required=True, help=_IMPORTED)
+@click.option("--function", help="Of firmware: the function that runs the network.")
+@click.option(
+    "--inputs", help="Of firmware: the input's buffer or argument, NAME or NAME=HEIGHTxWIDTHxDEPTH."
+)
+@click.option(
+    "--defines", multiple=True, metavar="NAME=VALUE", help="Of firmware: a macro, repeatable."
+)
+@click.option(
+    "--include", type=PATH, multiple=True, help="Of firmware: a folder of headers, repeatable."
+)
 @source(".caffemodel, .caffemodel.h5")
 @method
 @signature
@@ -56,15 +69,30 @@ def import_(
     output_tensor: Optional[str],
     method: Optional[str],
     signature: Optional[str],
+    include: tuple[Path, ...],
+    defines: tuple[str, ...],
+    inputs: Optional[str],
+    function: Optional[str],
     form: Optional[str],
 ) -> None:
     """Write a MODEL of any format as .qnz, or as .tflite.
 
     Prints its layers. TensorFlow Lite Micro and LiteRT run .tflite files, which hold networks of
-    integers with scales and zero points.
+    integers with scales and zero points. MODEL may be firmware, a C or C++ source that calls
+    CMSIS-NN: if parts of it cannot be followed, write network.json and complete it.
     """
+    firmware = {"include": include, "defines": _as_defines(defines), "inputs": _as_inputs(inputs)}
+    if output.suffix == ".json":
+        _describe(model, output, {**firmware, "function": function})
+        return
     _check_output(output)
-    part = {"input": input_tensor, "output": output_tensor, "method": method}
+    part: dict[str, Any] = {
+        **firmware,
+        "function": function,
+        "input": input_tensor,
+        "output": output_tensor,
+        "method": method,
+    }
     part["signature"] = signature
     network = pipeline.load(model, weights=weights, **part)
     network.save(output)
@@ -73,6 +101,33 @@ def import_(
         return
     summary = pipeline.describe(network)
     say(_with_file(summary.to_dict(), output) if form else summary.text())
+
+
+def _as_defines(defines: tuple[str, ...]) -> dict[str, str]:
+    """Return macros of a build; one without a value is 1, as for compilers."""
+    pairs = [each.partition("=") for each in defines]
+    return {name: value if equals else "1" for name, equals, value in pairs}
+
+
+def _as_inputs(inputs: Optional[str]) -> Union[str, dict[str, Sequence[int]], None]:
+    """Return the name of the input, or its shape by its name."""
+    name, equals, shape = (inputs or "").partition("=")
+    if not equals:
+        return inputs
+    if not all(side.isdigit() for side in shape.split("x")):
+        raise Error(f"--inputs takes NAME or NAME=HEIGHTxWIDTHxDEPTH, not {inputs}")
+    return {name: [int(side) for side in shape.split("x")]}
+
+
+def _describe(model: Path, output: Path, options: dict[str, Any]) -> None:
+    """Write what could be followed of firmware as network.json."""
+    if model.suffix.lower() not in FIRMWARE:
+        raise Error(f"{output} describes firmware: write the network of {model} as .qnz")
+    found = describe(model, **options)
+    found.write(output)
+    say(f"{len(found.values['layers'])} layers in {output}")
+    for problem in found.problems:
+        say(f"to complete: {problem}")
 
 
 def _with_file(values: dict[str, Any], output: Path, **more: Any) -> str:

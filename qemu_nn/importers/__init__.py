@@ -51,6 +51,9 @@ def _signature(offset: int, bytes_: bytes) -> Callable[[bytes], bool]:
 
 
 _CUT = ("input", "output")
+#: Suffixes of firmware's sources.
+FIRMWARE = (".c", ".cpp", ".cc", ".cxx", ".ino")
+_FIRMWARE = ("include", "defines", "inputs", "function")
 
 #: The formats of this package, one line each.
 READERS = (
@@ -62,6 +65,7 @@ READERS = (
     Reader((".tflite", ".lite"), f"{__name__}.tflite", ("signature",), _signature(4, b"TFL3")),
     Reader((".pte",), f"{__name__}.pte", ("method",), _signature(4, b"ET12")),
     Reader((".json",), f"{__name__}.network_json"),
+    Reader(FIRMWARE, f"{__name__}.firmware", _FIRMWARE),
 )
 
 #: Suffix -> the reason why no reader takes such files, and the remedy.

@@ -44,13 +44,28 @@ def load(path: Path) -> Graph:
     """
     path = Path(path)
     description = parse_json(files.read_bytes(path, _LIMIT), str(path))
+    return _build(description, _Weights(path.parent), path.resolve().parent.name or "network")
+
+
+def build(description: Fields, arrays: Mapping[str, np.ndarray], name: str) -> Graph:
+    """Return the network of a description with these arrays; name: if it has none."""
+    return _build(description, _Given(arrays), name)
+
+
+def _build(description: Fields, weights: _Weights, name: str) -> Graph:
+    if "unresolved" in description:
+        first, *_ = (*description.texts("unresolved"), "")
+        raise description.error(
+            f"'unresolved' names what could not be followed ({first}): complete the layers, and "
+            "remove the key"
+        )
     if "stages" in description:
         raise description.error("it describes a chain of networks, which qemu_nn.chain() runs")
     version = description.integer("format", _FORMAT)
     if version != _FORMAT:
         raise description.error(f"'format' is {version}; this version reads {_FORMAT}")
     layers = [(layer, _function(layer)) for layer in _layers(description)]
-    symbols, weights = _read_symbols(description.object("buffers")), _Weights(path.parent)
+    symbols = _read_symbols(description.object("buffers"))
     nodes, addresses = [], {}
     wanted: dict[str, tuple[str, str]] = {}
     for layer, function in layers:
@@ -68,7 +83,7 @@ def load(path: Path) -> Graph:
     arrays = weights.arrays(wanted)
     try:
         return Graph(
-            name=description.text("name", path.resolve().parent.name or "network"),
+            name=description.text("name", name),
             inputs=(entry[0],),
             nodes=tuple(nodes),
             outputs=tuple(description.texts("outputs", [node.name for node in nodes[-1:]])),
@@ -312,6 +327,21 @@ class _Weights:
         if parts[1] not in self._headers:
             self._headers[parts[1]] = Header(self._folder / path)
         return self._headers[parts[1]], parts[2]
+
+
+class _Given(_Weights):
+    """Arrays that a caller has."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        super().__init__(Path())
+        self._arrays = arrays
+
+    def arrays(self, wanted: _Wanted) -> dict[str, np.ndarray]:
+        """Return arrays by their names."""
+        for name, (_, where) in wanted.items():
+            if name not in self._arrays:
+                raise ModelError(f"{where}: there is no array {name!r}")
+        return {name: self._arrays[name] for name in wanted}
 
 
 def _is_reference(name: object) -> bool:

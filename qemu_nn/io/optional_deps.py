@@ -14,7 +14,7 @@ _SOURCE = "."
 #: Module -> pip's name, if the names differ.
 _PACKAGES = {
     **{"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"},
-    **{"tosa_serializer": "tosa-tools", "serial": "pyserial"},
+    **{"tosa_serializer": "tosa-tools", "serial": "pyserial", "clang": "libclang"},
 }
 
 

@@ -94,6 +94,8 @@ def taken(verb):
     names = {n for call in CALLS[verb] for n in inspect.signature(call).parameters}
     if load in CALLS[verb]:
         names = {"output_tensor" if name == "output" else name for name in names}
+    if verb != "import":  # other commands take firmware as import writes it
+        names -= {"include", "defines", "inputs", "function"}
     if verb == "quantize":  # a signature selects a quantized graph
         names.discard("signature")
     if "target" in names:
