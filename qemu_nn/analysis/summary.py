@@ -221,7 +221,7 @@ def _in_tflm(plan: Plan, figures: Optional[TflmFigures]) -> dict[str, Cell]:
     """Return the facts of a .tflite file in TensorFlow Lite Micro."""
     if figures is None:
         return {}
-    memory = plan_tflm_memory(plan.graph, plan.profile.path, figures)
+    memory = plan_tflm_memory(plan.graph, plan.profile, figures)
     return {
         "file_bytes": memory.file,
         "tflm_head_bytes": memory.head,

@@ -88,11 +88,10 @@ def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
     """Return profiles in words: their common property, if no further profile of the same API has
     it.
     """
-    esp = [str(p) for p in profiles if p.esp_nn]
-    if esp:
-        rest = [p for p in profiles if not p.esp_nn]
-        own = [p for p in others if not p.esp_nn]
-        return "; ".join([*esp, *([f"CMSIS-NN {_spell(rest, own)}".rstrip()] if rest else [])])
+    if any(p.esp_nn for p in others):
+        rest, own = ([p for p in each if not p.esp_nn] for each in (profiles, others))
+        arm = [f"CMSIS-NN {_spell(rest, own)}".rstrip()] if rest else []
+        return "; ".join([*(str(p) for p in profiles if p.esp_nn), *arm])
     kinds = {p.is_affine for p in others}
     every = [p for p in all_profiles() if p.is_affine in kinds]
     releases = {p.cmsis for p in every}

@@ -335,7 +335,7 @@ class Network:
         plan = self.session(target).plan
         weights, memory = weight_bytes(self.graph), None
         if self.tflm_figures is not None:
-            memory = plan_tflm_memory(plan.graph, plan.profile.path, self.tflm_figures)
+            memory = plan_tflm_memory(plan.graph, plan.profile, self.tflm_figures)
         return Fit(self.graph.name, found, weights, list_buffers(plan), stack, memory)
 
     def save(self, path: Union[str, Path]) -> None:

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
+from ..functions.esp_nn_memory import count_scratch
 from ..ir.graph import Graph, Node
 from ..ir.loops import find_needed_until, iterate_conditions
 from ..ir.tflm_memory import TflmFigures, TflmMemory
+from ..targets import Profile
 
 #: Functions whose weight sums the framework stores in the tail.
 _SUMS_IN_TAIL = (
@@ -20,6 +22,16 @@ _SUMS_IN_TAIL = (
     "arm_fully_connected_per_channel_s8",
     "arm_fully_connected_wrapper_s8",
     "arm_svdf_s8",
+)
+
+#: Ops whose scratch memory depends on ESP-NN on a chip of the ESP32 family.
+_ESP_OPS = frozenset(
+    f"{prefix}{op}"
+    for prefix, ops in (
+        ("", ("convolve_wrapper", "depthwise_conv_wrapper", "softmax", "avgpool")),
+        ("esp_", ("convolve", "depthwise_conv", "softmax", "avgpool")),
+    )
+    for op in ops
 )
 
 #: Every buffer starts at a multiple of this many bytes in TensorFlow Lite Micro's arena.
@@ -95,20 +107,23 @@ class TensorArena:
     until: Mapping[str, str]
 
 
-def plan_tflm_memory(graph: Graph, path: str, figures: TflmFigures) -> TflmMemory:
+def plan_tflm_memory(graph: Graph, profile: Profile, figures: TflmFigures) -> TflmMemory:
     """Return the memory of a file in TensorFlow Lite Micro.
 
-    path: of the core through CMSIS-NN. figures: figures of the file. Weight sums, which
+    graph: as the profile's build calls it. figures: figures of the file. Weight sums, which
     exported C computes in scratch memory, are in the tail.
     """
-    scratch = {node.name: _tflm_scratch(node, path) for node in graph.nodes}
+    scratch = {node.name: _tflm_scratch(node, profile) for node in graph.nodes}
     head = plan_tensor_arena(graph, scratch, figures).arena.nbytes
-    return TflmMemory(figures.file, head, figures.tail_on(path))
+    return TflmMemory(figures.file, head, figures.tail_on(profile.path))
 
 
-def _tflm_scratch(node: Node, path: str) -> Mapping[str, int]:
+def _tflm_scratch(node: Node, profile: Profile) -> Mapping[str, int]:
     """Return the scratch memory that a kernel of the framework asks for."""
-    name = node.function.name
+    name, path = node.function.name, profile.path
+    if profile.esp_nn and node.function.op in _ESP_OPS:
+        own = count_scratch(name, node.params, profile)
+        return {"scratch": own} if own else {}
     if name == "arm_convolve_1x1_s8_fast":  # of a dense layer: multipliers and shifts
         return {"ctx": 8 * node.params["output_c"]}
     sizes = node.function.scratch_buffers(node.params, path)

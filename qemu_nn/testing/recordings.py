@@ -340,7 +340,7 @@ def outcome(recording: Recording) -> tuple[str, str]:
 
 
 #: Function of ESP-NN -> the function of CMSIS-NN for the same operator.
-_ESP_BASES = {
+ESP_BASES = {
     "esp_nn_add_elementwise_s8": "arm_elementwise_add_s8",
     "esp_nn_mul_elementwise_s8": "arm_elementwise_mul_s8",
     "esp_nn_conv_s8": "arm_convolve_wrapper_s8",
@@ -353,21 +353,32 @@ _ESP_BASES = {
 }
 
 
-def _esp_nn_outcome(recording: Recording) -> tuple[str, str]:
-    """Return the outcome of a call of ESP-NN, whose images have no batch axis."""
-    name = recording.function
-    if name not in _ESP_BASES or recording.wanted is None:
-        return "refused", f"esp-tflite-micro does not call {name}"
-    base = FUNCTIONS[_ESP_BASES[name]]
+def read_esp_nn(recording: Recording) -> tuple[EspCall, dict[str, Any]]:
+    """Return the call of CMSIS-NN in place of a recorded one of ESP-NN, and its arrays.
+
+    Parameters
+    ----------
+    recording : Recording
+        Of a function of ESP_BASES.
+    """
+    base = FUNCTIONS[ESP_BASES[recording.function]]
     given, shape = dict(recording.arrays), recording.shape
     if "stride_h" in base.params:
         given["input"], shape = np.asarray(given["input"])[None], (1, *shape)
     plain = replace(recording, arrays=given, shape=shape).arguments(base)
     arrays = {array.name: plain.pop(array.name) for array in base.arrays}
+    params = cmsis.complete(base, {**plain, **arrays})
+    return EspCall(base.name, params, recording.params.get("input_align", 0)), arrays
+
+
+def _esp_nn_outcome(recording: Recording) -> tuple[str, str]:
+    """Return the outcome of a call of ESP-NN, whose images have no batch axis."""
+    name = recording.function
+    if name not in ESP_BASES or recording.wanted is None:
+        return "refused", f"esp-tflite-micro does not call {name}"
     expected = np.asarray(recording.expected)
     try:
-        told = cmsis.complete(base, {**plain, **arrays})
-        call = EspCall(base.name, told, recording.params.get("input_align", 0))
+        call, arrays = read_esp_nn(recording)
         found = compute_as(call, recording.wanted)
         function = FUNCTIONS[found.function]
         got = cmsis.invoke(function, {**found.params, **arrays}, recording.wanted)

@@ -1,5 +1,6 @@
 """ESP-NN on the chips of the ESP32 family: recorded calls, and models of the vendor's steps."""
 
+import json
 from random import Random
 
 import esp_nn_models as models
@@ -10,13 +11,14 @@ from paths import GOLDEN, SHARED
 from qemu_nn import cmsis
 from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS, esp_nn_rules
+from qemu_nn.functions.esp_nn_memory import count_scratch
 from qemu_nn.functions.esp_nn_rules import RULES, EspCall, compute_as
 from qemu_nn.targets import ESP_NN, Target, esp_profiles, profile
 from qemu_nn.testing import recordings
 from qemu_nn.testing.calls import draw_arguments, draw_params, draw_recipe
 
 PLAIN_C = profile("scalar", "7.0.0", "double")
-CALLED = tuple(recordings._ESP_BASES)
+CALLED = tuple(recordings.ESP_BASES)
 
 
 def outcomes(folder):
@@ -64,13 +66,32 @@ CHANGING = [
 def test_without_a_rule_a_recorded_call_differs(rule, monkeypatch):
     rest = tuple(each for each in RULES if each is not rule)
     monkeypatch.setattr(esp_nn_rules, "RULES", rest)
-    functions = {name for name, base in recordings._ESP_BASES.items() if base in rule.functions}
+    functions = {name for name, base in recordings.ESP_BASES.items() if base in rule.functions}
     kinds = [
         recordings.outcome(each)[0]
         for each in recordings.read(GOLDEN / "esp")
         if each.function in functions
     ]
     assert "different" in kinds
+
+
+def test_scratch_memory_is_as_recorded():
+    """The bytes that the vendor's functions ask for, and those written after them."""
+    (path,) = (GOLDEN / "esp").glob("*.npz")
+    cases = {case["id"]: case for case in json.loads(str(np.load(path)["manifest"]))["cases"]}
+    overruns = 0
+    for each in recordings.read(GOLDEN / "esp"):
+        case = cases[each.case]
+        if each.device != "esp32s3/1.2.3" or "s3_scratch_bytes" not in case:
+            continue
+        call, _ = recordings.read_esp_nn(each)
+        given = count_scratch(call.function, call.params, each.wanted)
+        assert given == case["s3_scratch_bytes"], each.case
+        if "s3_scratch_overrun_bytes" in case:
+            overruns += 1
+            written = f"it writes {case['s3_scratch_overrun_bytes']} bytes after"
+            assert any(written in said for said in compute_as(call, each.wanted).warnings)
+    assert overruns
 
 
 # ---- the plain rows against models of the vendor's steps ----
