@@ -4,7 +4,8 @@ Keyword arguments have the names of the C parameters, also of those inside Arm's
 buffers are not passed, and the result has its natural shape. A dimension may be left out where the
 shape of an array gives it; None stands for NULL. Each function takes five more arguments:
 
-- ``core``: a core ("cortex-m4") or a path ("scalar", "dsp"); default "cortex-m4"
+- ``target``: a core ("m4"), a chip ("stm32f411"), a path ("scalar", "dsp") or a `qemu_nn.Target`;
+  default "cortex-m4"
 - ``cmsis``: a release of `qemu_nn.targets.RELEASES`; "5.9.0" by default of the q7 and q15
   functions, "7.0.0" of the s8 and s16 functions
 - ``rounding``: "nearest" (default) or "truncate", as a library built with ARM_NN_TRUNCATE; of the
@@ -28,7 +29,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
-from typing import Any, Callable, Optional
+from dataclasses import replace
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -65,7 +67,9 @@ def find(name: str) -> Function:
     return FUNCTIONS[one_of(sorted(FUNCTIONS), name, "function")]
 
 
-def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CORE) -> int:
+def buffer_size(
+    function: str, params: Mapping[str, int], target: Union[str, Target] = DEFAULT_CORE
+) -> int:
     """Return bytes of the scratch buffer (bufferA, vec_buffer or ctx) that Arm's library asks for.
 
     The q7 and q15 functions use none on cores without the DSP extension, and never bufferB.
@@ -76,8 +80,8 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
         The C name of a function.
     params : mapping of str to int
         Its scalar C arguments.
-    core : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.
+    target : str or Target, default "cortex-m4"
+        A core ("m4"), a chip ("stm32f411"), a path of targets.PATHS, or a Target.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
     Raises
     ------
     Error
-        The function, an argument or the core is unknown, or an argument is missing.
+        The function, an argument or the target is unknown, or an argument is missing.
 
     References
     ----------
@@ -102,7 +106,7 @@ def buffer_size(function: str, params: Mapping[str, int], core: str = DEFAULT_CO
     """
     declared = find(function)
     values = declared.parse_params(as_mapping(params, "params"))
-    return declared.buffer_bytes(values, core_path(core))
+    return declared.buffer_bytes(values, core_path(Target.of(target).device))
 
 
 def _argument(function: Function, array: Array, value: object, params: dict[str, int]) -> Any:
@@ -229,7 +233,7 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
 
     def bound(
         *,
-        core: str = DEFAULT_CORE,
+        target: Union[str, Target] = DEFAULT_CORE,
         cmsis: Optional[str] = None,
         rounding: Optional[str] = None,
         variant: Optional[str] = None,
@@ -237,7 +241,8 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
         **arguments: object,
     ) -> np.ndarray:
         in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
-        wanted = profile_for([(function.op, function.type)], Target(core, cmsis, rounding))
+        device = _complete(Target.of(target), cmsis=cmsis, rounding=rounding)
+        wanted = profile_for([(function.op, function.type)], device)
         _warn(function, arguments, wanted)
         return invoke(function, arguments, wanted, variant, in_place)
 
@@ -250,6 +255,15 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     bound.__name__ = bound.__qualname__ = function.name
     bound.__doc__ = make_docstring(function, _differences(function))
     return bound
+
+
+def _complete(target: Target, **given: Optional[str]) -> Target:
+    """Return a target with the fields that a caller gives next to it; Error for a contradiction."""
+    for name, value in given.items():
+        own = getattr(target, name)
+        if value is not None and own not in (None, value):
+            raise Error(f"the target has {name}={own!r}, but {name}={value!r} is given: leave one")
+    return replace(target, **{name: value for name, value in given.items() if value is not None})
 
 
 def _differences(function: Function) -> str:

@@ -200,8 +200,8 @@ def _describe_output(function: Function) -> str:
 
 
 def _describe_profile_arguments() -> Iterator[str]:
-    yield "core : str, default 'cortex-m4'"
-    yield '    A core ("m4"), a chip ("stm32f411"), or a path of targets.PATHS.'
+    yield "target : str or Target, default 'cortex-m4'"
+    yield '    A core ("m4"), a chip ("stm32f411"), a path of targets.PATHS, or a Target.'
     yield "cmsis : str, optional"
     yield "    A release of targets.RELEASES; default: the newest numbered one with this function."
     yield "rounding : str, optional"

@@ -101,7 +101,7 @@ def test_average_pooling_depends_on_the_core():
     image = draw_inputs(networks.average(), 8)[record["first"]["sample"]]
     params = networks.average().nodes[0].params
     mine, other = (
-        cmsis.arm_avepool_q7_HWC(Im_in=image, **params, core=core)
+        cmsis.arm_avepool_q7_HWC(Im_in=image, **params, target=core)
         for core in ("cortex-m4", "cortex-m3")
     )
     at = np.flatnonzero(mine != other)[0]

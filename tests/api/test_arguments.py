@@ -112,13 +112,13 @@ def calls(tmp_path_factory):
         "find": (cmsis.find, {"name": "arm_relu_q7"}),
         "buffer_size": (
             cmsis.buffer_size,
-            {"function": "arm_relu_q7", "params": {"size": 2}, "core": "cortex-m4"},
+            {"function": "arm_relu_q7", "params": {"size": 2}, "target": "cortex-m4"},
         ),
         "arm_avepool_q7_HWC": (
             cmsis.arm_avepool_q7_HWC,
             {
                 **{"Im_in": np.zeros((2, 2, 1), np.int8), **window, "dim_im_out": 1},
-                **{"core": "dsp", "cmsis": None, "rounding": None, "variant": None},
+                **{"target": "dsp", "cmsis": None, "rounding": None, "variant": None},
                 "in_place": False,
             },
         ),

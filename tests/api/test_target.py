@@ -2,10 +2,11 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 import qemu_nn
-from qemu_nn import Target
+from qemu_nn import Target, cmsis
 from qemu_nn.api.golden import example
 from qemu_nn.errors import Error
 from qemu_nn.targets import profile
@@ -76,3 +77,11 @@ def test_the_build_belongs_to_the_target_alone(name, function):
 @pytest.mark.parametrize(("name", "function"), list(public_functions()))
 def test_no_public_function_has_more_than_12_parameters(name, function):
     assert len(inspect.signature(function).parameters) <= 12, name
+
+
+def test_c_functions_take_a_target_and_refuse_a_contradiction():
+    x = np.array([-128, 5], np.int8)
+    for target in ("m3", Target("m3"), Target("m3", cmsis="5.6.0")):
+        assert cmsis.arm_relu_q7(data=x, size=2, target=target).tolist() == [0, 5]
+    with pytest.raises(Error, match="the target has cmsis='5.6.0', but cmsis='5.9.0' is given"):
+        cmsis.arm_relu_q7(data=x, size=2, target=Target("m3", cmsis="5.6.0"), cmsis="5.9.0")

@@ -38,7 +38,7 @@ def convolution(channels, **device):
 def test_a_call_that_stops_the_device_warns(core):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", DeviceWarning)
-        convolution(5, core=core, cmsis="5.6.0")
+        convolution(5, target=core, cmsis="5.6.0")
     names = ("arm_convolve_HWC_q7_basic", "arm_convolve_HWC_q7_basic_nonsquare")
     assert len(told) == 2
     for name, each in zip(names, told):
@@ -50,7 +50,7 @@ def test_a_call_that_stops_the_device_warns(core):
     ("channels", "device"),
     [
         (5, {"cmsis": "5.9.0"}),
-        (5, {"cmsis": "5.6.0", "core": "cortex-m3"}),
+        (5, {"cmsis": "5.6.0", "target": "cortex-m3"}),
         (3, {"cmsis": "5.6.0"}),
         (6, {"cmsis": "5.6.0"}),
     ],

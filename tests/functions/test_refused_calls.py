@@ -60,7 +60,7 @@ def called(row):
     arrays = {a.name: np.zeros(a.shape(params), a.dtype_in(params)) for a in function.arrays}
     names = [name for name in params if not name.startswith("has_")]
     told = {name: params[name] for name in names}
-    own = {"core": row["core"], "cmsis": row["release"]}
+    own = {"target": row["core"], "cmsis": row["release"]}
     return getattr(cmsis, function.name)(**told, **arrays, **own)
 
 

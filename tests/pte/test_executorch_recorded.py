@@ -226,7 +226,7 @@ def test_quantizing_has_the_formula_of_each_core(type, core):
     bits = int(scale.view(np.int32))
     found = call(
         input=x, length=length, zero_point=zero, scale_bits=bits, quant_min=low, quant_max=high,
-        core=core,
+        target=core,
     )  # fmt: skip
     group = 16 if type == "s8" else 8
     for i, value in enumerate(x):
@@ -241,8 +241,8 @@ def test_with_helium_what_is_far_outside_wraps():
     ends = {"quant_min": -128, "quant_max": 127}
     how = {"input": x, "length": 17, "zero_point": 0, "scale_bits": 0x3F800000, **ends}
     call = qemu_nn.cmsis.executorch_quantize_per_tensor_s8
-    assert (call(**how, core="cortex-m4") == 127).all()
-    assert call(**how, core="cortex-m55").tolist() == [-128] * 16 + [127]
+    assert (call(**how, target="cortex-m4") == 127).all()
+    assert call(**how, target="cortex-m55").tolist() == [-128] * 16 + [127]
 
 
 @pytest.mark.oracle("executorch_quantized_div_{type}")

@@ -24,7 +24,7 @@ def q15(*values):
 def pooled(function, rows, core, **sides):
     image = np.array(rows, np.int8)[:, :, None]
     params = {"dim_im_in": len(image), "ch_im_in": 1, **sides}
-    return getattr(cmsis, function)(Im_in=image, core=core, **params)[:, :, 0].tolist()
+    return getattr(cmsis, function)(Im_in=image, target=core, **params)[:, :, 0].tolist()
 
 
 @pytest.mark.parametrize(("core", "average"), [("scalar", 1), ("dsp", 0)])
@@ -90,14 +90,14 @@ def test_product_q7_wraps_at_16_bits():
 
 @pytest.mark.parametrize(("core", "first"), [("scalar", -32768), ("dsp", 32767)])
 def test_accumulate_saturates_whole_groups_on_dsp(core, first):
-    call = {"pSrc": q7(*[1] * 5), "pDst": q15(*[32767] * 5), "length": 5, "core": core}
+    call = {"pSrc": q7(*[1] * 5), "pDst": q15(*[32767] * 5), "length": 5, "target": core}
     assert cmsis.arm_nn_accumulate_q7_to_q15(**call).tolist() == [first] * 4 + [-32768]
 
 
 def test_empty_function_is_refused():
     with pytest.raises(Refused, match="body is empty"):
         cmsis.arm_q7_to_q15_reordered_with_offset(
-            src=q7(1), block_size=1, offset=0, core="cortex-m3"
+            src=q7(1), block_size=1, offset=0, target="cortex-m3"
         )
 
 

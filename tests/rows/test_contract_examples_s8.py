@@ -22,7 +22,7 @@ def added(x, y, core, **scale):
     mult = dict.fromkeys(("input_1_mult", "input_2_mult", "out_mult"), 2**30)
     shift = dict.fromkeys(("input_1_shift", "input_2_shift", "out_shift"), 0)
     params = {**offsets, **mult, **shift, **FULL, **scale}
-    return cmsis.arm_elementwise_add_s8(input1=x, input2=y, core=core, **params).tolist()
+    return cmsis.arm_elementwise_add_s8(input1=x, input2=y, target=core, **params).tolist()
 
 
 @pytest.mark.parametrize(("core", "first"), [("scalar", -1), ("mve", -1), ("dsp", 127)])
@@ -41,7 +41,7 @@ def test_a_sum_with_the_left_shift_of_tflite_is_the_same_on_all_cores(core):
 @pytest.mark.parametrize(("core", "first"), [("scalar", -127), ("dsp", -127), ("mve", -128)])
 def test_softmax_of_many_equal_classes_divides_by_more_than_32_bits(core, first):
     params = dict(zip(("mult", "shift", "diff_min"), scale_softmax(1.0, 0.1)))
-    got = cmsis.arm_softmax_s8(input=np.zeros((1, 513), np.int8), core=core, **params)
+    got = cmsis.arm_softmax_s8(input=np.zeros((1, 513), np.int8), target=core, **params)
     assert got[0, :512].tolist() == [first] * 512
     assert got[0, 512] == -127
 
@@ -74,7 +74,7 @@ def multiplied(core, rounding, **params):
     wide = {"act_min": -32768, "act_max": 32767}
     x = np.full(3, -32768, np.int16)
     return cmsis.arm_elementwise_mul_s16(
-        input1=x, input2=x, core=core, rounding=rounding, **common, **wide, **params
+        input1=x, input2=x, target=core, rounding=rounding, **common, **wide, **params
     ).tolist()
 
 

@@ -28,7 +28,7 @@ def corner(core, count):
         input=values((1, count), -32768, np.int16),
         filter=values((1, count), -128),
         **{**OFFSETS, **WIDE, **ONE, "shift": -15},
-        core=core,
+        target=core,
     ).item()
 
 
@@ -42,7 +42,7 @@ def per_channel(function, core, **more):
     pairs = {"multiplier": values(2, 2**30, np.int32), "shift": values(2, 1, np.int32)}
     params = {**OFFSETS, **FULL, **pairs, "filter_offset": 1, **more}
     call = getattr(cmsis, f"arm_fully_connected_{function}")
-    return call(input=values((1, 3), 2), filter=values((2, 3), 4), core=core, **params).tolist()
+    return call(input=values((1, 3), 2), filter=values((2, 3), 4), target=core, **params).tolist()
 
 
 @pytest.mark.parametrize("function", ["per_channel_s8", "wrapper_s8"])
@@ -84,7 +84,7 @@ def products(lhs, rhs, **more):
 def test_helium_doubles_sums_first_if_it_rounds_once(core, rounding):
     count, offsets = 16513, {"lhs_offset": 128, "rhs_offset": 128}
     lhs, rhs = values((1, 1, 1, count), 127), values((1, 1, 5, count), 127)
-    got = products(lhs, rhs, **offsets, core=core, rounding=rounding).ravel().tolist()
+    got = products(lhs, rhs, **offsets, target=core, rounding=rounding).ravel().tolist()
     wraps = (core, rounding) == ("mve", "single")
     assert got == ([-128] * 4 if wraps else [127] * 4) + [127]
 
@@ -107,7 +107,7 @@ def test_helium_doubles_the_sums_of_svdf_as_well(core):
     params = dict(CASES["arm_svdf_s8"], out_multiplier=2**30, out_shift=0)
     arrays = {a.name: np.zeros(a.shape(params), a.dtype) for a in FUNCTIONS["arm_svdf_s8"].arrays}
     arrays["bias"][:] = 2**30
-    call = {**params, **arrays, "core": core}
+    call = {**params, **arrays, "target": core}
     single = -128 if core == "mve" else 127
     assert set(cmsis.arm_svdf_s8(**call, rounding="single").ravel().tolist()) == {single}
     assert set(cmsis.arm_svdf_s8(**call, rounding="double").ravel().tolist()) == {127}
@@ -118,7 +118,7 @@ def test_only_helium_looks_at_the_offset_of_a_state(core, state):
     own = {"units": 1, "rank": 1, "input_size": 2, "time_batches": 1, "input_offset": 1}
     params = {**CASES["arm_svdf_s8"], **own, "in_multiplier": 2**30, "in_shift": 1}
     arrays = {a.name: np.zeros(a.shape(params), a.dtype) for a in FUNCTIONS["arm_svdf_s8"].arrays}
-    call = {**params, **arrays, "core": core, "in_place": True}
+    call = {**params, **arrays, "target": core, "in_place": True}
     cmsis.arm_svdf_s8(**{**call, "state_offset": 3})
     assert arrays["state"].item() == state
 
@@ -133,7 +133,7 @@ def test_filters_that_are_no_whole_vector_are_not_doubled(function, lanes, core)
         a.name: np.zeros(a.shape(params), a.dtype) for a in FUNCTIONS[f"arm_{function}"].arrays
     }
     arrays["input"][:] = arrays["weights_feature"][:] = 127
-    call = {**params, **arrays, "core": core, "rounding": "single", "in_place": True}
+    call = {**params, **arrays, "target": core, "rounding": "single", "in_place": True}
     getattr(cmsis, f"arm_{function}")(**call)
     low, high = params["in_act_min"], params["in_act_max"]
     wrapped = lanes if core == "mve" else 0
@@ -154,7 +154,7 @@ def test_units_of_an_lstm_that_are_no_whole_vector_are_not_doubled(core):
     big = values(7, 2**30, np.int32)
     biases = {"output_gate_input_effective_bias": big, "cell_input_effective_bias": big // 2}
     shift = {"output_gate_input_multiplier": 2**30, "output_gate_input_shift": 0}
-    call = {"hidden_size": 7, "core": core, **biases, **shift}
+    call = {"hidden_size": 7, "target": core, **biases, **shift}
     single = lstm("s8", **call, rounding="single")[0, 0].tolist()
     shown = lstm("s8", **call, rounding="double")[0, 0, 0].item()
     hidden = [shown] * 4 if core == "dsp" else [0] * 4
@@ -165,8 +165,8 @@ def test_units_of_an_lstm_that_are_no_whole_vector_are_not_doubled(core):
 @pytest.mark.parametrize("core", CORES)
 def test_helium_has_the_bias_of_a_16_bit_gate_in_32_bits(core):
     bias = {"cell_input_effective_bias": values(20, 2**32, np.int64)}
-    got = lstm("s16", core=core, **bias)
-    assert (got == lstm("s16", core=core)).all() == (core == "mve")
+    got = lstm("s16", target=core, **bias)
+    assert (got == lstm("s16", target=core)).all() == (core == "mve")
 
 
 def test_a_hidden_state_needs_a_cell_state():

@@ -70,8 +70,8 @@ def test_coordinates_of_560_are_narrow_where_they_were(function):
         for a in declared.arrays
     }
     bits = 8 if declared.type == "q7" else 16
-    old = getattr(cmsis, function)(**arrays, **params, core="scalar", cmsis="5.6.0")
-    new = getattr(cmsis, function)(**arrays, **params, core="scalar", cmsis="5.9.0")
+    old = getattr(cmsis, function)(**arrays, **params, target="scalar", cmsis="5.6.0")
+    new = getattr(cmsis, function)(**arrays, **params, target="scalar", cmsis="5.9.0")
     want = oracle(arrays, params, size, bits, function in NARROW, depthwise)
     np.testing.assert_array_equal(old, want.astype(old.dtype))
     assert (old != new).any() == (function in NARROW)

@@ -199,7 +199,7 @@ def test_only_the_first_image_of_a_batch_has_its_depthwise_convolution():
     for core, function in (("m4", "s8"), ("m3", "s8"), ("m3", "wrapper_s8")):
         name = f"arm_depthwise_conv_{function}"
         with pytest.warns(DeviceWarning, match="only the first image of a batch is computed"):
-            conv(name, shape, (1, 1, 1, 1), shape, ch_mult=1, core=core, cmsis="07bb28ed")
+            conv(name, shape, (1, 1, 1, 1), shape, ch_mult=1, target=core, cmsis="07bb28ed")
     conv("arm_depthwise_conv_s8", shape, (1, 1, 1, 1), shape, ch_mult=1, cmsis="5.8.0")
 
 
@@ -231,8 +231,8 @@ def test_a_maximum_of_september_2020_is_refused_on_helium():
     call.update(pad_w=0, act_min=-128, act_max=127, output_h=1, output_w=1, rounding="double")
     image = np.ones((1, 1, 1, 3), np.int8)
     with pytest.raises(Refused, match="writes after its output"):
-        cmsis.arm_max_pool_s8(input=image, **call, core="m55", cmsis="01f5b32b")
-    cmsis.arm_max_pool_s8(input=image, **call, core="m4", cmsis="01f5b32b")
+        cmsis.arm_max_pool_s8(input=image, **call, target="m55", cmsis="01f5b32b")
+    cmsis.arm_max_pool_s8(input=image, **call, target="m4", cmsis="01f5b32b")
 
 
 def dense_s16(columns, **device):
@@ -249,7 +249,7 @@ def dense_s16(columns, **device):
 def test_long_sums_of_16_bits_are_refused_in_2021():
     with pytest.raises(Refused, match="more than 512 products wrap"):
         dense_s16(513, cmsis="c43379be")
-    assert dense_s16(513, cmsis="c43379be", core="m3").item() == 513
+    assert dense_s16(513, cmsis="c43379be", target="m3").item() == 513
     assert dense_s16(512, cmsis="c43379be").item() == 512
 
 
@@ -268,8 +268,8 @@ def test_the_rounding_term_of_31_bits_changed_in_november_2021():
     call = {"pSrcA": np.array([32767], np.int16), "pSrcB": np.array([32767], np.int16)}
     call.update(blockSize=1, out_shift=31)
     for core in ("m3", "m4"):
-        old = cmsis.arm_nn_mult_q15(**call, core=core, cmsis="c43379be").item()
-        new = cmsis.arm_nn_mult_q15(**call, core=core, cmsis="bff28575").item()
+        old = cmsis.arm_nn_mult_q15(**call, target=core, cmsis="c43379be").item()
+        new = cmsis.arm_nn_mult_q15(**call, target=core, cmsis="bff28575").item()
         assert (old, new) == ((32767**2 + 2**30) >> 31, (32767**2 - 2**30) >> 31) == (0, -1)
 
 
@@ -292,7 +292,7 @@ def test_helium_runs_the_code_for_dsp_until_5_7_0():
     call = {"num_rows": 1, "row_size": 512, "mult": 2**30, "shift": 23, "diff_min": -128}
     x = np.zeros((1, 512), np.int8)
     for cmsis_, wanted in (("5.7.0", -127), ("5.8.0", -128)):
-        got = cmsis.arm_softmax_s8(input=x, **call, core="m55", cmsis=cmsis_)
+        got = cmsis.arm_softmax_s8(input=x, **call, target="m55", cmsis=cmsis_)
         assert set(got.ravel().tolist()) == {wanted}
 
 
@@ -307,7 +307,7 @@ def svdf(cmsis_, core="m55", bias=True, filters=3, state="int8"):
     call.update(in_multiplier=2**30, in_shift=0, out_multiplier=2**30, out_shift=0)
     given = np.zeros(filters, np.int32) if bias else None
     run = cmsis.arm_svdf_s8 if state == "int8" else cmsis.arm_svdf_state_s16_s8
-    return run(**arrays, bias=given, **call, cmsis=cmsis_, core=core)
+    return run(**arrays, bias=given, **call, cmsis=cmsis_, target=core)
 
 
 def test_a_state_of_three_filters_is_refused_on_helium():

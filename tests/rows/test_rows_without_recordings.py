@@ -33,7 +33,7 @@ def answers(function, **arguments):
                 seen += 1
                 got = getattr(cmsis, function)(
                     **arguments,
-                    core=profile.path,
+                    target=profile.path,
                     cmsis=profile.cmsis,
                     rounding=profile.rounding,
                     variant=row.variant,

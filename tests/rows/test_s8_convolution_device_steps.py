@@ -19,7 +19,7 @@ from qemu_nn.testing.calls import draw_all_arguments
 AS_IS = {"multiplier": 2**30, "shift": 1}
 FULL = {"input_offset": 0, "output_offset": 0, "act_min": -128, "act_max": 127}
 UNDILATED = {"dilation_h": 1, "dilation_w": 1}
-HELIUM = {"core": "mve", "rounding": "double"}
+HELIUM = {"target": "mve", "rounding": "double"}
 
 
 def rows(channels, **pair):
@@ -182,7 +182,7 @@ def half(core, rounding, pixels, type="s4", **sides):
     return cmsis.arm_convolve_wrapper_s4(
         input=x,
         filter_packed_s4=np.ones(1, np.int8),
-        core=core,
+        target=core,
         rounding=rounding,
         **{**window, **sides},
         **rows(1, shift=-1),
@@ -264,7 +264,7 @@ def wide_sums(core, pixels, depth=1024, channels=2, **how):
     scales["bias"] = scales["bias"].astype(np.int32 if how.get("bias_is_int32") else np.int64)
     sides = {"output_h": 1, "output_w": pixels, "bias_is_int32": 0, **how}
     call = cmsis.arm_convolve_s16
-    return call(input=x, filter=filter, core=core, **window, **limits, **scales, **sides)[
+    return call(input=x, filter=filter, target=core, **window, **limits, **scales, **sides)[
         0, 0, :, 0
     ]
 

@@ -65,7 +65,7 @@ def call(name, core="cortex-m4", **changes):
     p.update({n: 2 for n in ("input_c", "filter_c") if n in p})
     p.update(changes)
     arrays = {a.name: np.ones(a.shape(p), a.dtype_in(p)) for a in function.arrays}
-    return getattr(cmsis, name)(core=core, **p, **arrays)
+    return getattr(cmsis, name)(target=core, **p, **arrays)
 
 
 @pytest.mark.parametrize("type", ["s8", "s4"])

@@ -19,7 +19,7 @@ S = ROOT / "csrc" / "s" / "tables"
 
 
 def run(name, arguments, core="cortex-m4"):
-    return getattr(cmsis, name)(core=core, **arguments)
+    return getattr(cmsis, name)(target=core, **arguments)
 
 
 def padded(a):

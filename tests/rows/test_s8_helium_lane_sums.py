@@ -24,7 +24,7 @@ def lowest(name, core="mve", rounding="single", **params):
     arrays = {a.name: np.zeros(a.shape(p), a.dtype_in(p)) for a in function.arrays}
     arrays["bias"] += 2**30
     arrays["multiplier"] += 2**30
-    got = getattr(cmsis, name)(core=core, rounding=rounding, **p, **arrays)
+    got = getattr(cmsis, name)(target=core, rounding=rounding, **p, **arrays)
     assert set(got.ravel().tolist()) <= {p["act_min"], p["act_max"]}
     return got.reshape(-1, got.shape[-1]) == p["act_min"]
 
@@ -121,8 +121,10 @@ def test_fast_rows_leave_such_calls_to_the_plain_one(name):
         arguments["bias"] = np.full_like(arguments["bias"], 2**30)
         arguments["shift"] = np.zeros_like(arguments["shift"])
         try:
-            plain = getattr(cmsis, name)(core="mve", rounding="single", variant="mve", **arguments)
+            plain = getattr(cmsis, name)(
+                target="mve", rounding="single", variant="mve", **arguments
+            )
         except ValueError:
             continue
-        got = getattr(cmsis, name)(core="mve", rounding="single", **arguments)
+        got = getattr(cmsis, name)(target="mve", rounding="single", **arguments)
         assert np.array_equal(got, plain)

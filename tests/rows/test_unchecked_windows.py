@@ -28,7 +28,7 @@ def fast(core, image, kernel, padding, stride, output):
         params.update({f"{name}_y": y, f"{name}_x": x})
     bias = np.zeros(2, np.int8)
     arrays = {"Im_in": image, "wt": weights, "bias": bias}
-    out = cmsis.arm_convolve_HWC_q7_fast_nonsquare(core=core, **arrays, **params)
+    out = cmsis.arm_convolve_HWC_q7_fast_nonsquare(target=core, **arrays, **params)
     return out[:, :, 0].tolist()
 
 
@@ -50,7 +50,7 @@ def test_a_1x1_convolution_wider_than_its_image_takes_the_next_row_on_dsp(core, 
         params |= {f"dim_im_in_{axis}": 2, f"dim_kernel_{axis}": 1}
         params |= {f"padding_{axis}": 0, f"stride_{axis}": 1}
     arrays = {"Im_in": numbered(2, 2), "wt": weights, "bias": np.zeros(2, np.int8)}
-    out = cmsis.arm_convolve_1x1_HWC_q7_fast_nonsquare(core=core, **arrays, **params)
+    out = cmsis.arm_convolve_1x1_HWC_q7_fast_nonsquare(target=core, **arrays, **params)
     assert out[0, :, 0].tolist() == [1, 2, last]
 
 

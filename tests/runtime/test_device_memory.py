@@ -92,10 +92,10 @@ def test_a_branch_reads_what_pooling_has_left(session, core):
     for image, result in zip(IMAGE, results):
         left = image.copy()
         pooled = cmsis.arm_maxpool_q7_HWC(
-            Im_in=left, dim_im_out=2, **params, core=core, in_place=True
+            Im_in=left, dim_im_out=2, **params, target=core, in_place=True
         )
         want = cmsis.arm_add_q7(
-            pSrcA=left.ravel()[:8], pSrcB=pooled.ravel(), blockSize=8, core=core
+            pSrcA=left.ravel()[:8], pSrcB=pooled.ravel(), blockSize=8, target=core
         )
         np.testing.assert_array_equal(result, want)
     if core == "cortex-m3":

@@ -42,7 +42,7 @@ class Recording:
     @property
     def profile_arguments(self) -> dict[str, str]:
         chosen = self.profile
-        return {"core": chosen.path, "cmsis": chosen.cmsis, "rounding": chosen.rounding}
+        return {"target": chosen.path, "cmsis": chosen.cmsis, "rounding": chosen.rounding}
 
 
 @functools.cache
