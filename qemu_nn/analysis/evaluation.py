@@ -273,19 +273,19 @@ def compute_part_figures(part: Part, top: Sequence[int] = ()) -> dict[str, float
 
 
 def side_by_side(
-    found: Mapping[str, Evaluation], memory: Mapping[str, tuple[Optional[int], Optional[int]]]
+    found: Sequence[tuple[str, Evaluation, tuple[Optional[int], Optional[int]]]],
 ) -> Table:
-    """Return a row for each of several evaluations, by name, with their figures as columns.
+    """Return a row for each of several evaluations, with their figures as columns.
 
-    memory: name -> bytes of flash and RAM; None where they are not known.
+    found: name, evaluation, and bytes of flash and RAM, None where they are not known.
     """
-    names = dict.fromkeys(name for each in found.values() for name in each.figures)
+    names = dict.fromkeys(name for _, each, _ in found for name in each.figures)
     columns = ("model", "profile", "samples", *names, "flash", "ram")
     rows = []
-    for model, each in found.items():
+    for model, each, memory in found:
         figures = each.main_figures()
         cells = (figures.get(name) for name in names)
-        rows.append((model, each.profile, each.samples, *cells, *memory[model]))
+        rows.append((model, each.profile, each.samples, *cells, *memory))
     return Table(columns, tuple(rows))
 
 

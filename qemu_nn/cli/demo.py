@@ -9,12 +9,12 @@ from typing import Optional
 import click
 import numpy as np
 
-from ..analysis.accuracy import describe_accuracy
+from ..analysis.accuracy import count_right, describe_accuracy
 from ..analysis.summary import format_facts
-from ..analysis.table import Cell
+from ..analysis.table import Cell, json_text
 from ..api import golden as pipeline
 from ..runtime import batch
-from .options import PATH, say
+from .options import PATH, form, say
 
 #: Networks of the example: float, 8 bits with scales, 8 bits with powers of two.
 _MODELS = ("digits.onnx", "digits.tflite", "digits.qnz")
@@ -39,21 +39,32 @@ _FRACTION_BITS, _CALIBRATION = 7, 120
     help="Folder to copy the example's networks and data to: digits.onnx, digits.tflite, "
     "digits.qnz, calib.npz and test.npz.",
 )
-def demo(output: Path, folder: Optional[Path]) -> None:
+@form("json")
+def demo(output: Path, folder: Optional[Path], form: Optional[str]) -> None:
     """Run the example network and write its goldens."""
     network, x, y = pipeline.example()
-    say(f"{pipeline.describe(network).text()}\n")
+    if form is None:
+        say(f"{pipeline.describe(network).text()}\n")
     session = network.session()
     written = pipeline.golden(network, x[:3], output)
-    facts: dict[str, Cell] = {
-        "accuracy": describe_accuracy(network.graph, session.run(x), y),
-        "inferences per second": round(batch.measure_inferences_per_second(session, x)),
+    results = session.run(x)
+    right, total = count_right(network.graph, results, y)
+    speed = round(batch.measure_inferences_per_second(session, x))
+    if folder is not None:
+        _copy_files(folder, x, y)
+    if form is not None:
+        facts = {"accuracy": right / total, "inferences_per_second": speed}
+        folders = {"goldens": str(output), "files": None if folder is None else str(folder)}
+        say(json_text({"network": network.graph.name, **facts, **folders}))
+        return
+    told: dict[str, Cell] = {
+        "accuracy": describe_accuracy(network.graph, results, y),
+        "inferences per second": speed,
         "goldens": f"{len(written.names)} arrays of {written.inputs} inputs in {output}",
     }
     if folder is not None:
-        _copy_files(folder, x, y)
-        facts["files"] = f"{', '.join(_MODELS)}, calib.npz and test.npz in {folder}"
-    say(format_facts(facts))
+        told["files"] = f"{', '.join(_MODELS)}, calib.npz and test.npz in {folder}"
+    say(format_facts(told))
 
 
 def _copy_files(folder: Path, x: np.ndarray, y: np.ndarray) -> None:

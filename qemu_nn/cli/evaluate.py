@@ -76,17 +76,17 @@ def _report_several(
     models: Sequence[Path], data: Sequence[str], form: Optional[str], how: Mapping[str, Any]
 ) -> None:
     """Evaluate several networks on the same data, and print a row for each."""
-    found, memory = {}, {}
+    found = []
     for path in models:
         network, own = load(path), dict(how)
         samples, top = dataset(network, data, own), own.pop("top") or (1, 5)
-        found[str(path)] = evaluated(network, samples, top=top, progress=progress, **own)
-        memory[str(path)] = _memory(network, own["target"])
+        evaluation = evaluated(network, samples, top=top, progress=progress, **own)
+        found.append((str(path), evaluation, _memory(network, own["target"])))
     if form == "json":
-        said = [{"model": name, **each.to_dict()} for name, each in found.items()]
+        said = [{"model": name, **each.to_dict()} for name, each, _ in found]
         say(json.dumps(said, indent=2))
         return
-    say(getattr(side_by_side(found, memory), form or "text")())
+    say(getattr(side_by_side(found), form or "text")())
 
 
 def _memory(network: Any, target: Target) -> tuple[Optional[int], Optional[int]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Optional
 
 import click
 import numpy as np
 
-from ..analysis.table import Table
+from ..analysis.table import Said, Table, json_text
 from ..errors import Error, sentence
 from ..wuqi import modelpack, optimize
 from ..wuqi import quantize as figures
@@ -33,7 +35,7 @@ from .ndk_run import (
     run,
     width_of,
 )
-from .options import PATH, say, source
+from .options import PATH, form, say, source
 
 
 @click.group()
@@ -114,6 +116,7 @@ def ndk() -> None:
     help="Add half a step to each bias, so that outputs round to nearest.",
 )
 @click.option("--log-dir", type=PATH, help="Folder for a log of all decisions.")
+@form("json")
 def quantize(
     model: Path,
     weights: Optional[Path],
@@ -127,6 +130,7 @@ def quantize(
     merge: bool,
     fracs: tuple[str, ...],
     methods: tuple[str, ...],
+    form: Optional[str],
     **how: Any,
 ) -> None:
     """Quantize MODEL, a float NET or another model file."""
@@ -135,14 +139,22 @@ def quantize(
     layers, params = _any(model, weights, input_tensor, output_tensor)
     if merge:
         layers, params = optimize.merge_layers(layers, params)
-    layers, params = figures.quantize_model(
-        *(layers, params, int(bits), feed(layers, data, layout, limit)),
-        usr_param_dict={f"{key}_frac": _integer(value) for key, value in _pairs("--frac", fracs)},
-        method_dict=dict(_pairs("--method", methods)),
-        **how,
-    )
+    with redirect_stdout(sys.stderr):  # the kit prints warnings
+        layers, params = figures.quantize_model(
+            *(layers, params, int(bits), feed(layers, data, layout, limit)),
+            usr_param_dict={
+                f"{key}_frac": _integer(value) for key, value in _pairs("--frac", fracs)
+            },
+            method_dict=dict(_pairs("--method", methods)),
+            **how,
+        )
     modelpack.save_to_file(layers, output, params, output.with_suffix(".npz"))
-    say(_formats(layers, params).text())
+    table = _formats(layers, params)
+    if form is None:
+        say(table.text())
+        return
+    files = {"network": str(output), "params": str(output.with_suffix(".npz"))}
+    say(json_text({**files, "bits": int(bits), "layers": table.records()}))
 
 
 @ndk.command()
@@ -150,19 +162,27 @@ def quantize(
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
 @click.option("--name", help="Name of the .bin file; by default that of NET.")
 @bits_option
+@form("json")
 def pack(
-    net: Path, params: Optional[Path], output: Path, name: Optional[str], bits: Optional[str]
+    net: Path,
+    params: Optional[Path],
+    output: Path,
+    name: Optional[str],
+    bits: Optional[str],
+    form: Optional[str],
 ) -> None:
     """Write NET as one .bin file for the kit's C library."""
     layers, numbers = read(net, params)
     modelpack.modelpack(width_of(numbers, bits), layers, numbers, output, name or net.stem)
-    say(f"{output / (name or net.stem)}.bin")
+    file = f"{output / (name or net.stem)}.bin"
+    say(file if form is None else json_text({"file": file}))
 
 
 @ndk.command()
 @click.argument("model", type=PATH)
 @source(".caffemodel, .npz")
 @bits_option
+@form("json")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -171,6 +191,7 @@ def check(
     input_tensor: Optional[str],
     output_tensor: Optional[str],
     bits: Optional[str],
+    form: Optional[str],
 ) -> None:
     """Print the limits of the hardware that MODEL breaks.
 
@@ -178,7 +199,10 @@ def check(
     """
     layers, params = _any(model, weights, input_tensor, output_tensor)
     broken = list_warnings(layers, params, width_of(params, bits) if bits else None)
-    for text in broken or ["it breaks no limit of the hardware"]:
+    if form is not None:
+        said = {"runs": not broken, "limits": [sentence(text) for text in broken]}
+        say(json_text(said))
+    for text in [] if form else broken or ["it breaks no limit of the hardware"]:
         say(sentence(text))
     ctx.exit(1 if broken else 0)
 
@@ -215,17 +239,20 @@ def _formats(layers: list[Layer], params: dict[str, Any]) -> Table:
     rows = []
     for layer in layers:
         fracs = [params.get(f"{layer.name}_frac_{role}") for role in ("weight", "bias")]
-        signs = ["" if params.get(f"{name}_signed", True) else "u" for name in layer.tops]
-        outputs = " ".join(f"{s}{params[f'{n}_frac']}" for s, n in zip(signs, layer.tops))
-        rows.append((layer.name, layer.type, outputs, *map(_span, fracs)))
-    return Table(("layer", "type", "output frac", "weight frac", "bias frac"), tuple(rows))
+        signs = [bool(params.get(f"{name}_signed", True)) for name in layer.tops]
+        outputs = [int(params[f"{name}_frac"]) for name in layer.tops]
+        spelled = " ".join(f"{'' if s else 'u'}{frac}" for s, frac in zip(signs, outputs))
+        said = [{"frac": frac, "signed": signed} for frac, signed in zip(outputs, signs)]
+        rows.append((layer.name, layer.type, Said(spelled, said), *map(_span, fracs)))
+    return Table(("layer", "type", "output_frac", "weight_frac", "bias_frac"), tuple(rows))
 
 
-def _span(fracs: Any) -> Optional[str]:
+def _span(fracs: Any) -> Optional[Said]:
+    """Return the least and the largest fraction; of one layer's channels, where they differ."""
     if fracs is None:
         return None
     low, high = int(np.min(fracs)), int(np.max(fracs))
-    return str(low) if low == high else f"{low}..{high}"
+    return Said(str(low) if low == high else f"{low}..{high}", [low, high])
 
 
 for _verb in (run, evaluate, analyze, compare):

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from ..analysis.accuracy import convert_class_scores, count_correct
-from ..analysis.table import Cell, Table
+from ..analysis.table import Cell, Table, json_text
 from ..api.data import Dataset, batches
 from ..errors import Error
 from ..io.arrays import read_array, write_npz
@@ -77,6 +77,7 @@ def net_files(verb: Callable[..., None]) -> Callable[..., None]:
 @click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")
 @bits_option
 @_aligned
+@form("json")
 def run(
     net: Path,
     params: Optional[Path],
@@ -88,6 +89,7 @@ def run(
     labels: Optional[Path],
     bits: Optional[str],
     hw_aligned: bool,
+    form: Optional[str],
 ) -> None:
     """Run NET as the chip does.
 
@@ -116,6 +118,14 @@ def run(
     if not real:
         outputs = {name: _integers(outputs[name], name, numbers, width) for name in names}
     write_npz(output, outputs)
+    if form is not None:
+        share = None if right is None else right / len(x)
+        arrays = [
+            {"name": name, "dtype": str(a.dtype), "shape": list(a.shape)}
+            for name, a in outputs.items()
+        ]
+        say(json_text({"file": str(output), "outputs": arrays, "accuracy": share}))
+        return
     rows = tuple((name, str(a.dtype), "x".join(map(str, a.shape))) for name, a in outputs.items())
     say(Table(("array", "dtype", "shape"), rows).text())
     if right is not None:

@@ -7,8 +7,10 @@ from typing import Optional
 
 import click
 
+from ..analysis.table import json_text
 from ..errors import Error
 from ..io.csrc_files import get_folder
+from .options import say
 
 
 def _sources() -> list[Path]:
@@ -24,6 +26,7 @@ def _sources() -> list[Path]:
 @click.option("--include", "what", flag_value="include", help="Print the folder of wq_cnn.h.")
 @click.option("--cflags", "what", flag_value="cflags", help="Print the flags for the compiler.")
 @click.option("--libs", "what", flag_value="libs", help="Print the flags for the linker.")
+@click.option("--json", "what", flag_value="json", help="Print all of them as JSON.")
 def sdk(what: Optional[str]) -> None:
     """Print the C files and flags of the library for NPU packs.
 
@@ -32,11 +35,16 @@ def sdk(what: Optional[str]) -> None:
     """
     include = str(get_folder() / "sdk")
     answers = {
-        "sources": "\n".join(map(str, _sources())),
+        "sources": [str(path) for path in _sources()],
         "include": include,
-        "cflags": f"-std=c11 -O2 -pthread -I{include}",
-        "libs": "-pthread",
+        "cflags": ["-std=c11", "-O2", "-pthread", f"-I{include}"],
+        "libs": ["-pthread"],
     }
     if what is None:
-        raise Error(f"choose what to print: --{', --'.join(answers)}")
-    click.echo(answers[what])
+        raise Error(f"choose what to print: --{', --'.join(answers)}, or --json for all")
+    if what == "json":
+        say(json_text(answers))
+        return
+    answer = answers[what]
+    gap = "\n" if what == "sources" else " "
+    click.echo(answer if isinstance(answer, str) else gap.join(answer))

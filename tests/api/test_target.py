@@ -83,5 +83,7 @@ def test_c_functions_take_a_target_and_refuse_a_contradiction():
     x = np.array([-128, 5], np.int8)
     for target in ("m3", Target("m3"), Target("m3", cmsis="5.6.0")):
         assert cmsis.arm_relu_q7(data=x, size=2, target=target).tolist() == [0, 5]
-    with pytest.raises(Error, match="the target has cmsis='5.6.0', but cmsis='5.9.0' is given"):
+    with pytest.raises(
+        Error, match=r"the target has cmsis='5\.6\.0', but cmsis='5\.9\.0' is given"
+    ):
         cmsis.arm_relu_q7(data=x, size=2, target=Target("m3", cmsis="5.6.0"), cmsis="5.9.0")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import affine_networks
 import click
+import ndk_classifier
 import networks
 import numpy as np
 import pytest
@@ -18,12 +19,15 @@ from paths import ROOT
 import qemu_nn
 from qemu_nn.api import validate as validation
 from qemu_nn.cli.main import main
+from qemu_nn.ndk.layers import Layer
+from qemu_nn.ndk.modelpack import save_to_file
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 MODEL, TFLITE, FLOAT = (DEMO / f"digits.{ending}" for ending in ("qnz", "tflite", "onnx"))
 FOLDER = resources.files("qemu_nn.cli") / "schemas"
 SCHEMAS = {Path(each.name).stem: json.loads(each.read_text("utf-8")) for each in FOLDER.iterdir()}
 DATA = ("-d", "data.npz")
+NET, NPU = "npu/net.prototxt", ("-d", "npu/data.npz")
 
 #: Schema -> commands without --json.
 COMMANDS = {
@@ -64,6 +68,7 @@ COMMANDS = {
         ("run", MODEL, "-d", "x.npy"),
         ("run", MODEL, "-d", "x.npy", "--real"),
         ("run", MODEL, "-d", "x.npy", "-o", "out.npz"),
+        ("run", MODEL, "-d", "x.npy", "--labels", "y.npy"),
     ],
     "golden": [("golden", MODEL, "-d", "x.npy", "-o", "more")],
     "compare": [("compare", "goldens", "goldens"), ("compare", "goldens", "dumps")],
@@ -72,7 +77,22 @@ COMMANDS = {
     "bench": [("bench", MODEL)],
     "conformance": [("conformance", "arm_relu_q7*")],
     "validate": [("validate", MODEL, "--on", "tcp:fake:1", "--limit", "1")],
+    "demo": [("demo", "-o", "demo_goldens"), ("demo", "-o", "demo_goldens", "--files", "demo")],
+    "sdk": [("sdk",)],
+    "ndk-quantize": [("ndk", "quantize", "npu/float.prototxt", *NPU, "-o", "npu/again.prototxt")],
+    "ndk-run": [
+        ("ndk", "run", NET, *NPU, "-o", "out.npz"),
+        ("ndk", "run", NET, *NPU, "-o", "out.npz", "--labels", "npu/data.npz", "--trace"),
+    ],
+    "ndk-evaluate": [("ndk", "evaluate", NET, *NPU)],
+    "ndk-analyze": [("ndk", "analyze", NET, *NPU)],
+    "ndk-compare": [("ndk", "compare", NET, *NPU)],
+    "ndk-pack": [("ndk", "pack", NET, "-o", "pack")],
+    "ndk-check": [("ndk", "check", NET), ("ndk", "check", "npu/limits.prototxt")],
 }
+
+#: Commands with the schema of another one.
+SAME = {"ndk-evaluate": "evaluate"}
 
 #: Schemas whose commands need PyTorch, another runtime, CMSIS-NN's sources or a refused file.
 ELSEWHERE = {"fine-tune", "compare-runtime", "which-cmsis", "info-refused"}
@@ -95,6 +115,7 @@ def files(tmp_path_factory):
         x, y = arrays["x"][:20], arrays["y"][:20]
     np.savez(folder / "data.npz", x=x, y=y)
     np.save(folder / "x.npy", x[:2])
+    np.save(folder / "y.npy", y[:2])
     output_of("quantize", FLOAT, "-d", folder / "data.npz", "-o", folder / "quantized.qnz")
     output_of("golden", MODEL, "-d", folder / "x.npy", "-o", folder / "goldens")
     dumps = shutil.copytree(folder / "goldens", folder / "dumps")
@@ -103,7 +124,28 @@ def files(tmp_path_factory):
     np.save(dumps / "x0" / "conv1.npy", changed)
     (dumps / "x0" / "fc.bin").write_bytes(b"1")
     (dumps / "strange.bin").write_bytes(b"1")
+    write_npu_files(folder / "npu")
     return folder
+
+
+def write_npu_files(folder):
+    """Write a float network, a quantized one, one that the hardware does not run, and data."""
+    folder.mkdir()
+    np.savez(folder / "data.npz", x=ndk_classifier.X, y=np.zeros(len(ndk_classifier.X), np.int64))
+    layers, params = ndk_classifier.LAYERS, ndk_classifier.PARAMS
+    save_to_file(layers, folder / "float.prototxt", params, folder / "float.npz")
+    output_of(
+        "ndk",
+        "quantize",
+        folder / "float.prototxt",
+        "-d",
+        folder / "data.npz",
+        "-o",
+        folder / "net.prototxt",
+    )
+    layers = [layers[0], Layer("Eltwise", name="sum", bottom=["x", "x"], top="y")]
+    params = {"x_frac": 3, "y_frac": 3}
+    save_to_file(layers, folder / "limits.prototxt", params, folder / "limits.npz")
 
 
 def runs():
@@ -119,7 +161,7 @@ def test_a_command_prints_what_its_schema_describes(files, tmp_path, monkeypatch
     if name == "page":
         monkeypatch.setattr("qemu_nn.exporters.page.document.read_core", lambda: b"\0asm")
     document = json.loads(output_of(*arguments, "--json"), parse_constant=pytest.fail)
-    faults = [*find_faults(document, SCHEMAS[name])]
+    faults = [*find_faults(document, SCHEMAS[SAME.get(name, name)])]
     assert not faults, faults[:5]
 
 
@@ -136,15 +178,23 @@ def test_verdicts_shapes_and_scales_are_no_texts(files, monkeypatch):
     assert "*(q" not in texts
 
 
-def test_every_command_with_json_has_a_schema():
-    context = click.Context(main)
-    commands = [main.get_command(context, name) for name in main.list_commands(context)]
-    names = {
-        each.name for each in commands if any("--json" in option.opts for option in each.params)
-    }
-    assert {"run", "compare", "golden", "export", "quantize", "check", "fine-tune"} <= names
-    assert names <= set(SCHEMAS)
-    assert set(SCHEMAS) == set(COMMANDS) | ELSEWHERE
+def iterate_commands(group, context, start=""):
+    """Yield every command, those of groups with the name of the group before theirs."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from iterate_commands(command, context, f"{start}{name}-")
+        else:
+            yield f"{start}{name}", command
+
+
+def test_every_command_has_json_and_a_schema():
+    commands = dict(iterate_commands(main, click.Context(main)))
+    assert {"run", "demo", "sdk", "ndk-run"} <= set(commands)
+    for name, command in commands.items():
+        assert any("--json" in option.opts for option in command.params), name
+        assert SAME.get(name, name) in SCHEMAS, name
+    assert set(SCHEMAS) | set(SAME) == set(COMMANDS) | ELSEWHERE
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -42,3 +42,11 @@ def test_each_network_has_a_row_with_the_figures_that_it_has_alone(models, tmp_p
     flash = qemu_nn.load(models[0]).fit("stm32f411").weights
     assert f"{flash:,}" in text[2]
     assert text[4].split()[-2:] == ["-", "-"]  # a float network has no device
+
+
+def test_a_network_that_is_given_twice_has_two_rows():
+    model = DEMO / "digits.qnz"
+    data = ("-d", DEMO / "digits.npz", "--limit", 9, "--no-reference")
+    first, second = json.loads(told(model, model, *data, "--json"))
+    assert first == second
+    assert len(told(model, model, *data).splitlines()) == 4
