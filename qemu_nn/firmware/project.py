@@ -23,6 +23,7 @@ from ..targets import Profile
 from . import builds, link, plain_kernels, stand_in
 from .boards import BOARDS
 from .context import make_context
+from .floats import add_floats
 from .folder import Listed, format_checksum, read_earlier_files, replace_folder
 from .golden import About, GoldenSet
 from .memory import MemoryCall, plan_layout
@@ -45,10 +46,17 @@ _HEADERS = {
     stand_in.LOCAL_HEADER: f"local/{stand_in.LOCAL_HEADER}",
 }
 
-#: Names that the network's own header must not have: further headers, and those of C.
+#: Names that the network's own header must not have: further headers, those of C, and words of C++.
 _TAKEN = frozenset(
     [
         *("link", "parameter", "weights", "preprocess", "layers", "names", "tflm", "local_nn"),
+        *("floats", "std", "auto", "bool", "break", "case", "catch", "char", "class", "const"),
+        *("continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export"),
+        *("extern", "false", "for", "friend", "goto", "if", "inline", "int", "long", "mutable"),
+        *("namespace", "new", "operator", "private", "protected", "public", "register", "return"),
+        *("short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw"),
+        *("true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void"),
+        *("volatile", "while"),
         *("arm_math", "arm_nn_types", "arm_nnfunctions", "arm_nnsupportfunctions"),
         *("assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits"),
         *("locale", "math", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool"),
@@ -58,6 +66,7 @@ _TAKEN = frozenset(
 )
 
 _TEMPLATES = ("network.c", "parameter.h", "weights.h", "main.c")
+_FLOATS = ("floats.h", "floats.c")
 _PREPROCESS = ("preprocess.h", "preprocess.c")
 
 
@@ -119,6 +128,7 @@ def write(
     functions = _list_functions(memory.calls, plan.profile, name)
     values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
     values["link"] = link.make_values(graph, about)
+    values.update(add_floats(graph, values))
     contents = _make_contents(values, functions)
     if options.one_header:
         contents["layers.h"] = format_one_header(graph, named)
@@ -143,6 +153,7 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     Adds the lists of sources to the values.
     """
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
+    names += _FLOATS if values["floats"] else ()
     contents = {path: _render(path, values) for path in names}
     contents.update(_make_headers(values))
     contents.update(functions)
@@ -163,6 +174,7 @@ def _make_headers(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the network's header, and network.h that includes it for programs of one network."""
     name = values["name"]
     headers = {f"{name}.h": _render("network.h", values)}
+    headers[f"{name}.hpp"] = _render("network.hpp", values)
     if name.lower() != DEFAULT_NAME:
         headers["network.h"] = f'#include "{name}.h"\n'
     return headers
@@ -178,7 +190,7 @@ def check_name(name: object) -> str:
             "and _"
         )
     if name.lower() in _TAKEN:
-        raise Error(f"name is {name!r}, which another header or folder has: choose a different one")
+        raise Error(f"name is {name!r}, which a header, a folder or C++ has: choose another")
     return name
 
 

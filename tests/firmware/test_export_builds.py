@@ -36,7 +36,7 @@ def test_cmake_builds_the_library_and_runs_its_self_test(folder, tmp_path):
 @needs("pc")
 def test_the_folder_of_arduino_is_the_network_and_its_own_functions(folder):
     sources = sorted(path.name for path in (folder / "src").glob("*.c"))
-    assert sources[0] == "network.c"
+    assert sources[:2] == ["floats.c", "network.c"]
     assert "tflm_tflm.c" in sources
     flags = ["-std=c11", "-DNETWORK_STAND_IN", "-fsyntax-only"]
     paths = [folder / "src" / name for name in sources]
@@ -103,9 +103,10 @@ def test_the_pack_description_names_every_file_and_its_requirement(folder):
     assert package.findtext("name") == "kws"
     files = {file.get("name"): file.get("category") for file in package.iter("file")}
     sources = {path for path, category in files.items() if category == "sourceC"}
-    assert sources == {"network.c", *tflm(folder, "c")}
+    assert sources == {"network.c", "floats.c", *tflm(folder, "c")}
     headers = {path for path, category in files.items() if category == "header"}
-    assert {"kws.h", "network.h", "parameter.h", "weights.h", *tflm(folder, "h")} == headers
+    own = {"kws.h", "kws.hpp", "network.h", "floats.h", "parameter.h", "weights.h"}
+    assert headers == {*own, *tflm(folder, "h")}
     assert all((folder / path).exists() for path in files)
     (condition,) = package.iter("condition")
     assert condition.find("require").attrib == {"Cclass": "CMSIS", "Cgroup": "NN Lib"}
