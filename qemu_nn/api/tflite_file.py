@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import Error, ModelError
 from ..exporters import tflite as exporter
+from ..functions.tflm_builds import ESP_DIFFERENCES
 from ..importers import tflite as importer
 from ..io.files import write_bytes
 from ..ir.graph import Build, Graph, Node, Tensor
@@ -125,14 +126,17 @@ def _state(graph: Graph, state: Tensor) -> tuple[str, str]:
 
 
 def _facts(graph: Graph, node: Node) -> dict[str, Any]:
-    """Return what a call computes with."""
+    """Return what a call computes with. The ESP32 family's builds are left out: a written file has
+    a bias where they need one.
+    """
+    builds = [each for each in node.builds if each.difference not in ESP_DIFFERENCES]
     return {
         "functions": node.function.name,
         "arguments": dict(node.params),
         "inputs": len(node.inputs),
         "numbers": _numbers(graph, node),
         "formats": _format(node.output),
-        "builds": sorted(_builds(graph, node.builds)),
+        "builds": sorted(_builds(graph, builds)),
     }
 
 

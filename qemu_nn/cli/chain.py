@@ -32,7 +32,7 @@ def run_chain(
     """Return the chain that a file describes, and what it computes of a WAV file or an array."""
     trace = options["trace"]
     for name, value in options.items():
-        if name not in (*_DEVICE, "trace") and value not in _DEFAULTS:
+        if name not in (*_DEVICE, "trace", "cache") and value not in _DEFAULTS:
             raise Error(
                 f"{model} is a chain of networks, which takes no --{name.replace('_', '-')}"
             )

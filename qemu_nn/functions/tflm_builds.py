@@ -298,5 +298,8 @@ DIFFERENCES: Mapping[str, BuildDifference] = {
     ),
 }
 
+#: Differences of builds for the ESP32 family.
+ESP_DIFFERENCES = frozenset(name for name, own in DIFFERENCES.items() if own.paths == _ESP_PATHS)
+
 #: Differences that leave a call as it is, and say what ESP-NN gets of it.
 ESP_FACTS = frozenset(("esp_mul_broadcast", "esp_softmax_scratch"))

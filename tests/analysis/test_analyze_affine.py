@@ -120,13 +120,15 @@ def test_what_an_activation_of_the_same_call_cuts_off_is_not_saturated():
 
 
 def test_a_range_that_is_too_narrow_is_told():
-    x = RNG.uniform(-1, 1, (200, 4))
-    nodes = [("fc", Dense(RNG.normal(size=(3, 4))), ("x",))]
+    x, weights = RNG.uniform(-1, 1, (200, 4)), RNG.normal(size=(3, 4))
+    nodes = [("fc", Dense(weights), ("x",))]
     how = {"formats": {"fc": {"output": (-0.25, 0.25)}}, "scheme": "affine"}
     report = qemu_nn.analyze(qemu_nn.quantize(network(nodes, (4,)), x, **grouped(**how)), x)
     assert layer(report, "fc").lost > 100
     assert "saturate in 0.001961*(q+1)" in report.advice[0]
-    assert 'formats={"fc": {"output": (-5.' in report.advice[0]
+    real = x @ weights.T
+    wider = f'formats={{"fc": {{"output": ({real.min():.4g}, {real.max():.4g})}}}}'
+    assert wider in report.advice[0]
     assert len(report.advice) == 1
 
 

@@ -86,7 +86,8 @@ def test_a_network_is_the_same_each_time():
 
 def test_every_op_has_a_case():
     covered = {(c.declared.op, c.declared.type) for c in CASES}
-    assert covered == {(row.op.name, row.op.type) for row in kernels.ROWS}
+    rows = [row for row in kernels.ROWS if row.op.arithmetic != "ethosu"]  # programs, not layers
+    assert covered == {(row.op.name, row.op.type) for row in rows}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")

@@ -45,7 +45,7 @@ VERBS += [
     "which-cmsis",
     "compare-runtime",
 ]
-VERBS += ["ndk", "sdk"]
+VERBS += ["page", "ndk", "sdk"]
 
 
 def call(*arguments):
