@@ -1,8 +1,13 @@
 """Float networks in .tflite files: the floats of LiteRT, and all that a float network does."""
 
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+
 import numpy as np
 import pytest
 from float_tflite import NAMES, RECORDED, Net, convolve, draw, make, run_litert
+from paths import ROOT
 
 import qemu_nn
 from qemu_nn.errors import ModelError
@@ -162,3 +167,24 @@ def test_an_unsupported_file_is_refused_with_its_reason(told, tmp_path):
     REFUSED[told](net)
     with pytest.raises(ModelError, match=told):
         qemu_nn.load(net.save(tmp_path))
+
+
+@pytest.mark.slow
+def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
+    """Compare words; numbers may differ with other releases."""
+    for name in ("litert_torch", "litert_quantizer", "tflite_micro"):
+        pytest.importorskip(name, reason="the tutorial converts a network of PyTorch")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "tutorials" / "litert.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page, re.S)
+    assert len(blocks) == 6
+    scope = {"__name__": "__main__"}
+    for code, printed in blocks:
+        output = StringIO()
+        with redirect_stdout(output):
+            exec(compile(code, "litert.md", "exec"), scope)
+        if printed:
+            said, wanted = (
+                re.sub(r"-?[\d.]+", "#", t).split() for t in (output.getvalue(), printed)
+            )
+            assert said == wanted

@@ -407,6 +407,55 @@ def open_batch(net):
 
 
 @case
+def dense_over_three_axes(net):
+    """Compute the shapes of both RESHAPE as Keras does; the file's own shapes are wrong."""
+    x = net.x(1, 4, 3, signature=[-1, 4, 3])
+    shape = net.tensor((3,), "INT32")
+    net.operator("SHAPE", [x], [shape], "ShapeOptions", OutType=2)
+
+    def ints(name, inputs, size, options, **fields):
+        made = net.tensor(size, "INT32")
+        net.operator(name, inputs, [made], options, **fields)
+        return made
+
+    last = ints("GATHER", [shape, net.ints(2)], (1,), "GatherOptions")
+    depth = ints("REDUCE_PROD", [last, net.ints(0)], (), "ReducerOptions")
+    first = ints("GATHER", [shape, net.ints(0, 1)], (2,), "GatherOptions")
+    rows = ints("REDUCE_PROD", [first, net.ints(0)], (), "ReducerOptions")
+    flat = ints("PACK", [rows, depth], (2,), "PackOptions", ValuesCount=2)
+    whole = ints("CONCATENATION", [first, net.ints(5)], (3,), "ConcatenationOptions")
+    matrix = net.apply("RESHAPE", [x, flat], (1, 1))
+    inputs = [matrix, net.floats(5, 3), -1]
+    y = net.apply("FULLY_CONNECTED", inputs, (1, 5), "FullyConnectedOptions")
+    net.end(net.apply("RESHAPE", [y, whole], (1, 4, 5)))
+
+
+@case
+def dilated_as_keras_writes_it(net):
+    """Convolve each of 2 x 2 images of every second pixel."""
+    x = net.x(1, 8, 9, 2)
+    sides = [net.ints(2, 2), net.ints(2, 2, 2, 3, shape=(2, 2))]
+    apart = net.apply("SPACE_TO_BATCH_ND", [x, *sides], (4, 6, 7, 2))
+    how = {"Padding": "VALID", "FusedActivationFunction": "RELU"}
+    made = convolve(net, apart, (4, 4, 5, 3), net.floats(3, 3, 3, 2), net.floats(3), **how)
+    sides = [net.ints(2, 2), net.ints(0, 0, 0, 1, shape=(2, 2))]
+    net.end(net.apply("BATCH_TO_SPACE_ND", [made, *sides], (1, 8, 9, 3)))
+
+
+@case
+def dilated_signal(net):
+    x = net.x(1, 12, 3)
+    apart = net.apply(
+        "SPACE_TO_BATCH_ND", [x, net.ints(2), net.ints(2, 2, shape=(1, 2))], (2, 8, 3)
+    )
+    row = net.apply("EXPAND_DIMS", [apart, net.ints(-3, shape=())], (2, 1, 8, 3))
+    made = convolve(net, row, (2, 1, 6, 4), net.floats(4, 1, 3, 3), net.floats(4), Padding="VALID")
+    signal = net.apply("RESHAPE", [made, net.ints(-1, 6, 4)], (2, 6, 4))
+    ends = [signal, net.ints(2), net.ints(1, 0, shape=(1, 2))]
+    net.end(net.apply("BATCH_TO_SPACE_ND", ends, (1, 11, 4)))
+
+
+@case
 def folded_constants(net):
     """Compute weights and an operand from constants."""
     net.changes["operators"] = 2  # the first version of BROADCAST_TO

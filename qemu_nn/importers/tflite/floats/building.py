@@ -37,6 +37,10 @@ class FloatBuilder:
         self.model, self.batch = model, batch
         self.nodes: list[FloatNode] = []
         self.values: dict[int, Value] = {}
+        #: Operators that an earlier one of the file computes with, by their numbers.
+        self.done: set[int] = set()
+        #: Tensor -> the reason why it is not computed.
+        self.unmade: dict[int, str] = {}
         self._names: set[str] = set()
         self._spent = 0
 
@@ -44,6 +48,8 @@ class FloatBuilder:
         """Return a tensor that an earlier operator makes, or a constant, decoded on first use."""
         if index not in self.values:
             tensor = self.model.tensor(index)
+            if tensor.data is None and index in self.unmade:
+                raise ModelError(f"it reads {tensor}: {self.unmade[index]}")
             if tensor.data is None:
                 raise ModelError(f"it reads {tensor}; an earlier operator must compute that tensor")
             self.set_constant(index, _decode(tensor))
@@ -204,6 +210,26 @@ class FloatCall:
         return numbers[0]
 
     # The network
+
+    def read_shape(self, at: int, x: Tensor) -> Shape:
+        """Return the shape of the output, for a batch of 1: of an input with constants, -1 for the
+        rest of x, or else of the file.
+
+        The file's shape may be wrong if the batch is open.
+        """
+        index = self.operator.inputs[at] if self.has(at) else -1
+        known = index >= 0 and (
+            index in self.builder.values or self.builder.model.tensor(index).data is not None
+        )
+        if not known or isinstance(self.value(at), Tensor):
+            return self.get_output_shape()
+        shape, batch = self.integers(at), self.builder.batch
+        if batch > 1 and shape[:1] == [batch]:
+            shape[0] = 1
+        if shape.count(-1) == 1:
+            rest = math.prod(n for n in shape if n != -1)
+            shape[shape.index(-1)] = math.prod(x.shape) // rest if rest > 0 else 0
+        return tuple(shape)
 
     def get_output_shape(self, at: int = 0) -> Shape:
         """Return the file's shape of an output, for a batch of 1."""

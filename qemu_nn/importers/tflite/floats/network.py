@@ -16,19 +16,12 @@ from ..parser import TfliteModel, TfliteOperator
 from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import FloatBuilder, FloatCall, FloatConverter
+from .integers import fold_integers
 from .shaping import SHAPING
 from .windows import WINDOWS
 
 #: Operator -> the function that adds its meaning to a float network.
 FLOAT_CONVERTERS: dict[str, FloatConverter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
-
-#: Operator with a shape or a size among its inputs, for which the file's output counts -> its
-#: further inputs.
-_SHAPED = {
-    **dict.fromkeys(("RESHAPE", "BROADCAST_TO"), slice(1)),
-    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), slice(1)),
-    "TRANSPOSE_CONV": slice(1, None),
-}
 
 #: Reason of a report against an operator after one that is not supported.
 UNSEEN = "not looked at, because it reads the output of an operator that does not run"
@@ -111,27 +104,48 @@ def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
 
 
 def needed_operators(model: TfliteModel) -> list[TfliteOperator]:
-    """Return the operators that outputs need, without those that only compute a shape."""
+    """Return the operators that outputs need."""
     needed, found = set(model.outputs), []
     for operator in reversed(model.operators):
         if needed.isdisjoint(operator.outputs):
             continue
         found.append(operator)
-        needed.update(operator.inputs[_SHAPED.get(operator.name, slice(None))])
+        needed.update(operator.inputs)
     return found[::-1]
 
 
 def _convert(builder: FloatBuilder, operator: TfliteOperator) -> None:
-    if operator.name not in FLOAT_CONVERTERS:
-        raise ModelError("the operator is not supported in float networks")
+    if operator.index in builder.done:
+        return
     if not operator.outputs:
         raise ModelError("it has no outputs; it must have at least one")
-    read = operator.inputs[_SHAPED.get(operator.name, slice(None))]
-    inputs = [builder.value(index) for index in read if index >= 0]
-    if any(isinstance(value, Tensor) for value in inputs):
-        FLOAT_CONVERTERS[operator.name](FloatCall(operator, builder))
+    call = FloatCall(operator, builder)
+    if _makes_integers(builder, operator):
+        _try_fold(call)
+        return
+    if operator.name not in FLOAT_CONVERTERS:
+        raise ModelError("the operator is not supported in float networks")
+    known = [builder.values.get(index) for index in operator.inputs]
+    if any(isinstance(value, Tensor) for value in known):
+        FLOAT_CONVERTERS[operator.name](call)
     else:
         _fold(builder, operator)
+
+
+def _makes_integers(builder: FloatBuilder, operator: TfliteOperator) -> bool:
+    """True if an operator computes shapes or indices; ARG_MAX and ARG_MIN compute results."""
+    kinds = {builder.model.tensor(index).type for index in operator.outputs}
+    return kinds <= {"INT32", "INT64"} and operator.name not in ("ARG_MAX", "ARG_MIN")
+
+
+def _try_fold(call: FloatCall) -> None:
+    """Compute the integers of an operator, or record why they are unknown: a reader may need no
+    more than the file's shape of its output."""
+    try:
+        fold_integers(call)
+    except ModelError as error:
+        said = f"{call.operator}: {error}"
+        call.builder.unmade.update(dict.fromkeys(call.operator.outputs, said))
 
 
 def _fold(builder: FloatBuilder, operator: TfliteOperator) -> None:
@@ -140,7 +154,7 @@ def _fold(builder: FloatBuilder, operator: TfliteOperator) -> None:
     inner.values = dict(builder.values)
     place = 1 if operator.name == "SPLIT" else 0
     index = operator.inputs[place] if place < len(operator.inputs) else -1
-    start = inner.values.get(index)
+    start = builder.value(index) if index >= 0 else None
     if not isinstance(start, np.ndarray) or start.dtype.kind != "f":
         raise ModelError("it computes integers from constants; only floats are supported")
     inner.values[index] = Tensor("constant", start.shape, False)

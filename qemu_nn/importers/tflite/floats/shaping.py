@@ -43,10 +43,34 @@ def _axis(call: FloatCall, number: int, rank: int) -> int:
 
 
 def reshape(call: FloatCall) -> None:
-    """Convert RESHAPE, SQUEEZE and EXPAND_DIMS, to the file's shape of the output."""
+    """Convert RESHAPE."""
     call.check_counts(1, 2)
-    x, shape = call.tensor(), call.get_output_shape()
-    if math.prod(shape) != math.prod(x.shape):
+    x = call.tensor()
+    _put_reshape(call, x, call.read_shape(1, x))
+
+
+def squeeze(call: FloatCall) -> None:
+    """Convert SQUEEZE; without a list of axes, all of size 1 are removed."""
+    call.check_counts(1, 1)
+    x = call.tensor()
+    listed = call.read_options("SqueezeOptions").integers("SqueezeDims")
+    gone = {_axis(call, axis, len(x.shape)) for axis in listed}
+    gone = gone or {axis for axis, n in enumerate(x.shape) if n == 1}
+    if call.builder.batch > 1 and x.batched:
+        gone -= {0}
+    _put_reshape(call, x, tuple(n for axis, n in enumerate(x.shape) if axis not in gone))
+
+
+def expand_dims(call: FloatCall) -> None:
+    """Convert EXPAND_DIMS."""
+    call.check_counts(2, 2)
+    x = call.tensor()
+    axis = _axis(call, call.integer(1), len(x.shape) + 1)
+    _put_reshape(call, x, (*x.shape[:axis], 1, *x.shape[axis:]))
+
+
+def _put_reshape(call: FloatCall, x: Tensor, shape: Shape) -> None:
+    if math.prod(shape) != math.prod(x.shape) or min(shape, default=1) < 1:
         raise ModelError(
             f"its input is {list(x.shape)} and its output {list(shape)}; both must have as many "
             "elements"
@@ -247,9 +271,10 @@ def repeat(call: FloatCall, x: Tensor, shape: Shape) -> Tensor:
 
 
 def broadcast_to(call: FloatCall) -> None:
-    """Convert BROADCAST_TO, to the file's shape of the output."""
+    """Convert BROADCAST_TO."""
     call.check_counts(2, 2)
-    x, shape = call.tensor(), call.get_output_shape()
+    x = call.tensor()
+    shape = call.read_shape(1, x)
     inner = (1,) * (len(shape) - len(x.shape)) + x.shape
     if len(inner) != len(shape) or any(a not in (1, n) for a, n in zip(inner, shape)):
         raise ModelError(f"its input {list(x.shape)} does not broadcast to {list(shape)}")
@@ -326,14 +351,14 @@ def blocks(call: FloatCall, deep: bool) -> None:
 
 
 def resize(call: FloatCall, kind: str) -> None:
-    """Convert RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, to the file's size of the output."""
+    """Convert RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
     call.check_counts(2, 2)
     name = "ResizeBilinearOptions" if kind == "bilinear" else "ResizeNearestNeighborOptions"
-    options, shape = call.read_options(name), call.get_output_shape()
-    if len(shape) != 4:
-        raise ModelError(f"its output is {list(shape)}; it must be an image [1, H, W, C]")
+    options, size = call.read_options(name), call.integers(1)
+    if len(size) != 2:
+        raise ModelError(f"its size is {size}; it must be height and width")
     flags = options.flag("AlignCorners"), options.flag("HalfPixelCenters")
-    call.put(Resize(kind, (shape[1], shape[2]), *flags), read_image(call))
+    call.put(Resize(kind, (size[0], size[1]), *flags), read_image(call))
 
 
 def reduce(call: FloatCall, kind: str) -> None:
@@ -384,7 +409,9 @@ def l2_normalize(call: FloatCall) -> None:
 
 
 SHAPING: dict[str, FloatConverter] = {
-    **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), reshape),
+    "RESHAPE": reshape,
+    "SQUEEZE": squeeze,
+    "EXPAND_DIMS": expand_dims,
     "TRANSPOSE": transpose,
     "CONCATENATION": concatenate,
     "PACK": pack,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Optional
 
@@ -59,28 +60,88 @@ def _read_weights(call: FloatCall, axes: int) -> np.ndarray:
     return weights
 
 
-def convolve(call: FloatCall, depthwise: bool) -> None:
+def convolve(call: FloatCall) -> None:
     """Convert CONV_2D, weights [out, y, x, in / groups], and DEPTHWISE_CONV_2D, [1, y, x, out]."""
+    x = read_image(call)
+    operator, options = _read_convolution(call, x.shape[3])
+    kernel, stride, dilation = operator.kernel, operator.stride, operator.dilation
+    pads = read_pads(options, (x.shape[1], x.shape[2]), kernel, stride, dilation)
+    call.finish(replace(operator, pads=pads), x, options=options, part="conv")
+
+
+def _read_convolution(call: FloatCall, channels: int) -> tuple[Conv, Options]:
+    """Return a convolution of an image with this many channels, without padding; its options."""
     call.check_counts(2, 3)
+    depthwise = call.operator.name == "DEPTHWISE_CONV_2D"
     options = call.read_options("DepthwiseConv2DOptions" if depthwise else "Conv2DOptions")
-    x, weights = read_image(call), _read_weights(call, 4)
-    channels = x.shape[3]
+    weights = _read_weights(call, 4)
     if depthwise:
         weights = weights.transpose(3, 1, 2, 0)
     groups = channels if depthwise else channels // weights.shape[3]
-    kernel = (weights.shape[1], weights.shape[2])
-    stride, dilation = _pair(options, "Stride"), _pair(options, "Dilation", "Factor")
-    pads = read_pads(options, (x.shape[1], x.shape[2]), kernel, stride, dilation)
-    bias = read_bias(call, 2, len(weights))
-    operator = Conv(weights, bias, stride, pads, dilation, groups)
-    call.finish(operator, x, options=options, part="conv")
+    operator = Conv(
+        weights,
+        read_bias(call, 2, len(weights)),
+        _pair(options, "Stride"),
+        dilation=_pair(options, "Dilation", "Factor"),
+        groups=groups,
+    )
+    return operator, options
+
+
+def dilate(call: FloatCall) -> None:
+    """Convert SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND to a dilated convolution."""
+    call.check_counts(3, 3)
+    x, sides, borders = call.tensor(), call.integers(1), call.integers(2)
+    inner, last = _follow(call)
+    if last.integers(1) != sides:
+        raise ModelError("BATCH_TO_SPACE_ND after it has different blocks; both must be equal")
+    crops = last.integers(2)
+    operator, options = _read_convolution(inner, x.shape[-1])
+    if len(x.shape) == 3:  # a signal: an image of one row, or of one column
+        row = operator.kernel[0] == 1
+        _, length, depth = x.shape
+        shape = (1, 1, length, depth) if row else (1, length, 1, depth)
+        x = call.reshape(x, shape, part="image", batched=True)
+        sides = [1, *sides] if row else [*sides, 1]
+        borders, crops = ([0, 0, *n] if row else [*n, 0, 0] for n in (borders, crops))
+    if len(x.shape) != 4 or not len(sides) == 2 == len(borders) / 2 == len(crops) / 2:
+        raise ModelError(f"its input is {list(x.shape)}; it must be an image or a signal")
+    if operator.stride != (1, 1) or options.choice("Padding", "Padding") != "VALID":
+        raise ModelError("the convolution after it must have strides of 1 and no padding")
+    top, bottom, left, right = (a - b for a, b in zip(borders, crops))
+    spread = (operator.dilation[0] * sides[0], operator.dilation[1] * sides[1])
+    operator = replace(operator, pads=(top, left, bottom, right), dilation=spread)
+    made = last.finish(operator, x, options=options, part="conv")
+    if len(call.tensor().shape) == 3:
+        last.reshape(made, (1, max(made.shape[1:3]), made.shape[3]), batched=True)
+
+
+def _follow(call: FloatCall) -> tuple[FloatCall, FloatCall]:
+    """Return the convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, and the latter."""
+    builder, at = call.builder, call.operator.outputs[0]
+    found = []
+    while True:
+        readers = [each for each in builder.model.operators if at in each.inputs]
+        if len(readers) != 1 or at in builder.model.outputs:
+            raise ModelError("several operators read it; it must belong to one convolution")
+        (reader,) = readers
+        builder.done.add(reader.index)
+        at = reader.outputs[0] if reader.outputs else -1
+        if reader.name in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+            found.append(reader)
+        elif reader.name == "BATCH_TO_SPACE_ND" and len(found) == 1:
+            return FloatCall(found[0], builder), FloatCall(reader, builder)
+        elif reader.name not in ("RESHAPE", "EXPAND_DIMS", "SQUEEZE"):
+            raise ModelError(
+                f"{reader} reads it; only one convolution may be between it and BATCH_TO_SPACE_ND"
+            )
 
 
 def convolve_transposed(call: FloatCall) -> None:
-    """Convert TRANSPOSE_CONV, weights [out, y, x, in], to the file's size of the output."""
+    """Convert TRANSPOSE_CONV, weights [out, y, x, in]."""
     call.check_counts(3, 4)
     options, x = call.read_options("TransposeConvOptions"), read_image(call, 2)
-    weights, shape = _read_weights(call, 4), call.get_output_shape()
+    weights, shape = _read_weights(call, 4), call.read_shape(0, x)
     if len(shape) != 4:
         raise ModelError(f"its output is {list(shape)}; it must be an image [1, H, W, C]")
     kernel, stride = (weights.shape[1], weights.shape[2]), _pair(options, "Stride")
@@ -182,8 +243,8 @@ def pool(call: FloatCall, kind: str) -> None:
 
 
 WINDOWS: dict[str, FloatConverter] = {
-    "CONV_2D": partial(convolve, depthwise=False),
-    "DEPTHWISE_CONV_2D": partial(convolve, depthwise=True),
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D"), convolve),
+    "SPACE_TO_BATCH_ND": dilate,
     "TRANSPOSE_CONV": convolve_transposed,
     "FULLY_CONNECTED": dense,
     "BATCH_MATMUL": matmul,
