@@ -109,7 +109,13 @@ def draw(name, seed, **own):
 
 
 def run(function, params, arrays):
-    return cmsis.invoke(function, {**params, **arrays}, PLAIN_C).ravel()
+    """Return the output of the plain row; that of the best row here is the same."""
+    plain, best = (
+        cmsis.invoke(function, {**params, **arrays}, PLAIN_C, variant).ravel()
+        for variant in ("plain", None)
+    )
+    assert np.array_equal(plain, best)
+    return plain
 
 
 def layer(p, arrays):
