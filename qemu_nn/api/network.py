@@ -207,7 +207,7 @@ class Network:
         -------
         ndarray of float64, shape (N, *output shape), or dict of str to ndarray
             The scores; of several outputs by the names of the source file. Without the axis N where
-            x is a single sample.
+            x is a single sample. The attribute `layout` of images tells their axes, such as "NCHW".
 
         Raises
         ------
@@ -457,7 +457,7 @@ class FloatNetwork:
         -------
         ndarray of float, shape (N, *output shape), or dict of str to ndarray
             The scores; of several outputs by the names of the file. Without the axis N where x is
-            a single sample.
+            a single sample. The attribute `layout` of images tells their axes, such as "NCHW".
 
         Raises
         ------

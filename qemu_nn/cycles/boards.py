@@ -14,7 +14,7 @@ from .counts import Params
 
 @dataclass(frozen=True)
 class TimedBoard:
-    """A board at its highest clock, with weights in on-chip flash.
+    """A board at the highest clock of its chip, with weights in on-chip flash.
 
     Attributes
     ----------
@@ -22,10 +22,8 @@ class TimedBoard:
         The vendor's name, in lower case.
     chip : str
         A chip of chips.CHIPS.
-    clock : float
-        MHz.
     waits : int
-        Wait states of flash at that clock, with the core's highest supply voltage.
+        Wait states of flash at the clock, with the core's highest supply voltage.
     line : int
         Bytes that flash reads at once.
     cache : int
@@ -42,7 +40,6 @@ class TimedBoard:
 
     name: str
     chip: str
-    clock: float
     waits: int
     line: int
     cache: int
@@ -55,29 +52,34 @@ class TimedBoard:
         """Core of the board's chip."""
         return CHIPS[self.chip].core
 
+    @property
+    def clock(self) -> int:
+        """MHz, the highest of the chip."""
+        return CHIPS[self.chip].clock
+
 
 _ROWS = (
     (
-        *("nucleo-f103rb", "stm32f103c8", 72, 2, 8, 0, "RM0008, PM0075"),
+        *("nucleo-f103rb", "stm32f103c8", 2, 8, 0, "RM0008, PM0075"),
         *((27.0, 27.0), "DS5319 Rev 19, table 17"),
     ),
     (
-        *("nucleo-f411re", "stm32f411", 100, 3, 16, 128, "RM0383"),
+        *("nucleo-f411re", "stm32f411", 3, 16, 128, "RM0383"),
         *((11.6, 22.5), "DS10314 Rev 8, tables 23 and 25, at 3.6 V"),
     ),
     (
-        *("stm32f407g-disc1", "stm32f407", 168, 5, 16, 128, "RM0090"),
+        *("stm32f407g-disc1", "stm32f407", 5, 16, 128, "RM0090"),
         *((40.0, 46.0), "DS8626 Rev 12, tables 20 and 21"),
     ),
     (
-        *("stm32f429i-disc1", "stm32f429", 180, 5, 16, 128, "RM0090, DS9405"),
+        *("stm32f429i-disc1", "stm32f429", 5, 16, 128, "RM0090, DS9405"),
         *((44.0, 57.0), "DS9405 Rev 13, tables 24 and 25"),
     ),
-    ("nucleo-f446re", "stm32f446", 180, 5, 16, 128, "RM0390"),
-    ("nucleo-l476rg", "stm32l476", 80, 4, 8, 256, "RM0351"),
-    ("nucleo-l4r5zi", "stm32l4r5", 120, 5, 8, 256, "RM0432, dual bank"),
-    ("nucleo-f746zg", "stm32f746", 216, 7, 32, 4096, "RM0385"),
-    ("nucleo-f767zi", "stm32f767", 216, 7, 32, 16384, "RM0410, single bank"),
+    ("nucleo-f446re", "stm32f446", 5, 16, 128, "RM0390"),
+    ("nucleo-l476rg", "stm32l476", 4, 8, 256, "RM0351"),
+    ("nucleo-l4r5zi", "stm32l4r5", 5, 8, 256, "RM0432, dual bank"),
+    ("nucleo-f746zg", "stm32f746", 7, 32, 4096, "RM0385"),
+    ("nucleo-f767zi", "stm32f767", 7, 32, 16384, "RM0410, single bank"),
 )
 
 #: Volts that energy is computed with.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -516,12 +517,42 @@ class Host:
         )
 
 
-def name_results(scores: Arrays, single: bool) -> Union[np.ndarray, dict[str, np.ndarray]]:
+class Images(np.ndarray):
+    """Array of images that tells its layout; arrays that are made of it tell none.
+
+    Attributes
+    ----------
+    layout : {"NHWC", "NCHW", "HWC", "CHW"} or None
+        Its axes: of a batch, or of one image.
+    """
+
+    layout: Optional[str]
+
+    def __array_finalize__(self, source: Optional[np.ndarray]) -> None:
+        self.layout = None
+
+    def __reduce__(self) -> Any:
+        return _tell_layout, (np.asarray(self), self.layout)
+
+
+def _tell_layout(array: np.ndarray, layout: Optional[str]) -> Images:
+    found = array.view(Images)
+    found.layout = layout
+    return found
+
+
+def name_results(
+    scores: Arrays, single: bool, layouts: Mapping[str, Optional[str]] = MappingProxyType({})
+) -> Union[np.ndarray, dict[str, np.ndarray]]:
     """Return the scores of a batch as predict() does.
 
-    A single sample has no batch axis, and a single output is an array.
+    A single sample has no batch axis, and a single output is an array. layouts: of the outputs that
+    are images; None for others.
     """
     named = {name: values[0] if single else values for name, values in scores.items()}
+    for name, layout in layouts.items():
+        if layout is not None and named[name].ndim == len(layout) - single:
+            named[name] = _tell_layout(named[name], layout[1:] if single else layout)
     return named if len(named) > 1 else next(iter(named.values()))
 
 
@@ -533,13 +564,11 @@ def predict_float(
     own = graph.layout
     real, single = shape_samples(array, "the input", graph.shape, own, layout, own)
     expect_finite(real, "the input")
-    scores = evaluate(graph, real)
-    if own is not None and layout is not None:
-        scores = {
-            name: move_channels(values, own, layout) if values.ndim == 4 else values
-            for name, values in scores.items()
-        }
-    return name_results(scores, single)
+    scores = dict(evaluate(graph, real))
+    images = {n: layout or own for n, values in scores.items() if own and values.ndim == 4}
+    for name, wanted in images.items():
+        scores[name] = move_channels(scores[name], own, wanted)
+    return name_results(scores, single, images)
 
 
 def move_channels(values: np.ndarray, held: Optional[str], wanted: Optional[str]) -> np.ndarray:

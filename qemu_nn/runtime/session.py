@@ -289,7 +289,7 @@ class Session:
         if self._unseen:
             self._look(x, layout)
         scores = self.host.arrange(self.host.answers(self.run(codes)), layout)
-        return name_results(scores, single)
+        return name_results(scores, single, self.host.output_layouts(layout))
 
     def _look(self, x: Any, layout: Optional[str]) -> None:
         """Log, once, the use of the network's formats by the inputs."""

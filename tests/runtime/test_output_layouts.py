@@ -1,9 +1,12 @@
 """Images in a result have the layout of the file that was loaded, or of layout=."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import qemu_nn
+from qemu_nn.api import golden
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Conv, Relu, Reshape
 
@@ -81,3 +84,25 @@ def test_outputs_that_are_no_images_keep_their_axes(layout):
     found = qemu_nn.quantize(network, samples(layout), scheme="affine").predict(samples(layout))
     assert found.shape == expected.shape == (8, 2, 5, 12)
     assert np.abs(found - expected).max() < 0.1 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("given", [None, "NCHW", "NHWC"])
+@pytest.mark.parametrize(
+    "made", [float_network, lambda file: qemu_nn.quantize(float_network(file), X)]
+)
+def test_arrays_of_images_tell_their_layout(made, given):
+    network = made("NCHW")
+    x = X if given != "NHWC" else np.moveaxis(X, 1, -1)
+    images, single = network.predict(x, given), network.predict(x[0], given)
+    assert images.layout == given or (given, images.layout) == (None, "NCHW")
+    assert images.shape == LAYOUTS[images.layout]
+    assert single.layout == images.layout[1:]
+    for made_of_it in (images[:1], images + 1, images.T, np.asarray(images)):
+        assert getattr(made_of_it, "layout", None) is None
+    assert pickle.loads(pickle.dumps(images)).layout == images.layout
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(images)), np.asarray(images))
+
+
+def test_arrays_that_are_no_images_are_plain():
+    network, x, _ = golden.example()
+    assert type(network.predict(x[:2])) is np.ndarray
