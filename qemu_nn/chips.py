@@ -54,13 +54,25 @@ class Chip:
         outside = f"RAM is that of the chip; boards have up to {self.psram // 1024} MiB of PSRAM"
         return _NOTES.get(self.name, f"{outside} besides" if self.psram else "")
 
+    @property
+    def npus(self) -> tuple[str, ...]:
+        """Arm's Ethos-U on the chip, such as "ethos-u55-128"; most chips have none."""
+        return _NPUS.get(self.name, ())
+
+
+#: Chip -> its NPUs, in the names of targets.ETHOS_U: those next to the high-performance and the
+#: high-efficiency core.
+_NPUS = {
+    "ensemblee3": ("ethos-u55-256", "ethos-u55-128"),
+    "ensemblee7": ("ethos-u55-256", "ethos-u55-128"),
+}
 
 #: Chip -> what computes networks there besides the core with CMSIS-NN.
 _NOTES = {
     "stm32n657": "its NPU, Neural-ART, is not computed: figures are of the Cortex-M55",
     "mcxn947": "its NPU, eIQ Neutron, is not computed: figures are of the Cortex-M33",
-    "ensemblee3": "its Ethos-U55 is not computed: figures are of the Cortex-M55",
-    "ensemblee7": "its Ethos-U55 is not computed: figures are of the Cortex-M55",
+    "ensemblee3": "figures are of the Cortex-M55; its Ethos-U55 runs files that vela compiled",
+    "ensemblee7": "figures are of the Cortex-M55; its Ethos-U55 runs files that vela compiled",
     "apollo510": "Ambiq's heliaCORE has kernels of its own: figures are of CMSIS-NN",
 }
 
@@ -351,7 +363,7 @@ _STRANGERS = {
     **dict.fromkeys(("esp32s31", "esp32h4"), "nobody read or ran the kernels of ESP-NN there"),
     "esp8266": "it has no Cortex-M, and ESP-NN does not support it",
     "max7800": "its CNN accelerator has an arithmetic of its own; its core is m4",
-    "ethosu": "it is an NPU, which runs what Vela compiled; give the core next to it, such as m55",
+    "ethosu": "it is an NPU; give its size, such as ethos-u55-128, or its core, such as m55",
     "neuralart": "it is the NPU of the STM32N6, whose arithmetic is not computed; its core is m55",
     "stm32n6npu": "its NPU, Neural-ART, is not computed; its core is m55",
     "helia": "Ambiq's heliaCORE has kernels of its own; for those of CMSIS-NN give m55",

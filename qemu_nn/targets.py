@@ -64,6 +64,16 @@ KERNELS = ("cmsis-nn", "reference")
 TFLM = ("2022-12", "2023-02", "2026-02", "2026-04", "2026-05", "2026-06", "2026-08", "2026-10")
 DEFAULT_TFLM = "2026-08"
 
+#: Configurations of Arm's Ethos-U: products, with the multiply-accumulates of a cycle.
+ETHOS_U = (
+    *(f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)),
+    *(f"ethos-u65-{macs}" for macs in (256, 512)),
+    *(f"ethos-u85-{macs}" for macs in (128, 256, 512, 1024, 2048)),
+)
+
+#: Core next to an Ethos-U that a target names.
+ETHOS_U_CORE = "cortex-m55"
+
 DEFAULT_CORE = "cortex-m4"
 LEGACY_CMSIS, AFFINE_CMSIS = releases.LEGACY, releases.AFFINE
 
@@ -77,7 +87,8 @@ class Target:
     Attributes
     ----------
     device : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411", "esp32s3"), or a path of PATHS.
+        A core ("m4"), a chip ("stm32f411", "esp32s3"), a path of PATHS, or an NPU of ETHOS_U, for
+        files that vela compiled for it; its core is a Cortex-M55.
     cmsis : str, optional
         A release of RELEASES; default: the newest numbered one with the network's functions.
     rounding : str, optional
@@ -176,6 +187,15 @@ class Target:
     def core(self) -> str:
         """The core of the device, or its path of PATHS."""
         return resolve(self.device)
+
+    @property
+    def npus(self) -> Optional[tuple[str, ...]]:
+        """The Ethos-U of the device, of ETHOS_U; none of most chips, None of a core: any."""
+        word = _join_words(self.device)
+        if word in ETHOS_U:
+            return (word,)
+        found = chip_of(self.device)
+        return None if found is None or "=" in self.device else found.npus
 
     def profile(self) -> Profile:
         """Return whose arithmetic it is, of the release that profile() takes without one.
@@ -347,9 +367,11 @@ def resolve(target: str) -> str:
     >>> resolve("M55"), resolve("stm32f411"), resolve("dsp")
     ('cortex-m55', 'cortex-m4', 'dsp')
     """
-    word = "".join(target.lower().split()) if isinstance(target, str) else ""
+    word = _join_words(target)
     if "=" in word:
         return own_chip(word).core
+    if word in ETHOS_U:
+        return ETHOS_U_CORE
     if word in PATHS:
         return word
     core = _short(word)
@@ -358,6 +380,11 @@ def resolve(target: str) -> str:
             return f"cortex-{name}"
     found = find_named(word)
     return _unknown(target, word, core) if found is None else found.core
+
+
+def _join_words(target: object) -> str:
+    """Return a device in lower case, without spaces."""
+    return "".join(target.lower().split()) if isinstance(target, str) else ""
 
 
 def _unknown(target: object, word: str, core: str) -> NoReturn:
@@ -596,7 +623,8 @@ def profile(
     Parameters
     ----------
     core : str, default "cortex-m4"
-        A core ("m4"), a chip ("stm32f411"), or a path of PATHS.
+        A core ("m4"), a chip ("stm32f411"), a path of PATHS, or an NPU of ETHOS_U, for files that
+        vela compiled for it; its core is a Cortex-M55.
     cmsis : str, optional
         A release of RELEASES; default: the one that has `rounding`, "5.9.0" without one.
     rounding : str, optional

@@ -1,4 +1,4 @@
-/* The decoder of command streams: words to a program whose addresses all lie inside of its regions. */
+/* The decoder of command streams: words to a program that stays inside of its regions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,6 +186,11 @@ static extent map_extent(const eu_map *m) {
     return e;
 }
 
+static void note_use(decoder *d, int region, int64_t end) {
+    int64_t *used = &d->found->region_used[region];
+    *used = end > *used ? end : *used;
+}
+
 static int check_map(decoder *d, const eu_map *m, const char *name) {
     if ((int64_t)m->rows * m->columns > EU_MOST_ELEMENTS ||
         (int64_t)m->rows * m->columns * m->channels > EU_MOST_ELEMENTS) {
@@ -200,6 +205,7 @@ static int check_map(decoder *d, const eu_map *m, const char *name) {
                        (long long)d->at, name, (long long)e.low, (long long)e.high, (long)m->region,
                        (long long)bytes);
     }
+    note_use(d, m->region, e.high);
     return QN_OK;
 }
 
@@ -346,6 +352,7 @@ static const uint8_t *find_constant(decoder *d, const char *what, int region, in
             (long long)all);
         return NULL;
     }
+    note_use(d, region, offset + bytes);
     if (region == 0) {
         return d->constants + offset;
     }
@@ -693,9 +700,14 @@ static int is_global(const decoder *d) { return d->r0[OFM_PRECISION] >> 8 & 1; }
 
 /* ---- Operations ---- */
 
+/* Cores that share the channels of an operation. */
+static int cores_of(const decoder *d) {
+    return d->product == EU_U65 && d->r0[PARALLEL_MODE] & 1 ? 2 : 1;
+}
+
 static int decode_conv(decoder *d, eu_operation *op, int parameter) {
     int depthwise = op->kind == EU_DEPTHWISE;
-    int cores = d->product == EU_U65 && d->r0[PARALLEL_MODE] & 1 ? 2 : 1;
+    int cores = cores_of(d);
     read_kernel(d, op);
     int status = read_window_input(d, op, depthwise ? op->channels : d->r0[IFM_DEPTH] + 1);
     if (status != QN_OK) {
@@ -745,7 +757,7 @@ static int decode_pool(decoder *d, eu_operation *op, int mode) {
         !is_global(d) && mode != EU_MAX_POOL && !op->counts_window && d->r1[SCALE_LENGTH];
     if (has_records && (is_u85 || (op->kernel_h == 1 && op->kernel_w == 1))) {
         op->per_channel = op->is_scaled = 1;
-        return read_channels(d, op, 1);
+        return read_channels(d, op, cores_of(d));
     }
     return output_scale(d, &op->scale);
 }
@@ -889,6 +901,7 @@ static int check_copy(decoder *d, int region, int64_t at, int64_t row, int64_t p
                        (long long)d->at, (long long)e.low, (long long)e.high, region,
                        (long long)d->found->region_bytes[region]);
     }
+    note_use(d, region, e.high);
     return QN_OK;
 }
 

@@ -20,8 +20,8 @@
  *   end                     v = function(round(acc * mult / 2^shift)) + zero point, clamped, then a
  *                           table
  *
- * Sums of 8-bit inputs wrap modulo 2^32, all others have 64 bits. 32-bit results saturate. SHL wraps,
- * SHR rounds halves up, DIV by 0 is 0.
+ * Sums of 8-bit inputs wrap modulo 2^32, all others have 64 bits. 32-bit results saturate. SHL
+ * wraps, SHR rounds halves up unless the rounding is floor or toward zero, DIV by 0 is 0.
  *
  * Ranges: decode.c checks every address of a stream against its regions, and the weights against
  * their order; a stream that fails has a sentence. Weights and scales are constants, or copies of

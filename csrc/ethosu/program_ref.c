@@ -68,8 +68,11 @@ int qn_ethosu_inspect(const void *commands, int64_t command_bytes, const void *c
     eu_program found;
     int status =
         eu_decode(commands, command_bytes, constants, constant_bytes, NULL, 0, &found, why);
-    *needs =
-        (qn_ethosu_needs){found.program_bytes, found.scratch_bytes, found.macs, found.operations};
+    needs->program_bytes = found.program_bytes;
+    needs->scratch_bytes = found.scratch_bytes;
+    needs->macs = found.macs;
+    needs->operations = found.operations;
+    memcpy(needs->used, found.region_used, sizeof needs->used);
     return status;
 }
 

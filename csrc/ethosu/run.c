@@ -175,8 +175,8 @@ static inline int64_t shift_right(int64_t product, const eu_scale *s) {
     return qn_asr64(qn_add64(product, half), s->shift);
 }
 
-/* Return value * mult / 2^shift, rounded. A product beyond 62 bits is divided by 2^16 first: its low
- * half is exact in the sum with the rounding term. */
+/* Return value * mult / 2^shift, rounded. A product beyond 62 bits is divided by 2^16 first: its
+ * low half is exact in the sum with the rounding term. */
 static inline int64_t rescale(int64_t value, const eu_scale *s) {
     if (value >= -((int64_t)1 << 29) && value < (int64_t)1 << 29) {
         return shift_right(value * s->mult, s);
@@ -567,20 +567,24 @@ static inline int64_t scaled(int64_t v, const eu_operand *o) {
     return o->shift_left ? v * ((int64_t)1 << o->shift_left) : v;
 }
 
-static int64_t rounded_shift(int64_t a, int64_t b) {
-    int64_t by = qn_clamp64(b, 0, 62);
-    return by ? qn_asr64(a + ((int64_t)1 << (by - 1)), (int)by) : a;
+/* Return a / 2^b: floor, toward zero, or halves up. */
+static int64_t rounded_shift(const eu_operation *op, int64_t a, int64_t b) {
+    eu_scale by = {1, (int32_t)qn_clamp64(b, 0, 62), op->scale.rounding, 0};
+    if (by.rounding != EU_FLOOR && by.rounding != EU_TRUNCATE) {
+        by.rounding = EU_NATURAL;
+    }
+    return shift_right(a, &by);
 }
 
 static int64_t divide(int64_t a, int64_t b) { return b ? a / b : 0; }
 
 /* Compute a bitwise or shifting operation, or a comparison. */
-static int64_t combine_bits(int mode, int64_t a, int64_t b) {
-    switch (mode) {
+static int64_t combine_bits(const eu_operation *op, int64_t a, int64_t b) {
+    switch (op->mode) {
         case EU_CLZ:
             return qn_leading_zeros((uint32_t)a);
         case EU_SHR:
-            return rounded_shift(a, b);
+            return rounded_shift(op, a, b);
         case EU_SHL:
             return b >= 0 && b < 32 ? qn_wrap32((uint32_t)a << b) : 0;
         case EU_LSR:
@@ -635,7 +639,7 @@ static inline int64_t combine(const eu_operation *op, int product, int64_t a, in
         case EU_ABS:
             return a < 0 ? -a : a;
         default:
-            return combine_bits(op->mode, a, b);
+            return combine_bits(op, a, b);
     }
 }
 

@@ -271,9 +271,9 @@ void qn_begin(const qn_call *call, const void *state);
 int qn_turn(const qn_call *call, const void *x);
 
 /* Needs of a program of Ethos-U: bytes of the decoded program and of a run's memory,
- * multiply-accumulates, and operations. */
+ * multiply-accumulates, operations, and the end of the bytes of each region that it names. */
 typedef struct qn_ethosu_needs {
-    int64_t program_bytes, scratch_bytes, macs;
+    int64_t program_bytes, scratch_bytes, macs, used[8];
     int32_t operations;
 } qn_ethosu_needs;
 

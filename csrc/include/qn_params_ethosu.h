@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* program_bytes, scratch_bytes: those of qn_ethosu_needs. operations: how many of the program run. */
+/* program_bytes, scratch_bytes: those of qn_ethosu_needs. operations: how many run. */
 typedef struct qn_ethosu {
     int32_t profile;
     int32_t in_bytes, out_bytes, command_bytes, constant_bytes;

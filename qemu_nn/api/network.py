@@ -23,6 +23,7 @@ from ..kernels.devices import profile_for
 from ..qnz.package import save_package
 from ..runtime.evaluate import evaluate
 from ..runtime.host import Host, predict_float
+from ..runtime.npu import check_npu
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Profile, Target
 from ..targets import chip as find_chip
@@ -241,8 +242,11 @@ class Network:
         Raises
         ------
         Error
-            A name is unknown, or the release does not have this core or rounding.
+            A name is unknown, the release does not have this core or rounding, or the network is
+            compiled for another NPU.
         """
+        if not isinstance(target, Profile):
+            check_npu(self.graph, Target.of(target))
         return profile_for(self.graph.ops, target)
 
     def plot_memory(self, target: Union[str, Target] = DEFAULT_CORE) -> Any:

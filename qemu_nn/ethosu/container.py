@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import ModelError
+from ..targets import ETHOS_U
 
 #: First words of the containers: "COP1", "COP2", and of the metadata in COP2: "VEUM".
 _COP1, _COP2, _METADATA = 0x31504F43, 0x32504F43, 0x4D554556
@@ -19,13 +20,6 @@ _SEPARATE = 2
 
 #: Number of the product in a configuration word -> its name.
 _PRODUCTS = {0: "u55", 1: "u65", 2: "u85"}
-
-#: Names of all configurations.
-CONFIGURATIONS = (
-    *(f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)),
-    *(f"ethos-u65-{macs}" for macs in (256, 512)),
-    *(f"ethos-u85-{macs}" for macs in (128, 256, 512, 1024, 2048)),
-)
 
 
 @dataclass(frozen=True)
@@ -51,10 +45,10 @@ def name_configuration(word: int) -> str:
     """Return the NPU of a configuration word; raise ModelError if there is none."""
     product = _PRODUCTS.get(word >> 28, "")
     name = f"ethos-{product}-{1 << (word & 15)}"
-    if name not in CONFIGURATIONS:
+    if name not in ETHOS_U:
         raise ModelError(
             f"its configuration word is {word:#010x}; it must be that of one of "
-            f"{', '.join(CONFIGURATIONS)}"
+            f"{', '.join(ETHOS_U)}"
         )
     return name
 

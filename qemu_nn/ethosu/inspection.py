@@ -12,12 +12,16 @@ from ..errors import ModelError
 
 @dataclass(frozen=True)
 class Needs:
-    """Needs of a program: bytes of its decoded form and of a run, multiply-accumulates."""
+    """Needs of a program: bytes of its decoded form and of a run, multiply-accumulates.
+
+    used: the end of the bytes that the stream names, of each region.
+    """
 
     program_bytes: int
     scratch_bytes: int
     macs: int
     operations: int
+    used: tuple[int, ...]
 
 
 def inspect(commands: np.ndarray, constants: np.ndarray) -> Needs:
@@ -26,7 +30,8 @@ def inspect(commands: np.ndarray, constants: np.ndarray) -> Needs:
     given = (_point(commands), commands.nbytes, _point(constants), constants.nbytes)
     if lib.qn_ethosu_inspect(*given, needs, why) != lib.QN_OK:
         raise ModelError(ffi.string(why).decode())
-    return Needs(needs.program_bytes, needs.scratch_bytes, needs.macs, needs.operations)
+    sizes = (needs.program_bytes, needs.scratch_bytes, needs.macs, needs.operations)
+    return Needs(*sizes, tuple(needs.used))
 
 
 def decode_weights(stream: bytes, most: int, fast: bool = False) -> np.ndarray:

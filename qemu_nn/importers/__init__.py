@@ -64,6 +64,9 @@ READERS = (
     Reader((".pt2",), f"{__name__}.pt2", _CUT),
     Reader((".tflite", ".lite"), f"{__name__}.tflite", ("signature",), _signature(4, b"TFL3")),
     Reader((".pte",), f"{__name__}.pte", ("method",), _signature(4, b"ET12")),
+    Reader(
+        (".npz", ".vela_bin_stream"), f"{__name__}.ethosu", (), _signature(0, b"vela_bin_stream")
+    ),
     Reader((".json",), f"{__name__}.network_json"),
     Reader(FIRMWARE, f"{__name__}.firmware", _FIRMWARE),
 )

@@ -1,8 +1,8 @@
 """Comparison of programs of the Ethos-U with recorded bytes.
 
-`python -m qemu_nn.testing.ethosu FOLDER`: the folder has an `index.tsv` with one row for each file
-and configuration: name, kind, config, file, io (inputs in_0.. and outputs out_0..), evidence, mode
-(samples or sequence).
+`python -m qemu_nn.testing.ethosu FOLDER`: the folder has an `index.tsv`, and perhaps another one in
+`tosa`, with one row for each file and configuration: name, config, file, io (inputs in_0.. and
+outputs out_0..), mode (samples or sequence; a single sample without it).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import DeviceWarning, Error
-from ..importers.tflite import read
+from ..importers import read_model
 from ..ir.tensors import Tensor
 from ..runtime.session import Session
 from ..targets import Target
@@ -41,12 +41,12 @@ def compute(
     path: Path, inputs: list[np.ndarray], sequence: bool
 ) -> list[tuple[np.ndarray, Tensor]]:
     """Return the outputs of a file for samples, or for the steps of a sequence."""
-    graph = read(path).graph
+    graph = read_model(path).graph
     assert graph is not None
     session = Session(graph, Target("cortex-m55", cmsis="7.0.0").profile())
     given, sizes = [], [tensor.shape for tensor in graph.inputs]
     for values, shape in zip(inputs, sizes):
-        lead = (1, len(values)) if graph.states else (len(values),)
+        lead = (1, len(values)) if graph.states else (-1,)
         given.append(np.ascontiguousarray(values.reshape(*lead, *shape)))
     given = [_quantize(values, tensor) for values, tensor in zip(given, graph.inputs)]
     if graph.states and not sequence:
@@ -58,8 +58,8 @@ def compute(
 def _quantize(values: np.ndarray, tensor: Tensor) -> np.ndarray:
     """Return floats as QUANTIZE computes them; integers as they are."""
     if values.dtype != np.float32 or tensor.dtype == "float32":
-        return values
-    limits, scale = np.iinfo(tensor.dtype), np.float32(tensor.scale)
+        return values.view(tensor.dtype)
+    limits, scale = np.iinfo(tensor.dtype), np.float32(tensor.scale or 1)
     codes = np.trunc(values / scale + np.copysign(np.float32(0.5), values)) + tensor.zero_point
     clipped: np.ndarray = np.clip(codes, limits.min, limits.max).astype(tensor.dtype)
     return clipped
@@ -77,11 +77,11 @@ def count_differences(row: dict[str, str], folder: Path) -> tuple[int, int]:
     recorded = np.load(folder / row["io"])
     names = [[f"{kind}_{at}" for at in range(len(recorded.files))] for kind in ("in", "out")]
     inputs, wanted = ([recorded[n] for n in each if n in recorded.files] for each in names)
-    outputs = compute(folder / row["file"], inputs, row["mode"] == "sequence")
+    outputs = compute(folder / row["file"], inputs, row.get("mode") == "sequence")
     differ = 0
     for (codes, tensor), want in zip(outputs, wanted):
         got = _dequantize(codes, tensor, want.dtype)
-        if got.dtype != want.dtype or got.size != want.size:
+        if got.dtype.itemsize != want.dtype.itemsize or got.size != want.size:
             raise Error(f"it computes {got.dtype} {list(got.shape)}, not {want.dtype} {want.shape}")
         differ += int(
             np.count_nonzero(got.reshape(-1).view(_bits(got)) != want.reshape(-1).view(_bits(want)))
@@ -97,10 +97,14 @@ def list_rows(
     folder: Path, configuration: Optional[str], name: Optional[str]
 ) -> Iterator[dict[str, str]]:
     """Yield the rows of the index, of one configuration or of one name only."""
-    with open(folder / "index.tsv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            if configuration in (None, row["config"]) and name in (None, row["name"]):
-                yield row
+    for index in ("index.tsv", "tosa/index.tsv"):
+        if not (folder / index).exists():
+            continue
+        with open(folder / index, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                row["config"] = index.partition("index.tsv")[0] + row["config"]
+                if configuration in (None, row["config"]) and name in (None, row["name"]):
+                    yield row
 
 
 def compare(folder: Path, configuration: Optional[str], name: Optional[str]) -> dict[str, Count]:

@@ -112,7 +112,7 @@ UNKNOWN = {
     "esp32s31": "'esp32s31' is no target: nobody read or ran the kernels of ESP-NN there",
     "ESP32-H2": "'ESP32-H2' is no target: its memory is not in the table; .* give that",
     "MAX78000": "'MAX78000' is no target: its CNN accelerator",
-    "ethos-u55": "'ethos-u55' is no target: it is an NPU",
+    "ethos-u55": "'ethos-u55' is no target: it is an NPU; give its size, such as ethos-u55-128",
     "stm32n6-npu": "'stm32n6-npu' is no target: its NPU, Neural-ART",
     "heliaCORE": "'heliaCORE' is no target: Ambiq's heliaCORE has kernels of its own",
     "f411": "did you mean stm32f411",

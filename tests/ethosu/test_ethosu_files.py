@@ -5,9 +5,10 @@ import pickle
 import numpy as np
 import pytest
 from ethosu_programs import CONFIGURATIONS, Writer, container, tflite
+from tflite_files import File
 
 import qemu_nn
-from qemu_nn.errors import ModelError
+from qemu_nn.errors import Error, ModelError
 from qemu_nn.ethosu.container import read_stream
 
 OUT = 1024
@@ -98,6 +99,83 @@ def test_cop1_and_cop2_hold_the_same_stream():
     assert first.target == second.target == "ethos-u55-128"
     np.testing.assert_array_equal(first.words, words)
     np.testing.assert_array_equal(second.words, words)
+
+
+def test_the_target_is_the_npu_of_the_stream_and_its_core(tmp_path):
+    network = qemu_nn.load(copy_file().save(tmp_path))
+    for target in ("ethos-u55-128", "Ethos-U55-128", "ensemblee3"):
+        assert network.session(target).profile.path == "mve"
+    refused = {
+        "ethos-u65-256": "net is compiled for ethos-u55-128, and ethos-u65-256 is ethos-u65-256; "
+        "compile it for ethos-u65-256 with vela, or give the target ethos-u55-128",
+        "stm32f411": "compiled for ethos-u55-128, and stm32f411 has no Ethos-U; give the target",
+    }
+    for target, words in refused.items():
+        with pytest.raises(Error, match=words):
+            network.session(target)
+
+
+def test_a_target_with_an_npu_needs_a_command_stream(tmp_path):
+    file = File()
+    file.operator("RELU", [file.input((1, 4))], [file.output((1, 4))])
+    network = qemu_nn.load(file.save(tmp_path))
+    with pytest.raises(Error, match="net has no command stream of an Ethos-U, which ethos-u55-64"):
+        network.session("ethos-u55-64")
+
+
+def raw_arrays():
+    """Return the arrays of vela's raw output for a copy of 24 bytes."""
+    ends = {"shape": [[1, 1, 1, 2, 3, 4]], "elem_size": [1], "region": [1]}
+    arrays = {
+        f"{kind}_{name}": value for kind in ("input", "output") for name, value in ends.items()
+    }
+    words = container(copy_program().stream, CONFIGURATIONS["ethos-u55-128"])
+    arrays |= {"cmd_data": words, "weight_data": b"\0" * 16}
+    arrays |= {"scratch_size": 2048, "scratch_fast_size": 16}
+    return arrays | {"input_offset": [0], "output_offset": [OUT]}
+
+
+def test_the_raw_output_of_vela_runs(tmp_path):
+    np.savez(tmp_path / "net_vela.npz", **raw_arrays())
+    network = qemu_nn.load(tmp_path / "net_vela.npz")
+    x = np.arange(48, dtype=np.int8).reshape(2, 2, 3, 4)
+    np.testing.assert_array_equal(network.session("ethos-u55-128").run(x)["output_0"], x)
+    np.savez(tmp_path / "other.npz", x=x)
+    with pytest.raises(ModelError, match="it is no raw output of vela: it lacks cmd_data"):
+        qemu_nn.load(tmp_path / "other.npz")
+
+
+def block(name, data):
+    head = name.encode().ljust(16, b"\0") + len(data).to_bytes(4, "little") + bytes(12)
+    return head + data + bytes(-len(data) % 16)
+
+
+def payload(**changed):
+    """Return ExecuTorch's payload of the same program, whose last block is `vela_end_stream`."""
+    end = [1, 1, 1, 2, 3, 4, 1]
+    blocks = {"cmd_data": raw_arrays()["cmd_data"], "weight_data": bytes(16)}
+    blocks |= {"scratch_size": (2048).to_bytes(4, "little")}
+    for kind, offset in (("inputs", 0), ("outputs", OUT)):
+        blocks[kind] = np.array([1, *end, offset, 1], "<i4").tobytes()
+    blocks |= changed
+    parts = [block(name, data) for name, data in blocks.items() if data is not None]
+    return b"".join([block("vela_bin_stream", b""), *parts, block("vela_end_stream", b"")])
+
+
+def test_the_payload_of_executorch_runs(tmp_path):
+    path = tmp_path / "net.vela_bin_stream"
+    path.write_bytes(payload())
+    x = np.arange(48, dtype=np.int8).reshape(2, 2, 3, 4)
+    np.testing.assert_array_equal(qemu_nn.load(path).session("m55").run(x)["output_0"], x)
+    damaged = {
+        "lacks the block 'inputs'": payload(inputs=None),
+        "block 'inputs' is damaged: it has 999": payload(inputs=(999).to_bytes(4, "little")),
+        "lacks the block 'vela_end_stream'": payload()[:-32],
+    }
+    for words, data in damaged.items():
+        path.write_bytes(data)
+        with pytest.raises(ModelError, match=words):
+            qemu_nn.load(path)
 
 
 def change(**registers):
