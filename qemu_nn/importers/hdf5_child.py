@@ -53,11 +53,22 @@ def _read(data: bytes, group: str, attributes: str, limit: int) -> tuple[dict[st
 
     with h5py.File(h5py.h5f.open_file_image(data), "r") as file:
         visit("", file)
-        if isinstance(file.get(group, getlink=True), h5py.HardLink):
-            visit(group, file[group])
-            if isinstance(file[group], h5py.Group):
-                file[group].visititems(lambda name, item: visit(f"{group}/{name}", item))
+        for key in file:
+            name = _plain(key)
+            ours = name == group or name.startswith(f"{group}/")
+            if not (ours and isinstance(file.get(key, getlink=True), h5py.HardLink)):
+                continue
+            visit(name, file[key])
+            if isinstance(file[key], h5py.Group):
+                file[key].visititems(
+                    lambda inner, item, outer=name: visit(f"{outer}/{_plain(inner)}", item)
+                )
     return found, arrays
+
+
+def _plain(name: str) -> str:
+    """Return a name with slashes between its parts; Keras on Windows writes backslashes."""
+    return name.replace("\\", "/")
 
 
 def _text(value: Any) -> Any:

@@ -11,13 +11,17 @@ import numpy as np
 
 from ...errors import ModelError
 
+#: Key of the operands among the arguments of a call: None for a tensor, numbers of the file.
+OPERANDS = "*operands"
+
 
 @dataclass(frozen=True)
 class KerasLayer:
     """A layer.
 
-    kind: the class in Keras. options: its config. call: arguments of its call. Each method raises
-    ModelError, with the layer, for a value of a different type.
+    kind: the class in Keras. options: its config. call: arguments of its call. version: of Keras,
+    as far as it is known. Each method raises ModelError, with the layer, for a value of a different
+    type.
     """
 
     kind: str
@@ -25,6 +29,7 @@ class KerasLayer:
     options: Mapping[str, Any]
     weights: list[np.ndarray]
     call: Mapping[str, Any]
+    version: str = ""
 
     def error(self, message: str) -> ModelError:
         """Return an error that names this layer."""
@@ -74,6 +79,16 @@ class KerasLayer:
         elif type(value) is int:
             value = [value, value]
         if not self._integers(value, 2) or min(value) < 1 or max(value) > 65535:
+            raise self.error(f"its {key} is {self.options.get(key)!r}, not one or two integers")
+        return (value[0], value[1])
+
+    def pads(self, key: str) -> tuple[int, int]:
+        """Return two integers from 0 on, or one for both."""
+        value: Any = self.options.get(key)
+        if isinstance(value, list) and len(value) == 1:  # of a one-dimensional layer
+            value = [value[0], 0]
+        value = [value, value] if type(value) is int else value
+        if not self._integers(value, 2) or min(value) < 0 or max(value) > 65535:
             raise self.error(f"its {key} is {self.options.get(key)!r}, not one or two integers")
         return (value[0], value[1])
 

@@ -11,7 +11,9 @@ from ...operators import (
     Affine,
     Concat,
     Elementwise,
+    Gather,
     Identity,
+    Normalize,
     Operator,
     Pad,
     PRelu,
@@ -20,10 +22,12 @@ from ...operators import (
     Softmax,
     Transpose,
 )
+from ...operators.curve import elu
 from . import windows
 from .activation import activate
 from .building import KerasBuilder
 from .config import KerasLayer
+from .operations import FUNCTIONS, combine, find_operands
 
 #: Function that adds the nodes of a layer and returns the last tensor.
 Converter = Callable[[KerasLayer, KerasBuilder, list[str]], str]
@@ -59,6 +63,66 @@ def _normalization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) ->
     shape = [-1 if i == axis else 1 for i in range(rank)]
     affine = Affine(np.reshape(scale, shape), np.reshape(offset, shape))
     return build.add(layer.name, affine, inputs[0])
+
+
+def _layer_normalization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    """Convert LayerNormalization and RMSNormalization over one axis or several."""
+    shape, axes = build.shapes[inputs[0]], layer.options.get("axis", -1)
+    own = sorted(
+        _axis(layer, axis, len(shape)) for axis in (axes if isinstance(axes, list) else [axes])
+    )
+    plain = layer.kind == "RMSNormalization" or layer.flag("rms_scaling", False)
+    normalize = Normalize(tuple(own), layer.number("epsilon", 1e-3), not plain)
+    return _scale(layer, build, build.add(f"{layer.name}/normal", normalize, inputs[0]), own, plain)
+
+
+def _scale(
+    layer: KerasLayer, build: KerasBuilder, source: str, axes: list[int], plain: bool = False
+) -> str:
+    """Multiply by gamma and add beta, of these axes; plain: gamma alone."""
+    shape = build.shapes[source]
+    names = [n for n, key in (("gamma", "scale"), ("beta", "center")) if layer.flag(key, True)]
+    names = ["gamma"] if plain else names
+    arrays = dict(zip(names, layer.arrays(*[len(axes) if layer.weights else 1] * len(names))))
+    sides = tuple(n if axis in axes else 1 for axis, n in enumerate(shape))
+    gamma, beta = (arrays.get(n, d) for n, d in (("gamma", np.ones(())), ("beta", np.zeros(()))))
+    given = [each.reshape(sides) if each.ndim else each for each in (gamma, beta)]
+    return build.add(layer.name, Affine(given[0], given[1]), source)
+
+
+def _group_normalization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    shape = build.shapes[inputs[0]]
+    axis, count = (
+        _axis(layer, layer.options.get("axis", -1), len(shape)),
+        layer.integer("groups", 32),
+    )
+    count = shape[axis] if count == -1 else count
+    if count < 1 or shape[axis] % count:
+        raise layer.error(f"its {count} groups do not divide {shape[axis]} channels")
+    split = (*shape[:axis], count, shape[axis] // count, *shape[axis + 1 :])
+    groups = build.add(f"{layer.name}/groups", Reshape(split), inputs[0])
+    rest = tuple(at for at in range(len(split)) if at != axis)
+    normalize = Normalize(rest, layer.number("epsilon", 1e-3))
+    normal = build.add(f"{layer.name}/normal", normalize, groups)
+    whole = build.add(f"{layer.name}/channels", Reshape(shape), normal)
+    return _scale(layer, build, whole, [axis])
+
+
+def _unit_normalization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    """Divide by the length of vectors along an axis."""
+    shape = build.shapes[inputs[0]]
+    axis = _axis(layer, layer.options.get("axis", -1), len(shape))
+    normalize = Normalize((axis,), 1e-12, centered=False)
+    normal = build.add(f"{layer.name}/normal", normalize, inputs[0])
+    share = Affine(np.array(shape[axis] ** -0.5), np.array(0.0))
+    return build.add(layer.name, share, normal)
+
+
+def _repeat(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    """Convert RepeatVector: a vector as equal time steps."""
+    shape, count = build.shapes[inputs[0]], layer.length("n")
+    row = build.add(f"{layer.name}/row", Reshape((1, *shape)), inputs[0])
+    return build.add(layer.name, Gather(0, (0,) * count), row)
 
 
 def _rescaling(layer: KerasLayer) -> Affine:
@@ -150,18 +214,15 @@ def _expand(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     return build.add(layer.name, Reshape(tuple(shape)), inputs[0])
 
 
-_FUNCTIONS = {"nn.relu": "relu", "nn.relu6": "relu6", "nn.softmax": "softmax", "math.tanh": "tanh"}
-
-
 def _function(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     """Return a function of TensorFlow in a model of Keras 2."""
     name = str(layer.options.get("function"))
     if name == "expand_dims":
         return _expand(layer, build, inputs)
-    if name in _FUNCTIONS:
-        return activate(layer, build, inputs[0], layer.name, _FUNCTIONS[name])
+    if name in FUNCTIONS:
+        return FUNCTIONS[name](layer, build, inputs)
     raise layer.error(
-        f"the function {name!r} is not supported; have: expand_dims, {', '.join(_FUNCTIONS)}"
+        f"the function {name!r} is not supported; have: expand_dims, {', '.join(FUNCTIONS)}"
     )
 
 
@@ -188,6 +249,8 @@ def _merge(kind: str, average: bool = False) -> Converter:
     """Convert any number of inputs, two by two."""
 
     def convert(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+        if len(inputs) == 1 and len(find_operands(layer, 1)) > 1:  # an operation of Keras 3
+            return combine(layer, build, inputs, kind)
         if len(inputs) < 2:
             raise layer.error("it needs two inputs or more")
         total = inputs[0]
@@ -222,13 +285,19 @@ CONVERTERS: dict[str, tuple[bool, Converter]] = {
     "Rescaling": (False, _make_converter(_rescaling)),
     "Activation": (False, _activation),
     "ReLU": (False, _make_converter(_relu)),
+    "ELU": (False, _make_converter(lambda layer: elu(layer.number("alpha", 1.0)))),
+    "LayerNormalization": (True, _layer_normalization),
+    "RMSNormalization": (True, _layer_normalization),
+    "GroupNormalization": (True, _group_normalization),
+    "UnitNormalization": (False, _unit_normalization),
+    "RepeatVector": (False, _repeat),
     "LeakyReLU": (False, _make_converter(_leaky)),
     "PReLU": (True, _prelu),
     "Softmax": (False, _softmax),
     "Flatten": (False, _flatten),
     "Reshape": (False, _reshape),
     "Permute": (False, _make_converter(_permute)),
-    "TFOpLambda": (False, _function),
+    **dict.fromkeys(("TFOpLambda", "SlicingOpLambda"), (False, _function)),
     "ExpandDims": (False, _expand),
     **dict.fromkeys(("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D"), (False, _pad)),
     "Add": (False, _merge("add")),

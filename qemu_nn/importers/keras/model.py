@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
+import numpy as np
+
 from ...errors import ModelError
 from ...ir.float_graph import FloatGraph
 from .building import KerasBuilder
-from .config import KerasLayer
-from .layers import CONVERTERS
+from .config import OPERANDS, KerasLayer
+from .layers import CONVERTERS, Converter
+from .operations import OPERATIONS
 from .reading import Stored
 
 _MODELS = ("Sequential", "Functional", "Model")
@@ -33,8 +36,12 @@ def _model(
     config: Mapping[str, Any],
     place: str,
     given: Sequence[str],
+    owners: tuple[str, ...] = (),
 ) -> list[str]:
-    """Add a model, with its position among the weights, on given inputs; return its outputs."""
+    """Add a model, with its position among the weights, on given inputs; return its outputs.
+
+    owners: see Stored.arrays().
+    """
     kind, inner = config.get("class_name"), config.get("config")
     if kind not in _MODELS:
         raise ModelError(f"{builder.name} is of the class {kind!r}; have: {', '.join(_MODELS)}")
@@ -42,7 +49,7 @@ def _model(
     if not isinstance(layers, list):
         raise ModelError(f"{builder.name}: its description has no layers")
     entries = [_entry(layer, builder.name) for layer in layers]
-    whole = _Model(builder, stored, entries, place, given)
+    whole = _Model(builder, stored, entries, place, given, owners)
     if kind == "Sequential":
         return whole.sequential(inner if isinstance(inner, dict) else {})
     return whole.functional(_entry(inner, builder.name))
@@ -58,7 +65,9 @@ class _Model:
         layers: list[dict[str, Any]],
         place: str,
         given: Sequence[str],
+        owners: tuple[str, ...],
     ) -> None:
+        self.owners = owners
         self.builder, self.stored, self.given = builder, stored, list(given)
         self.layers: dict[str, dict[str, Any]] = {}
         self.places: dict[str, str] = {}
@@ -152,6 +161,26 @@ class _Model:
         inputs = [self._tensor(*source) for source in sources]
         return self._convert(name, layer, inputs, arguments, f"{name}/{call}" if call else name)
 
+    def _converter(self, name: str, entry: Mapping[str, Any]) -> tuple[bool, Converter]:
+        """Return true if a layer has weights, and its converter."""
+        kind, operation = entry["class_name"], ".ops." in str(entry.get("module"))
+        if kind in OPERATIONS and (operation or kind not in CONVERTERS):
+            return False, OPERATIONS[kind]
+        if kind in CONVERTERS:
+            return CONVERTERS[kind]
+        where = f"{self.builder.name}: {kind} {name!r}"
+        if kind.startswith("Q") and kind[1:] in CONVERTERS:
+            raise ModelError(
+                f"{where} is a layer of QKeras, whose quantizers change its weights: build the "
+                f"model of {kind[1:]} with the weights of qkeras.utils."
+                "model_save_quantized_weights, and save that"
+            )
+        have = ", ".join(sorted({*CONVERTERS, *OPERATIONS}))
+        raise ModelError(f"{where} is not supported; have: {have}")
+
+    def _weights(self, name: str) -> list[np.ndarray]:
+        return self.stored.arrays(name, self.places[name], self.owners)
+
     def _convert(
         self,
         name: str,
@@ -162,16 +191,14 @@ class _Model:
     ) -> list[str]:
         builder, kind = self.builder, entry["class_name"]
         if kind in _MODELS:
-            return _model(builder, self.stored, entry, f"{self.places[name]}/", inputs)
-        if kind not in CONVERTERS:
-            have = ", ".join(sorted(CONVERTERS))
-            raise ModelError(f"{builder.name}: {kind} {name!r} is not supported; have: {have}")
-        needs, convert = CONVERTERS[kind]
+            place, owners = f"{self.places[name]}/", (*self.owners, name)
+            return _model(builder, self.stored, entry, place, inputs, owners)
+        needs, convert = self._converter(name, entry)
         if not inputs:
             raise ModelError(f"{builder.name}: layer {name!r} has no inputs")
-        weights = self.stored.arrays(name, self.places[name]) if needs else []
+        weights = self._weights(name) if needs else []
         options = _entry(entry.get("config"), builder.name)
-        layer = KerasLayer(kind, as_name, options, weights, arguments)
+        layer = KerasLayer(kind, as_name, options, weights, arguments, self.stored.version)
         try:
             return [convert(layer, builder, inputs)]
         except ModelError as error:
@@ -212,13 +239,44 @@ def _sources(node: Any, where: str) -> tuple[list[tuple[str, int, int]], dict[st
     """
     if isinstance(node, dict):
         found: list[Any] = []
-        _histories(node.get("args"), found, 0)
-        arguments = node.get("kwargs")
-        return _refs(found, where), arguments if isinstance(arguments, dict) else {}
+        _histories([node.get("args"), node.get("kwargs")], found, 0)
+        named = node.get("kwargs")
+        arguments = dict(named) if isinstance(named, dict) else {}
+        arguments[OPERANDS] = _list_operands(node.get("args"))
+        return _refs(found, where), arguments
     flat = [node] if _ref(node) else node
-    refs = _refs(flat, where)
-    last = flat[-1][3] if len(flat[-1]) > 3 else {}
-    return refs, last if isinstance(last, dict) else {}
+    if not isinstance(flat, list) or not flat:
+        raise ModelError(f"{where}: its inputs are not described")
+    last = flat[-1][3] if isinstance(flat[-1], list) and len(flat[-1]) > 3 else {}
+    arguments = dict(last) if isinstance(last, dict) else {}
+    operands: list[Any] = []
+    refs: list[Any] = []
+    for value in (*flat, *(arguments.get(key) for key in ("y", "b") if key in arguments)):
+        if isinstance(value, list) and value[:1] == [_CONSTANT] and len(value) > 2:
+            operands.append(value[2])
+        elif _ref(value):
+            refs.append(value)
+            operands.append(None)
+        elif value in flat:
+            refs.append(value)  # which _refs() refuses
+        else:
+            operands.append(value)
+    arguments[OPERANDS] = operands
+    return _refs(refs, where), arguments
+
+
+#: The place of a number among the inputs of a call in Keras 2.
+_CONSTANT = "_CONSTANT_VALUE"
+
+
+def _list_operands(args: Any) -> list[Any]:
+    """Return the arguments of a call in order: None for each tensor, and for each of a list."""
+    found: list[Any] = []
+    for value in args if isinstance(args, list) else []:
+        inside: list[Any] = []
+        _histories(value, inside, 0)
+        found += [None] * len(inside) if inside else [value]
+    return found
 
 
 def _histories(value: Any, found: list[Any], depth: int) -> None:

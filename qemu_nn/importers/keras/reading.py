@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,34 +15,60 @@ from ...io.archive import open_archive
 from ...io.typed_json import parse_json
 from ..hdf5 import LIMIT, Contents, read_hdf5
 
-_CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
+_CONFIG, _METADATA, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 
 #: Attributes of a .h5: the description, and the names of a layer's weights, possibly in several
 #: parts.
-_ATTRIBUTES = r"model_config|weight_names\d*"
+_ATTRIBUTES = r"model_config|keras_version|weight_names\d*"
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Contents of a model file. config: of the model."""
+    """Contents of a model file.
+
+    config: of the model. by_name: true for .h5 files, whose weights are in groups of layers.
+    version: of the Keras that wrote it, as far as it is known.
+    """
 
     path: Path
     config: dict[str, Any]
     contents: Contents
     by_name: bool
+    version: str = ""
 
-    def arrays(self, name: str, place: str) -> list[np.ndarray]:
-        """Return the weights of a layer, in order: by its name (.h5), or by its place (.keras)."""
-        group = f"model_weights/{name}" if self.by_name else f"{place}/vars"
+    def arrays(self, name: str, place: str, owners: Sequence[str] = ()) -> list[np.ndarray]:
+        """Return the weights of a layer, in order: by its name (.h5), or by its place (.keras).
+
+        owners: the models around the layer, the outermost first, but without the whole one. A .h5
+        has all weights of a model inside it in one group.
+        """
+        own = f"model_weights/{name}"
+        if self.by_name and owners and not self._names(own):
+            return self._inner_arrays(name, owners)
+        group = own if self.by_name else f"{place}/vars"
         if group not in self.contents.groups:
             raise ModelError(f"{self.path} has no {group!r}")
         if self.by_name:
-            names = _weight_names(self.contents.texts[group])
+            names = self._names(group)
         else:
             every = (*self.contents.arrays, *self.contents.unfit)
             inside = [each for each in every if each.rpartition("/")[0] == group]
             names = [str(index) for index in range(len(inside))]
         return [self._array(f"{group}/{each}") for each in names]
+
+    def _names(self, group: str) -> list[str]:
+        return _weight_names(self.contents.texts.get(group, {}))
+
+    def _inner_arrays(self, name: str, owners: Sequence[str]) -> list[np.ndarray]:
+        """Return the weights of a layer in a model inside the whole one."""
+        group = f"model_weights/{owners[0]}"
+        found = [each for each in self._names(group) if name in each.split("/")[:-1]]
+        for owner in owners[1:]:  # layers of different models may have one name
+            inside = [each for each in found if owner in each.split("/")[:-1]]
+            found = inside or found
+        if not found:
+            raise ModelError(f"{self.path} has no weights of {name!r} in {group!r}")
+        return [self._array(f"{group}/{each}") for each in found]
 
     def _array(self, name: str) -> np.ndarray:
         if name in self.contents.unfit:
@@ -61,7 +87,9 @@ def read_stored(path: Path) -> Stored:
         with open_archive(path) as archive:
             config = _model(archive.read(_CONFIG), f"{path}: {_CONFIG}")
             data = archive.read(_WEIGHTS)
-        return Stored(path, config, _hdf5(data, f"{path}: {_WEIGHTS}", "layers"), False)
+            told = parse_json(archive.read(_METADATA), f"{path}: {_METADATA}").values
+        contents = _hdf5(data, f"{path}: {_WEIGHTS}", "layers")
+        return Stored(path, config, contents, False, str(told.get("keras_version", "")))
     contents = _hdf5(files.read_bytes(path, LIMIT), str(path), "model_weights")
     described = contents.texts[""].get("model_config")
     if not isinstance(described, str):
@@ -69,7 +97,7 @@ def read_stored(path: Path) -> Stored:
             f"{path} holds no description of a model, perhaps only weights; save the whole model"
         )
     config = _model(described.encode("utf-8", "surrogateescape"), f"{path}: model_config")
-    return Stored(path, config, contents, True)
+    return Stored(path, config, contents, True, str(contents.texts[""].get("keras_version", "")))
 
 
 def _hdf5(data: bytes, where: str, group: str) -> Contents:
@@ -82,5 +110,5 @@ def _model(data: bytes, where: str) -> dict[str, Any]:
 
 def _weight_names(texts: Mapping[str, Any]) -> list[str]:
     """Return the attribute weight_names, or its joined parts."""
-    parts = sorted((each for each in texts if each != "model_config"), key=lambda n: (len(n), n))
+    parts = sorted((n for n in texts if n.startswith("weight_names")), key=lambda n: (len(n), n))
     return [name for part in parts for name in texts[part]]

@@ -6,7 +6,7 @@ from typing import Callable, Optional
 
 import numpy as np
 
-from ...operators import Conv, Dense, Pool, Reshape
+from ...operators import Conv, ConvTranspose, Dense, Gather, Pool, Reshape, Resize
 from ...operators.base import Pads, compute_same_pads, image, to_layout
 from .activation import find_inner_tensor, finish
 from .building import KerasBuilder
@@ -110,12 +110,102 @@ def _conv1d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     weights = np.ascontiguousarray(kernel.transpose(2, 0, 1)[:, :, None, :])
     layout = layer.layout()
     source = _reshape_to_column(layer, build, inputs[0], layout)
+    conv = Conv(weights, bias, groups=layer.length("groups", 1))
+    made = _place_signal(layer, build, f"{layer.name}/column", source, conv)
+    return finish(layer, build, _reshape_to_row(build, find_inner_tensor(layer), made, layout))
+
+
+def _depthwise1d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    (kernel,), bias = _bias(layer, 3)
+    conv = Conv(_depthwise_weights(kernel[:, None]), bias, groups=kernel.shape[1])
+    layout = layer.layout()
+    source = _reshape_to_column(layer, build, inputs[0], layout)
+    made = _place_signal(layer, build, f"{layer.name}/column", source, conv)
+    return finish(layer, build, _reshape_to_row(build, find_inner_tensor(layer), made, layout))
+
+
+def _separable1d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    (depthwise, pointwise), bias = _bias(layer, 3, 3)
+    layout = layer.layout()
+    source = _reshape_to_column(layer, build, inputs[0], layout)
+    conv = Conv(_depthwise_weights(depthwise[:, None]), None, groups=depthwise.shape[1])
+    middle = _place_signal(layer, build, f"{layer.name}/depthwise", source, conv)
+    weights = np.ascontiguousarray(pointwise.transpose(2, 0, 1)[:, :, None, :])
+    made = build.add(f"{layer.name}/column", Conv(weights, bias, layout=layout), middle)
+    return finish(layer, build, _reshape_to_row(build, find_inner_tensor(layer), made, layout))
+
+
+def _place_signal(
+    layer: KerasLayer, build: KerasBuilder, name: str, source: str, conv: Conv
+) -> str:
+    """Return a convolution of a signal as an image one column wide."""
+    layout = layer.layout()
     stride, dilation = (layer.length("strides", 1), 1), (layer.length("dilation_rate", 1), 1)
-    size = _size(layer, build, source, layout)
-    pads = _compute_pads(layer, size, (kernel.shape[0], 1), stride, dilation)
-    conv = Conv(weights, bias, stride, pads, dilation, layer.length("groups", 1), layout)
+    pads = _compute_pads(layer, _size(layer, build, source, layout), conv.kernel, stride, dilation)
+    made = Conv(conv.weights, conv.bias, stride, pads, dilation, conv.groups, layout)
+    return build.add(name, made, source)
+
+
+def _conv2d_transpose(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    (kernel,), bias = _bias(layer, 4)
+    layout, stride = layer.layout(), layer.pair("strides", (1, 1))
+    conv = _transposed(layer, build, inputs[0], kernel, bias, stride, layout)
+    return finish(layer, build, build.add(find_inner_tensor(layer), conv, inputs[0]))
+
+
+def _conv1d_transpose(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    (kernel,), bias = _bias(layer, 3)
+    layout, stride = layer.layout(), (layer.length("strides", 1), 1)
+    source = _reshape_to_column(layer, build, inputs[0], layout)
+    conv = _transposed(layer, build, source, kernel[:, None], bias, stride, layout)
     made = build.add(f"{layer.name}/column", conv, source)
     return finish(layer, build, _reshape_to_row(build, find_inner_tensor(layer), made, layout))
+
+
+def _transposed(
+    layer: KerasLayer,
+    build: KerasBuilder,
+    source: str,
+    kernel: np.ndarray,
+    bias: Optional[np.ndarray],
+    stride: Pair,
+    layout: str,
+) -> ConvTranspose:
+    """Return a transposed convolution that crops as the gradient of a padded one."""
+    padding = str(layer.options.get("padding", "valid")).lower()
+    if padding not in ("valid", "same"):
+        raise layer.error(f"its padding is {padding!r}; have: valid, same")
+    dilation = layer.pair("dilation_rate", (1, 1)) if kernel.shape[1] > 1 else (1, 1)
+    given = layer.options.get("output_padding")
+    more = None if given is None else layer.pads("output_padding")
+    crops = []
+    for axis, size in enumerate(_size(layer, build, source, layout)):
+        step, reach = stride[axis], dilation[axis] * (kernel.shape[axis] - 1) + 1
+        if more is not None:
+            pad = reach // 2 if padding == "same" else 0
+            out = (size - 1) * step + reach - 2 * pad + more[axis]
+        else:
+            out = size * step + (max(reach - step, 0) if padding == "valid" else 0)
+        total = max((-(-out // step) - 1) * step + reach - out, 0) if padding == "same" else 0
+        crops.append((total // 2, (size - 1) * step + reach - total // 2 - out))
+    (top, bottom), (left, right) = crops
+    weights = np.ascontiguousarray(kernel.transpose(2, 0, 1, 3))
+    return ConvTranspose(weights, bias, stride, (top, left, bottom, right), dilation, 1, layout)
+
+
+def _upsample2d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    layout, by = layer.layout(), layer.pair("size", (2, 2))
+    kind = layer.choice("interpolation", "nearest", "nearest", "bilinear")
+    height, width = _size(layer, build, inputs[0], layout)
+    size = (height * by[0], width * by[1])
+    resize = Resize(kind, size, half_pixel=kind == "bilinear", layout=layout)
+    return build.add(layer.name, resize, inputs[0])
+
+
+def _upsample1d(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    by, steps = layer.length("size", 2), build.shapes[inputs[0]][0]
+    places = tuple(step for step in range(steps) for _ in range(by))
+    return build.add(layer.name, Gather(0, places), inputs[0])
 
 
 def _reshape_to_column(layer: KerasLayer, build: KerasBuilder, source: str, layout: str) -> str:
@@ -191,6 +281,13 @@ CONVERTERS: dict[str, tuple[bool, Callable[[KerasLayer, KerasBuilder, list[str]]
     "DepthwiseConv2D": (True, _depthwise),
     "SeparableConv2D": (True, _separable),
     "Conv1D": (True, _conv1d),
+    "DepthwiseConv1D": (True, _depthwise1d),
+    "SeparableConv1D": (True, _separable1d),
+    "Conv2DTranspose": (True, _conv2d_transpose),
+    "Convolution2DTranspose": (True, _conv2d_transpose),
+    "Conv1DTranspose": (True, _conv1d_transpose),
+    "UpSampling2D": (False, _upsample2d),
+    "UpSampling1D": (False, _upsample1d),
     "Dense": (True, _dense),
     "MaxPooling2D": (False, _pool2d("max")),
     "AveragePooling2D": (False, _pool2d("average")),
