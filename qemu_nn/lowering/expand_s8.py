@@ -16,6 +16,7 @@ from ..operators import (
     ConvTranspose,
     Curve,
     Elementwise,
+    Lstm,
     Normalize,
     Operator,
     Pad,
@@ -213,10 +214,18 @@ def _relu(own: Expansion, operator: Relu) -> None:
         own.add("", bent(operator.slope, limit), own.source)
 
 
+def _lstm(own: Expansion, operator: Lstm) -> None:
+    """Append the cell states, for the range of their format, besides the hidden ones."""
+    if not operator.cells and len(own.node.inputs) == 1:
+        cells = own.add("cell", replace(operator, cells=True), own.source)
+        own.add("", operator, own.source, cells)
+
+
 _EXPANDED: Mapping[type, Callable[[Expansion, Any], None]] = {
     Affine: _affine,
     Conv: _conv,
     ConvTranspose: _transposed,
+    Lstm: _lstm,
     Normalize: _normalize,
     Pad: _pad,
     Pool: _pool,

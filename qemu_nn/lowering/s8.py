@@ -23,6 +23,7 @@ from ..operators import (
     Elementwise,
     Gather,
     Identity,
+    Lstm,
     MatMul,
     Pad,
     Pool,
@@ -46,6 +47,7 @@ from . import s8_activation_pool as unweighted
 from . import s8_conv_dense as weighted
 from . import s8_data_movement as data_movement
 from . import s8_products as products
+from . import s8_recurrent as recurrent
 from . import s8_reduce as reductions
 from .q7_q15 import check_wanted
 from .s8_context import S8Site
@@ -56,6 +58,7 @@ _MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
     ConvTranspose: products.convolve_transposed,
     Dense: weighted.fully_connected,
     MatMul: products.multiply_matrices,
+    Lstm: recurrent.remember,
     Affine: unweighted.add_constant,
     Pool: weighted.pool,
     Relu: unweighted.rectify,

@@ -6,6 +6,7 @@ from .base import Operator, Shape
 from .curve import Curve
 from .linear import Conv, ConvTranspose, Dense, MatMul
 from .pool import Pool
+from .recurrent import Lstm
 from .reduce import ArgMax, Normalize, Reduce
 from .resize import Resize
 from .shaping import (
@@ -27,7 +28,7 @@ OPERATORS: dict[str, type[Operator]] = {
     for operator in (
         *(Conv, ConvTranspose, Dense, MatMul, Pool, Affine, Elementwise),
         *(Relu, Clip, PRelu, Sigmoid, Tanh, Softmax, Curve),
-        *(Reduce, ArgMax, Normalize, Resize, DepthToSpace, SpaceToDepth),
+        *(Lstm, Reduce, ArgMax, Normalize, Resize, DepthToSpace, SpaceToDepth),
         *(Concat, Slice, Gather, Pad, Reshape, Transpose, Shuffle, Identity),
     )
 }
@@ -46,6 +47,7 @@ __all__ = [
     "Elementwise",
     "Gather",
     "Identity",
+    "Lstm",
     "MatMul",
     "Normalize",
     "Operator",

@@ -26,6 +26,7 @@ from ..operators import (
     Elementwise,
     Gather,
     Identity,
+    Lstm,
     MatMul,
     Normalize,
     Operator,
@@ -130,7 +131,7 @@ class _Rewriting:
             return self._transpose(node, operator, first)
         if isinstance(operator, Reshape):
             return self._reshape(node, operator, first)
-        if isinstance(operator, MatMul):
+        if isinstance(operator, (MatMul, Lstm)):
             return self._add(node, operator, tuple(range(len(first.order))))
         if isinstance(operator, _IMAGES):
             order = _NHWC if operator.layout == "NCHW" else (0, 1, 2)

@@ -23,6 +23,7 @@ from ..operators import (
     Elementwise,
     Gather,
     Identity,
+    Lstm,
     MatMul,
     Normalize,
     Operator,
@@ -164,6 +165,22 @@ def _transposed(own: ConvTranspose, x: Tensor) -> Tensor:
     return cropped.movedim(1, -1)
 
 
+def _lstm(own: Lstm, x: Tensor, *cells: Tensor) -> Tensor:
+    weights, recurrent, bias = (
+        as_tensor(a).to(x.dtype) for a in (own.weights, own.recurrent, own.bias)
+    )
+    ahead = torch.einsum("nti,gui->tngu", x, weights) + bias
+    hidden = cell = x.new_zeros(len(x), own.bias.shape[1])
+    found = []
+    for step in ahead:
+        gates = step + torch.einsum("nv,guv->ngu", hidden, recurrent)
+        keep, forget, out = (torch.sigmoid(gates[:, index]) for index in (0, 1, 3))
+        cell = forget * cell + keep * torch.tanh(gates[:, 2])
+        hidden = out * torch.tanh(cell)
+        found.append(cell if own.cells else hidden)
+    return torch.stack(found, 1)
+
+
 def _resize(own: Resize, x: Tensor) -> Tensor:
     for axis, out in enumerate(own.size, 1):
         flags = (x.shape[axis], out, own.align_corners, own.half_pixel)
@@ -213,6 +230,7 @@ _FUNCTIONS: Mapping[type, Callable[..., Tensor]] = {
     Curve: _curve,
     ConvTranspose: _transposed,
     MatMul: lambda own, x, y: torch.matmul(x, y.transpose(-1, -2) if own.transposed else y),
+    Lstm: _lstm,
     Resize: _resize,
     Reduce: _reduce,
     Normalize: _normalize,

@@ -26,6 +26,7 @@ from qemu_nn.operators import (
     Elementwise,
     Gather,
     Identity,
+    Lstm,
     MatMul,
     Normalize,
     Pad,
@@ -85,7 +86,9 @@ def everything():
     nodes.append(FloatNode("square", MatMul(True), ("row", "row")))
     nodes.append(FloatNode("mean", Reduce("mean", (0, 1)), ("square",)))
     nodes.append(FloatNode("best", ArgMax(1), ("row",)))
-    ends = ("both", "sum", "mean", "best")
+    gates = np.ones((4, 3, 10)), np.ones((4, 3, 3)), np.ones((4, 3))
+    nodes.append(FloatNode("last", Lstm(*gates), ("row",)))
+    ends = ("both", "sum", "mean", "best", "last")
     return FloatGraph("net", "x", (5, 8, 4), "NHWC", tuple(nodes), ends, ("a", "b"))
 
 
@@ -174,7 +177,7 @@ def node(document, kind):
         (lambda d: d.update(arrays=3), "not expected"),
         (lambda d: d.update(arrays=-5), "not expected"),
         (lambda d: d.update(layout="NWHC"), "is not NWHC"),
-        (lambda d: d["nodes"].pop(), "the output 'best' is not a tensor"),
+        (lambda d: d["nodes"].pop(), "the output 'last' is not a tensor"),
         (lambda d: node(d, "Relu").update(operator="Gelu"), "operator 'Gelu' is not known"),
         (lambda d: node(d, "Relu")["fields"].pop("slope"), "Relu has the fields slope, limit"),
         (lambda d: node(d, "Relu")["fields"].update(slope=0.5), "'slope' must be a string"),

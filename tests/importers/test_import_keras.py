@@ -292,7 +292,7 @@ def test_a_network_is_cut_at_its_layers(tmp_path):
 @pytest.mark.parametrize(
     ("layer", "reason"),
     [
-        (kf.layer("LSTM", "l"), "LSTM 'l' is not supported; have: .*Conv2D"),
+        (kf.layer("ConvLSTM2D", "l"), "ConvLSTM2D 'l' is not supported; have: .*Conv2D"),
         (
             kf.layer("Activation", "a", activation="crelu"),
             "'crelu' is not supported; have: linear, relu",

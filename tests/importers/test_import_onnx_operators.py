@@ -169,6 +169,103 @@ def test_groups_of_a_transposed_convolution_are_convolutions_of_their_own(tmp_pa
     np.testing.assert_allclose(evaluate(found, x)["y"], evaluate(expected, x)["y"], rtol=1e-6)
 
 
+def recurrent_arrays(kind, directions, inputs=3, units=4):
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind] * units
+    return {
+        "w": floats(directions, gates, inputs),
+        "r": floats(directions, gates, units) / 2,
+        "b": floats(directions, 2 * gates),
+    }
+
+
+#: Description -> the operator and its attributes.
+RECURRENT = {
+    "lstm": ("LSTM", {}),
+    "lstm backwards": ("LSTM", {"direction": "reverse"}),
+    "gru": ("GRU", {}),
+    "gru that resets after": ("GRU", {"linear_before_reset": 1}),
+    "simple": ("RNN", {}),
+    "simple, rectified": ("RNN", {"activations": ["Relu"]}),
+}
+
+
+@pytest.mark.parametrize("what", RECURRENT)
+def test_a_recurrent_operator_computes_what_onnx_defines(what, tmp_path):
+    kind, how = RECURRENT[what]
+    nodes = [
+        node("Transpose", "x", "t", perm=[1, 0, 2]),
+        node(kind, "t w r b", "all end", hidden_size=4, **how),
+        node("Squeeze", "all one", "states"),
+        node("Transpose", "states", "y", perm=[1, 0, 2]),
+        node("Squeeze", "end zero", "z"),
+    ]
+    constants = {**recurrent_arrays(kind, 1), "one": ints(1), "zero": ints(0)}
+    shape = (5, 3)
+    if what == "lstm backwards" or kind == "GRU" or how.get("activations"):
+        return _check_by_steps(tmp_path, kind, how, constants)  # the evaluator lacks these
+    agrees(tmp_path, model(nodes, shape, constants, outputs="y z"), shape)
+    return None
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _check_by_steps(tmp_path, kind, how, held):
+    """Compare with the definition of the operator, step by step."""
+    nodes = [
+        node("Transpose", "x", "t", perm=[1, 0, 2]),
+        node(kind, "t w r b", "all", hidden_size=4, **how),
+        node("Squeeze", "all one", "states"),
+        node("Transpose", "states", "y", perm=[1, 0, 2]),
+    ]
+    constants = {name: held[name] for name in ("w", "r", "b", "one")}
+    graph = loaded(tmp_path, model(nodes, (5, 3), constants))
+    x = RNG.normal(size=(2, 5, 3))
+    w, r, b = (held[name][0].astype(np.float64) for name in "wrb")
+    wb, rb = np.split(b, 2)
+    h = c = np.zeros((2, 4))
+    found = []
+    for step in range(5)[:: -1 if how.get("direction") == "reverse" else 1]:
+        ahead = np.split(x[:, step] @ w.T + wb, len(w) // 4, axis=1)
+        again = np.split(h @ r.T + rb, len(w) // 4, axis=1)
+        if kind == "RNN":
+            h = np.maximum(ahead[0] + again[0], 0)
+        elif kind == "LSTM":
+            i, o, f, g = (a + b for a, b in zip(ahead, again))
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+        else:
+            z, reset = sigmoid(ahead[0] + again[0]), sigmoid(ahead[1] + again[1])
+            inner = (reset * h) @ r[8:].T + rb[8:]
+            inner = reset * again[2] if how.get("linear_before_reset") else inner
+            h = (1 - z) * np.tanh(ahead[2] + inner) + z * h
+        found.append(h)
+    if how.get("direction") == "reverse":
+        found = found[::-1]
+    np.testing.assert_allclose(evaluate(graph, x)["y"], np.stack(found, 1), rtol=1e-6)
+
+
+def test_two_directions_are_two_layers(tmp_path):
+    held = recurrent_arrays("LSTM", 2)
+    nodes = [
+        node("Transpose", "x", "t", perm=[1, 0, 2]),
+        node("LSTM", "t w r b", "all end", hidden_size=4, direction="bidirectional"),
+        node("Transpose", "all", "order", perm=[2, 0, 1, 3]),
+        node("Reshape", "order flat", "y"),
+    ]
+    single = {}
+    for number, direction in enumerate(("forward", "reverse")):
+        one = [nodes[0], node("LSTM", "t w r b", "all", hidden_size=4, direction=direction)]
+        one += [node("Squeeze", "all one", "s"), node("Transpose", "s", "y", perm=[1, 0, 2])]
+        arrays = {name: array[number : number + 1] for name, array in held.items()}
+        single[direction] = loaded(tmp_path, model(one, (5, 3), {**arrays, "one": ints(1)}))
+    x = RNG.normal(size=(2, 5, 3))
+    expected = np.concatenate([evaluate(each, x)["y"] for each in single.values()], axis=2)
+    graph = loaded(tmp_path, model(nodes, (5, 3), {**held, "flat": ints(1, 5, 8)}))
+    np.testing.assert_allclose(evaluate(graph, x)["y"], expected, rtol=1e-6)
+
+
 #: Description -> nodes from x, and how many operators the network has at the end.
 FUSED = {
     "GELU in five operators": (

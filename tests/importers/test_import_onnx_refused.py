@@ -31,7 +31,31 @@ def ones(*shape):
 REFUSED = {
     "an operator that is not known": (node("CumSum", "x"), (4,), {}, "not supported"),
     "an operator of another domain": (node("Relu", "x", domain="own"), (4,), {}, "not supported"),
-    "a recurrent operator": (node("LSTM", "x w w", hidden_size=3), (4,), W, "write its steps"),
+    "a sequence without a batch": (node("LSTM", "x w w", hidden_size=3), (4,), W, "as a Transpose"),
+    "a recurrent operator of other weights": (
+        node("GRU", "x w w", hidden_size=3, layout=1),
+        (5, 4),
+        W,
+        "its weights are",
+    ),
+    "a sequence of many steps": (
+        node("RNN", "x w r", layout=1),
+        (300, 2),
+        {"w": ones(1, 3, 2), "r": ones(1, 3, 3)},
+        "at most 256 are supported: shorten",
+    ),
+    "an activation of its own": (
+        node("RNN", "x w r", layout=1, activations=["Sigmoid"]),
+        (5, 2),
+        {"w": ones(1, 3, 2), "r": ones(1, 3, 3)},
+        "its activations are",
+    ),
+    "a state at the start": (
+        node("RNN", "x w r - - h", layout=1),
+        (5, 2),
+        {"w": ones(1, 3, 2), "r": ones(1, 3, 3), "h": ones(1, 1, 3)},
+        "initial state is not zero",
+    ),
     "an operator for constants": (node("Range", "x i i"), (4,), {"i": ints(0)}, "for constants"),
     "conv with computed weights": (node("Conv", "x x"), IMAGE, {}, "must be a constant"),
     "an attribute that is not read": (node("Relu", "x", alpha=2.0), (4,), {}, "'alpha' is 2.0"),

@@ -13,6 +13,7 @@ from qemu_nn.operators import (
     DepthToSpace,
     Elementwise,
     Gather,
+    Lstm,
     MatMul,
     Normalize,
     Pad,
@@ -25,6 +26,7 @@ from qemu_nn.operators import (
     Transpose,
 )
 from qemu_nn.operators.curve import X, elu, gelu, mish
+from qemu_nn.runtime.evaluate import evaluate
 
 RNG = np.random.default_rng(1)
 TABLE = "executorch_quantized_activation_s8"
@@ -235,12 +237,28 @@ def test_a_normalization_of_equal_elements_is_zero():
     assert errors(made, alike)["out"] < 1
 
 
+MEMORY = (
+    ("flat", Reshape((24, 8)), ("x",)),
+    ("out", Lstm(normal(4, 5, 8) / 3, normal(4, 5, 5) / 2, normal(4, 5)), ("flat",)),
+)
+
+
+@pytest.mark.parametrize(("bits", "least"), [(8, 25), (16, 40)])
+def test_a_whole_sequence_is_one_call(bits, least):
+    made, x = quantized(MEMORY, dtype=f"int{bits}")
+    assert [*functions(made).values()] == [f"arm_lstm_unidirectional_s{min(bits, 16)}"]
+    held = made.graph.node("out").output.format
+    got = held.dequantize(made.session().run(made.graph.input.format.quantize(x))["out"])
+    real = evaluate(made.reference, x)["out"]
+    assert 10 * np.log10((real**2).sum() / ((got - real) ** 2).sum()) > least
+
+
 @pytest.mark.compiles
 @needs("pc")
 @pytest.mark.parametrize("bits", [8, 16])
 def test_firmware_of_every_operator_passes_its_self_test(bits, tmp_path):
     """Export one network that has all operators on one input."""
-    nodes = []
+    nodes = list(MEMORY)
     for number, what in enumerate(CASES):
         own, _, function, _ = CASES[what]
         if bits == 16 and function == NARROW:

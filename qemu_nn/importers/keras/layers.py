@@ -23,7 +23,7 @@ from ...operators import (
     Transpose,
 )
 from ...operators.curve import elu
-from . import windows
+from . import recurrent, windows
 from .activation import activate
 from .building import KerasBuilder
 from .config import KerasLayer
@@ -271,6 +271,17 @@ def _concatenate(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> s
     return build.add(layer.name, Concat(axis), *inputs)
 
 
+def _time_distributed(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
+    """Convert a fully connected layer, or an activation, of every time step."""
+    entry: Any = layer.options.get("layer")
+    kind = entry.get("class_name") if isinstance(entry, dict) else None
+    alike = ("Dense", "Activation", "ReLU", "LeakyReLU", "Dropout", "LayerNormalization")
+    if kind not in alike or not isinstance(entry.get("config"), dict):
+        raise layer.error(f"it wraps {kind!r}; have: {', '.join(alike)}")
+    inner = KerasLayer(kind, layer.name, entry["config"], layer.weights, {}, layer.version)
+    return CONVERTERS[kind][1](inner, build, inputs)
+
+
 #: Layers that are identities outside training.
 _IDLE = (
     *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianNoise", "GaussianDropout"),
@@ -280,6 +291,8 @@ _IDLE = (
 #: Class in Keras -> true if it has weights, and its converter.
 CONVERTERS: dict[str, tuple[bool, Converter]] = {
     **windows.CONVERTERS,
+    **recurrent.CONVERTERS,
+    "TimeDistributed": (True, _time_distributed),
     "BatchNormalization": (True, _normalization),
     "Normalization": (True, _standardization),
     "Rescaling": (False, _make_converter(_rescaling)),

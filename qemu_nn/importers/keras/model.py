@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatGraph
+from ...ir.tensors import make_free_name
 from .building import KerasBuilder
 from .config import OPERANDS, KerasLayer
 from .layers import CONVERTERS, Converter
@@ -190,6 +191,8 @@ class _Model:
         as_name: str,
     ) -> list[str]:
         builder, kind = self.builder, entry["class_name"]
+        if as_name in builder.shapes:  # a layer of another model has this name
+            as_name = make_free_name("/".join((*self.owners, as_name)), builder.shapes)
         if kind in _MODELS:
             place, owners = f"{self.places[name]}/", (*self.owners, name)
             return _model(builder, self.stored, entry, place, inputs, owners)

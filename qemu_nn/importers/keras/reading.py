@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,12 @@ from ...io.typed_json import parse_json
 from ..hdf5 import LIMIT, Contents, read_hdf5
 
 _CONFIG, _METADATA, _WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
+
+#: Parts of layers in .keras files that have weights, in the order of .h5 files.
+_PARTS = (
+    *("layer", "cell", "forward_layer/cell", "backward_layer/cell"),
+    *("query_dense", "key_dense", "value_dense", "output_dense"),
+)
 
 #: Attributes of a .h5: the description, and the names of a layer's weights, possibly in several
 #: parts.
@@ -50,11 +57,12 @@ class Stored:
             raise ModelError(f"{self.path} has no {group!r}")
         if self.by_name:
             names = self._names(group)
-        else:
-            every = (*self.contents.arrays, *self.contents.unfit)
-            inside = [each for each in every if each.rpartition("/")[0] == group]
-            names = [str(index) for index in range(len(inside))]
-        return [self._array(f"{group}/{each}") for each in names]
+            return [self._array(f"{group}/{each}") for each in names]
+        every = Counter(
+            each.rpartition("/")[0] for each in (*self.contents.arrays, *self.contents.unfit)
+        )
+        groups = [group, *(f"{place}/{part}/vars" for part in _PARTS)]
+        return [self._array(f"{own}/{index}") for own in groups for index in range(every[own])]
 
     def _names(self, group: str) -> list[str]:
         return _weight_names(self.contents.texts.get(group, {}))
@@ -63,9 +71,8 @@ class Stored:
         """Return the weights of a layer in a model inside the whole one."""
         group = f"model_weights/{owners[0]}"
         found = [each for each in self._names(group) if name in each.split("/")[:-1]]
-        for owner in owners[1:]:  # layers of different models may have one name
-            inside = [each for each in found if owner in each.split("/")[:-1]]
-            found = inside or found
+        below = f"/{owners[-1]}/{name}/"  # layers of different models may have one name
+        found = [each for each in found if below in f"/{each}"] or found
         if not found:
             raise ModelError(f"{self.path} has no weights of {name!r} in {group!r}")
         return [self._array(f"{group}/{each}") for each in found]

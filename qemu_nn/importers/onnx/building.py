@@ -25,9 +25,8 @@ class OnnxBuilder:
     def __init__(self, model: Model, starts: Mapping[str, Shape]) -> None:
         self.opset = model.opset
         self.nodes: list[FloatNode] = []
-        self.values: dict[str, Value] = {
-            name: Tensor(name, (1, *shape), True) for name, shape in starts.items()
-        }
+        self._tensors = {name: Tensor(name, (1, *shape), True) for name, shape in starts.items()}
+        self.values: dict[str, Value] = dict(self._tensors)
         self._model = model
         self._names = {name for node in model.nodes for name in node.outputs}.union(starts)
         self._unmade: dict[str, OnnxNode] = {}
@@ -44,6 +43,10 @@ class OnnxBuilder:
                 raise ModelError(f"it reads {name!r}, which no earlier operator makes")
             self.values[name] = self.decode(self._model.constants[name])
         return self.values[name]
+
+    def tensor(self, name: str) -> Tensor:
+        """Return a tensor that was added, by its name in the network."""
+        return self._tensors[name]
 
     def decode(self, proto: Any) -> np.ndarray:
         """Return the array of a TensorProto."""
@@ -66,7 +69,7 @@ class OnnxBuilder:
             )
         tensor = Tensor(name, (1, *sample) if batched else sample, batched)
         self.nodes.append(FloatNode(name, operator, tuple(each.name for each in inputs)))
-        self.values[name] = tensor
+        self.values[name] = self._tensors[name] = tensor
         return tensor
 
     def fold(self, node: OnnxNode, array: np.ndarray) -> None:

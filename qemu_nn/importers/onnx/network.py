@@ -16,6 +16,7 @@ from .call import Converter, OnnxCall
 from .folding import FOLDS, fold
 from .normalizing import NORMALIZING
 from .reading import Model, OnnxNode
+from .recurrent import RECURRENT
 from .resizing import RESIZING
 from .shaping import SHAPING
 from .unread import expect_read
@@ -29,23 +30,14 @@ CONVERTERS: dict[str, Converter] = {
     **NORMALIZING,
     **ACTIVATIONS,
     **SHAPING,
+    **RECURRENT,
 }
-
-#: Operators on a whole sequence, with the time axis before the batch.
-_RECURRENT = ("LSTM", "GRU", "RNN")
 
 
 def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatGraph:
     """Return the network between an input and an output, named or the file's own."""
     outputs = model.outputs if output is None else (output,)
     nodes, start = _cut_nodes(model, input, outputs)
-    for node in nodes:
-        if node.op in _RECURRENT:
-            raise ModelError(
-                f"{model.name}: {node}: recurrent operators are not read; write its steps with "
-                "torch.nn.Linear, sigmoid, tanh and products, as docs/importing.md does for "
-                "torch.nn.LSTM with its trained weights"
-            )
     shape = _shape(model, start)
     builder = _build_network(model, nodes, start, shape)
     for name in outputs:

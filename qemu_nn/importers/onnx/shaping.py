@@ -36,11 +36,19 @@ def transpose(call: OnnxCall) -> None:
     """Transpose, of all axes but the batch."""
     x = call.tensor()
     order = indices.order(call, len(x.shape))
+    if order == _STEPS_FIRST and (x.batched or x.shape[1] == 1):
+        shape = (x.shape[1], x.shape[0], x.shape[2])  # one of both axes is the batch of 1
+        call.reshape(x, shape, batched=not x.batched)
+        return
     if x.batched:
         if order[0] != 0:
             raise ModelError("it moves the batch axis; samples must be independent")
         order = [axis - 1 for axis in order[1:]]
     call.put(Transpose(tuple(order)), x)
+
+
+#: The order of axes that exchanges batch and time steps, around recurrent operators.
+_STEPS_FIRST = [1, 0, 2]
 
 
 def concat(call: OnnxCall) -> None:
