@@ -235,17 +235,22 @@ Chart = Union[BarChart, GridChart, LineChart, MemoryChart]
 
 
 def chart_curve(table: Table) -> LineChart:
-    """Return the chart of a curve: of quantize(), dB against the first cost that changes; of
-    fine_tune(), what unseen samples give after each epoch.
+    """Return the chart of a curve: of quantize(), accuracy, or else dB, against the first cost that
+    changes; of fine_tune(), what unseen samples give after each epoch.
     """
     if "epoch" in table.columns:
         return _chart_epochs(table)
     rows = sorted(table.records(), key=lambda row: [row[name] or 0 for name in _COSTS])
     cost = next((name for name in _COSTS if len({row[name] for row in rows}) > 1), _COSTS[0])
-    points = [(float(row[cost]), float(row["snr"])) for row in rows if row[cost] is not None]
+    what = "accuracy" if "accuracy" in table.columns else "snr"
+    points = [(float(row[cost]), float(row[what])) for row in rows if row[cost] is not None]
     points = sorted(point for point in points if math.isfinite(point[1]))
-    title = f"Signal to noise of the scores, dB, against {cost}"
-    return LineChart(title, (cost, "dB"), *(tuple(axis) for axis in zip(*points)))
+    words, unit = {
+        "accuracy": ("Share of correct classes", "accuracy"),
+        "snr": ("Signal to noise of the scores, dB", "dB"),
+    }[what]
+    title = f"{words}, against {cost}"
+    return LineChart(title, (cost, unit), *(tuple(axis) for axis in zip(*points)))
 
 
 def _chart_epochs(table: Table) -> LineChart:

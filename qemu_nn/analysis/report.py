@@ -13,7 +13,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ..io.version import __version__
-from .charts import BarChart, Chart, GridChart, join_svg, plot_charts
+from .charts import BarChart, Chart, GridChart, chart_curve, join_svg, plot_charts
 from .errors import Errors
 from .layer_figures import MOST_STEPS, LayerFigures, WeightFigures
 from .page import load_templates, show_chart
@@ -68,6 +68,9 @@ class Report:
     reference : str
         What was compared with: "float", or "dequantized" where a network of integers alone was
         compared with the floats that these stand for.
+    curve : Table or None
+        What each change of a layer's width, or each epoch of a training, gave, if the network keeps
+        it.
     """
 
     network: str
@@ -84,6 +87,7 @@ class Report:
     files: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reference: str = "float"
+    curve: Optional[Table] = None
 
     def __repr__(self) -> str:
         return f"Report\n{format_facts(self.facts)}"
@@ -127,7 +131,8 @@ class Report:
         Returns
         -------
         list of chart
-            svg() gives each as a picture; confusions where labels are known.
+            svg() gives each as a picture; confusions where labels are known, and the curve of a
+            network that has one.
         """
         names = tuple(layer.name for layer in self.layers)
         whole, single = (
@@ -142,6 +147,8 @@ class Report:
             classes = tuple(map(str, range(len(self.confusion))))
             title = "Confusions: label by row, choice by column"
             charts.append(GridChart(title, classes, classes, self.confusion, diagonal=True))
+        if self.curve is not None:
+            charts.append(chart_curve(self.curve))
         return charts
 
     def _chart_errors(self, names: tuple[str, ...]) -> GridChart:
@@ -282,6 +289,7 @@ class Report:
                 report=self,
                 most=_find_scale(self.layers),
                 errors=show_chart(self._chart_errors(tuple(names))),
+                curve=None if self.curve is None else show_chart(chart_curve(self.curve)),
                 short=names,
                 has=_find_present(self.layers),
                 advice=[_link_layer(line, self.layers) for line in self.advice],

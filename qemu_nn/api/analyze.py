@@ -129,6 +129,7 @@ def analyze(
     return replace(
         report,
         advice=write_advice(faults, trial),
+        curve=network.curve,
         costs=costs(network, target),
         files={"network": files[0], "data": files[1]},
         notes=(tell_names(source.classes),) if source.classes else (),

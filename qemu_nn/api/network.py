@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
+from ..analysis.table import Table
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
@@ -40,7 +41,6 @@ from .framework_objects import is_model, written
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
     from ..analysis.repr_summary import Glance
-    from ..analysis.table import Table
 
 #: The formats of model files, the project's own first.
 _READERS = (Reader((".qnz",), "qemu_nn.qnz"), *READERS)
@@ -79,7 +79,7 @@ class Network:
     curve : analysis.table.Table or None
         What each change of a layer's width costs, where quantize() had a budget: layer, bits,
         flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Of
-        fine_tune() the figures of each epoch. Files do not hold it.
+        fine_tune() the figures of each epoch.
 
     Raises
     ------
@@ -283,7 +283,7 @@ class Network:
         return plot_charts([chart])
 
     def plot_curve(self) -> Any:
-        """Draw what each change of a layer's width cost, where quantize() had a budget.
+        """Draw what each change of a layer's width cost, or what each epoch of training gave.
 
         Returns
         -------
@@ -374,6 +374,7 @@ class Network:
         save_package(
             *(self.graph, path, self.reference, self.preprocessing, self.notes, steps),
             calibration=self.calibration,
+            curve=self.curve,
         )
 
 
@@ -626,6 +627,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork
         after=found.after,
         tflm_figures=found.tflm_figures,
         calibration=found.calibration,
+        curve=None if found.curve is None else Table(*found.curve),
     )
 
 

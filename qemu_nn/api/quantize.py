@@ -26,12 +26,12 @@ from ..ir.input_summary import InputTally
 from ..lowering import take_device_part
 from ..operators import Identity, Reshape
 from ..optimize import optimize
+from ..ptq.accuracy_goal import choose_widths
 from ..ptq.budgets import parse_budget
 from ..ptq.candidate import StepPlan
 from ..ptq.checkpoint import name_search_record
 from ..ptq.format_search import Job, Progress
 from ..ptq.format_search import search_all_formats as searched_formats
-from ..ptq.mixed_precision import narrow_layers
 from ..ptq.pipeline import improve_network
 from ..ptq.schemes import SCHEMES, Overrides, Scheme, get_scheme
 from ..quantizer.search import Given, Search
@@ -57,7 +57,7 @@ def quantize(
     bits: int = 8,
     method: Union[str, float] = "extrapolate",
     effort: Union[str, Mapping[str, Any], Effort] = "fast",
-    budget: Union[Mapping[str, int], Budget, None] = None,
+    budget: Union[Mapping[str, Any], Budget, None] = None,
     options: Union[Mapping[str, Any], QuantizeOptions, None] = None,
     threads: int = 1,
     client: Any = None,
@@ -96,7 +96,8 @@ def quantize(
         "best" takes the steps of docs/quantizing.md that make a network more accurate; an Effort
         also has a time limit, the steps, and a file to resume from.
     budget : Budget or mapping, optional
-        The most bytes of flash, bytes of memory or cycles that the network may take.
+        The most bytes of flash, bytes of memory or cycles that the network may take; or the most
+        accuracy that the smallest network may lose.
     options : QuantizeOptions or mapping, optional
         How weights and single layers are quantized.
     threads : int, default 1
@@ -141,8 +142,11 @@ def quantize(
     file, taken = None if tries.resume is None else Path(tries.resume), tries.taken
     span = tries.search_range * chosen.octave
     how = Search(span, tries.tolerance, None, threads, resume=file)
-    limits = parse_budget(vars(read_group(Budget, budget, "budget")), chosen, bits, device.device)
-    if client is not None and not (searched or taken or limits):
+    limits, goal = parse_budget(
+        vars(read_group(Budget, budget, "budget")), chosen, bits, device.device
+    )
+    widths = limits or goal
+    if client is not None and not (searched or taken or widths):
         raise Error(
             "client is for method='search', effort='best' and budget=, which alone have many "
             "candidates"
@@ -169,19 +173,17 @@ def quantize(
             x = _channels_last(batch.x, network.graph)
             tally.add(x)
             x = to_device_input(x)
-            if searched or taken or limits or not kept:
+            if searched or taken or widths or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
 
     tried: Given = {}
-    curve = None
     once = limit_blas_threads(float_graph, SIZE), files.lock_file(file)
     with once[0], once[1], open_cluster(client) as found:
         job = replace(job, statistics=observe(job.graph, inputs()))
         until = time.monotonic() + 60 * tries.minutes
         way = StepPlan(taken, until, replace(how, client=found), limits, progress)
-        if limits is not None:
-            job, curve = narrow_layers(job, kept, limits, way)
+        job, curve, way = choose_widths(job, kept, way, goal)
         if searched:
             own = name_search_record(file, "method") if taken else file
             tried = searched_formats(job, kept, replace(way.search, resume=own), progress)
@@ -192,7 +194,7 @@ def quantize(
     choices: tuple[str, ...] = ()
     if target is not None:
         graph, choices = quickest(
-            graph, device.device, wanted, {*(choice.functions or {}).values()}, limits
+            graph, device.device, wanted, {*(choice.functions or {}).values()}, way.budget
         )
     plan(graph, wanted)  # the device accepts every call
     gauge, x = Gauge(graph.input), kept[0].x

@@ -18,6 +18,7 @@ from ..io.arguments import (
     have,
     one_of,
 )
+from ..ptq.budgets import WORDS
 from ..ptq.schemes import Overrides
 from ..quantizer.steps import EFFORTS, STEPS
 
@@ -123,7 +124,7 @@ def _steps(steps: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that a quantized network may take; for scheme="affine" with bits=8.
+    """The most that a quantized network may take, or lose; for scheme="affine" with bits=8.
 
     Parameters
     ----------
@@ -136,21 +137,33 @@ class Budget:
         gain the most.
     cycles : int, optional
         The same for the cycles that estimate() gives for the target.
+    accuracy : float, optional
+        In place of limits: the most by which the share of correct classes may drop below that of
+        the float network, 0.01 for one of a hundred samples. Every second sample judges. Without
+        labels the classes of the float network are right. The smallest network is found.
+    smallest : {"flash", "ram", "cycles"}, default "flash"
+        The cost that `accuracy` makes small.
 
     Raises
     ------
     Error
-        A limit is no integer of 1 or more.
+        A limit is no integer of 1 or more, or the accuracy is not between 0 and 1.
     """
 
     flash: Optional[int] = None
     ram: Optional[int] = None
     cycles: Optional[int] = None
+    accuracy: Optional[float] = None
+    smallest: str = "flash"
 
     def __post_init__(self) -> None:
-        for name, most in vars(self).items():
+        for name in WORDS:
+            most = getattr(self, name)
             if most is not None:
                 object.__setattr__(self, name, as_count(most, name))
+        one_of(WORDS, self.smallest, "smallest")
+        if self.accuracy is not None and not 0 <= as_number(self.accuracy, "accuracy") < 1:
+            raise Error(f"accuracy must be from 0 to below 1, not {format_value(self.accuracy)}")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from ..errors import Error, sentence
 from ..importers import FIRMWARE
 from ..importers.firmware import describe
 from ..io import files
+from ..ptq.budgets import WORDS
 from ..ptq.schemes import SCHEMES
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
@@ -195,6 +196,18 @@ def _with_file(values: dict[str, Any], output: Path, **more: Any) -> str:
     help="Most cycles on --target: layers get activations of 16 bits within it, too.",
 )
 @click.option(
+    "--accuracy",
+    type=click.FloatRange(0, 1, max_open=True),
+    help="Find the smallest network whose share of correct classes drops by at most this: 0.01.",
+)
+@click.option(
+    "--smallest",
+    type=click.Choice([*WORDS]),
+    default="flash",
+    show_default=True,
+    help="The cost that --accuracy makes small.",
+)
+@click.option(
     "--format",
     "given",
     multiple=True,
@@ -275,7 +288,7 @@ def quantize(
         dataset(network, data, how),
         bits=int(bits),
         effort=_effort(how),
-        budget={name: how.pop(name) for name in ("flash", "ram", "cycles")},
+        budget={name: how.pop(name) for name in (*WORDS, "accuracy", "smallest")},
         options={
             **{name: how.pop(name) for name in ("weight_method", "softmax")},
             "formats": _formats(given),

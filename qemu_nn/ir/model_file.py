@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 from .float_graph import FloatGraph
 from .graph import Graph
@@ -22,7 +22,7 @@ class ModelFile:
     file. preprocessing: the conversion of raw samples to inputs of
     the graph. notes: sentences about how the file was read, or how its network was made.
     tflm_figures: memory of the framework that runs the file. calibration: figures of the inputs
-    that the graph was calibrated with.
+    that the graph was calibrated with. curve: columns and rows of a table of how it was made.
     """
 
     graph: Optional[Graph] = None
@@ -33,3 +33,4 @@ class ModelFile:
     after: Optional[FloatGraph] = None
     tflm_figures: Optional[TflmFigures] = None
     calibration: Optional[InputSummary] = None
+    curve: Optional[tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]] = None

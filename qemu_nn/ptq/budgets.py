@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 from ..analysis.layer_cycles import estimate_usual_cycles
 from ..errors import Error
@@ -63,16 +63,34 @@ class DeviceBudget:
         return sum(max(0.0, c / self.limits[n] - 1) for n, c in self.compute_costs(graph).items())
 
 
+@dataclass(frozen=True)
+class AccuracyGoal:
+    """The most by which the accuracy may drop, and the cost of WORDS that is to be small."""
+
+    drop: float
+    smallest: str
+    budget: DeviceBudget
+
+
 def parse_budget(
-    given: Mapping[str, Optional[int]], scheme: Scheme, bits: int, target: str
-) -> Optional[DeviceBudget]:
-    """Return the budget that a user gives, if any. Raises Error for a scheme without mixed
-    widths.
+    given: Mapping[str, Any], scheme: Scheme, bits: int, target: str
+) -> tuple[Optional[DeviceBudget], Optional[AccuracyGoal]]:
+    """Return the budget and the accuracy that a user gives, if any. Raises Error for a scheme
+    without mixed widths.
     """
-    limits = {name: as_count(most, name) for name, most in given.items() if most is not None}
-    if limits and (scheme.powers or bits != 8):
+    limits = {n: as_count(given[n], n) for n in WORDS if given[n] is not None}
+    asked = [*limits, *(["accuracy"] if given["accuracy"] is not None else [])]
+    if asked and (scheme.powers or bits != 8):
         raise Error(
-            f"{next(iter(limits))}= is for scheme='affine' with bits=8: no other "
+            f"{asked[0]}= is for scheme='affine' with bits=8: no other "
             "functions take one width in some layers and another in others"
         )
-    return DeviceBudget(limits, scheme.profile, resolve(target)) if limits else None
+    if given["accuracy"] is None:
+        return (DeviceBudget(limits, scheme.profile, resolve(target)) if limits else None), None
+    if limits:
+        raise Error(
+            f"accuracy= finds the smallest network by itself: leave out {next(iter(limits))}=, or "
+            "accuracy="
+        )
+    budget = DeviceBudget({given["smallest"]: 1}, scheme.profile, resolve(target))
+    return None, AccuracyGoal(given["accuracy"], given["smallest"], budget)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
 import numpy as np
@@ -16,10 +17,11 @@ from ..ir.graph import Graph
 from ..operators import Identity, Reshape
 from ..quantizer.search import Search
 from ..runtime.evaluate import evaluate
-from ..runtime.session import Session
+from ..targets import Profile
 from .budgets import DeviceBudget
 from .checkpoint import State, copy_in_c_order
 from .format_search import Job, Progress
+from .rerun import Rerun
 
 #: Least energy of a signal or of noise.
 _TINY = 1e-30
@@ -84,12 +86,17 @@ class Trial:
 class Judge:
     """Judge of trials by the distance of their scores to the float scores on inputs x.
 
-    scores: the float network's, by output. budget: limits of a network.
+    scores: the float network's, by output. budget: limits of a network. runs: of the trials of
+    each thread, which differ little.
     """
 
     x: np.ndarray
     scores: dict[str, np.ndarray]
     budget: Optional[DeviceBudget] = None
+    runs: dict[tuple[int, Profile], Rerun] = field(default_factory=dict, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "runs": {}}
 
     def __call__(self, trial: Trial) -> float:
         """Return the signal-to-noise ratio of the scores in decibels, as compute_ratio() has it."""
@@ -104,20 +111,30 @@ class Judge:
         try:
             if self.budget is not None and self.budget.compute_excess(trial.lower_calls()):
                 return np.full(len(self.x), np.inf)
-            graph = trial.lower_to_scores()
-            session = Session(graph, trial.job.scheme.profile)
-            got = session.run(graph.input.format.quantize(self.x))
+            got = self.compute_scores(trial)
         except Error:
             return np.full(len(self.x), np.inf)
-        noises = [
-            _measure_noise(graph, name, got[name], real) for name, real in self.scores.items()
-        ]
+        return self.compute_noise(got)
+
+    def compute_scores(self, trial: Trial) -> dict[str, np.ndarray]:
+        """Return the scores of a trial by output, as floats; raise Error if no device computes
+        them.
+        """
+        graph, profile = trial.lower_to_scores(), trial.job.scheme.profile
+        key = threading.get_ident(), profile
+        run = self.runs.setdefault(key, Rerun(self.x, profile)).run(graph)
+        tensors = {name: graph.node(name).output.format for name in self.scores}
+        return {n: tensors[n].dequantize(run[n]).reshape(r.shape) for n, r in self.scores.items()}
+
+    def compute_noise(self, got: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the noise of each sample, as noise(), for scores that a trial computed."""
+        noises = [_measure_noise(got[name], real) for name, real in self.scores.items()]
         return np.asarray(np.mean(noises, axis=0))
 
     def part(self, rows: np.ndarray) -> Judge:
         """Return the same on some of the samples."""
         scores = {name: real[rows] for name, real in self.scores.items()}
-        return replace(self, x=self.x[rows], scores=scores)
+        return replace(self, x=self.x[rows], scores=scores, runs={})
 
 
 def compute_ratio(noise: np.ndarray) -> float:
@@ -136,8 +153,7 @@ def estimate_ratio(noise: np.ndarray) -> float:
     return compute_ratio(noise.mean(keepdims=True) + noise.std() / math.sqrt(len(noise)))
 
 
-def _measure_noise(graph: Graph, name: str, got: np.ndarray, real: np.ndarray) -> np.ndarray:
-    values = graph.node(name).output.format.dequantize(got).reshape(real.shape)
+def _measure_noise(values: np.ndarray, real: np.ndarray) -> np.ndarray:
     error, signal = (np.sum(each**2, 1, dtype=np.float64) for each in (values - real, real))
     return np.asarray(error / max(float(signal.mean()), _TINY))
 

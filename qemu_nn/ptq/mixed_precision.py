@@ -43,11 +43,11 @@ def narrow_layers(
     Raises Error if the narrowest network does not fit.
     """
     judge = judge_of(job, np.concatenate([batch.x for batch in kept]))
-    choices = _list_width_choices(job, budget)
+    choices = list_width_choices(job, budget)
     bits = {name: max(own) for name, own in choices.items()}
     with open_compute(judge, way.search.client, way.search.threads) as compute:
         found = _Search(job, budget, choices, find_neighbours(job.graph), judge, compute, way)
-        place = found.widen_loudest(found.search_narrow(_Place(bits, _trial(job, bits))))
+        place = found.widen_loudest(found.search_narrow(_Place(bits, make_trial(job, bits))))
     notes = [*job.notes, *place.notes]
     if unknown := budget.list_uncounted(place.trial.lower_calls()):
         names = ", ".join(sorted({*unknown.values()}))
@@ -87,11 +87,11 @@ class _Move:
         return f"{' and '.join(self.layers)}: {self.bits} bits"
 
 
-def _list_width_choices(job: Job, budget: DeviceBudget) -> dict[str, tuple[int, ...]]:
+def list_width_choices(job: Job, budget: DeviceBudget) -> dict[str, tuple[int, ...]]:
     """Return layer -> its possible widths."""
     found: dict[str, tuple[int, ...]] = {}
     written = find_clamps(job.graph)
-    unknown = {*budget.list_uncounted(_trial(job, {}).lower_calls())}
+    unknown = {*budget.list_uncounted(make_trial(job, {}).lower_calls())}
     for node in job.graph.nodes:
         if not chooses_width(node.operator):
             continue
@@ -115,12 +115,12 @@ def _may_be_wide(job: Job, name: str, budget: DeviceBudget, unknown: Collection[
     free.
     """
     try:
-        return {*budget.list_uncounted(_trial(job, {name: 16}).lower_calls())} <= {*unknown}
+        return {*budget.list_uncounted(make_trial(job, {name: 16}).lower_calls())} <= {*unknown}
     except Error:
         return False
 
 
-def _trial(job: Job, bits: Bits) -> Trial:
+def make_trial(job: Job, bits: Bits) -> Trial:
     """Return the network with these widths, and 8 bits for all further layers."""
     graph, dtype = mix_widths(job.graph, [name for name, own in bits.items() if own == 16])
     scheme: Any = job.scheme
@@ -217,7 +217,7 @@ class _Search:
 
     def _apply_move(self, place: _Place, move: _Move) -> _Place:
         bits = move(place.bits)
-        return replace(place, bits=bits, trial=_trial(self.job, bits))
+        return replace(place, bits=bits, trial=make_trial(self.job, bits))
 
     def _fits(self, place: _Place, move: _Move) -> bool:
         return not self.budget.compute_excess(self._apply_move(place, move).trial.lower_calls())

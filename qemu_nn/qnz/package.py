@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -50,11 +50,12 @@ def save_package(
     notes: Sequence[str] = (),
     steps: Optional[Mapping[str, Optional[FloatGraph]]] = None,
     calibration: Optional[InputSummary] = None,
+    curve: Any = None,
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
     steps: those of the host "before" and "after" a quantized network. calibration: figures of the
-    inputs that it was calibrated with.
+    inputs that it was calibrated with. curve: table of how it was made, with columns and rows.
 
     Raises ModelError where the file cannot be written, or an array has another type; Error for
     a path with another ending, which load() would read as another format.
@@ -76,6 +77,8 @@ def save_package(
             document["preprocessing"] = preprocessing.to_dict()
         if calibration is not None:
             document["calibration"] = calibration.to_dict()
+        if curve is not None:
+            document["curve"] = {"columns": curve.columns, "rows": curve.rows}
         if notes:
             document["notes"] = list(notes)
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
@@ -120,6 +123,7 @@ def load_package(path: Union[str, Path]) -> ModelFile:
         steps.get("before"),
         steps.get("after"),
         calibration=_to_summary(fields),
+        curve=_to_curve(fields),
     )
 
 
@@ -143,6 +147,22 @@ def _to_summary(fields: Fields) -> Optional[InputSummary]:
         return InputSummary.from_dict(given.values)
     except Error as error:
         raise given.error(f"'calibration': {error}") from None
+
+
+def _to_curve(fields: Fields) -> Optional[tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]]:
+    if "curve" not in fields:
+        return None
+    given = fields.object("curve")
+    columns, rows = given.texts("columns"), given.values.get("rows")
+    cells = (str, int, float, type(None))
+    if not isinstance(rows, list) or not all(
+        isinstance(row, list)
+        and len(row) == len(columns)
+        and all(isinstance(cell, cells) and not isinstance(cell, bool) for cell in row)
+        for row in rows
+    ):
+        raise given.error("'rows' must be lists with a text, a number or null for each column")
+    return tuple(columns), tuple(map(tuple, rows))
 
 
 def model_hash(graph: Graph) -> str:

@@ -526,9 +526,9 @@ def test_budgets_that_pull_apart_are_met_if_some_widths_meet_both():
 def test_without_time_the_way_to_a_budget_is_short(monkeypatch):
     """Check that the saving of each change is computed once, not again after later changes."""
     net, x, tried = FloatNetwork(network(slope=0.0)), inputs(8), []
-    made = widths_of._trial
+    made = widths_of.make_trial
     monkeypatch.setattr(
-        widths_of, "_trial", lambda job, bits: tried.append(bits) or made(job, bits)
+        widths_of, "make_trial", lambda job, bits: tried.append(bits) or made(job, bits)
     )
     found = qemu_nn.quantize(
         net, x, scheme="affine", effort={"level": "fast", "minutes": 0}, budget={"ram": 864}
