@@ -329,6 +329,6 @@ def tensor_of(value: Int) -> Tensor:
     in_order = value.order == tuple(range(len(value.order)))
     form, shape = value.format, value.memory
     order = () if in_order else value.order
-    if form.dtype in ("float32", "int32"):  # which stand for themselves
+    if form.dtype in ("float32", "int32", "bool"):  # which stand for themselves
         return Tensor(value.name, shape, form.dtype, order=order)
     return Tensor(value.name, shape, form.dtype, None, form.scale, form.zero_point, order)

@@ -39,9 +39,9 @@ _TABLES = (
 )
 
 
-def _shapes(site: Site) -> list[Shape]:
-    """Return the shapes of one sample of both operands, computed or constant."""
-    values: list[Any] = [site.call.value(index) for index in range(2)]
+def shapes(site: Site, count: int = 2) -> list[Shape]:
+    """Return the shapes of one sample of the first operands, computed or constant."""
+    values: list[Any] = [site.call.value(index) for index in range(count)]
     arrays = [value.data if isinstance(value, Fixed) else value for value in values]
     computed = [i for i, array in enumerate(arrays) if not isinstance(array, np.ndarray)]
     rank = max(len(site.shape(index)) for index in computed)
@@ -58,7 +58,7 @@ def _shapes(site: Site) -> list[Shape]:
 
 def _pair(site: Site) -> tuple[Int, Int]:
     """Return both operands in one shape and order."""
-    whole = broadcast(*_shapes(site))
+    whole = broadcast(*shapes(site))
     one, two = site.operands(len(whole))
     return site.builder.spread(one, whole), site.builder.spread(two, whole)
 
@@ -71,10 +71,10 @@ def _floating(site: Site) -> bool:
 
 def _of_floats(site: Site, ufunc: Callable[..., Any], function: str) -> Pending:
     """Return a function of one tensor of 8 bits as a table, any other by calls of float32."""
-    whole = broadcast(*_shapes(site))
-    curve = _common(site, ufunc)
+    whole = broadcast(*shapes(site))
+    curve = common(site, ufunc)
     try:
-        operands = [_operand(site, index, whole) for index in range(2)]
+        operands = [operand(site, index, whole) for index in range(2)]
     except ModelError:
         if curve is None:
             raise
@@ -87,7 +87,7 @@ def _of_floats(site: Site, ufunc: Callable[..., Any], function: str) -> Pending:
     return floated(site, whole, real, curve)
 
 
-def _operand(site: Site, index: int, whole: Shape) -> Callable[[], Int]:
+def operand(site: Site, index: int, whole: Shape) -> Callable[[], Int]:
     """Return what makes an operand in float32, in the shape of the result."""
     value: Any = site.call.value(index)
     if isinstance(value, (Fixed, np.ndarray)):
@@ -103,11 +103,11 @@ def _operand(site: Site, index: int, whole: Shape) -> Callable[[], Int]:
     return lambda: site.builder.spread(make(), whole)
 
 
-def _common(site: Site, ufunc: Callable[..., Any]) -> Optional[Curve]:
-    """Return the function of one tensor that a function of two operands is, if it is one."""
+def common(site: Site, ufunc: Callable[..., Any], count: int = 2) -> Optional[Curve]:
+    """Return the function of one tensor that a function of operands is, if it is one."""
     parts: list[Function] = []
     tensors: list[Int] = []
-    for index in range(2):
+    for index in range(count):
         value: Any = site.call.value(index)
         if isinstance(value, (Fixed, np.ndarray)):
             number = np.asarray(value.real if isinstance(value, Fixed) else value, np.float32)
@@ -122,11 +122,7 @@ def _common(site: Site, ufunc: Callable[..., Any]) -> Optional[Curve]:
         parts.append(curve.function)
     if any(tensor != tensors[0] for tensor in tensors):
         return None
-    one, two = parts
-    return Curve(
-        tensors[0],
-        lambda x: ufunc(np.asarray(one(x), np.float32), np.asarray(two(x), np.float32)),
-    )
+    return Curve(tensors[0], lambda x: ufunc(*(np.asarray(part(x), np.float32) for part in parts)))
 
 
 def _made(name: str, like: Int, form: Format) -> Int:
@@ -257,7 +253,7 @@ def choose(site: Site, what: str) -> Pending:
 
 def power(site: Site) -> Pending:
     """Convert Pow by a number: a table of 8 bits; squares and roots also in float32."""
-    curve, exponent = _common(site, np.power), site.call.value(1)
+    curve, exponent = common(site, np.power), site.call.value(1)
     if not isinstance(exponent, np.ndarray) or exponent.size != 1:
         raise ModelError("its exponent must be one number that the file holds")
     function = {2.0: "square", 0.5: "sqrt"}.get(float(exponent.reshape(())), "")

@@ -200,7 +200,60 @@ def _gelu_of(site: Site) -> Pending:
     way = site.call.text("approximate", "none")
     if way not in ("none", "tanh"):
         raise ModelError(f"its attribute 'approximate' is {way!r}; have: none, tanh")
-    return _curve(site, _gelu if way == "none" else _gelu_by_tanh)
+    if way == "tanh":
+        return _composed(site, _gelu_by_tanh, _compute_gelu_by_tanh)
+    return _composed(site, _gelu, _compute_gelu)
+
+
+def _composed(site: Site, function: Function, compute: Callable[[Site, Int], Int]) -> Pending:
+    """Return a function of each element; compute: adds the calls of float32 that compute it."""
+    made = _curve(site, function, ())
+    if made.real is None:
+        return made
+    floats = site.floats(0)
+    return floated(site, site.shape(), lambda: compute(site, floats()), made.curve)
+
+
+def _combine(site: Site, function: str, first: Int, second: Int) -> Int:
+    return step(site.builder, function, [first, second], {"length": first.size, "activation": 0})
+
+
+def _compute_gelu(site: Site, x: Int) -> Int:
+    """Return x * (1 + erf(x / sqrt(2))) / 2."""
+    erf = _compute_erf(site, _stepped(site, (("mul", math.sqrt(0.5)),), x))
+    return _combine(site, "mul", x, _stepped(site, (("add", 1.0), ("mul", 0.5)), erf))
+
+
+def _compute_gelu_by_tanh(site: Site, x: Int) -> Int:
+    """Return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2."""
+    one = math.sqrt(2 / math.pi)
+    square = _combine(site, "mul", x, x)
+    inner = _combine(
+        site, "mul", x, _stepped(site, (("mul", 0.044715 * one), ("add", one)), square)
+    )
+    share = _stepped(site, (("tanh", {}), ("add", 1.0), ("mul", 0.5)), inner)
+    return _combine(site, "mul", x, share)
+
+
+#: Coefficients of the error function: Abramowitz and Stegun, 7.1.26, within 1.5e-7.
+_ERF_SHARE, _ERF = 0.3275911, (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+
+#: Factor after which limits of -1 and 1 give the sign of a number.
+_STEEP = 1e20
+
+
+def _compute_erf(site: Site, x: Int) -> Int:
+    """Return the error function by a polynomial of 1 / (1 + 0.3275911 * |x|) and exp(-x * x)."""
+    steps: Steps = (("abs", {}), ("mul", _ERF_SHARE), ("add", 1.0))
+    below = _stepped(site, steps, x)
+    share = _combine(site, "div", constant(site.builder, x, np.ones(x.size)), below)
+    total = _stepped(site, (("mul", _ERF[0]),), share)
+    for coefficient in _ERF[1:]:
+        total = _combine(site, "mul", _stepped(site, (("add", coefficient),), total), share)
+    fall = _stepped(site, (("neg", {}), ("exp", {})), _combine(site, "mul", x, x))
+    rest = _stepped(site, (("neg", {}), ("add", 1.0)), _combine(site, "mul", total, fall))
+    sign = _stepped(site, (("mul", _STEEP), ("minimum", 1.0), ("maximum", -1.0)), x)
+    return _combine(site, "mul", rest, sign)
 
 
 def _gelu_by_tanh(x: np.ndarray) -> np.ndarray:
@@ -223,8 +276,6 @@ _CURVES: dict[str, tuple[Function, Optional[Steps]]] = {
         lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1),
         _one("hard_swish"),
     ),
-    "com.microsoft.Gelu": (_gelu, None),
-    "Erf": (_erf, None),
     "Exp": (lambda x: np.exp(x.astype(np.float64)), _one("exp")),
     "Log": (lambda x: np.log(x.astype(np.float64)), _one("log")),
     "Sqrt": (lambda x: np.sqrt(x.astype(np.float64)), _one("sqrt")),
@@ -244,6 +295,8 @@ CURVES: dict[str, Converter] = {
     "Clip": partial(clamp, limits=_clip_limits),
     "LeakyRelu": _leaky,
     "Gelu": _gelu_of,
+    "com.microsoft.Gelu": partial(_composed, function=_gelu, compute=_compute_gelu),
+    "Erf": partial(_composed, function=_erf, compute=_compute_erf),
     "Elu": _elu,
     "HardSigmoid": _hard_sigmoid,
     "Sigmoid": partial(_s_curve, what="logistic", function=_sigmoid),

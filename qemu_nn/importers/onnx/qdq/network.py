@@ -23,6 +23,7 @@ from ..network import CONVERTERS as FLOATS
 from ..reading import Model, OnnxNode
 from ..unread import expect_read
 from .building import ANY, Builder
+from .choosing import CHOOSING
 from .constants import fold
 from .conv1d import of_lines
 from .convolve import CONVOLUTIONS
@@ -44,7 +45,7 @@ from .windows import POOLS, WINDOWS
 CONVERTERS: dict[str, Converter] = {
     **{name: of_lines(each) for name, each in {**CONVOLUTIONS, **POOLS}.items()},
     **{**WINDOWS, **DENSE},
-    **{**ELEMENTWISE, **CURVES, **SHAPING, **REDUCING, **SEARCHING, **NORMALIZING},
+    **{**ELEMENTWISE, **CURVES, **CHOOSING, **SHAPING, **REDUCING, **SEARCHING, **NORMALIZING},
 }
 
 #: Operators that work on integers as they are.
