@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from .tree import Node
 from .values import Block, CType
 
-if TYPE_CHECKING:
-    from .machine import Machine
-
 #: Most bytes of one array.
 _MOST_BYTES = 256 * 2**20
 
 
-def fill(machine: Machine, block: Block, offset: int, ctype: CType, values: Node) -> None:
+class Evaluator(Protocol):
+    """Evaluator of expressions, which stores values in blocks."""
+
+    def evaluate(self, node: Node) -> Any:
+        """Return the value of an expression."""
+
+    def store(self, block: Block, offset: int, ctype: CType, value: Any) -> None:
+        """Store a value of a type at an offset."""
+
+
+def fill(machine: Evaluator, block: Block, offset: int, ctype: CType, values: Node) -> None:
     """Store a list of initial values: numbers as bytes, all others as cells."""
     block.zeroed = True
     if ctype.kind == "array":
@@ -25,7 +32,7 @@ def fill(machine: Machine, block: Block, offset: int, ctype: CType, values: Node
         _fill_struct(machine, block, offset, ctype, values)
 
 
-def _fill_array(machine: Machine, block: Block, offset: int, ctype: CType, values: Node) -> None:
+def _fill_array(machine: Evaluator, block: Block, offset: int, ctype: CType, values: Node) -> None:
     element = ctype.element
     if element is None or not element.size:
         return
@@ -61,7 +68,7 @@ def _find_scalar(ctype: CType) -> CType:
     return ctype
 
 
-def _fill_struct(machine: Machine, block: Block, offset: int, ctype: CType, values: Node) -> None:
+def _fill_struct(machine: Evaluator, block: Block, offset: int, ctype: CType, values: Node) -> None:
     fields = list(ctype.fields.values())
     names = list(ctype.fields)
     at = 0
@@ -83,7 +90,7 @@ def _fill_struct(machine: Machine, block: Block, offset: int, ctype: CType, valu
             at += 1
 
 
-def _fill_one(machine: Machine, block: Block, offset: int, ctype: CType, item: Node) -> None:
+def _fill_one(machine: Evaluator, block: Block, offset: int, ctype: CType, item: Node) -> None:
     inner = item.strip()
     if inner.kind == "INIT_LIST_EXPR" and ctype.kind in ("array", "record"):
         fill(machine, block, offset, ctype, inner)
