@@ -18,7 +18,7 @@ from .table import Table
 #: Colours that can be told apart on white and on black.
 _BLUE, _PALE, _RED = "#4c83d6", "#8fb3e8", "#d9603b"
 
-#: Width of a picture and of the names at its left; height of a bar and of a cell, pixels.
+#: Width of a chart and of the names at its left; height of a bar and of a cell, pixels.
 _WIDTH, _NAMES, _BAR = 720, 190, 18
 
 #: Characters of a name; bars, rows and columns that a chart shows at most.
@@ -69,7 +69,7 @@ class BarChart:
         notes = _tell_rest(len(self.names))
         if self.seconds:
             notes = f"dark: {self.legend[0]}; pale: {self.legend[1]}. {notes}"
-        return _picture(self.title, parts, 34 + len(names) * (_BAR + 4), notes)
+        return _draw_svg(self.title, parts, 34 + len(names) * (_BAR + 4), notes)
 
     def draw(self, axes: Any) -> None:
         """Draw the chart into the axes of matplotlib."""
@@ -131,7 +131,7 @@ class GridChart:
                         middle = (left + cell / 2, top + height / 2 + 4)
                         parts.append(_text(*middle, _number(value), "middle"))
         notes = _tell_rest(max(len(self.rows), len(self.columns)))
-        return _picture(self.title, parts, 60 + len(names) * height, notes)
+        return _draw_svg(self.title, parts, 60 + len(names) * height, notes)
 
     def draw(self, axes: Any) -> None:
         """Draw the chart into the axes of matplotlib."""
@@ -162,7 +162,7 @@ class LineChart:
         parts = [f'<polyline points="{path}" fill="none" stroke="{_BLUE}" stroke-width="2"/>']
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_BLUE}"/>' for x, y in points]
         parts += _frame(self.names, ends)
-        return _picture(self.title, parts, top + height + 45)
+        return _draw_svg(self.title, parts, top + height + 45)
 
     def draw(self, axes: Any) -> None:
         """Draw the chart into the axes of matplotlib."""
@@ -210,7 +210,7 @@ class MemoryChart:
             )
             parts.append(f"<g><title>{_escape(told)}</title>{shape}</g>")
         parts += _frame(("call", "bytes"), [(0, len(self.moments) - 1), (0, self.most)])
-        return _picture(self.title, parts, top + height + 45)
+        return _draw_svg(self.title, parts, top + height + 45)
 
     def draw(self, axes: Any) -> None:
         """Draw the chart into the axes of matplotlib."""
@@ -360,7 +360,7 @@ def _tell_rest(count: int) -> str:
     return f"The first {_MOST} of {count:,}." if count > _MOST else ""
 
 
-def _picture(title: str, parts: Iterable[str], height: float, note: str = "") -> str:
+def _draw_svg(title: str, parts: Iterable[str], height: float, note: str = "") -> str:
     """Return SVG with a title, which screen readers say, and a line below the chart."""
     below = [_text(0, height + 14, note)] if note else []
     size = height + (20 if note else 0)

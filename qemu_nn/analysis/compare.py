@@ -173,7 +173,7 @@ class Comparison:
         Returns
         -------
         list of chart
-            svg() gives it as a picture; a dump of wrong size or type differs as a whole.
+            svg() draws it; a dump of wrong size or type differs as a whole.
         """
         shares = tuple(
             100 * finding.difference.differing / max(finding.elements, 1)

@@ -50,7 +50,7 @@ class Estimate:
         Returns
         -------
         list of chart
-            svg() gives it as a picture, least and most as a line across each bar.
+            svg() draws it, least and most as a line across each bar.
         """
         rows = [row for row in self.layers.records() if row["cycles"] is not None]
         names = tuple(str(row["layer"]) for row in rows)

@@ -113,7 +113,7 @@ class Evaluation:
         Returns
         -------
         list of chart
-            svg() gives each as a picture; none without labels of classes.
+            svg() draws each; none without labels of classes.
         """
         if self.confusion is None:
             return []

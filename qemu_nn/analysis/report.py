@@ -131,7 +131,7 @@ class Report:
         Returns
         -------
         list of chart
-            svg() gives each as a picture; confusions where labels are known, and the curve of a
+            svg() draws each; confusions where labels are known, and the curve of a
             network that has one.
         """
         names = tuple(layer.name for layer in self.layers)

@@ -121,7 +121,7 @@ class RuntimeComparison:
         Returns
         -------
         list of chart
-            svg() gives it as a picture; layers that the second runtime does not show are left out.
+            svg() draws it; layers that the second runtime does not show are left out.
         """
         layers = [layer for layer in self.layers if layer.compared]
         names = tuple(layer.layer for layer in layers)

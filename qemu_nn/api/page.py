@@ -39,7 +39,7 @@ def page(
 ) -> None:
     """Write one HTML file that runs the network in any browser, offline, with the device's bits.
 
-    The page takes pictures, numbers and CSV files, and shows scores, every layer's output, what
+    The page takes images, numbers and CSV files, and shows scores, every layer's output, what
     differs between two devices, the arena over time, and cycles on a chip.
 
     Parameters
