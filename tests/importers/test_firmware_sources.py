@@ -182,6 +182,71 @@ def test_a_recurrent_network_is_one_step_with_its_state(tmp_path):
     assert found["relu"].tolist() == [[[1, 2, 3, 0], [11, 22, 33, 50]]]
 
 
+def test_a_loop_over_data_runs_the_network_once(tmp_path):
+    text = DENSE + "static const q7_t data[1000][4] = {{1, 2, 3, 4}};\nq7_t middle[2], y[2];\n"
+    body = "for (int i = 0; i < 1000; i++) {\nconst q7_t *x = data[i];\n"
+    body += f"{call('x', 'middle')} arm_relu_q7(middle, 2); }}"
+    network = qemu_nn.load(write(tmp_path, f"{text}int main(void) {{ {body} return 0; }}"))
+    assert [node.function.name for node in network.graph.nodes] == [
+        "arm_fully_connected_q7",
+        "arm_relu_q7",
+    ]
+    assert network.graph.memory.buffers == {"data": 4, "middle": 2}
+
+
+def test_constants_that_code_copies_are_known_when_a_layer_reads_them(tmp_path):
+    source = write(
+        tmp_path,
+        """
+        #include <string.h>
+        #include "arm_nnfunctions.h"
+        static const int32_t multipliers[2][2] = {{1 << 30, 1 << 29}, {11, 12}};
+        static const int32_t shifts[2] = {-1, -2};
+        static const int8_t w[16] = {1, 2, 3};
+        static int32_t m[2], s[2];
+        int8_t a[8], b[8];
+        static void point(const int8_t *x, int8_t *y) {
+            cmsis_nn_context ctx = {NULL, 0};
+            cmsis_nn_conv_params p;
+            p.stride.w = p.stride.h = p.dilation.w = p.dilation.h = 1;
+            p.padding.w = p.padding.h = p.input_offset = p.output_offset = 0;
+            p.activation.min = -128, p.activation.max = 127;
+            cmsis_nn_per_channel_quant_params q = {.multiplier = m, .shift = s};
+            cmsis_nn_dims in = {1, 2, 2, 2}, filter, bias, out = {1, 2, 2, 2};
+            filter.h = filter.w = 1;
+            filter.c = 2;
+            arm_convolve_wrapper_s8(&ctx, &p, &q, &in, x, &filter, w, &bias, NULL, &out, y);
+        }
+        void run(const int8_t *x) {
+            for (int i = 0; i < 2; i++) s[i] = shifts[i];
+            memcpy(m, multipliers[0], 8);
+            point(x, a);
+            memcpy(m, multipliers[1], sizeof m);
+            point(a, b);
+        }
+        """,
+    )
+    graph = qemu_nn.load(source).graph
+    rows = [graph.arrays[node.bias].tolist() for node in graph.nodes]
+    assert rows == [[[0, 0], [1 << 30, 1 << 29], [-1, -2]], [[0, 0], [11, 12], [-1, -2]]]
+
+
+def test_code_between_layers_that_changes_a_tensor_is_named(tmp_path):
+    text = DENSE + "q7_t y[4], z[2];\nvoid run(q7_t *x) {\n" + call("x", "y")
+    code = "for (int i = 0; i < 2; i++)\ny[i] = y[i] > 3 ? 3 : y[i];"
+    source = write(tmp_path, f"{text}\n{code}\n{call('y', 'z')}\n}}")
+    with pytest.raises(ModelError, match=r"nn.c:8: code between the layers writes y, which"):
+        qemu_nn.load(source)
+
+
+def test_loops_on_unknown_data_end(tmp_path):
+    text = DENSE + "q7_t y[2];\nstatic q7_t image[64][64][64];\nvoid run(void) {\n"
+    loops = "".join(f"for (int {i} = 0; {i} < 64; {i}++)\n" for i in "abc")
+    body = f"{loops} image[a][b][c] = a ^ b ^ c;\n{call('&image[1][2][4]', 'y')} }}"
+    memory = qemu_nn.load(write(tmp_path, text + body)).graph.memory
+    assert str(memory.input) == f"image+{64 * 64 + 2 * 64 + 4}"
+
+
 def test_definitions_come_from_sources_next_to_it(tmp_path):
     write(
         tmp_path, '#include "arm_math.h"\nconst q7_t weights[8] = {9}; q7_t bias[] = {7, 8};', "w.c"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import ModelError
 from .layers import Layer, read_arrays, resolve
-from .machine import Machine, Recorded
+from .machine import Machine, Recorded, are_alike
 from .values import Block, Pointer
 
 #: Words at the end of names of weights that do not belong to the layer's name.
@@ -63,19 +63,6 @@ def describe(
 # ---- the calls of one pass ----
 
 
-def _make_key(recorded: Recorded) -> tuple[Any, ...]:
-    """Return what is equal in repeated calls."""
-    parts: list[Any] = []
-    for value in recorded.arguments:
-        if isinstance(value, Pointer):
-            cells = value.block.cells if value.block is not None else {}
-            inner = [v for v in cells.values() if isinstance(v, int)]
-            parts.append((value.block and value.block.name, value.offset, tuple(inner)))
-        else:
-            parts.append(value if isinstance(value, (int, float)) else None)
-    return recorded.name, *parts
-
-
 def _choose_pass(
     calls: Sequence[Recorded], function: Optional[str]
 ) -> tuple[list[Recorded], list[Recorded]]:
@@ -91,11 +78,10 @@ def _choose_pass(
             continue
         for each in calls:
             runs.setdefault(each.stack[depth], []).append(each)
-        alike = {tuple(map(_make_key, run)) for run in runs.values()}
-        if len({usr for usr, _ in runs}) == 1 and len(alike) == 1:
-            first, *rest = runs.values()
-            if len(first) > 1 or not rest:
-                return first, rest[0] if rest else []
+        first, *rest = runs.values()
+        alike = len({usr for usr, _ in runs}) == 1 and all(are_alike(first, run) for run in rest)
+        if alike and (len(first) > 1 or not rest):
+            return first, rest[0] if rest else []
     return list(calls), []
 
 
@@ -198,6 +184,7 @@ def _describe_memory(
     open_reads = list(_list_open_reads(whole))
     written = [region for layer in whole for region in _writes(layer)]
     entry = _choose_input(machine, whole, open_reads, inputs, further)
+    found.problems += _list_foreign_writes(machine, whole, names)
     states = []
     for region in _subtract(open_reads, entry):
         if any(region.overlaps(other) for other in written):
@@ -331,9 +318,33 @@ def _subtract(reads: Sequence[Region], entry: Optional[Region]) -> Iterator[Regi
             yield Region(region.block, entry.end, region.end)
 
 
+def _list_foreign_writes(machine: Machine, layers: Sequence[Layer], names: _Names) -> Iterator[str]:
+    """Yield code between layers that writes what a later layer reads: it belongs to the network."""
+    told = set()
+    for at, layer in enumerate(layers):
+        if at == 0:
+            continue
+        before = layers[:at]
+        for region in _reads(layer):
+            made = [
+                other.recorded.order
+                for other in before
+                if any(region.overlaps(own) for own in _writes(other))
+            ]
+            start = max([layers[0].recorded.order, *made])
+            for write in machine.writes:
+                inside = start < write.order < layer.recorded.order
+                if inside and region.overlaps(Region(write.block, write.start, write.end)):
+                    told.add(
+                        f"{write.place}: code between the layers writes "
+                        f"{names.of_block(write.block)}, which {names.layers[id(layer)]} reads"
+                    )
+    yield from sorted(told)
+
+
 def _measure(block: Block, layers: Sequence[Layer]) -> int:
     """Return the bytes of a buffer: declared, or as far as layers use it."""
-    if block.size:
+    if block.size and block.data is None:
         return block.size
     ends = [1]
     for layer in layers:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .literals import read_numbers
 from .tree import Node
 from .values import Block, CType
 
@@ -36,22 +37,27 @@ def _fill_array(machine: Evaluator, block: Block, offset: int, ctype: CType, val
     element = ctype.element
     if element is None or not element.size:
         return
-    items = values.values
     scalar = _find_scalar(ctype)
     if scalar.kind == "int" and offset == 0 and block.data is None:
-        size = ctype.size or len(items) * element.size
+        size = ctype.size or len(values.values) * element.size
         if size <= _MOST_BYTES:
             block.data = np.zeros(size, np.uint8)
+        numbers = read_numbers(values, size // scalar.size)
+        if numbers is not None and block.data is not None:
+            raw = numbers.astype(f"<i{scalar.size}").view(np.uint8)
+            block.data[: raw.size] = raw
+            return
+    items = values.values
     if element.kind == "array" and not any(x.strip().kind == "INIT_LIST_EXPR" for x in items):
         element = scalar  # without inner braces
     if element.kind == "int" and block.data is not None:
-        numbers = [item.constant for item in items]
-        if all(isinstance(number, int) for number in numbers):
-            raw = b"".join(
+        constants = [item.constant for item in items]
+        if all(isinstance(number, int) for number in constants):
+            content = b"".join(
                 (number & ((1 << 8 * element.size) - 1)).to_bytes(element.size, "little")
-                for number in numbers
+                for number in constants
             )[: block.data.size - offset]
-            block.data[offset : offset + len(raw)] = np.frombuffer(raw, np.uint8)
+            block.data[offset : offset + len(content)] = np.frombuffer(content, np.uint8)
             return
     at = 0
     for item in items:

@@ -31,6 +31,7 @@ class Layer:
     pointers: dict[str, Pointer] = field(default_factory=dict)
     scratch: Optional[Pointer] = None
     texts: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -76,8 +77,9 @@ def resolve(recorded: Recorded) -> Layer:
         _take(layer, name, _convert(function, order, name, value))
     _complete(layer, order)
     for name, known in layer.params.items():
-        if known is None:
-            layer.complain(f"the value of {name} is not known")
+        if known is None:  # a member of one struct may be the same as that of another
+            why = layer.reasons.get(name, "")
+            layer.complain(f"{name} depends on {why}" if why else f"{name} is not known")
     return layer
 
 
@@ -105,7 +107,7 @@ def _take(layer: Layer, name: str, value: Any) -> None:
         if isinstance(value, (int, float)):
             layer.params[name] = int(value)
         elif isinstance(value, Unknown) and value.why:
-            layer.complain(f"{name} depends on {value.why}")
+            layer.reasons[name] = value.why
     elif isinstance(value, Pointer):
         layer.pointers[name] = value
     elif value == 0:
@@ -218,13 +220,14 @@ def _read_array(layer: Layer, array: Array) -> Optional[np.ndarray]:
         layer.complain(f"the array {array.name} is not known")
         return None
     block, end = pointer.block, pointer.offset + count * dtype.itemsize
-    if block.data is None or pointer.offset < 0 or end > block.data.size:
-        size = "no initial values" if block.data is None else f"{block.data.size} bytes"
+    data = layer.recorded.contents.get(id(block), block.data)
+    if data is None or pointer.offset < 0 or end > data.size:
+        size = "no initial values" if data is None else f"{data.size} bytes"
         layer.complain(
             f"{array.name} needs {count * dtype.itemsize} bytes of {block.name}, which has {size}"
             + (f" from byte {pointer.offset} on" if pointer.offset else "")
         )
         return None
-    raw = np.ascontiguousarray(block.data[pointer.offset : end])
+    raw = np.ascontiguousarray(data[pointer.offset : end])
     values: np.ndarray = raw.view(dtype.newbyteorder("<")).astype(dtype)
     return values.reshape(array.shape(params))

@@ -15,8 +15,14 @@ from .source import Place
 from .tree import CASTS, Node
 from .values import Block, CType, Pointer, Struct, Unknown, iterate_cells
 
-#: Most nodes that are evaluated, and turns of a loop without layers.
-_MOST_STEPS, _MOST_TURNS = 4_000_000, 20_000
+#: Most nodes that are evaluated in all, and in a loop without layers.
+_MOST_STEPS, _MOST_LOOP_STEPS = 4_000_000, 400_000
+
+#: Most turns of a loop that never ends.
+_MOST_TURNS = 20_000
+
+#: Most bytes whose values a copy keeps.
+_MOST_COPIED = 1 << 16
 
 #: Most calls inside of each other.
 _MOST_DEPTH = 60
@@ -39,7 +45,11 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A layer call: C name, arguments, where, and the running functions as (identity, number)."""
+    """A layer call.
+
+    stack: running functions and loops, as (identity, number). contents: id of a block of variables
+    -> its bytes at this moment.
+    """
 
     name: str
     arguments: tuple[Any, ...]
@@ -47,6 +57,7 @@ class Recorded:
     place: Place
     stack: tuple[tuple[str, int], ...]
     order: int
+    contents: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +68,11 @@ class Write:
     start: int
     end: int
     order: int
+    place: str
+
+
+class _Abandoned(Exception):
+    """A loop without layers takes too many steps."""
 
 
 class TooLong(Exception):
@@ -84,6 +100,9 @@ class Machine:
         self._reaching: set[str] = program.reaching()
         self._reaches: dict[int, bool] = {}
         self._returned: Any = None
+        self._loops: list[tuple[str, int]] = []
+        self._limit: Optional[int] = None
+        self._place = ""
 
     # ---- functions ----
 
@@ -139,6 +158,7 @@ class Machine:
         for parameter, value in zip(routine.parameters, arguments):
             self._declare(frame, parameter, value)
         self._stack.append(frame)
+        self._loops.append((routine.usr, frame.number))
         try:
             for child in routine.node.children:
                 if child.kind == "MEMBER_REF":  # a constructor's list of initializers
@@ -148,6 +168,7 @@ class Machine:
             returned, self._returned = self._returned, None
         finally:
             self._stack.pop()
+            self._loops.pop()
         return Unknown(f"result of {routine.name}") if returned is None else returned
 
     def _initialize_member(self, routine: Routine, member: Node) -> None:
@@ -176,6 +197,8 @@ class Machine:
         if block.is_memory:
             self._note_write(block, offset, offset + max(1, ctype.size))
         block.cells[offset] = ctype.convert(value)
+        if ctype.kind == "int":
+            block.widths[offset] = ctype.size
 
     def _store_at(self, place: tuple[Block, int, CType], value: Any) -> None:
         self.store(place[0], place[1], place[2], value)
@@ -183,16 +206,28 @@ class Machine:
     def _note_write(self, block: Block, start: int, end: int) -> None:
         self._order += 1
         last = self.writes[-1] if self.writes else None
-        if last is not None and last.block is block and last.end == start:
-            self.writes[-1] = Write(block, last.start, end, self._order)
+        same = last is not None and last.block is block and last.end == start
+        if last is not None and same and not any(c.order > last.order for c in self.calls[-1:]):
+            self.writes[-1] = Write(block, last.start, end, self._order, last.place)
         else:
-            self.writes.append(Write(block, start, end, self._order))
+            self.writes.append(Write(block, start, end, self._order, self._place))
 
     def overwrite(self, pointer: Any, size: Any) -> None:
         """Forget bytes that a run computes."""
         if isinstance(pointer, Pointer) and pointer.block is not None and isinstance(size, int):
             pointer.block.overwrite(pointer.offset, pointer.offset + size)
             self._note_write(pointer.block, pointer.offset, pointer.offset + size)
+
+    def copy(self, target: Any, source: Any, size: Any) -> None:
+        """Copy bytes, as far as they are known."""
+        self.overwrite(target, size)
+        pointers = isinstance(target, Pointer) and isinstance(source, Pointer)
+        if not pointers or not isinstance(size, int) or size > _MOST_COPIED:
+            return
+        known = source.block.snapshot(source.offset, size) if source.block is not None else None
+        if known is not None and target.block is not None:
+            for at, byte in enumerate(known.tolist()):
+                target.block.bytes_[target.offset + at] = byte
 
     def load(self, place: Any) -> Any:
         """Return the value of a place in memory: (block, offset, type)."""
@@ -236,6 +271,9 @@ class Machine:
         if ctype.kind == "array":  # without the length, which is a child, too
             values = [child for child in values if child.strip().kind == "INIT_LIST_EXPR"]
         if not values:
+            complaint = self.program.complaints.get(block.where)
+            if complaint is not None:
+                block.cells[0] = Unknown(complaint)
             return
         value = values[-1]
         target = value.strip()
@@ -340,6 +378,8 @@ class Machine:
     def evaluate(self, node: Node) -> Any:
         """Return the value of an expression."""
         self._steps += 1
+        if self._limit is not None and self._steps > self._limit:
+            raise _Abandoned
         if self._steps > _MOST_STEPS:
             raise TooLong
         evaluator = _VALUES.get(node.kind)
@@ -530,10 +570,13 @@ class Machine:
         self, node: Node, name: str, values: Sequence[Any], arguments: Sequence[Node]
     ) -> int:
         self._order += 1
-        stack = tuple((frame.routine.usr, frame.number) for frame in self._stack)
+        stack = tuple(self._loops)
         texts = tuple(each.strip().cursor.spelling for each in arguments)
         frozen = tuple(_freeze(value) for value in values)
-        self.calls.append(Recorded(name, frozen, texts, node.place, stack, self._order))
+        call = Recorded(name, frozen, texts, node.place, stack, self._order)
+        for value in frozen:
+            _keep_content(call.contents, value)
+        self.calls.append(call)
         return 0
 
     def _call_known(self, name: str, values: Sequence[Any], node: Node) -> Any:
@@ -544,13 +587,13 @@ class Machine:
             block.is_memory, block.zeroed = True, name == "calloc"
             return Pointer(block, 0, None)
         if name in ("memcpy", "memmove") and len(values) == 3:
-            self.overwrite(values[0], values[2])
+            self.copy(values[0], values[1], values[2])
             return values[0]
         if name == "memset" and len(values) == 3:
             self.overwrite(values[0], values[2])
             return values[0]
         if name in COPIES and len(values) == 3 and isinstance(values[2], int):
-            self.overwrite(values[1], COPIES[name] * values[2])
+            self.copy(values[1], values[0], COPIES[name] * values[2])
             return 0
         if name in FILLS and len(values) == 3 and isinstance(values[2], int):
             self.overwrite(values[1], FILLS[name] * values[2])
@@ -569,6 +612,8 @@ class Machine:
 
     def execute(self, node: Node) -> Optional[str]:
         """Run a statement; return how it leaves the one around it: break, continue or return."""
+        if self._limit is None and node.kind != "COMPOUND_STMT":
+            self._place = str(node.place)
         runner = _STATEMENTS.get(node.kind)
         if runner is not None:
             return runner(self, node)
@@ -650,28 +695,54 @@ class Machine:
     def _loop(
         self, node: Node, condition: Optional[Node], body: Node, step: Optional[Node]
     ) -> Optional[str]:
-        turns, layers = 0, self.reaches(body)
+        layers = self.reaches(body)
+        if layers or self._limit is not None:
+            return self._turn(node, condition, body, step, layers)
+        self._limit = self._steps + _MOST_LOOP_STEPS
+        before = self._steps
+        try:
+            return self._turn(node, condition, body, step, layers)
+        except _Abandoned:
+            self._steps = before + _MOST_LOOP_STEPS // 8  # it is skipped, and costs little
+            self._limit = None
+            self.invalidate(body)
+            return None
+        finally:
+            self._limit = None
+
+    def _turn(
+        self,
+        node: Node,
+        condition: Optional[Node],
+        body: Node,
+        step: Optional[Node],
+        layers: bool,
+    ) -> Optional[str]:
+        """Run a loop; one that runs the network again and again is run twice."""
         endless = condition is None or condition.strip().constant not in (None, 0)
+        turns: list[list[Recorded]] = []
         while True:
-            if not endless:
-                truth = _get_truth(self.evaluate(condition)) if condition is not None else True
+            if not endless and condition is not None:
+                truth = _get_truth(self.evaluate(condition))
                 if truth is False:
                     return None
                 if truth is None:
                     return self._doubt_loop(node, body, layers)
-            if not layers and turns >= _MOST_TURNS:
-                self.invalidate(body)
-                return None
-            left = self.execute(body)
+            start = len(self.calls)
+            self._loops.append((f"loop {id(node)}", len(turns)))
+            try:
+                left = self.execute(body)
+            finally:
+                self._loops.pop()
             if left == "return":
                 return left
-            if left == _BREAK or (endless and layers):
-                return None  # a program's main loop is run once
+            turns.append(self.calls[start:])
+            if left == _BREAK or (layers and _repeats(turns)) or (endless and layers):
+                return None
             if step is not None:
                 self.evaluate(step)
-            turns += 1
-            if endless and turns > _MOST_TURNS:
-                raise TooLong
+            if len(turns) > _MOST_TURNS:
+                raise _Abandoned if self._limit is not None else TooLong
 
     def _doubt_loop(self, node: Node, body: Node, layers: bool) -> Optional[str]:
         """Treat a loop whose turns only a run decides."""
@@ -743,6 +814,39 @@ class Machine:
                         place[0].cells[place[1]] = Unknown(f"{each.place}")
 
 
+def make_key(recorded: Recorded, with_inputs: bool) -> tuple[Any, ...]:
+    """Return what is equal in repeated calls; of the first call the inputs may differ."""
+    parts: list[Any] = []
+    for value in recorded.arguments:
+        if isinstance(value, Pointer) and value.block is not None:
+            cells = value.block.cells.items() if value.element is not None else ()
+            inner = tuple(v if isinstance(v, int) else 0 for _, v in sorted(cells, key=_get_at))
+            is_struct = value.element is not None and value.element.kind == "record"
+            constant = value.block.data is not None
+            place = (value.block.name, value.offset) if with_inputs and not is_struct else ()
+            parts.append((place or constant, inner if is_struct else ()))
+        else:
+            parts.append(value if isinstance(value, (int, float)) else None)
+    return recorded.name, *parts
+
+
+def _get_at(cell: tuple[int, Any]) -> int:
+    return cell[0]
+
+
+def are_alike(one: Sequence[Recorded], two: Sequence[Recorded]) -> bool:
+    """True if two runs make the same calls; the inputs of the first call may differ."""
+    pairs = enumerate(zip(one, two))
+    return len(one) == len(two) and all(
+        make_key(a, at > 0) == make_key(b, at > 0) for at, (a, b) in pairs
+    )
+
+
+def _repeats(turns: Sequence[Sequence[Recorded]]) -> bool:
+    """True if the last two turns of a loop make the same two calls or more."""
+    return len(turns) > 1 and len(turns[-1]) > 1 and are_alike(turns[-1], turns[-2])
+
+
 def _split_head(head: Sequence[Node]) -> tuple[Optional[Node], Optional[Node], Optional[Node]]:
     """Return first, condition and step of a for statement, whose empty parts have no node."""
     first = condition = step = None
@@ -775,6 +879,22 @@ def _freeze(value: Any) -> Any:
     for at, cell, _ in iterate_cells(Struct(value.block, value.offset, value.element)):
         copy.cells[at] = cell
     return Pointer(copy, 0, value.element)
+
+
+def _keep_content(contents: dict[int, np.ndarray], value: Any) -> None:
+    """Keep the bytes of variables that a call may read as constants: of small changed arrays."""
+    if not isinstance(value, Pointer) or value.block is None:
+        return
+    block = value.block
+    if value.element is not None and value.element.kind == "record":
+        for cell in block.cells.values():
+            _keep_content(contents, cell)
+    elif block.size and block.size <= _MOST_COPIED and (block.cells or block.bytes_):
+        for size in (block.size, block.find_known()):
+            known = block.snapshot(0, size) if size else None
+            if known is not None:
+                contents[id(block)] = known
+                break
 
 
 def _get_truth(value: Any) -> Optional[bool]:

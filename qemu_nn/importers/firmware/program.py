@@ -51,12 +51,16 @@ def is_layer(name: str) -> bool:
 
 @dataclass(eq=False)
 class Program:
-    """All sources read so far: functions with bodies, and variables, by their identity."""
+    """All sources read so far: functions with bodies, and variables, by their identity.
+
+    complaints: file and line -> what the compiler does not understand there.
+    """
 
     sources: Sources
     routines: dict[str, Routine] = field(default_factory=dict)
     variables: dict[str, Node] = field(default_factory=dict)
     units: list[Any] = field(default_factory=list)
+    complaints: dict[str, str] = field(default_factory=dict)
     _searched: set[str] = field(default_factory=set)
     _parsed: set[Path] = field(default_factory=set)
     _texts: dict[Path, str] = field(default_factory=dict)
@@ -68,6 +72,7 @@ class Program:
         self.units.append(unit)
         library = prepare_library(self.sources._clang)
         complaints = list_complaints(unit)
+        self.complaints.update({str(each.place): each.text for each in complaints})
         for cursor in _iterate_declarations(unit.cursor):
             node = Node(cursor, library)
             usr = cursor.get_usr()

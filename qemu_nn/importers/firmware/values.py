@@ -22,7 +22,8 @@ class Block:
     """Memory of a variable, or of an allocation.
 
     size: bytes, None if unknown. data: initial content, None if it is not an array of constants.
-    cells: byte offset -> value. written: parts whose content is known only to a run.
+    cells: byte offset -> value; widths: their bytes. bytes_: offset -> byte that was copied.
+    written: parts whose content is known only to a run.
     """
 
     name: str
@@ -33,11 +34,47 @@ class Block:
     is_memory: bool = False
     cells: dict[int, Any] = field(default_factory=dict)
     written: list[tuple[int, int]] = field(default_factory=list)
+    bytes_: dict[int, int] = field(default_factory=dict)
+    widths: dict[int, int] = field(default_factory=dict)
+
+    def find_known(self) -> int:
+        """Return how many bytes from the first one on have been stored one after another."""
+        end = 0
+        while end in self.bytes_ or end in self.cells:
+            end += self.widths.get(end, 1) if end in self.cells else 1
+        return end
+
+    def snapshot(self, offset: int, size: int) -> Optional[np.ndarray]:
+        """Return known bytes, None if some are not known."""
+        end = offset + size
+        hidden = any(start < end and offset < stop for start, stop in self.written)
+        whole = self.data is not None and offset >= 0 and end <= self.data.size and not hidden
+        if whole and self.data is not None:
+            found = np.array(self.data[offset:end])
+            known = np.ones(size, bool)
+        else:
+            found, known = np.zeros(size, np.uint8), np.full(size, self.zeroed and not hidden)
+        for at in range(size) if self.bytes_ else ():
+            if offset + at in self.bytes_:
+                found[at], known[at] = self.bytes_[offset + at], True
+        for at, value in self.cells.items():
+            width = self.widths.get(at, 0)
+            if not isinstance(value, int) or at + width <= offset or at >= end:
+                if isinstance(value, Unknown) and offset <= at < end:
+                    known[at - offset] = False
+                continue
+            raw = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+            for index, byte in enumerate(raw):
+                if offset <= at + index < end:
+                    found[at + index - offset], known[at + index - offset] = byte, True
+        return found if known.all() else None
 
     def overwrite(self, start: int, end: int) -> None:
         """Forget the content of some bytes."""
         for offset in [at for at in self.cells if start <= at < end]:
             del self.cells[offset]
+        for offset in [at for at in self.bytes_ if start <= at < end]:
+            del self.bytes_[offset]
         if (start, end) not in self.written:
             self.written.append((start, end))
 
@@ -46,6 +83,9 @@ class Block:
         if offset in self.cells:
             return self.cells[offset]
         end = offset + ctype.size
+        if ctype.kind == "int" and all(at in self.bytes_ for at in range(offset, end)):
+            raw = bytes(self.bytes_[at] for at in range(offset, end))
+            return int.from_bytes(raw, "little", signed=ctype.signed)
         if any(start < end and offset < stop for start, stop in self.written):
             return Unknown(f"content of {self.name}")
         if self.data is not None and offset >= 0 and end <= self.data.size:
