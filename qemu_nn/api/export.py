@@ -19,6 +19,9 @@ from .data import Dataset, coded
 from .golden import about, write_goldens
 from .network import Network, quantized
 
+#: Forms of weights in an export.
+_WEIGHTS = ("c", "blob")
+
 #: Random inputs of the self-test where the caller has no data.
 _SAMPLES = 2
 
@@ -33,6 +36,7 @@ def export(
     force: bool = False,
     name: str = DEFAULT_NAME,
     build: Union[str, Iterable[str], None] = None,
+    weights: str = "c",
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `data`.
 
@@ -61,6 +65,9 @@ def export(
         Build systems that the export has files for: "cmake", "meson", "zephyr", "cmsis-toolbox",
         "cmsis-pack", "arduino", "platformio", separated by commas; "none" for the Makefile alone.
         Default: all.
+    weights : {"c", "blob"}, default "c"
+        "blob": weights and quantization are in weights.bin, which NAME_load() takes at run time. A
+        model with the same calls and shapes replaces it without new code.
 
     Returns
     -------
@@ -79,7 +86,10 @@ def export(
     """
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     options = project.Options(
-        project.check_name(name), _parse_build(build), as_flag(one_header, "one_header")
+        project.check_name(name),
+        _parse_build(build),
+        as_flag(one_header, "one_header"),
+        _parse_weights(weights) == "blob",
     )
     wanted = network.profile(target)
     session = Session(network.graph, wanted, trace=True, host=network.host)
@@ -92,6 +102,13 @@ def export(
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS)
         steps = x[graph.input.name].shape[1] if graph.states else 1
         return project.write(fresh, session.plan, said, goldens, steps, network.host, options)
+
+
+def _parse_weights(weights: object) -> str:
+    """Return the form of the weights. Raises Error for an unknown one."""
+    if weights not in _WEIGHTS:
+        raise Error(f"weights is {weights!r}; {have(_WEIGHTS, weights)}")
+    return str(weights)
 
 
 def _parse_build(build: Union[str, Iterable[str], None]) -> tuple[str, ...]:

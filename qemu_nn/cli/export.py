@@ -41,6 +41,13 @@ TOO_LARGE = 1
     help="Build systems: cmake, meson, zephyr, cmsis-toolbox, cmsis-pack, arduino, platformio, "
     "separated by commas, or none.  [default: all]",
 )
+@click.option(
+    "--weights",
+    type=click.Choice(["c", "blob"]),
+    default="c",
+    show_default=True,
+    help="blob: weights and quantization in weights.bin, which the firmware loads.",
+)
 @force
 @fit
 @form("json")

@@ -26,7 +26,7 @@ SYSTEMS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 #: Build systems that compile every file of src/ and nothing else.
 _WITH_FOLDER = ("arduino", "platformio")
 
-_BROUGHT = ("network.c", "preprocess.c", "floats.c", "tflm/", "local/")
+_BROUGHT = ("network.c", "preprocess.c", "floats.c", "weights.c", "tflm/", "local/")
 
 #: Files of the network that no program may include, besides its headers.
 _TEST_HEADERS = ("goldens/", "kernels/", "link/", "boards/")

@@ -8,21 +8,25 @@ from typing import Any, Optional
 
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
+from .blob import BlobWriter
 from .c_text import sanitize_comment, wrap_lines
 
 #: Types with conversions from and to floats.
 _INTEGERS = ("int8", "int16", "uint8")
 
 
-def add_floats(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
+def add_floats(
+    graph: Graph, values: Mapping[str, Any], blob: Optional[BlobWriter] = None
+) -> dict[str, Any]:
     """Return the template values of floats.c: inputs and outputs with their formats, and the
     signatures; `floats` is None if a format is unknown.
+
+    blob: takes the scales and zero points, if any.
     """
-    tensors = graph.tensors
-    formats = [_describe(tensor) for tensor in graph.inputs]
-    formats += [_describe(tensors[name]) for name in graph.outputs]
-    if None in formats:
+    tensors = [*graph.inputs, *(graph.tensors[name] for name in graph.outputs)]
+    if not all(map(_has_format, tensors)):
         return {"floats": None}
+    formats = [_describe(tensor, blob) for tensor in tensors]
     arguments = [*values["inputs"], *values["outputs"]]
     described = [{**each, "format": format} for each, format in zip(arguments, formats)]
     count = len(values["inputs"])
@@ -44,12 +48,17 @@ def add_floats(graph: Graph, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _describe(tensor: Tensor) -> Optional[dict[str, Any]]:
-    """Return a format in C; None if floats have no integers of this tensor."""
+def _has_format(tensor: Tensor) -> bool:
+    """True if floats have elements of this tensor."""
+    known = tensor.frac is not None or tensor.scale is not None
+    return tensor.dtype == "float32" or (tensor.dtype in _INTEGERS and known)
+
+
+def _describe(tensor: Tensor, blob: Optional[BlobWriter]) -> dict[str, Any]:
+    """Return a format in C."""
     if tensor.dtype == "float32":
         return {"real": True}
-    if tensor.dtype not in _INTEGERS or (tensor.frac is None and tensor.scale is None):
-        return None
+    real, integer = (_spell, str) if blob is None else (blob.add_real, blob.add_integer)
     format = tensor.format
     low, high = format.limits
     power = format.frac is not None
@@ -57,9 +66,9 @@ def _describe(tensor: Tensor) -> Optional[dict[str, Any]]:
     return {
         "real": False,
         "even": int(power),
-        "into": f"* {_spell(1 / scale)}" if power else f"/ {_spell(scale)}",
-        "scale": _spell(scale),
-        "zero_point": format.zero_point,
+        "into": f"* {real(1 / scale)}" if power else f"/ {real(scale)}",
+        "scale": real(scale),
+        "zero_point": integer(format.zero_point),
         "low": low,
         "high": high,
     }

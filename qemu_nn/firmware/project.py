@@ -20,7 +20,7 @@ from ..releases import place_of
 from ..runtime.host import Host
 from ..runtime.plan import Plan
 from ..targets import Profile
-from . import builds, link, plain_kernels, stand_in
+from . import blob, builds, link, plain_kernels, stand_in
 from .boards import BOARDS
 from .context import make_context
 from .floats import add_floats
@@ -91,12 +91,14 @@ class Options:
     """Choices of an export.
 
     name: prefix of all public names, valid for check_name(). build: build systems, of
-    builds.SYSTEMS. one_header: also write layers.h, one header of plain macros.
+    builds.SYSTEMS. one_header: also write layers.h, one header of plain macros. blob: weights and
+    quantization are in weights.bin, which firmware loads.
     """
 
     name: str = DEFAULT_NAME
     build: tuple[str, ...] = tuple(builds.SYSTEMS)
     one_header: bool = False
+    blob: bool = False
 
 
 def write(
@@ -115,7 +117,10 @@ def write(
     device unchanged, or jinja2 is missing.
     """
     graph, memory, name = plan.graph, plan_layout(plan), options.name
-    named = make_symbols(graph, goldens.stems, name)
+    named = original = make_symbols(graph, goldens.stems, name)
+    writer = blob.BlobWriter(name) if options.blob else None
+    if writer is not None:
+        named = writer.move_numbers(named)
     values = make_context(graph, memory, named, about, name)
     values.update(list_releases(plan.profile), caveats=list_caveats(graph.nodes))
     values.update(profile=str(plan.profile), samples=goldens.inputs, steps=steps)
@@ -128,10 +133,14 @@ def write(
     functions = _list_functions(memory.calls, plan.profile, name)
     values["brought"] = [one for one in _BROUGHT if any(path.startswith(one) for path in functions)]
     values["link"] = link.make_values(graph, about)
-    values.update(add_floats(graph, values))
+    values.update(add_floats(graph, values, writer), blob=None)
+    if writer is not None:
+        made = writer.finish(graph, memory, named, plan.profile, about.model)
+        (folder / "weights.bin").write_bytes(made.content)
+        values.update(blob=blob.make_values(made, named), flash=len(made.content))
     contents = _make_contents(values, functions)
     if options.one_header:
-        contents["layers.h"] = format_one_header(graph, named)
+        contents["layers.h"] = format_one_header(graph, original)
     for path, text in contents.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode("utf-8"))
@@ -154,6 +163,7 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     """
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
     names += _FLOATS if values["floats"] else ()
+    names += ("weights.c",) if values["blob"] else ()
     contents = {path: _render(path, values) for path in names}
     contents.update(_make_headers(values))
     contents.update(functions)
