@@ -32,7 +32,8 @@ _COST = (
     *("sqnr_single_db", "cosine_single", "max_error_single", "mean_error_single"),
 )
 _COLUMNS = ("layer", *_HOW, *_COST)
-_CHANNELS = ("layer", "channel", "min", "max", "sqnr_whole_db", "outlier")
+_CHANNELS = ("layer", "channel", "min", "max", "sqnr_whole_db", "outlier", "output_db")
+_SENSITIVITY = ("layer", "output_db", "channel", "channel_output_db")
 _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", "sqnr_db")
 
 
@@ -71,6 +72,9 @@ class Report:
     curve : Table or None
         What each change of a layer's width, or each epoch of a training, gave, if the network keeps
         it.
+    sensitivity : mapping of str to (float, tuple of float)
+        Layer -> the ratio of signal to noise at the outputs in dB if this layer alone errs, and if
+        one of its channels does; if analyze() was asked for it.
     """
 
     network: str
@@ -88,6 +92,7 @@ class Report:
     notes: tuple[str, ...] = ()
     reference: str = "float"
     curve: Optional[Table] = None
+    sensitivity: Mapping[str, tuple[float, tuple[float, ...]]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Report\n{format_facts(self.facts)}"
@@ -205,16 +210,35 @@ class Report:
         Returns
         -------
         Table
-            Range of the float values, the ratio in dB, and 1 for a channel that reaches so much
-            further than the others of its layer that these have few codes.
+            Range of the float values, the ratio in dB, 1 for a channel that reaches so much further
+            than the others of its layer that these have few codes, and the ratio at the outputs if
+            this channel alone errs (empty without sensitivity=True).
         """
         rows = []
         for layer in self.layers:
             found, outliers = layer.by_channel, {*layer.outliers}
+            alone = self.sensitivity.get(layer.name, (0.0, ()))[1]
             for channel, (low, high, ratio) in enumerate(zip(found.low, found.high, found.sqnr)):
                 figures = (_shorten(low), _shorten(high), _shorten(ratio))
-                rows.append((layer.name, channel, *figures, int(channel in outliers)))
+                last = _shorten(alone[channel]) if alone else None
+                rows.append((layer.name, channel, *figures, int(channel in outliers), last))
         return Table(_CHANNELS, tuple(rows))
+
+    def sensitivity_table(self) -> Table:
+        """Return a row for each layer before the outputs, the most sensitive first.
+
+        Returns
+        -------
+        Table
+            The ratio at the outputs in dB if this layer alone errs, its most sensitive channel, and
+            the ratio if this channel alone errs; no rows without sensitivity=True.
+        """
+        rows = []
+        for name, (whole, channels) in sorted(self.sensitivity.items(), key=lambda row: row[1][0]):
+            worst = int(np.argmin(channels))
+            where = worst if math.isfinite(channels[worst]) else None
+            rows.append((name, _shorten(whole), where, _shorten(channels[worst])))
+        return Table(_SENSITIVITY, tuple(rows))
 
     def text(self) -> str:
         """Return the whole report for a terminal.
@@ -226,7 +250,9 @@ class Report:
         """
         layers = self.table()
         parts = [layers.part("layer", *columns).text() for columns in (_HOW, _COST)]
-        parts += [self.weights_table().text(), format_facts(self.facts)]
+        parts += [self.weights_table().text()]
+        parts += [self.sensitivity_table().text()] if self.sensitivity else []
+        parts += [format_facts(self.facts)]
         parts += ["\n".join(f"note: {line}" for line in self.notes)] if self.notes else []
         parts += ["\n".join(f"advice: {line}" for line in self.advice)] if self.advice else []
         return "\n\n".join(parts)
@@ -259,6 +285,7 @@ class Report:
             "layers": self.table().records(),
             "weights": self.weights_table().records(),
             "channels": self.channels_table().records(),
+            "sensitivity": self.sensitivity_table().records(),
             "notes": list(self.notes),
             "advice": list(self.advice),
             "confusion": None if self.confusion is None else self.confusion.tolist(),

@@ -19,7 +19,8 @@ from ..evaluation.batches import Stream
 from ..evaluation.block_reader import open_blocks, take_first
 from ..evaluation.class_numbers import count_classes, tell_names
 from ..evaluation.layer_statistics import Blockwise, Found, LayerRun, merge_figures
-from ..io.arguments import MOST_THREADS, as_callable, as_count
+from ..evaluation.sensitivity import measure_sensitivity
+from ..io.arguments import MOST_THREADS, as_callable, as_count, as_flag
 from ..ir.builds import build_calls
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
@@ -41,8 +42,8 @@ Progress = Callable[[Iterable[Any]], Iterable[Any]]
 #: Bytes of the largest tensor of a batch in float64.
 _BATCH = 1 << 22
 
-#: Most samples that measure remedies.
-_TRIED = 256
+#: Most samples that measure remedies, and that measure sensitivities.
+_TRIED, _SENSED = 256, 64
 
 
 def analyze(
@@ -50,6 +51,7 @@ def analyze(
     data: Any,
     *,
     target: Union[str, Target] = DEFAULT_CORE,
+    sensitivity: bool = False,
     threads: int = 1,
     progress: Optional[Progress] = None,
     client: Any = None,
@@ -68,6 +70,9 @@ def analyze(
         input. With labels the report has accuracies and a confusion matrix.
     target : str or Target, default "cortex-m4"
         The device, as Network.session() takes it.
+    sensitivity : bool, default False
+        Also measure the noise at the outputs that each layer, and each of its channels, makes by
+        itself, on up to 64 samples.
     threads : int, default 1
         Threads that share the blocks of samples.
     progress : callable, optional
@@ -79,7 +84,8 @@ def analyze(
     Returns
     -------
     Report
-        Figures of every layer and array, and advice; it has text(), csv(), json() and html().
+        Figures of every layer and array, and advice that names faults and the decibels that their
+        remedies gain, measured on up to 256 samples; it has text(), csv(), json() and html().
 
     Raises
     ------
@@ -95,6 +101,7 @@ def analyze(
     files = file_name(network), file_name(data.source)
     network, progress = quantized(network), as_callable(progress, "progress")
     threads = as_count(threads, "threads", most=MOST_THREADS)
+    sensitivity = as_flag(sensitivity, "sensitivity")
     reference, graph = network.reference, network.graph
     if reference is None and is_affine(graph):
         graph = infer_formats(graph)
@@ -122,12 +129,17 @@ def analyze(
         tell(gauge)
     report = run.report(whole)
     faults = _find_faults(network, report, whole)
-    trial = None
-    if network.calibration is not None and any(each.remedies for each in faults):
+    trial, alone = None, {}
+    tries = network.calibration is not None and any(each.remedies for each in faults)
+    if tries or sensitivity:
         x = source.blocks(_TRIED).block(0).x if first is None else first.x[:_TRIED]
-        trial = RemedyTrial(network, reference, target, _describe_scheme(graph), x)
+        if tries:
+            trial = RemedyTrial(network, reference, target, _describe_scheme(graph), x)
+        if sensitivity:
+            alone = _measure_sensitivity(run, x)
     return replace(
         report,
+        sensitivity=alone,
         advice=write_advice(faults, trial),
         curve=network.curve,
         costs=costs(network, target),
@@ -135,6 +147,14 @@ def analyze(
         notes=(tell_names(source.classes),) if source.classes else (),
         reference="float" if network.reference is not None else "dequantized",
     )
+
+
+def _measure_sensitivity(run: LayerRun, x: Any) -> dict[str, tuple[float, tuple[float, ...]]]:
+    """Return layer -> ratios at the outputs if it, or one of its channels, alone errs."""
+    if not isinstance(x, np.ndarray):
+        raise Error("sensitivity=True is for networks of one input")
+    found = measure_sensitivity(run, x[:_SENSED])
+    return {name: (each.whole, each.channels) for name, each in found.items()}
 
 
 def _find_faults(network: Network, report: Report, found: Found) -> list[Fault]:

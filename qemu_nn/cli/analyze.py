@@ -21,6 +21,9 @@ from .spelling import spelled
 @click.argument("model", type=PATH)
 @data_option("Test data")
 @click.option("--html", type=PATH, help="HTML page to write.")
+@click.option(
+    "--sensitivity", is_flag=True, help="Also measure what each layer and channel alone costs."
+)
 @reading
 @threads
 @cluster

@@ -147,7 +147,7 @@ class LayerRun:
                 figures.add_unsaturated(np.rint(figures.format.scale_unrounded(exact[part])))
         single = {name: device[name] for name in self.starts}
         for node in self.graph.nodes:
-            inputs = [self._round_input(real, name, single) for name in node.inputs]
+            inputs = [self.round_input(real, name, single) for name in node.inputs]
             same = all(x is device[name] for x, name in zip(inputs, node.inputs))
             single[node.name] = device[node.name] if same else self.calls.run(node, inputs)
             if node.name in found.figures:
@@ -161,7 +161,7 @@ class LayerRun:
                 f"{self.graph.name} does not end in scores of classes, so labels have no meaning"
             )
 
-    def _round_input(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
+    def round_input(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:
         """Return the input of a call run alone: the float tensor, or the input of a call in the
         same layer.
         """

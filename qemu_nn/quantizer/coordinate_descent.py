@@ -7,13 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..operators import Conv, Dense
+from ..runtime.calls_after import CallsAfter, plan_calls_after
 from ..runtime.session import Session
 from ..targets import Profile
 from .fusion import find_clamps
@@ -66,15 +67,16 @@ class Cut:
 
     part: the layer, with the activations that only clamp it and write the tensor `last`. codes:
     inputs of the layer. whole: all calls. after: calls that depend on the layer, up to the scores.
-    next to: further tensors that these read.
+    traced: integers of further
+    tensors that these read.
     """
 
     goal: Goal
     part: FloatGraph
     codes: np.ndarray
     whole: Graph
-    behind: Optional[Session]
-    beside: Mapping[str, np.ndarray]
+    after: CallsAfter
+    traced: Mapping[str, np.ndarray]
 
     @property
     def last(self) -> str:
@@ -89,17 +91,8 @@ class Cut:
 
     def errors(self, outputs: np.ndarray) -> np.ndarray:
         """Return the errors of the scores [K, N] for such outputs [K, N, ...]."""
-        tries = len(outputs)
-        got = {self.last: outputs.reshape(-1, *outputs.shape[2:])}
-        if self.behind is not None:
-            beside = {name: _repeat_samples(codes, tries) for name, codes in self.beside.items()}
-            got.update(self.behind.run({**got, **beside} if beside else got[self.last]))
+        got = self.after.run(outputs.reshape(-1, *outputs.shape[2:]), self.traced)
         return self.goal.errors(self.whole, got)
-
-
-def _repeat_samples(codes: np.ndarray, times: int) -> np.ndarray:
-    spread = np.broadcast_to(codes, (times, *codes.shape))
-    return spread.reshape(-1, *codes.shape[1:])
 
 
 def cut_network(graph: FloatGraph, name: str, goal: Goal) -> Cut:
@@ -116,21 +109,10 @@ def cut_network(graph: FloatGraph, name: str, goal: Goal) -> Cut:
     traced = goal.trace_integers(whole)
     while source not in traced:  # nothing moves
         source = graph.node(source).inputs[0]
-    reached = {last}
-    for node in whole.nodes:
-        if reached & {*node.inputs}:
-            reached.add(node.name)
-    calls = tuple(node for node in whole.nodes if node.name in reached - {last})
-    outputs = tuple(each for each in goal.scores if each in reached - {last})
-    beside = {each for node in calls for each in node.inputs} - reached
-    behind = None
-    if outputs:
-        starts = tuple(whole.tensors[each] for each in (last, *sorted(beside)))
-        used = {array for node in calls for array in (node.weights, node.bias)}
-        arrays = {key: array for key, array in whole.arrays.items() if key in used}
-        behind = Session(Graph(whole.name, starts, calls, outputs, arrays), goal.profile)
+    after = plan_calls_after(whole, last, goal.scores, goal.profile)
     codes = traced[source].reshape(-1, *shape)
-    return Cut(goal, part, codes, whole, behind, {each: traced[each] for each in sorted(beside)})
+    others = {name: traced[name] for name in after.others}
+    return Cut(goal, part, codes, whole, after, others)
 
 
 @dataclass(frozen=True)
@@ -215,7 +197,7 @@ def _work(graph: FloatGraph, at: Cut, codes: _Codes) -> float:
     """Return the number of products of a pass over the weights: of the layer for each of its
     columns, and of the layers after it for each weight.
     """
-    calls = {node.name for node in at.behind.graph.nodes} if at.behind else set()
+    calls = {node.name for node in at.after.session.graph.nodes} if at.after.session else set()
     products = dict.fromkeys(("own", "behind"), 0.0)
     for name, clamp in find_clamps(graph).items():
         operator = graph.node(name).operator

@@ -48,7 +48,7 @@ def test_parts_of_a_network_compute_what_all_of_it_does(name, layer):
     changed = graph.with_nodes(
         replace(n, operator=other) if n.name == layer else n for n in graph.nodes
     )
-    assert len(at.beside) == (layer == "point")  # the other branch
+    assert len(at.after.others) == (layer == "point")  # the other branch
     wanted = [lack(each, to) for each in (graph, changed)]
     np.testing.assert_allclose(at.errors(both).sum(1), wanted, rtol=1e-12)
 
