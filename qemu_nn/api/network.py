@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 import numpy as np
 
-from ..analysis.table import Table
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
@@ -41,6 +40,7 @@ from .framework_objects import is_model, written
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
     from ..analysis.repr_summary import Glance
+    from ..analysis.table import Table
 
 #: The formats of model files, the project's own first.
 _READERS = (Reader((".qnz",), "qemu_nn.qnz"), *READERS)
@@ -627,8 +627,15 @@ def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork
         after=found.after,
         tflm_figures=found.tflm_figures,
         calibration=found.calibration,
-        curve=None if found.curve is None else Table(*found.curve),
+        curve=None if found.curve is None else _make_curve(*found.curve),
     )
+
+
+def _make_curve(columns: tuple[str, ...], rows: tuple[Any, ...]) -> Table:
+    """Return the table of a curve; an import on first use, because most files have none."""
+    from ..analysis.table import Table
+
+    return Table(columns, rows)
 
 
 def load_quantized(path: Union[str, Path]) -> Network:

@@ -44,6 +44,9 @@ GROUPS: dict[str, dict[str, Command]] = {
             "Write MODEL as a page that runs it in a browser.",
             "page net.tflite -o net.html",
         ),
+        "serve": Command(
+            "serve", "Serve a page to which networks are dropped.", "serve --port 8080"
+        ),
         "variants": Command(
             "bench",
             "Show where other cores, releases and roundings give other bits.",

@@ -45,7 +45,7 @@ VERBS += [
     "which-cmsis",
     "compare-runtime",
 ]
-VERBS += ["page", "ndk", "sdk"]
+VERBS += ["page", "serve", "ndk", "sdk"]
 
 
 def call(*arguments):
