@@ -184,7 +184,8 @@ def fitted(recorded, core):
     for function in sorted(set(functions)):
         own = functions == function
         by_function[function] = errors[own]
-        margin = max(np.quantile(errors[own], 0.9), MARGIN)
+        seen = np.abs(1 - counts[own] / (counted[own] @ found["instructions"]))
+        margin = max(np.quantile(errors[own], 0.9), seen.max(), MARGIN)
         span = (spans[own, 0].min(), spans[own, 1].max(), margin)
         entry["spans"][function] = [significant(round(float(value), 3), 9) for value in span]
     return entry, by_function

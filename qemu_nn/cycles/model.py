@@ -69,8 +69,9 @@ class CallEstimate:
         Instructions that the call executes on uniformly random data, its buffers aligned to 16
         bytes.
     low, high : int
-        Between these they lie, whatever the data are: by the recorded inputs, and by the errors
-        of unseen calls, of which nine in ten are smaller than the margin that is added here.
+        Bounds whatever the data are: by the recorded inputs, and by a margin. The margin is the
+        largest error among the function's recorded calls in this build, and at least the error
+        that nine in ten unseen calls do not exceed.
     mix : mapping of str to int
         What `instructions` are made of, by the classes of CLASSES. The rest are other ones; with
         Helium all vector instructions are among these.

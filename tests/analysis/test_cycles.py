@@ -45,6 +45,15 @@ def test_nine_recorded_calls_in_ten_are_estimated_within_half_a_percent(recorded
     assert np.mean(errors < 0.03) > 0.985
 
 
+def test_recorded_calls_are_within_their_ranges(recorded):
+    rows, calls = recorded
+    counts = [int(row["instructions"]) for row in rows]
+    outside = [
+        (call, count) for call, count in zip(calls, counts) if not call.low <= count <= call.high
+    ]
+    assert outside == []
+
+
 def test_copies_of_the_c_library_are_counted_to_the_instruction(recorded):
     rows, calls = recorded
     copies = re.compile("arm_(reshape|pad|concatenation)_s8")

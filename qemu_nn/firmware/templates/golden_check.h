@@ -20,8 +20,8 @@
  * its input is not compiled in.
  *
  * -DQN_GOLDEN_INPUT=0   compiles the goldens of input x0 in and no others: where flash is short
- * -DQN_DUMP              prints each buffer, too, for `qemu-nn compare GOLDENS LOG`: hexadecimal bytes
- *                       after their offset, and the CRC-32 of all of them, as in zip files:
+ * -DQN_DUMP             prints each buffer, too, for `qemu-nn compare GOLDENS LOG`: hexadecimal
+ *                       bytes after their offset, and the CRC-32 of all, as in zip files:
  *
  *     DATA x0/conv1 32 0003f7ff...
  *     CRC x0/conv1 size=512 crc32=8d2c01aa
