@@ -134,43 +134,62 @@ static int depthwise_run(const qn_s_depthwise *p, const qn_buffers *b, const qn_
     return status;
 }
 
-/* ---- a row for each instruction set: the functions of the row that it calls ---- */
-#define ROWS(isa)                                                                             \
-    static int convolve_run_##isa(const void *p, const qn_buffers *b) {                       \
-        return convolve_run(p, b, &s_fc_per_channel_s8_##isa);                                \
-    }                                                                                         \
-    static int64_t convolve_scratch_##isa(const void *p) {                                    \
-        return convolve_scratch(p, &s_fc_per_channel_s8_##isa);                               \
-    }                                                                                         \
-    static int64_t convolve_packed_##isa(const void *p) {                                     \
-        return convolve_packed(p, &s_fc_per_channel_s8_##isa);                                \
-    }                                                                                         \
-    static void convolve_pack_##isa(const void *p, const void *weights, const void *bias,     \
-                                    void *packed) {                                           \
-        convolve_pack(p, weights, bias, packed, &s_fc_per_channel_s8_##isa);                  \
-    }                                                                                         \
-    static int depthwise_run_##isa(const void *p, const qn_buffers *b) {                      \
-        return depthwise_run(p, b, &s_depthwise_s8_##isa);                                    \
-    }                                                                                         \
-    static int64_t depthwise_scratch_##isa(const void *p) {                                   \
-        return depthwise_scratch(p, &s_depthwise_s8_##isa);                                   \
-    }                                                                                         \
-    static int64_t depthwise_packed_##isa(const void *p) {                                    \
-        return depthwise_packed(p, &s_depthwise_s8_##isa);                                    \
-    }                                                                                         \
-    static void depthwise_pack_##isa(const void *p, const void *weights, const void *bias,    \
-                                     void *packed) {                                          \
-        depthwise_pack(p, weights, bias, packed, &s_depthwise_s8_##isa);                      \
-    }                                                                                         \
-    const qn_functions s_esp_convolve_s8_##isa = {convolve_run_##isa, convolve_scratch_##isa, \
-                                                  convolve_packed_##isa, convolve_pack_##isa, \
-                                                  qn_always_pays};                            \
-    const qn_functions s_esp_depthwise_conv_s8_##isa = {                                      \
-        depthwise_run_##isa, depthwise_scratch_##isa, depthwise_packed_##isa,                 \
-        depthwise_pack_##isa, qn_always_pays};
+/* ---- a row for each instruction set: the functions with the row that they call ---- */
+#define FUNCTIONS(isa)                                                                     \
+    static int convolve_run_##isa(const void *p, const qn_buffers *b) {                    \
+        return convolve_run(p, b, &s_fc_per_channel_s8_##isa);                             \
+    }                                                                                      \
+    static int64_t convolve_scratch_##isa(const void *p) {                                 \
+        return convolve_scratch(p, &s_fc_per_channel_s8_##isa);                            \
+    }                                                                                      \
+    static int64_t convolve_packed_##isa(const void *p) {                                  \
+        return convolve_packed(p, &s_fc_per_channel_s8_##isa);                             \
+    }                                                                                      \
+    static void convolve_pack_##isa(const void *p, const void *weights, const void *bias,  \
+                                    void *packed) {                                        \
+        convolve_pack(p, weights, bias, packed, &s_fc_per_channel_s8_##isa);               \
+    }                                                                                      \
+    static int depthwise_run_##isa(const void *p, const qn_buffers *b) {                   \
+        return depthwise_run(p, b, &s_depthwise_s8_##isa);                                 \
+    }                                                                                      \
+    static int64_t depthwise_scratch_##isa(const void *p) {                                \
+        return depthwise_scratch(p, &s_depthwise_s8_##isa);                                \
+    }                                                                                      \
+    static int64_t depthwise_packed_##isa(const void *p) {                                 \
+        return depthwise_packed(p, &s_depthwise_s8_##isa);                                 \
+    }                                                                                      \
+    static void depthwise_pack_##isa(const void *p, const void *weights, const void *bias, \
+                                     void *packed) {                                       \
+        depthwise_pack(p, weights, bias, packed, &s_depthwise_s8_##isa);                   \
+    }
 
 #if QN_HAS_X86
-ROWS(avx512)
-ROWS(avx2)
+FUNCTIONS(avx512)
+FUNCTIONS(avx2)
+
+const qn_functions s_esp_convolve_s8_avx512 = {convolve_run_avx512, convolve_scratch_avx512,
+                                               convolve_packed_avx512, convolve_pack_avx512,
+                                               qn_always_pays};
+
+const qn_functions s_esp_depthwise_conv_s8_avx512 = {depthwise_run_avx512, depthwise_scratch_avx512,
+                                                     depthwise_packed_avx512, depthwise_pack_avx512,
+                                                     qn_always_pays};
+
+const qn_functions s_esp_convolve_s8_avx2 = {convolve_run_avx2, convolve_scratch_avx2,
+                                             convolve_packed_avx2, convolve_pack_avx2,
+                                             qn_always_pays};
+
+const qn_functions s_esp_depthwise_conv_s8_avx2 = {depthwise_run_avx2, depthwise_scratch_avx2,
+                                                   depthwise_packed_avx2, depthwise_pack_avx2,
+                                                   qn_always_pays};
 #endif
-ROWS(portable)
+
+FUNCTIONS(portable)
+
+const qn_functions s_esp_convolve_s8_portable = {convolve_run_portable, convolve_scratch_portable,
+                                                 convolve_packed_portable, convolve_pack_portable,
+                                                 qn_always_pays};
+
+const qn_functions s_esp_depthwise_conv_s8_portable = {
+    depthwise_run_portable, depthwise_scratch_portable, depthwise_packed_portable,
+    depthwise_pack_portable, qn_always_pays};
