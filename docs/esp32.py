@@ -74,6 +74,23 @@ of 16, for SOFTMAX and batches of images) are aligned, and all others are not.
 
 The model must be aligned, too: `alignas(16) const unsigned char model[]`.
 
+## Firmware
+
+```sh
+qemu-nn export net.tflite --target esp32s3 --data test.npz -o firmware
+idf.py -C firmware set-target esp32s3 build flash monitor
+```
+
+The export is an ESP-IDF project. `components/network` has the file as a C array, the operators that
+it needs, an arena of the planned size, and an `idf_component.yml` that pins esp-tflite-micro and
+ESP-NN. The application in `main` runs the network on the goldens and prints `PASS` or `FAIL` for
+each output; with `-DQN_DUMP`, `qemu-nn compare firmware/goldens LOG` reads what it prints. The
+project was compiled on a PC against stand-ins of the framework, not with Espressif's toolchain.
+
+The arena is planned with the scratch memory that generic C and the S3's kernels ask for; of the P4
+it is not known. The interpreter's structures are those of an Arm build and a half more, as these
+compilers do not shorten enumerations: the application prints how much the device took.
+
 ## Other settings
 
 `CONFIG_NN_ANSI_C` computes the bits of generic C on every chip. `CONFIG_NN_SKIP_NUDGE` on an S3 is

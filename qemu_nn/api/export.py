@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Union
 
@@ -40,7 +41,9 @@ def export(
 ) -> Firmware:
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `data`.
 
-    A preprocessing becomes network_preprocess(), whose integers are those of Network.predict().
+    A preprocessing becomes network_preprocess(), whose integers are those of Network.predict(). For
+    a chip of the ESP32 family, write an ESP-IDF project instead: the network's .tflite file as a
+    component that runs in esp-tflite-micro, and a self-test of its outputs.
 
     Parameters
     ----------
@@ -72,7 +75,8 @@ def export(
     Returns
     -------
     Firmware
-        Bytes of static memory (ram), and of weights and biases (flash).
+        Bytes of static memory (ram), and of weights and biases (flash); of an ESP-IDF project those
+        of the arena and of the .tflite file.
 
     Raises
     ------
@@ -92,6 +96,8 @@ def export(
         _parse_weights(weights) == "blob",
     )
     wanted = network.profile(target)
+    if wanted.esp_nn:
+        return _export_component(network, folder, Target.of(target), data, options.name, force)
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)
     graph = session.graph
@@ -109,6 +115,40 @@ def _parse_weights(weights: object) -> str:
     if weights not in _WEIGHTS:
         raise Error(f"weights is {weights!r}; {have(_WEIGHTS, weights)}")
     return str(weights)
+
+
+def _export_component(
+    network: Network, folder: Path, target: Target, data: Any, name: str, force: bool
+) -> Firmware:
+    """Write an ESP-IDF project for a chip of the ESP32 family."""
+    from ..firmware import esp_idf
+    from ..importers.tflite.parser import parse
+    from ..runtime.arena import plan_tflm_memory
+    from .golden import load
+    from .tflite_file import as_tflite
+
+    network.session(target)  # says what esp-tflite-micro does not run
+    path = folder / f"{name}.tflite"
+    file = as_tflite(network.graph, path, network.preprocessing)
+    named = network.graph.name
+    network, model = quantized(load(file)), parse(path, file)
+    network = replace(network, graph=replace(network.graph, name=named))
+    session = Session(network.graph, network.profile(target), trace=True, host=network.host)
+    data, graph = Dataset.of(data), session.graph
+    count = data.draw_count(_SAMPLES)
+    x = arrange_by_name(graph, draw_inputs(graph, count) if count else coded(session.host, data))
+    ends = {*(tensor.name for tensor in graph.inputs), *graph.outputs}
+    assert network.tflm_figures is not None
+    memory = plan_tflm_memory(session.plan.graph, session.profile, network.tflm_figures)
+    graphs = [model, *(model.subgraph(number) for number in range(1, model.graphs))]
+    operators = [each.name for own in graphs for each in own.operators]
+    variables = operators.count("VAR_HANDLE")
+    said = about(session, target)
+    with project.replace_earlier(folder, as_flag(force, "force")) as fresh:
+        goldens = write_goldens(session, said, x, fresh / project.GOLDENS, layers=ends)
+        steps = x[graph.input.name].shape[1] if graph.states else 1
+        content = esp_idf.Content(file, operators, variables, memory)
+        return esp_idf.write(fresh, session.plan, said, goldens, steps, name, content)
 
 
 def _parse_build(build: Union[str, Iterable[str], None]) -> tuple[str, ...]:

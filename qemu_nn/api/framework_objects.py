@@ -48,7 +48,8 @@ def written(model: Any) -> Iterator[Path]:
 
 def _suffix(content: bytes) -> str:
     """Return the suffix of a format whose first bytes are no signature; "" leaves it to readers."""
-    if content[:1] == b"\x08":  # the first field of ONNX's ModelProto is its version
+    is_flatbuffer = content[4:8] in (b"TFL3", b"ET12")  # may begin with the same byte
+    if content[:1] == b"\x08" and not is_flatbuffer:  # ModelProto's first field is its version
         return ".onnx"
     if not content.startswith(b"PK"):
         return ""

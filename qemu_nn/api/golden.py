@@ -6,7 +6,7 @@ network starts faster.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
@@ -123,8 +123,12 @@ def write_goldens(
     state: State = None,
     force: bool = False,
     format: Optional[str] = "folder",
+    layers: Optional[Container[str]] = None,
 ) -> GoldenSet:
-    """Return the same for a session, which is planned for traced runs."""
+    """Return the same for a session, which is planned for traced runs.
+
+    layers: the inputs and layers to write; default: all.
+    """
     from ..firmware.golden import write, write_one
 
     named = arrange_by_name(session.graph, x)
@@ -136,7 +140,10 @@ def write_goldens(
     sessions = {session.profile: session, **make_other_profiles(session.graph, session.profile)}
     traces = _samples(sessions, named, state, session.threads)
     turns = progress(range(samples)) if progress else range(samples)
-    made = (sample for _, sample in zip(turns, traces))
+    made = (
+        (each for each in sample if layers is None or each.layer in layers)
+        for _, sample in zip(turns, traces)
+    )
     if format is None:
         format = FORMATS[samples > MOST_IN_FOLDER or folder.suffix == ".npz"]
     if format == "folder":

@@ -21,6 +21,14 @@ from .options import PATH, device, fit, fitted, force, form, say
 TOO_LARGE = 1
 
 
+def _tell_next(output: Path, target: Target) -> str:
+    """Return the command that runs the self-test of an export."""
+    folder = quote(str(output))
+    if target.esp_nn is None:
+        return f"make -C {folder} runs its self-test"
+    return f"idf.py -C {folder} set-target {target.core} build flash monitor runs its self-test"
+
+
 @click.command()
 @click.argument("model", type=PATH)
 @click.option("-o", "--output", type=PATH, required=True, help="Folder to write.")
@@ -70,7 +78,8 @@ def export(
     """Write MODEL as C that calls CMSIS-NN, with a self-test.
 
     `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4,
-    likewise `make m0`, `m3`, `m7`, `m33` and `m55`.
+    likewise `make m0`, `m3`, `m7`, `m33` and `m55`. With --target esp32s3 and the like it is an
+    ESP-IDF project, whose component runs the network in esp-tflite-micro.
     """
     network = pipeline.load_quantized(model)
     samples = dataset(network, data, names)
@@ -84,7 +93,7 @@ def export(
         ctx.exit(TOO_LARGE if found and not found.fits else 0)
     say(
         f"{printable(f'{network.graph.name} in {output}')}: {written.ram:,} bytes of RAM, "
-        f"{written.flash:,} of weights and biases; make -C {quote(str(output))} runs its self-test"
+        f"{written.flash:,} of weights and biases; {_tell_next(output, target)}"
     )
     if found:
         say(f"\n{found.text()}")

@@ -144,7 +144,7 @@ def write(
     for path, text in contents.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode("utf-8"))
-    _write_manifest(folder, about)
+    write_manifest(folder, about)
     return Firmware(values["ram"], values["flash"])
 
 
@@ -164,27 +164,27 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     names = (*_TEMPLATES, *(_PREPROCESS if values["preprocess"]["raw"] else ()), "Makefile")
     names += _FLOATS if values["floats"] else ()
     names += ("weights.c",) if values["blob"] else ()
-    contents = {path: _render(path, values) for path in names}
+    contents = {path: render(path, values) for path in names}
     contents.update(_make_headers(values))
     contents.update(functions)
     contents["boards/startup.c"] = _load_template("startup.c")
     contents["boards/library.sh"] = _load_template("library.sh")
-    contents["boards/report.c"] = _render("report.c", values)
+    contents["boards/report.c"] = render("report.c", values)
     for board in BOARDS.values():
-        contents[f"boards/{board.script}"] = _render("board.ld", {"board": board})
+        contents[f"boards/{board.script}"] = render("board.ld", {"board": board})
     contents.update({path: _load_template(name) for path, name in link.FILES.items()})
     values.update(builds.list_sources(contents))
-    contents.update(builds.make_files(values["build"], values, lambda name: _render(name, values)))
+    contents.update(builds.make_files(values["build"], values, lambda name: render(name, values)))
     for path in ("link/link_network.c", "link/link.mk"):
-        contents[path] = _render(path.partition("/")[2], values)
+        contents[path] = render(path.partition("/")[2], values)
     return contents
 
 
 def _make_headers(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the network's header, and network.h that includes it for programs of one network."""
     name = values["name"]
-    headers = {f"{name}.h": _render("network.h", values)}
-    headers[f"{name}.hpp"] = _render("network.hpp", values)
+    headers = {f"{name}.h": render("network.h", values)}
+    headers[f"{name}.hpp"] = render("network.hpp", values)
     if name.lower() != DEFAULT_NAME:
         headers["network.h"] = f'#include "{name}.h"\n'
     return headers
@@ -219,11 +219,11 @@ def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) ->
         for header, content in stand_in.list_headers(group, profile.cmsis).items():
             if folder != "local":
                 content["declarations"] = _list_types(content["types"], profile.cmsis)
-            files[header] = _render("stand_in.h", content)
+            files[header] = render("stand_in.h", content)
         kind = {"own": folder == "tflm", "local": folder == "local"}
         values = {**kind, "name": name, **stand_in.make_implementation(group, profile)}
         if group:
-            files[f"{stem}.c"] = _render("stand_in.c", values)
+            files[f"{stem}.c"] = render("stand_in.c", values)
         for path, text in stand_in.list_sources(group).items():
             there = {f"{other}{path}" for other in _BROUGHT} & contents.keys()
             if not path.endswith(".c") or not there:
@@ -255,7 +255,8 @@ def _list_earlier(folder: Path) -> Listed:
     return {**dict.fromkeys([MANIFEST, *_list_files(folder, "build")]), **files} if files else {}
 
 
-def _write_manifest(folder: Path, about: About) -> None:
+def write_manifest(folder: Path, about: About) -> None:
+    """Write the list of all files of an export."""
     profile = about.profile
     manifest = {
         "format": FORMAT,
@@ -269,6 +270,7 @@ def _write_manifest(folder: Path, about: About) -> None:
             "cmsis": profile.cmsis,
             "rounding": profile.rounding,
             **profile.build,
+            **({"esp_nn": profile.esp_nn} if profile.esp_nn else {}),
         },
         "files": [
             {"path": path, "crc32": format_checksum((folder / path).read_bytes())}
@@ -284,7 +286,8 @@ def _list_files(folder: Path, part: str) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
 
 
-def _render(name: str, values: Mapping[str, Any]) -> str:
+def render(name: str, values: Mapping[str, Any]) -> str:
+    """Return a template filled with values."""
     return _fill(_load_template(f"{name}.jinja"), values)
 
 

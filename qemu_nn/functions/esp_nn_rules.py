@@ -140,7 +140,8 @@ def _warn_padding(call: EspCall, release: str) -> str:
         for axis, name in (("h", "rows"), ("w", "columns"))
     )
     unknown = _count_unknown(p)
-    rows = f"; its last {unknown} rows read unknown memory, taken as 0" if unknown else ""
+    what = "row reads" if unknown == 1 else f"{unknown} rows read"
+    rows = f"; its last {what} unknown memory, taken as 0" if unknown else ""
     read = "windows at the end read the next row and memory after the image"
     return f"its padding is {ends}: {read}{rows}"
 

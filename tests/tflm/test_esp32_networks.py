@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from esp32_files import classes, convolution, dense, product
 from paths import SHARED
 from tflite_cases import CASES
-from tflite_files import File
 
 import qemu_nn
 from qemu_nn import Target
@@ -64,17 +64,6 @@ def test_generic_c_has_the_bits_of_the_reference_kernels(name, tmp_path):
     assert differing(network, C3, x)[0] == []
 
 
-def product(first, second, data=None):
-    """Return a file with one MUL of these shapes; data: the second is a constant."""
-    net = File()
-    x = net.input(first, 0.05, 3)
-    y = net.tensor(second, "INT8", 0.07, -2, data=data)
-    if data is None:
-        net.inputs.append(y)
-    net.operator("MUL", [x, y], [net.output(first, 0.05, 5)], "MulOptions")
-    return net
-
-
 def test_products_of_one_shape_have_a_tail_on_an_s3(tmp_path):
     rng = np.random.default_rng(3)
     x = [rng.integers(-128, 128, (400, 3, 5)).astype(np.int8) for _ in range(2)]
@@ -95,19 +84,6 @@ def test_products_that_broadcast_are_the_frameworks_own(shape, data, tmp_path):
     assert differing(network, S3) == ([], [])
     network.save(tmp_path / "again.qnz")
     assert differing(qemu_nn.load(tmp_path / "again.qnz"), S3) == ([], [])
-
-
-def convolution(stride=2, size=(8, 8), kernel=3, channels=8):
-    net, rng = File(), np.random.default_rng(4)
-    x = net.input((1, *size, channels), 0.05, 3)
-    shape = (8, kernel, kernel, channels)
-    w = net.tensor(shape, "INT8", [0.01] * 8, 0, data=rng.integers(-90, 90, shape))
-    b = net.tensor((8,), "INT32", 0.0005, data=rng.integers(-90, 90, 8))
-    out = [-(-n // stride) for n in size]
-    options = {"Padding": "SAME", "StrideH": stride, "StrideW": stride}
-    y = net.output((1, *out, 8), 0.07, -9)
-    net.operator("CONV_2D", [x, w, b], [y], "Conv2DOptions", **options)
-    return net
 
 
 @pytest.mark.parametrize(
@@ -137,14 +113,6 @@ def test_an_esp32_p4_warns_that_its_kernels_were_read(tmp_path):
     ]
 
 
-def classes(shape):
-    net = File()
-    x = net.input(shape, 0.2)
-    y = net.output(shape, 2.0**-8, -128)
-    net.operator("SOFTMAX", [x], [y], "SoftmaxOptions", Beta=1.0)
-    return net
-
-
 @pytest.mark.parametrize(
     ("shape", "warns"), [((1, 10), 0), ((4, 10), 0), ((1, 4, 10), 1), ((1, 20, 10), 0)]
 )
@@ -164,15 +132,6 @@ def test_many_samples_at_once_give_the_bits_of_single_samples(tmp_path):
     single = np.concatenate([session.run(x[i : i + 1])["output"] for i in range(70)])
     np.testing.assert_array_equal(whole, single)
     assert differing(network, S3, x) == ([], [])
-
-
-def dense():
-    net, rng = File(), np.random.default_rng(2)
-    x = net.input((1, 20), 0.05, 3)
-    w = net.tensor((7, 20), "INT8", 0.01, data=rng.integers(-90, 90, (7, 20)))
-    y = net.output((1, 7), 0.07, -9)
-    net.operator("FULLY_CONNECTED", [x, w], [y], "FullyConnectedOptions")
-    return net
 
 
 def test_goldens_of_an_s3_compare_with_its_bits_alone(tmp_path):

@@ -1,0 +1,236 @@
+"""The ESP-IDF project of a network, compiled on this PC with stand-ins for the framework."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from esp32_files import convolution
+from tflite_states import STATES
+
+import qemu_nn
+from qemu_nn.errors import Error, Refused
+from qemu_nn.firmware.esp_idf import find_method
+from qemu_nn.runtime.session import draw_inputs
+
+STAND_INS = {
+    "tensorflow/lite/micro/stand_in.h": """
+#pragma once
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <string>
+#include <vector>
+enum TfLiteStatus { kTfLiteOk, kTfLiteError };
+struct TfLiteTensor { union { char *raw; } data; };
+namespace tflite {
+struct Model {};
+inline const Model *GetModel(const void *data) {
+    assert((uintptr_t)data % 16 == 0);
+    assert(memcmp((const char *)data + 4, "TFL3", 4) == 0);
+    return (const Model *)data;
+}
+struct MicroOpResolver {};
+template <int N> class MicroMutableOpResolver : public MicroOpResolver {
+    int count = 0;
+  public:
+    TfLiteStatus Add() { return ++count <= N ? kTfLiteOk : kTfLiteError; }
+METHODS
+};
+struct MicroAllocator {
+    static MicroAllocator *Create(uint8_t *arena, size_t bytes) {
+        assert((uintptr_t)arena % 16 == 0 && bytes >= ARENA);
+        return (MicroAllocator *)arena;
+    }
+};
+struct MicroResourceVariables {
+    static MicroResourceVariables *Create(MicroAllocator *allocator, int count) {
+        assert(count == VARIABLES);
+        return (MicroResourceVariables *)allocator;
+    }
+};
+/* Answers from a file: for each run the step since the start, inputs and outputs. */
+class MicroInterpreter {
+    std::vector<std::string> in{INPUTS}, out{OUTPUTS};
+    TfLiteTensor tensor;
+    int step = -1;
+  public:
+    MicroInterpreter(const Model *, const MicroOpResolver &, MicroAllocator *,
+                     MicroResourceVariables *variables) { assert(!variables == !VARIABLES); }
+    TfLiteStatus AllocateTensors() { step = 0; return kTfLiteOk; }
+    size_t arena_used_bytes() const { return 1234; }
+    TfLiteTensor *input(int i) { tensor.data.raw = &in[i][0]; return &tensor; }
+    TfLiteTensor *output(int i) { tensor.data.raw = &out[i][0]; return &tensor; }
+    TfLiteStatus Invoke() {
+        FILE *file = fopen("answers.bin", "rb");
+        std::string given, wanted;
+        for (auto &each : in) given += each;
+        wanted = given;
+        for (int at = fgetc(file); at != EOF; at = fgetc(file)) {
+            assert(fread(&wanted[0], 1, wanted.size(), file) == wanted.size());
+            for (auto &each : out) assert(fread(&each[0], 1, each.size(), file) == each.size());
+            if (at == step && given == wanted) { step++; fclose(file); return kTfLiteOk; }
+        }
+        fclose(file);
+        return kTfLiteError;
+    }
+};
+}
+""",
+    **dict.fromkeys(
+        (
+            *(f"tensorflow/lite/micro/micro_{name}.h" for name in (
+                "allocator", "interpreter", "mutable_op_resolver", "resource_variable")),
+            "tensorflow/lite/schema/schema_generated.h",
+        ),
+        '#include "tensorflow/lite/micro/stand_in.h"\n',
+    ),
+}  # fmt: skip
+
+
+def write_stand_ins(project, folder, network):
+    """Write headers in place of the framework's, for the methods and sizes of a project."""
+    source = (project / "components/network/network.cc").read_text()
+    methods = re.findall(r"memory\.(\w+)\(", source)
+    header = (project / "components/network/include/network.h").read_text()
+    tensors = network.graph.tensors
+    sizes = {
+        "METHODS": "".join(f"    TfLiteStatus {name}() {{ return Add(); }}\n" for name in methods),
+        "ARENA": re.search(r"_ARENA = (\d+)", header)[1],
+        "VARIABLES": re.search(r"kVariables = (\d+)", source)[1],
+        "INPUTS": ", ".join(f"std::string({t.nbytes}, 0)" for t in network.graph.inputs),
+        "OUTPUTS": ", ".join(f"std::string({tensors[n].nbytes}, 0)" for n in network.graph.outputs),
+    }
+    for path, text in STAND_INS.items():
+        for word, value in sizes.items():
+            text = re.sub(rf"\b{word}\b", value, text)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def sources(project):
+    """Return the files that the CMakeLists of the project name, and its folders of headers."""
+    files, includes = [], []
+    for part in ("main", "components/network"):
+        text = (project / part / "CMakeLists.txt").read_text()
+        named, folders = (
+            re.search(rf"{word}((?:\s+\"[^\"]+\")+)", text)[1] for word in ("SRCS", "INCLUDE_DIRS")
+        )
+        files += [project / part / name for name in re.findall(r'"([^"]+)"', named)]
+        includes += [project / part / name for name in re.findall(r'"([^"]+)"', folders)]
+    return files, includes
+
+
+def compile_project(project, folder, network):
+    write_stand_ins(project, folder, network)
+    files, includes = sources(project)
+    objects = []
+    for number, path in enumerate(files):
+        is_c = path.suffix == ".c"
+        command = ["gcc", "-std=c99"] if is_c else ["g++", "-std=c++17", "-fno-exceptions"]
+        objects.append(folder / f"{number}.o")
+        flags = ["-Wall", "-Wextra", "-Werror", "-I", folder, *(f"-I{each}" for each in includes)]
+        subprocess.run([*command, *flags, "-c", path, "-o", objects[-1]], check=True)
+    main = folder / "host.c"
+    main.write_text("int network_selftest(void); int main(void) { return network_selftest(); }\n")
+    program = folder / "program"
+    subprocess.run(["gcc", main, *objects, "-lstdc++", "-o", program], check=True)
+    return program
+
+
+def write_answers(network, x, target, folder, damage=False):
+    """Write what the framework computes for each run; damage: one wrong byte."""
+    session = network.session(target)
+    recurrent = bool(network.graph.states)
+    results = session.run(x)
+    (name,) = network.graph.outputs
+    data = bytearray()
+    for one, out in zip(x, results[name]):
+        steps = zip(one, out) if recurrent else [(one, out)]
+        for step, (given, made) in enumerate(steps):
+            data += bytes([step]) + given.tobytes() + made.tobytes()
+    if damage:
+        data[-1] ^= 1
+    (folder / "answers.bin").write_bytes(data)
+
+
+NETWORKS = {"convolution": lambda: convolution(size=(7, 8)), "streaming": STATES["window"]}
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_self_test_passes_with_the_bits_of_the_chip_alone(name, tmp_path):
+    network = qemu_nn.load(NETWORKS[name]().save(tmp_path))
+    x = draw_inputs(network.graph, 2, steps=3)
+    project = tmp_path / "project"
+    qemu_nn.export(network, project, target="esp32s3", data=x)
+    program = compile_project(project, tmp_path, network)
+    checks = 2 if name == "convolution" else 6
+    write_answers(network, x, "esp32s3", tmp_path)
+    done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.count("PASS x") == checks, done.stdout
+    assert f"0 of {checks} outputs differ from the goldens of ESP-NN 1.2.3, esp32s3" in done.stdout
+    assert done.returncode == 0
+    write_answers(network, x, "esp32s3", tmp_path, damage=True)
+    done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.count("FAIL layer=x1/")) == (1, 1)
+    if name == "convolution":
+        write_answers(network, x, "esp32c3", tmp_path)
+        assert subprocess.run([program], cwd=tmp_path, capture_output=True).returncode == 2
+
+
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+def test_a_project_pins_its_chip_and_release(tmp_path):
+    path = convolution().save(tmp_path)
+    target = qemu_nn.Target("esp32s3", esp_nn="1.1.2")
+    written = qemu_nn.export(path, tmp_path / "project", target=target)
+    component = tmp_path / "project/components/network"
+    text = (component / "idf_component.yml").read_text()
+    assert 'espressif/esp-nn: "==1.1.2"' in text
+    assert "- esp32s3" in text
+    assert 'CONFIG_IDF_TARGET="esp32s3"' in (tmp_path / "project/sdkconfig.defaults").read_text()
+    file = (tmp_path / "project/network.tflite").read_bytes()
+    numbers = re.findall(r"\b\d+\b", (component / "network_model.c").read_text().partition("{")[2])
+    assert bytes(map(int, numbers)) == file
+    assert written.flash == len(file)
+    manifest = json.loads((tmp_path / "project/manifest.json").read_text())
+    assert manifest["profile"]["esp_nn"] == "1.1.2"
+    assert "Mind: " in (tmp_path / "project/README.md").read_text()
+    qemu_nn.export(path, tmp_path / "project", target="esp32c3")  # in place of the earlier one
+    assert "- esp32c3" in (component / "idf_component.yml").read_text()
+
+
+def test_what_esp_tflite_micro_does_not_run_is_not_exported(tmp_path):
+    path = convolution(bias=False).save(tmp_path)
+    with pytest.raises(Refused, match="it has no bias"):
+        qemu_nn.export(path, tmp_path / "project", target="esp32")
+    demo = qemu_nn.__path__[0] + "/demo/digits.qnz"
+    with pytest.raises(Error, match="quantize it with scheme='affine'"):
+        qemu_nn.export(demo, tmp_path / "project", target="esp32")
+    assert not (tmp_path / "project").exists()
+
+
+METHODS = {
+    "AVERAGE_POOL_2D": "AddAveragePool2D",
+    "BATCH_MATMUL": "AddBatchMatMul",
+    "L2_POOL_2D": "AddL2Pool2D",
+    "RELU6": "AddRelu6",
+    "SPACE_TO_BATCH_ND": "AddSpaceToBatchNd",
+    "SPLIT_V": "AddSplitV",
+    "SignalPCAN": "AddPCAN",
+    "SignalRfft": "AddRfft",
+    "SVDF": "AddSvdf",
+    "TFLite_Detection_PostProcess": "AddDetectionPostprocess",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "AddUnidirectionalSequenceLSTM",
+    "VAR_HANDLE": "AddVarHandle",
+}
+
+
+@pytest.mark.parametrize("operator", METHODS)
+def test_methods_of_the_resolver_have_the_frameworks_names(operator):
+    assert find_method(operator) == METHODS[operator]
