@@ -97,6 +97,11 @@ def export(
     )
     wanted = network.profile(target)
     if wanted.esp_nn:
+        if options.one_header or options.blob:
+            raise Error(
+                f"one_header and weights='blob' are for C that calls CMSIS-NN, but {wanted.path} "
+                "runs a .tflite file; leave them out"
+            )
         return _export_component(network, folder, Target.of(target), data, options.name, force)
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)

@@ -212,6 +212,9 @@ def test_what_esp_tflite_micro_does_not_run_is_not_exported(tmp_path):
     demo = qemu_nn.__path__[0] + "/demo/digits.qnz"
     with pytest.raises(Error, match="quantize it with scheme='affine'"):
         qemu_nn.export(demo, tmp_path / "project", target="esp32")
+    path = convolution().save(tmp_path)
+    with pytest.raises(Error, match="leave them out"):
+        qemu_nn.export(path, tmp_path / "project", target="esp32", one_header=True)
     assert not (tmp_path / "project").exists()
 
 

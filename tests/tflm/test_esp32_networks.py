@@ -124,7 +124,7 @@ def test_softmax_of_three_axes_may_write_after_its_scratch_memory(shape, warns, 
 
 
 def test_many_samples_at_once_give_the_bits_of_single_samples(tmp_path):
-    """A batch is computed as rows of one call; on the device each sample starts an arena."""
+    """Compare a batch, which is computed as rows of one call, with runs of one sample."""
     network = qemu_nn.load(dense().save(tmp_path))
     x = draw_inputs(network.graph, 70)
     session = network.session(S3)
