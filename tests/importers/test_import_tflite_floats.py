@@ -188,3 +188,25 @@ def test_the_tutorial_prints_what_it_says(tmp_path, monkeypatch):
                 re.sub(r"-?[\d.]+", "#", t).split() for t in (output.getvalue(), printed)
             )
             assert said == wanted
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        (300, r"WHILE \(operator 1\): it has more than 256 iterations"),
+        (None, r"WHILE \(operator 1\): its condition is computed; it must depend on constants"),
+    ],
+)
+def test_a_loop_without_a_known_end_is_refused(last, told, tmp_path):
+    net = make("loop_of_steps")
+    condition, body = net.graphs
+    if last is None:  # compare the state, which begins with the input
+        given = net.operators[1][1]
+        given[2] = given[3]
+        state = condition.inputs[2]
+        condition.operators[0] = ("LESS", [state, state], condition.outputs, None, {})
+    else:
+        net.buffers[condition.tensors[4]["buffer"]] = np.int32(last).tobytes()
+        body.outputs[0] = body.inputs[0]
+    with pytest.raises(ModelError, match=told):
+        qemu_nn.load(net.save(tmp_path))

@@ -273,6 +273,10 @@ NAMES |= {
         "REDUCE_MAX", (1, 1, 1, 4), _ints(1, 2), options="ReducerOptions", KeepDims=True
     ),
     "reduce_min": _after_conv("REDUCE_MIN", (1, 6, 6), _ints(3), options="ReducerOptions"),
+    "cumsum": _after_conv("CUMSUM", SAME, _ints(2), options="CumsumOptions", Exclusive=True),
+    "cumsum_reversed": _after_conv(
+        "CUMSUM", SAME, _ints(-1), options="CumsumOptions", Reverse=True
+    ),
     "l2_normalization": _after_conv("L2_NORMALIZATION", SAME, options="L2NormOptions"),
     "pad": _after_conv("PAD", (1, 9, 7, 4), _ints(0, 0, 1, 2, 0, 1, 0, 0, shape=(4, 2))),
     "padv2": _after_conv(
@@ -453,6 +457,84 @@ def dilated_signal(net):
     signal = net.apply("RESHAPE", [made, net.ints(-1, 6, 4)], (2, 6, 4))
     ends = [signal, net.ints(2), net.ints(1, 0, shape=(1, 2))]
     net.end(net.apply("BATCH_TO_SPACE_ND", ends, (1, 11, 4)))
+
+
+@case
+def lstm(net):
+    x, inputs = net.x(1, 5, 3), [-1] * 24
+    inputs[0] = x
+    for gate in range(4):
+        inputs[1 + gate], inputs[5 + gate] = net.floats(4, 3), net.floats(4, 4)
+        inputs[12 + gate] = net.floats(4)
+    inputs[18] = net.tensor((1, 4), "FLOAT32", variable=True)
+    inputs[19] = net.tensor((1, 4), "FLOAT32", variable=True)
+    kind, options = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
+    made = net.apply(kind, inputs, (1, 5, 4), options, FusedActivationFunction="TANH")
+    net.end(_scored(net, made, 4))
+
+
+def _truth(net, name, first, second):
+    made = net.tensor((), "BOOL")
+    net.operator(name, [first, second], [made])
+    return made
+
+
+@case
+def loop_of_steps(net):
+    """Compute a recurrent layer whose loop replaces a row of its states, as Keras writes it."""
+    x = net.x(1, 3, 2)
+    rows = net.apply("RESHAPE", [x, net.ints(3, 1, 2)], (3, 1, 2))
+    begun = [net.ints(0, shape=()), net.tensor((3, 1, 2), "FLOAT32", data=np.zeros((3, 1, 2)))]
+    begun += [net.tensor((1, 2), "FLOAT32", data=np.zeros((1, 2))), rows]
+    condition = net.graph()
+    _body(net.graph())
+    taken = [condition.tensor((), "INT32")]
+    taken += [condition.tensor(shape, "FLOAT32") for shape in ((3, 1, 2), (1, 2), (3, 1, 2))]
+    three = condition.tensor((), "INT32", data=3)
+    condition.inputs, condition.outputs = taken, [_truth(condition, "LESS", taken[0], three)]
+    ends = [net.tensor((), "INT32")]
+    ends += [net.tensor(shape, "FLOAT32") for shape in ((3, 1, 2), (1, 2), (3, 1, 2))]
+    net.operator("WHILE", begun, ends, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    whole = net.apply("RESHAPE", [ends[1], net.ints(1, 3, 2)], (1, 3, 2))
+    net.end(_scored(net, whole, 2), ends[2])
+
+
+def _body(graph):
+    """Set the operators of one step: counter, states, last state and rows of the input."""
+    shapes = ((3, 1, 2), (1, 2), (3, 1, 2))
+    at, *more = graph.inputs = [
+        graph.tensor((), "INT32"), *(graph.tensor(shape, "FLOAT32") for shape in shapes)
+    ]  # fmt: skip
+    rng = np.random.default_rng(5)
+
+    def apply(name, inputs, shape, type="FLOAT32", options=None, **fields):
+        made = graph.tensor(shape, type)
+        graph.operator(name, inputs, [made], options, **fields)
+        return made
+
+    def ints(*numbers, shape=None):
+        shape = (len(numbers),) if shape is None else shape
+        return graph.tensor(shape, "INT32", data=np.reshape(numbers, shape))
+
+    later = apply("ADD", [at, graph.tensor((), "INT32", data=1)], (), "INT32", "AddOptions")
+    row = apply("GATHER", [more[2], at], (1, 2), options="GatherOptions")
+    weights = graph.tensor((2, 2), "FLOAT32", data=rng.uniform(-1, 1, (2, 2)))
+    again = apply(
+        "FULLY_CONNECTED", [more[1], weights, -1], (1, 2), options="FullyConnectedOptions"
+    )
+    state = apply("TANH", [apply("ADD", [row, again], (1, 2), options="AddOptions")], (1, 2))
+    begins, sizes = (
+        apply("PACK", [each, *rest], (3,), "INT32", "PackOptions", ValuesCount=3)
+        for each, rest in ((later, [ints(0, shape=())] * 2), (at, [ints(-1, shape=())] * 2))
+    )
+    before = apply("SLICE", [more[0], ints(0, 0, 0), sizes], (1, 1, 2))
+    after = apply("SLICE", [more[0], begins, ints(-1, -1, -1)], (1, 1, 2))
+    for cut in (before, after):
+        graph.tensors[cut]["signature"] = [-1, 1, 2]
+    one = apply("RESHAPE", [state, ints(1, 1, 2)], (1, 1, 2))
+    options = {"options": "ConcatenationOptions", "Axis": 0}
+    states = apply("CONCATENATION", [before, one, after], (3, 1, 2), **options)
+    graph.outputs = [later, states, state, more[2]]
 
 
 @case

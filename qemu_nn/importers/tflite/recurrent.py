@@ -25,7 +25,7 @@ _GATES = {
 }
 
 #: Unsupported inputs of an LSTM -> their names.
-_MISSING = {
+UNSUPPORTED_INPUTS = {
     **dict.fromkeys((9, 10, 11), "peepholes"),
     **dict.fromkeys((16, 17), "a projection"),
     **dict.fromkeys((20, 21, 22, 23), "layer normalization"),
@@ -154,7 +154,7 @@ def lstm(call: TfliteCall) -> None:
         call.value(),
         call.output(),
     )
-    for index, name in _MISSING.items():
+    for index, name in UNSUPPORTED_INPUTS.items():
         if call.has_input(index):
             raise ModelError(f"it has {name} (input {index}); this is not supported")
     kind = options.choice("FusedActivationFunction", "ActivationFunctionType")

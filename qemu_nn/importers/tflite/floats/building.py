@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Optional, Union
 
 import numpy as np
 
 from ....errors import ModelError
-from ....ir.float_graph import TENSOR_LIMIT, FloatNode
+from ....ir.float_graph import NODE_LIMIT, TENSOR_LIMIT, FloatNode
 from ....ir.tensors import make_free_name
-from ....operators import Clip, Identity, Operator, Relu, Reshape, Shape
+from ....operators import Clip, Concat, Identity, Operator, Relu, Reshape, Shape
 from ...arguments import check_spent
 from ...tensor import Tensor, Value
 from ..call import Options, read_options
@@ -27,6 +27,30 @@ FUSED: dict[str, Operator] = {
 }
 
 
+#: Maximum iterations of all loops of a file.
+_MOST_ITERATIONS = 4096
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Rows of a tensor of which a loop replaces one in each iteration.
+
+    rows: tensors and constants of one row each. row: shape of a row without its first axis.
+    """
+
+    rows: tuple[Value, ...]
+    row: Shape
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of all rows."""
+        return (len(self.rows), *self.row)
+
+
+#: Value of a tensor of the file.
+Held = Union[Value, Pieces]
+
+
 class FloatBuilder:
     """Tensors and constants by the file's indices, and the nodes that make the tensors.
 
@@ -36,13 +60,41 @@ class FloatBuilder:
     def __init__(self, model: TfliteModel, batch: int = 1) -> None:
         self.model, self.batch = model, batch
         self.nodes: list[FloatNode] = []
-        self.values: dict[int, Value] = {}
+        self.values: dict[int, Held] = {}
         #: Operators that an earlier one of the file computes with, by their numbers.
         self.done: set[int] = set()
         #: Tensor -> the reason why it is not computed.
         self.unmade: dict[int, str] = {}
         self._names: set[str] = set()
-        self._spent = 0
+        self._spent = [0, 0]  # bytes of constants, iterations of loops
+        self._stem = self._prefix = ""  # of names: of all iterations of a loop, of one
+        self._graphs: tuple[int, ...] = (model.number,)
+
+    def enter(self, number: int, operator: int) -> FloatBuilder:
+        """Return a builder of the same network for another graph of the file, which an operator
+        calls."""
+        if number in self._graphs:
+            raise ModelError(f"graph {number} calls itself; recursion is not supported")
+        inner = FloatBuilder(self.model.subgraph(number), self.batch)
+        inner.nodes, inner._names, inner._spent = self.nodes, self._names, self._spent
+        inner._graphs = (*self._graphs, number)
+        inner._stem = f"{self._prefix}loop{operator}/"
+        return inner
+
+    def begin(self, step: int) -> None:
+        """Begin an iteration of this graph: keep the constants of the file alone."""
+        self._spent[1] += 1
+        if self._spent[1] > _MOST_ITERATIONS:
+            raise ModelError(f"its loops have more than {_MOST_ITERATIONS} iterations")
+        held = self.values.items()
+        self.values = {at: value for at, value in held if self.model.tensor(at).data is not None}
+        self.done, self.unmade = set(), {}
+        self._prefix = f"{self._stem}{step}/"
+
+    def held(self, index: int) -> Held:
+        """Return what a tensor stands for: rows of a loop as such."""
+        found = self.values.get(index) if index >= 0 else None
+        return found if isinstance(found, Pieces) else self.value(index)
 
     def value(self, index: int) -> Value:
         """Return a tensor that an earlier operator makes, or a constant, decoded on first use."""
@@ -53,12 +105,31 @@ class FloatBuilder:
             if tensor.data is None:
                 raise ModelError(f"it reads {tensor}; an earlier operator must compute that tensor")
             self.set_constant(index, _decode(tensor))
-        return self.values[index]
+        held = self.values[index]
+        if isinstance(held, Pieces):
+            held = self.values[index] = self._join(index, held)
+        return held
+
+    def _join(self, index: int, pieces: Pieces) -> Value:
+        """Return rows as one tensor, or as one constant."""
+        tensors = [row for row in pieces.rows if isinstance(row, Tensor)]
+        if not tensors:
+            empty = np.empty((0, *pieces.row), np.float32)
+            return np.concatenate([empty, *(np.asarray(row) for row in pieces.rows)])
+        if len(tensors) < len(pieces.rows):
+            raise ModelError(f"no iteration sets some rows of {self.model.tensor(index)}")
+        whole = []
+        for at, row in enumerate(tensors):
+            if row.batched:
+                operator: Operator = Reshape((1, *pieces.row))
+                row = self.add(self.make_name(index, f"row{at}"), operator, [row], False)
+            whole.append(row)
+        return self.add(self.make_name(index, "rows"), Concat(0), whole, False)
 
     def set_constant(self, index: int, array: np.ndarray) -> None:
         """Set the elements of a constant."""
-        self._spent += array.nbytes
-        check_spent(self._spent)
+        self._spent[0] += array.nbytes
+        check_spent(self._spent[0])
         self.values[index] = array
 
     def start(self, index: int) -> Tensor:
@@ -85,7 +156,7 @@ class FloatBuilder:
 
     def make_name(self, index: int, part: str = "") -> str:
         """Return a new name: of a tensor of the file, or of an intermediate tensor before it."""
-        name = self.model.tensor(index).name or f"tensor{index}"
+        name = self._prefix + (self.model.tensor(index).name or f"tensor{index}")
         name = make_free_name(f"{name}/{part}" if part else name, self._names)
         self._names.add(name)
         return name
@@ -97,6 +168,8 @@ class FloatBuilder:
             raise ModelError(
                 f"its output would have the shape {list(sample)}, which is empty or too large"
             )
+        if len(self.nodes) >= NODE_LIMIT:
+            raise ModelError(f"the network needs more than {NODE_LIMIT} operators")
         self.nodes.append(FloatNode(name, operator, tuple(each.name for each in inputs)))
         return Tensor(name, (1, *sample) if batched else sample, batched)
 

@@ -112,6 +112,14 @@ _FOLDS: Mapping[str, Callable[[FloatCall], np.ndarray]] = {
     "MAXIMUM": partial(_binary, function=np.maximum),
     "MINIMUM": partial(_binary, function=np.minimum),
     "FILL": _fill,
+    "LESS": partial(_binary, function=np.less),
+    "LESS_EQUAL": partial(_binary, function=np.less_equal),
+    "GREATER": partial(_binary, function=np.greater),
+    "GREATER_EQUAL": partial(_binary, function=np.greater_equal),
+    "EQUAL": partial(_binary, function=np.equal),
+    "NOT_EQUAL": partial(_binary, function=np.not_equal),
+    "LOGICAL_AND": partial(_binary, function=np.logical_and),
+    "LOGICAL_OR": partial(_binary, function=np.logical_or),
 }
 
 

@@ -17,11 +17,25 @@ from .activation import ACTIVATIONS
 from .arithmetic import ARITHMETIC
 from .building import FloatBuilder, FloatCall, FloatConverter
 from .integers import fold_integers
+from .loops import cut_rows, join_rows, unroll
+from .recurrent import RECURRENT
 from .shaping import SHAPING
 from .windows import WINDOWS
 
 #: Operator -> the function that adds its meaning to a float network.
-FLOAT_CONVERTERS: dict[str, FloatConverter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
+FLOAT_CONVERTERS: dict[str, FloatConverter] = {
+    **WINDOWS,
+    **RECURRENT,
+    **ARITHMETIC,
+    **ACTIVATIONS,
+    **SHAPING,
+}
+
+#: Maximum graphs of a file that are looked at for layers of floats.
+_MOST_GRAPHS = 64
+
+#: Operator -> what converts it for rows of a loop.
+_ROWS = {"SLICE": cut_rows, "CONCATENATION": join_rows}
 
 #: Reason of a report against an operator after one that is not supported.
 UNSEEN = "not looked at, because it reads the output of an operator that does not run"
@@ -46,7 +60,8 @@ def is_float(model: TfliteModel, device: Iterable[str]) -> bool:
         return False
     if not all(kind.endswith("=") or kind in _TYPES for kind in kinds):
         return False
-    names = {operator.name for operator in model.operators}
+    graphs = (model, *map(model.subgraph, range(1, min(model.graphs, _MOST_GRAPHS))))
+    names = {operator.name for graph in graphs for operator in graph.operators}
     return "FLOAT32" in kinds and bool(names & FLOAT_CONVERTERS.keys()) and not names <= {*device}
 
 
@@ -55,14 +70,18 @@ def convert_float(model: TfliteModel) -> FloatGraph:
     try:
         builder = FloatBuilder(model)
         start = _start(builder)
-        for operator in needed_operators(model):
-            try:
-                _convert(builder, operator)
-            except ModelError as error:
-                raise ModelError(f"{operator}: {error}") from None
+        _convert_all(builder)
         return _finish(builder, start)
     except ModelError as error:
         raise ModelError(f"{model.name}: {error}") from None
+
+
+def _convert_all(builder: FloatBuilder) -> None:
+    for operator in needed_operators(builder.model):
+        try:
+            _convert(builder, operator)
+        except ModelError as error:
+            raise ModelError(f"{operator}: {error}") from None
 
 
 def _start(builder: FloatBuilder) -> Tensor:
@@ -120,12 +139,22 @@ def _convert(builder: FloatBuilder, operator: TfliteOperator) -> None:
     if not operator.outputs:
         raise ModelError("it has no outputs; it must have at least one")
     call = FloatCall(operator, builder)
+    if operator.name == "WHILE":
+        unroll(call, _convert_all)
+        return
     if _makes_integers(builder, operator):
         _try_fold(call)
         return
+    if (
+        operator.name in _ROWS
+        and operator.inputs
+        and min(operator.inputs) >= 0
+        and _ROWS[operator.name](call)
+    ):
+        return
     if operator.name not in FLOAT_CONVERTERS:
         raise ModelError("the operator is not supported in float networks")
-    known = [builder.values.get(index) for index in operator.inputs]
+    known = [builder.value(index) for index in operator.inputs if index in builder.values]
     if any(isinstance(value, Tensor) for value in known):
         FLOAT_CONVERTERS[operator.name](call)
     else:
@@ -133,8 +162,13 @@ def _convert(builder: FloatBuilder, operator: TfliteOperator) -> None:
 
 
 def _makes_integers(builder: FloatBuilder, operator: TfliteOperator) -> bool:
-    """True if an operator computes shapes or indices; ARG_MAX and ARG_MIN compute results."""
+    """True if an operator computes shapes, indices or a condition of these; ARG_MAX and ARG_MIN
+    compute results."""
     kinds = {builder.model.tensor(index).type for index in operator.outputs}
+    if kinds == {"BOOL"}:
+        given = {builder.model.tensor(index).type for index in operator.inputs if index >= 0}
+        held = [builder.values.get(index) for index in operator.inputs]
+        return given <= {"INT32", "INT64", "BOOL"} and not any(isinstance(v, Tensor) for v in held)
     return kinds <= {"INT32", "INT64"} and operator.name not in ("ARG_MAX", "ARG_MIN")
 
 

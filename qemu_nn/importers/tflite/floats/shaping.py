@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Optional
 
+import numpy as np
+
 from ....errors import ModelError
 from ....operators import (
     ArgMax,
     Concat,
+    Dense,
     DepthToSpace,
     Elementwise,
     Gather,
@@ -33,6 +36,9 @@ _POOLED = {"mean": "average", "max": "max"}
 
 #: Maximum number of elements that an operator copies along an axis.
 _MOST_PLACES = 2**16
+
+#: Maximum number of elements that CUMSUM adds up.
+_MOST_SUMMED = 1024
 
 
 def _axis(call: FloatCall, number: int, rank: int) -> int:
@@ -387,6 +393,24 @@ def _pool(call: FloatCall, x: Tensor, where: set[int], kind: str) -> Optional[Te
     return call.put(Pool(_POOLED[kind], (high, wide), layout=layout), x, part="pool")
 
 
+def cumulate(call: FloatCall) -> None:
+    """Convert CUMSUM: a product with a triangle of ones along an axis."""
+    call.check_counts(2, 2)
+    options, x = call.read_options("CumsumOptions"), call.tensor()
+    rank = len(x.shape)
+    axis = _axis(call, call.integer(1), rank)
+    x = call.whole(x) if axis == 0 else x
+    at, side = x.axis(axis), x.shape[axis]
+    if side > _MOST_SUMMED:
+        raise ModelError(f"it sums {side} elements; up to {_MOST_SUMMED} are supported")
+    ones = np.tril(np.ones((side, side), np.float32), -1 if options.flag("Exclusive") else 0)
+    sums = Dense(ones[::-1, ::-1] if options.flag("Reverse") else ones)
+    order = list(range(len(x.sample)))
+    order[at], order[-1] = order[-1], order[at]
+    moved = call.put(Transpose(tuple(order)), x, part="moved")
+    call.put(Transpose(tuple(order)), call.put(sums, moved, part="sums"))
+
+
 def arg_max(call: FloatCall, least: bool) -> None:
     """Convert ARG_MAX and ARG_MIN along an axis."""
     call.check_counts(2, 2)
@@ -432,6 +456,7 @@ SHAPING: dict[str, FloatConverter] = {
     "SUM": partial(reduce, kind="sum"),
     "REDUCE_MAX": partial(reduce, kind="max"),
     "REDUCE_MIN": partial(reduce, kind="min"),
+    "CUMSUM": cumulate,
     "ARG_MAX": partial(arg_max, least=False),
     "ARG_MIN": partial(arg_max, least=True),
     "L2_NORMALIZATION": l2_normalize,
