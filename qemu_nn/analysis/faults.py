@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
@@ -42,22 +42,42 @@ class Fault:
     certain: bool = True
 
 
-def spell_advice(fault: Fault, before: float, after: dict[Remedy, float]) -> Optional[str]:
+@dataclass(frozen=True)
+class Gain:
+    """Signal-to-noise ratio of the outputs in decibels, and the share of correct classes if labels
+    are known, before and after a remedy.
+    """
+
+    before: float
+    after: float
+    right: Optional[tuple[float, float]] = None
+
+    def __str__(self) -> str:
+        words = f"{self.before:.1f} -> {self.after:.1f} dB"
+        if self.right is None:
+            return words
+        return f"{words}, {self.right[0]:.1%} -> {self.right[1]:.1%} right"
+
+
+def spell_advice(fault: Fault, gains: Mapping[Remedy, Gain]) -> Optional[str]:
     """Return the sentence of a fault, or None if it is not certain and nothing helps.
 
-    before: signal-to-noise ratio of the outputs in decibels. after: the same of each remedy that
-    was measured.
+    gains: of each remedy that was measured. What makes the inputs right is named in any case.
     """
-    told = [each for each in fault.remedies if after.get(each, -math.inf) >= before + _GAIN]
+    told = [each for each in fault.remedies if each in gains and _helps(gains[each])]
     cheap = [each for each in told if not each.costly]
-    if not cheap and (fault.certain or before < _BAD):
+    if not cheap and (fault.certain or any(gains[each].before < _BAD for each in told)):
         cheap = told
-    cheap.sort(key=lambda each: -after[each])
-    best = [each for each in cheap[:_NAMED] if after[each] > after[cheap[0]] - _GAIN]
+    cheap.sort(key=lambda each: -gains[each].after)
+    best = [r for r in cheap[:_NAMED] if gains[r].after > gains[cheap[0]].after - _GAIN]
+    best = best or [r for r in fault.remedies if r.fix is not None and r in gains][:1]
     if best:
-        words = ", or ".join(f"{r.text} ({before:.1f} -> {after[r]:.1f} dB)" for r in best)
-        return f"{fault.text}: {words}"
+        return f"{fault.text}: " + ", or ".join(f"{r.text} ({gains[r]})" for r in best)
     if not fault.certain:
         return None
-    unknown = [each.text for each in fault.remedies if each not in after]
+    unknown = [each.text for each in fault.remedies if each not in gains]
     return f"{fault.text}: {', or '.join(unknown)}" if unknown else fault.text
+
+
+def _helps(gain: Gain) -> bool:
+    return gain.after >= gain.before + _GAIN

@@ -16,7 +16,7 @@ from ..analysis.input_faults import find_input_faults
 from ..analysis.report import Report
 from ..errors import Error
 from ..evaluation.batches import Stream
-from ..evaluation.block_reader import open_blocks, take_first
+from ..evaluation.block_reader import open_blocks, take_batch_rows, take_first
 from ..evaluation.class_numbers import count_classes, tell_names
 from ..evaluation.layer_statistics import Blockwise, Found, LayerRun, merge_figures
 from ..evaluation.sensitivity import measure_sensitivity
@@ -132,9 +132,11 @@ def analyze(
     trial, alone = None, {}
     tries = network.calibration is not None and any(each.remedies for each in faults)
     if tries or sensitivity:
-        x = source.blocks(_TRIED).block(0).x if first is None else first.x[:_TRIED]
+        batch = source.blocks(_TRIED).block(0) if first is None else first
+        x, labels = take_batch_rows(batch, slice(_TRIED))
         if tries:
-            trial = RemedyTrial(network, reference, target, _describe_scheme(graph), x)
+            scheme = _describe_scheme(graph)
+            trial = RemedyTrial(network, reference, target, scheme, x, labels)
         if sensitivity:
             alone = _measure_sensitivity(run, x)
     return replace(

@@ -8,7 +8,7 @@ import pytest
 from flat_options import grouped
 
 import qemu_nn
-from qemu_nn.analysis.faults import Fault, Remedy, spell_advice
+from qemu_nn.analysis.faults import Fault, Gain, Remedy, spell_advice
 from qemu_nn.api.network import FloatNetwork
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.input_summary import InputSummary, InputTally
@@ -133,8 +133,12 @@ def test_data_of_another_scale_are_blamed_before_any_layer(scheme):
 
 
 def test_channels_in_the_reverse_order_are_told():
-    (line,) = advise(data=TEST[..., ::-1])
-    assert "one is RGB, and the other BGR" in line
+    labels = network().predict(TEST).argmax(1)
+    (line,) = advise(data=(TEST[..., ::-1], labels))
+    assert "one is RGB, and the other BGR: reverse the channels of these (" in line
+    before, after = re.search(r"([\d.]+)% -> ([\d.]+)% right", line).groups()
+    assert float(after) > float(before)
+    assert float(after) > 90
 
 
 def test_channels_first_that_are_read_as_channels_last_are_told():
@@ -235,15 +239,20 @@ def test_dead_channels_are_told_only_if_they_waste_memory():
 def test_a_remedy_is_named_only_if_it_gains():
     cheap, costly = Remedy("cheap", {}), Remedy("costly", {}, costly=True)
     fault = Fault("a", "a: text", (cheap, costly), certain=False)
-    assert spell_advice(fault, 30.0, {cheap: 31.0, costly: 60.0}) is None
-    assert spell_advice(fault, 10.0, {cheap: 31.0, costly: 60.0}) == (
-        "a: text: cheap (10.0 -> 31.0 dB)"
+
+    def told(before, first, second):
+        return spell_advice(fault, {cheap: Gain(before, first), costly: Gain(before, second)})
+
+    assert told(30.0, 31.0, 60.0) is None
+    assert told(10.0, 31.0, 60.0) == "a: text: cheap (10.0 -> 31.0 dB)"
+    assert told(10.0, 9.0, 60.0) == "a: text: costly (10.0 -> 60.0 dB)"
+    assert spell_advice(replace(fault, certain=True), {}) == "a: text: cheap, or costly"
+    assert spell_advice(replace(fault, remedies=()), {}) is None
+    fixed = Remedy("fix", fix=np.flip)
+    gains = {fixed: Gain(30.0, 29.0, (0.5, 0.75))}
+    assert spell_advice(replace(fault, remedies=(fixed,)), gains) == (
+        "a: text: fix (30.0 -> 29.0 dB, 50.0% -> 75.0% right)"
     )
-    assert spell_advice(fault, 10.0, {cheap: 9.0, costly: 60.0}) == (
-        "a: text: costly (10.0 -> 60.0 dB)"
-    )
-    assert spell_advice(replace(fault, certain=True), 0.0, {}) == "a: text: cheap, or costly"
-    assert spell_advice(replace(fault, remedies=()), 0.0, {}) is None
 
 
 def test_a_summary_in_parts_is_that_of_the_whole_and_survives_a_file(tmp_path):
