@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import Error
 from ..functions.prototypes import OWN_HEADER
+from ..io.archive import write_archive
 from ..io.files import get_reason
 from ..io.optional_deps import require
 from ..releases import place_of
@@ -23,6 +24,7 @@ from ..targets import Profile
 from . import blob, builds, link, plain_kernels, stand_in
 from .boards import BOARDS
 from .context import make_context
+from .description import DESCRIPTION, WEIGHTS, describe
 from .floats import add_floats
 from .folder import Listed, format_checksum, read_earlier_files, replace_folder
 from .golden import About, GoldenSet
@@ -141,6 +143,10 @@ def write(
     contents = _make_contents(values, functions)
     if options.one_header:
         contents["layers.h"] = format_one_header(graph, original)
+    described = describe(graph, memory, about)
+    if described is not None:
+        contents[DESCRIPTION], arrays = described
+        write_archive(folder / WEIGHTS, arrays)
     for path, text in contents.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode("utf-8"))

@@ -384,7 +384,29 @@ def test_exports_of_this_package_are_read_back(tmp_path, make):
     target = qemu_nn.Target("m4", cmsis=profile.cmsis)
     wanted = network.session(target).run(x, trace=True)
     given = found.session(target).run(x, trace=True)
+    described = qemu_nn.load(tmp_path / "export").session(target).run(x, trace=True)
+    assert set(described) >= set(wanted)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(described[name], values)
     results = [v for name, v in wanted.items() if not name.startswith("clobber")]
     own = [v for name, v in given.items() if not name.startswith("clobber")]
     for one, two in zip(results, own):
         np.testing.assert_array_equal(one.ravel(), two.ravel())
+
+
+def test_a_recurrent_export_is_read_back_with_its_state(tmp_path):
+    network = pipeline.Network(networks.recurrent())
+    export(network, tmp_path / "export", data=np.ones((1, 2, 4), np.int16), target="cortex-m4")
+    x = np.random.default_rng(1).integers(-9000, 9000, (2, 5, 4), np.int16)
+    wanted = network.session("m4").run(x)
+    for source in ("export", "export/network.c"):
+        found = qemu_nn.load(tmp_path / source).session("m4").run(x)
+        np.testing.assert_array_equal(next(iter(found.values())), wanted["sum"])
+
+
+def test_exports_that_a_description_cannot_hold_have_none(tmp_path):
+    add = networks.node("sum", "arm_add_q7", ["a", "b"], blockSize=4)
+    starts = tuple(networks.Tensor(name, (4,), "int8") for name in "ab")
+    graph = networks.Graph("two", starts, (add,), ("sum",), {})
+    export(pipeline.Network(graph), tmp_path / "export", target="cortex-m4")
+    assert not (tmp_path / "export" / "network.json").exists()

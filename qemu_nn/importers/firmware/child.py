@@ -35,6 +35,9 @@ def _read(wanted: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         found = describe_source(Path(wanted["path"]), options, *rest)
     except Error as error:
         return {"error": str(error), "kind": type(error).__name__}, []
+    except Exception as error:  # code of any form may come
+        text = f"{wanted['path']} cannot be followed: {type(error).__name__}: {error}"
+        return {"error": text, "kind": "ModelError"}, []
     arrays = [[n, a.dtype.name, list(a.shape)] for n, a in found.arrays.items()]
     answer = {"network": found.values, "notes": found.notes, "arrays": arrays}
     return {**answer, "problems": found.problems}, list(found.arrays.values())

@@ -33,7 +33,7 @@ _ARM_CALL = re.compile(r"\barm_\w+\s*\(")
 
 @dataclass(frozen=True)
 class Options:
-    """How sources are compiled: folders of headers, and macros."""
+    """Options of the compiler: folders of headers, and macros."""
 
     include: tuple[Path, ...] = ()
     defines: Mapping[str, str] = None  # type: ignore[assignment]
@@ -52,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Complaint:
-    """What the compiler does not understand, and where."""
+    """Text that the compiler does not understand, and its place."""
 
     place: Place
     offset: int

@@ -75,7 +75,7 @@ class Node:
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Its file and line."""
         return get_place(self.cursor)
 
     @cached_property
