@@ -10,6 +10,10 @@
 #define EU_MOST_ELEMENTS ((int64_t)1 << 28)
 #define EU_MOST_BYTES ((int64_t)1 << 30)
 
+/* Limits of a program: steps of decoding (weights, pixels, rows of copies), and of a run. */
+#define EU_MOST_STEPS ((int64_t)1 << 29)
+#define EU_MOST_MACS ((int64_t)1 << 36)
+
 /* Operations and registers of kind 0. */
 enum {
     OP_STOP = 0,
@@ -114,7 +118,7 @@ typedef struct decoder {
     shadow shadows[EU_REGIONS];
     eu_map chain[EU_REGIONS];
     uint8_t *block; /* NULL: bytes are counted only */
-    int64_t used, capacity, work;
+    int64_t used, capacity, work, steps;
     eu_program *found;
     char *why;
 } decoder;
@@ -128,6 +132,18 @@ static uint32_t word_at(const uint8_t *bytes, int64_t index) {
 static int refuse(decoder *d, const char *what, int64_t is) {
     return qn_deny(d->why, QN_REFUSED, "word %lld of its command stream: %s (%lld)",
                    (long long)d->at, what, (long long)is);
+}
+
+/* Return a * b of numbers that are not negative, or 2^62 if that is less. */
+static int64_t times(int64_t a, int64_t b) {
+    int64_t most = (int64_t)1 << 62;
+    return b && a > most / b ? most : a * b;
+}
+
+/* Count steps of decoding; a damaged stream may ask for more than anybody waits for. */
+static int spend(decoder *d, int64_t steps) {
+    d->steps += steps > EU_MOST_STEPS ? EU_MOST_STEPS + 1 : steps;
+    return d->steps <= EU_MOST_STEPS ? QN_OK : refuse(d, "its program is too large", d->steps);
 }
 
 /* A register of 40 bits: an address, or a stride in two's complement. */
@@ -408,7 +424,8 @@ static int follow_copy(decoder *d, int from, int64_t source, int to, int64_t tar
 /* ---- Scales ---- */
 
 static eu_scale make_scale(int64_t mult, int shift, int rounding, int earlier) {
-    int nudged = (rounding == EU_DOUBLE || rounding == EU_DOUBLE_UP) && shift > 31 - earlier;
+    int is_double = rounding == EU_DOUBLE || rounding == EU_DOUBLE_UP;
+    int nudged = is_double && earlier <= 30 && shift > 31 - earlier;
     return (eu_scale){mult, shift, rounding, nudged ? (int64_t)1 << (30 - earlier) : 0};
 }
 
@@ -516,6 +533,11 @@ static int explain_stream(decoder *d, int64_t status, int64_t wanted) {
 static int read_stream(decoder *d, const eu_order *order, int stream, int16_t *dense) {
     int at = stream ? WEIGHT1_BASE + 2 * (stream - 1) : WEIGHT_BASE;
     int cores = order->fast ? order->cores : 1;
+    int64_t taps = (int64_t)order->kernel_h * order->kernel_w * 2 + 16;
+    if (spend(d, taps * (order->out_channels + 64) *
+                     (order->depthwise ? 2 : order->in_channels + 128)) != QN_OK) {
+        return QN_REFUSED;
+    }
     int64_t count = eu_place_weights(order, NULL, NULL), all = count * cores;
     if (count < 0) {
         return refuse(d, "its microblock has no order of weights", order->microblock);
@@ -560,7 +582,7 @@ static int read_weights(decoder *d, eu_operation *op, int cores) {
     if (each > EU_MOST_ELEMENTS || count > EU_MOST_ELEMENTS) {
         return refuse(d, "it has too many weights", count);
     }
-    op->macs = count * op->rows * op->columns;
+    op->macs = times(count, (int64_t)op->rows * op->columns);
     op->weights = reserve(d, count * (int64_t)sizeof(int16_t));
     int16_t *dense = d->block && !is_full(d) ? (int16_t *)(void *)(d->block + op->weights) : NULL;
     eu_order order = {.product = d->product,
@@ -723,7 +745,7 @@ static int decode_conv(decoder *d, eu_operation *op, int parameter) {
         status = output_scale(d, &op->scale);
     }
     if (status == QN_OK && op->operand_weights) {
-        op->macs = (int64_t)op->rows * op->columns * op->channels * op->in.channels;
+        op->macs = times((int64_t)op->rows * op->columns, (int64_t)op->channels * op->in.channels);
         if (op->kernel_h != 1 || op->kernel_w != 1) {
             return refuse(d, "its weights are a feature map, and its kernel is not 1 x 1",
                           op->kernel_h);
@@ -750,7 +772,8 @@ static int decode_pool(decoder *d, eu_operation *op, int mode) {
     if (status != QN_OK) {
         return status;
     }
-    op->macs = (int64_t)op->kernel_h * op->kernel_w * op->rows * op->columns * channels;
+    op->macs = times(times((int64_t)op->kernel_h * op->kernel_w, (int64_t)op->rows * op->columns),
+                     channels);
     op->counts_window = mode == EU_AVERAGE && (is_u85 || has_padding(d));
     op->is_scaled = is_global(d);
     int has_records =
@@ -960,6 +983,9 @@ static int decode_dma(decoder *d, eu_operation *op) {
         const eu_copy list = {.bytes = 4 * c->rows, .rows = 1, .planes = c->planes};
         status = check_copy(d, c->indices, c->index_at, 0, c->index_plane, 0, &list);
     }
+    if (status == QN_OK) {
+        status = spend(d, c->rows * c->planes * (1 + c->bytes / 64));
+    }
     for (int64_t z = 0; z < c->planes && status == QN_OK; z++) {
         for (int64_t y = 0; y < c->rows && status == QN_OK; y++) {
             if (c->indexed == 2) {
@@ -1043,6 +1069,9 @@ static int decode_operation(decoder *d, eu_operation *op, int parameter) {
         status = read_activation(d, op);
     }
     if (status == QN_OK) {
+        status = spend(d, (int64_t)op->out.rows * op->out.columns);
+    }
+    if (status == QN_OK) {
         forget_map(d, &op->out);
     }
     return status;
@@ -1058,6 +1087,9 @@ static int add_operation(decoder *d, int kind, int parameter, eu_operation *list
     int64_t work = eu_work_bytes(&op);
     d->work = work > d->work ? work : d->work;
     d->found->macs += op.macs;
+    if (d->found->macs > EU_MOST_MACS) {
+        return refuse(d, "it has too many multiply-accumulates", d->found->macs);
+    }
     if (list) {
         list[d->found->operations] = op;
     }
