@@ -126,7 +126,7 @@ def _find_ending(name: str) -> str:
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 def serve(port: int) -> None:
-    """Serve a page to which networks are dropped, on this computer."""
+    """Serve a page to which networks are dropped."""
     try:
         server = Server(port)
     except OSError as error:

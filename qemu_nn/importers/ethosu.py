@@ -46,7 +46,10 @@ def _read_npz(path: Path) -> Payload:
     with open_archive(path) as archive:
         missing = [name for name in _ARRAYS if f"{name}.npy" not in archive.names]
         if missing:
-            raise ModelError(f"it is no raw output of vela: it lacks {', '.join(missing)}")
+            raise ModelError(
+                "it holds arrays and no network; of networks, only vela's raw output is .npz, and "
+                f"this lacks {', '.join(missing[:3])}"
+            )
         return read_raw({name: _parse(archive.read(f"{name}.npy")) for name in _ARRAYS})
 
 

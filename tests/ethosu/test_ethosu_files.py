@@ -141,7 +141,7 @@ def test_the_raw_output_of_vela_runs(tmp_path):
     x = np.arange(48, dtype=np.int8).reshape(2, 2, 3, 4)
     np.testing.assert_array_equal(network.session("ethos-u55-128").run(x)["output_0"], x)
     np.savez(tmp_path / "other.npz", x=x)
-    with pytest.raises(ModelError, match="it is no raw output of vela: it lacks cmd_data"):
+    with pytest.raises(ModelError, match="and this lacks cmd_data"):
         qemu_nn.load(tmp_path / "other.npz")
 
 
