@@ -649,10 +649,40 @@ def test_integers_are_clipped_as_they_are(load):
     np.testing.assert_allclose(load(nodes).predict(x), through(x, 0), rtol=1e-6)
 
 
-def test_recurrent_operators_are_refused_with_a_way_out(load):
-    nodes = [*pair("x", "a"), node("GRU", "a w w", "b", hidden_size=3), *pair("b", "y")]
-    with pytest.raises(ModelError, match="GRU 'b': recurrent operators are not read: export"):
-        load(nodes, ("n", 5, 4), w=np.ones((1, 9, 4), np.float32))
+def recurrent(kind, source, target):
+    """Return a recurrent layer over [n, T, 4] with its transpositions: its states [n, T, 3]."""
+    return [
+        node("Transpose", source, "t", perm=[1, 0, 2]),
+        node(kind, "t w r", "h", hidden_size=3),
+        node("Squeeze", "h second", "m"),
+        node("Transpose", "m", target, perm=[1, 0, 2]),
+    ]
+
+
+def gates(kind):
+    rng, rows = np.random.default_rng(4), {"LSTM": 12, "GRU": 9, "RNN": 3}[kind]
+    arrays = {"w": rng.normal(size=(1, rows, 4)), "r": rng.normal(size=(1, rows, 3))}
+    found = {name: array.astype(np.float32) for name, array in arrays.items()}
+    return {**found, "second": np.array([1])}
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("first", [True, False])
+def test_recurrent_layers_at_the_ends_are_steps_of_the_host(load, tmp_path, kind, first):
+    chain = recurrent(kind, "x" if first else "a", "s1" if first else "y")
+    nodes = [*chain, *pair("s1", "y")] if first else [*pair("x", "a"), *chain]
+    network = load(nodes, ("n", 5, 4), **gates(kind))
+    assert sum("the host computes in floats" in note for note in network.notes) == 1
+    x = samples(5, 4)[:3]
+    evaluator = reference.ReferenceEvaluator(str(tmp_path / "net.onnx"))
+    want = np.concatenate([evaluator.run(None, {"x": each[None]})[0] for each in x])
+    assert np.abs(network.predict(x) - want).max() < (1.01 * SCALE if first else 1e-5)
+
+
+def test_recurrent_layers_between_integers_are_refused_with_a_way_out(load):
+    nodes = [*pair("x", "a"), *recurrent("GRU", "a", "b"), *pair("b", "y")]
+    with pytest.raises(ModelError, match="GRU 'h': recurrent operators run on the host alone"):
+        load(nodes, ("n", 5, 4), **gates("GRU"))
 
 
 def test_arithmetic_on_integers_themselves_is_refused(load):

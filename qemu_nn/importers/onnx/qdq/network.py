@@ -109,10 +109,20 @@ class _Network:
             self.builder.values[name] = Outside(self.before.start(name, shape), True)
         self._quantized = _quantized_later(model.nodes)
         for node in model.nodes:
-            if node.op in _RECURRENT:
+            if node.op in _RECURRENT and self._is_inside(node):
                 self._refuse(_STEPS, node)
             elif node.op not in _KNOWN and node.op.rpartition(".")[2] not in _DYNAMIC:
                 self._refuse(_UNKNOWN, node)
+
+    def _is_inside(self, node: OnnxNode) -> bool:
+        """True if a node is computed from integers, and integers from it."""
+        own = set(node.inputs)
+        for each in reversed(self.model.nodes):
+            if not own.isdisjoint(each.outputs):
+                if each.op in (QUANTIZE, QUANTIZE_CLIP):
+                    return not self._quantized.isdisjoint(node.outputs)
+                own.update(each.inputs)
+        return False
 
     def file(self) -> ModelFile:
         """Return all of it; ModelError with every reason where something has no meaning."""
@@ -227,7 +237,7 @@ class _Network:
     def _on_device(self, call: OnnxCall) -> dict[str, Value]:
         node = call.node
         if node.op not in CONVERTERS:
-            raise ModelError(_UNKNOWN)
+            raise ModelError(_STEPS if node.op in _RECURRENT else _UNKNOWN)
         inputs: tuple[Any, ...] = call.inputs
         values = [value for value in inputs if isinstance(value, Int)]
         if values and node.op not in _ON_INTEGERS:
@@ -264,8 +274,8 @@ _KNOWN = {*CONVERTERS, *FLOATS, *FOLDS, QUANTIZE, QUANTIZE_CLIP, DEQUANTIZE}
 _RECURRENT = ("LSTM", "GRU", "RNN")
 
 _STEPS = (
-    "recurrent operators are not read: export the network with its steps written as linear layers, "
-    "sigmoid, tanh and products, and quantize that"
+    "recurrent operators run on the host alone, before the first or after the last integers: leave "
+    "the operators around it unquantized, or give the float file to quantize(), which has them"
 )
 
 _UNKNOWN = "this operator is not supported in quantized files"
