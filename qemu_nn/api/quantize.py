@@ -24,6 +24,7 @@ from ..io.arguments import (
 from ..ir.float_graph import FloatGraph
 from ..ir.input_summary import InputTally
 from ..lowering import take_device_part
+from ..lowering.runtimes import tell_functions
 from ..operators import Identity, Reshape
 from ..optimize import optimize
 from ..ptq.accuracy_goal import choose_widths
@@ -137,7 +138,10 @@ def quantize(
     wanted = _profile_for(scheme, device)
     searched = isinstance(method, str) and method == "search"
     first = "extrapolate" if searched else method
-    chosen = get_scheme(scheme, wanted, choice.functions, bits, first, choice.weight_method)
+    chosen = get_scheme(
+        *(scheme, wanted, choice.functions, bits, first, choice.weight_method),
+        fallback=choice.fallback is not None,
+    )
     threads = as_count(threads, "threads", most=MOST_THREADS)
     file, taken = None if tries.resume is None else Path(tries.resume), tries.taken
     span = tries.search_range * chosen.octave
@@ -153,7 +157,7 @@ def quantize(
         )
     if file is not None and not (searched or taken):
         raise Error("resume is for method='search' and effort='best', which alone can go on later")
-    job = _job(network, chosen, choice.formats or {}, choice.softmax)
+    job = _job(network, chosen, choice.formats or {}, choice.softmax, choice.runtime)
     data = Dataset.of(data)
     float_graph = network.graph
     scores = float_graph.shapes[float_graph.outputs[-1]]
@@ -221,7 +225,9 @@ def _scheme_for(target: Target) -> str:
     return "affine" if is_affine(target.cmsis) else "power2"
 
 
-def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool) -> Job:
+def _job(
+    network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool, runtime: str
+) -> Job:
     reference, notes = optimize(network.graph)
     device = take_device_part(reference)
     _check_computed(device)
@@ -233,8 +239,9 @@ def _job(network: FloatNetwork, scheme: Scheme, given: Overrides, softmax: bool)
             "predict() does",
         )
     # Operators that cannot be lowered are refused before any data is read.
-    scheme.lower(graph, scheme.draft(graph))
-    return Job(reference, graph, scheme, given, (*notes, *more), {})
+    drafted = scheme.lower(graph, scheme.draft(graph))
+    told = tell_functions(drafted, runtime)
+    return Job(reference, graph, scheme, given, (*notes, *more, *told), {})
 
 
 def _check_computed(graph: FloatGraph) -> None:

@@ -24,6 +24,9 @@ from ..quantizer.steps import EFFORTS, STEPS
 
 Group = TypeVar("Group")
 
+#: Whose functions a network may call, and what computes layers without an integer function.
+RUNTIMES, FALLBACKS = ("tflm", "cmsis-nn"), ("float",)
+
 
 def read_group(kind: type[Group], given: Any, name: str) -> Group:
     """Return a group of options that a caller gives as such, as a mapping, or not at all."""
@@ -182,6 +185,13 @@ class QuantizeOptions:
         Layer -> the C function to call instead of the fastest that fits.
     softmax : bool, default True
         Keep a softmax at the end.
+    fallback : {"float"}, optional
+        "float": a layer without an integer function is computed in float32 between dequantize and
+        quantize, as TensorFlow Lite Micro does; `notes` say what that costs. By default it is
+        refused.
+    runtime : {"tflm", "cmsis-nn"}, default "tflm"
+        "tflm": layers may call functions that CMSIS-NN does not have; `notes` name them, and an
+        export brings their C code. "cmsis-nn": such layers are refused.
 
     Raises
     ------
@@ -193,9 +203,14 @@ class QuantizeOptions:
     formats: Optional[Overrides] = None
     functions: Optional[Mapping[str, str]] = None
     softmax: bool = True
+    fallback: Optional[str] = None
+    runtime: str = RUNTIMES[0]
 
     def __post_init__(self) -> None:
         as_flag(self.softmax, "softmax")
+        one_of(RUNTIMES, self.runtime, "runtime")
+        if self.fallback is not None:
+            one_of(FALLBACKS, self.fallback, "fallback")
         formats = {
             layer: as_mapping(roles, f"the formats of {layer}")
             for layer, roles in as_mapping(self.formats, "formats").items()

@@ -12,6 +12,7 @@ from ..analysis.float_table import float_text, float_values
 from ..analysis.table import json_text
 from ..api import golden as pipeline
 from ..api import quantize as quantization
+from ..api.quantize_options import FALLBACKS, RUNTIMES
 from ..api.tflite_file import check_ending
 from ..errors import Error, sentence
 from ..importers import FIRMWARE
@@ -38,6 +39,9 @@ from .options import (
     source,
 )
 from .options import form as form_option
+
+#: Options of layers that quantize() takes in one group.
+_LAYERS = ("weight_method", "softmax", "fallback", "runtime")
 
 _METHODS = f"{', '.join(POLICIES)}, a percentile such as 99.9"
 
@@ -220,6 +224,18 @@ def _with_file(values: dict[str, Any], output: Path, **more: Any) -> str:
 @click.option(
     "--softmax/--no-softmax", default=True, show_default=True, help="Keep a softmax at the end."
 )
+@click.option(
+    "--fallback",
+    type=click.Choice(FALLBACKS),
+    help="Compute layers without an integer function in float32.",
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(RUNTIMES),
+    default=RUNTIMES[0],
+    show_default=True,
+    help="Whose functions layers may call; cmsis-nn: its own alone.",
+)
 @reading
 @click.option(
     "--search-range",
@@ -290,7 +306,7 @@ def quantize(
         effort=_effort(how),
         budget={name: how.pop(name) for name in (*WORDS, "accuracy", "smallest")},
         options={
-            **{name: how.pop(name) for name in ("weight_method", "softmax")},
+            **{name: how.pop(name) for name in _LAYERS},
             "formats": _formats(given),
             "functions": _functions(function),
         },

@@ -25,6 +25,7 @@ from ..operators import (
     Identity,
     Lstm,
     MatMul,
+    Operator,
     Pad,
     Pool,
     PRelu,
@@ -51,6 +52,7 @@ from . import s8_recurrent as recurrent
 from . import s8_reduce as reductions
 from .q7_q15 import check_wanted
 from .s8_context import S8Site
+from .s8_float import FLOAT_MAKERS
 
 #: Operator -> function that appends its calls to a site.
 _MAKERS: Mapping[type, Callable[[S8Site, Any], None]] = {
@@ -91,11 +93,13 @@ def lower_s8(
     graph: FloatGraph,
     formats: AffineFormats,
     functions: Optional[Mapping[str, str]] = None,
+    fallback: bool = False,
 ) -> Graph:
     """Return the s8 calls of a network, channels last, in the given formats.
 
     If the call before an activation can clamp for it, the activation has no call, and the call has
-    the activation's name. functions, errors: see lower().
+    the activation's name. fallback: compute operators without an integer function in float32.
+    functions, errors: see lower().
     """
     wanted = dict(functions or {})
     check_wanted(graph, wanted)
@@ -113,14 +117,16 @@ def lower_s8(
             holder[node.name] = holder[node.inputs[0]]
             continue
         sources = tuple(holder[name] for name in node.inputs)
-        site = _site(graph, node, clamp, sources, formats, wanted)
         kind = type(node.operator)
         try:
-            if kind not in _MAKERS:
-                raise ModelError("there is no function for it in CMSIS-NN's s8 API")
-            _MAKERS[kind](site, node.operator)
+            site = _site(graph, node, clamp, sources, formats, wanted)
+            _append_calls(site, node.operator)
         except ModelError as problem:
-            problems.append(f"{kind.__name__} {node.name!r}: {problem}")
+            if not fallback or kind not in FLOAT_MAKERS:
+                problems.append(f"{kind.__name__} {node.name!r}: {problem}{_name_remedy(kind)}")
+                continue
+            site = _site(graph, node, clamp, sources, formats, wanted)
+            FLOAT_MAKERS[kind](site, node.operator)
         except Error as problem:
             raise Error(f"{node.name}: {problem}") from None
         nodes += site.nodes
@@ -138,6 +144,18 @@ def lower_s8(
     )
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
     return Graph(graph.name, (start,), tuple(nodes), outputs, arrays, classes=graph.classes)
+
+
+def _append_calls(site: S8Site, operator: Operator) -> None:
+    kind = type(operator)
+    if kind not in _MAKERS:
+        raise ModelError("there is no function for it in CMSIS-NN's s8 API")
+    _MAKERS[kind](site, operator)
+
+
+def _name_remedy(kind: type) -> str:
+    """Return the end of an error for an operator that float32 computes."""
+    return "; fallback='float' computes it in float32" if kind in FLOAT_MAKERS else ""
 
 
 def _site(

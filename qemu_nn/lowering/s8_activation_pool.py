@@ -109,10 +109,7 @@ def table(site: S8Site, operator: Curve) -> None:
         site.call("tflm_rsqrt_s16", {**length, **params})
         return
     if site.wide:
-        raise ModelError(
-            "its function has a table of 8 bits alone; take bits=8, or a budget that keeps this "
-            "layer at 8 bits"
-        )
+        raise ModelError("its function has a table of 8 bits alone; take bits=8")
     codes = np.arange(-128, 128)
     results = operator.evaluate(source.dequantize(codes))
     known = ~np.isnan(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
@@ -96,9 +96,10 @@ class S8Site(AnySite):
         """
         name = f"{self.name}/{part}" if part else self.name
         written = output_format or self.output
-        output = Tensor(
-            name, shape or self.shapes[-1], written.dtype, None, written.scale, written.zero_point
-        )
+        own_shape = self.shapes[-1] if shape is None else shape
+        output = Tensor(name, own_shape, written.dtype)
+        if written.dtype != "float32":
+            output = replace(output, scale=written.scale, zero_point=written.zero_point)
         own = {}
         for role, array in (("weights", weights), ("bias", bias)):
             if array is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..errors import ModelError
-from ..operators import ArgMax, Reduce
+from ..operators import ArgMax, Reduce, Shape
 from .s8_context import S8Site
 
 #: Groups of axes of the functions: kept and reduced in turn.
@@ -14,7 +14,7 @@ _GROUPS = ("kept_0", "reduced_0", "kept_1", "reduced_1", "kept_2")
 
 def reduce(site: S8Site, operator: Reduce) -> None:
     """Append a mean, sum, maximum or minimum over axes."""
-    sides = _group_axes(site, operator.axes)
+    sides = group_axes(site, operator.axes)
     if operator.kind in ("max", "min"):
         site.same_formats()
         if site.wide:
@@ -45,7 +45,7 @@ def _pool(site: S8Site, operator: Reduce, sides: dict[str, int]) -> None:
     site.call("arm_max_pool_s16", {**params, "batches": 1, "channels": channels, **site.clamp()})
 
 
-def _group_axes(site: S8Site, axes: tuple[int, ...]) -> dict[str, int]:
+def group_axes(site: S8Site, axes: tuple[int, ...]) -> dict[str, int]:
     """Return the sides of alternating groups of kept and reduced axes."""
     groups: list[list[int]] = [[]]  # groups of even numbers are kept
     for axis, side in enumerate(site.shapes[0]):
@@ -67,7 +67,11 @@ def arg_max(site: S8Site, operator: ArgMax) -> None:
     """Append the index of the largest or smallest element of an axis, in 32 bits."""
     if site.formats[0].dtype != "int8":
         raise ModelError("indices of largest elements have a function of 8 bits alone; take bits=8")
-    shape, axis = site.shapes[0], operator.axis
-    sides = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     kind = "min" if operator.least else "max"
-    site.call(f"tflm_arg_{kind}_s8", dict(zip(_GROUPS, sides)))
+    site.call(f"tflm_arg_{kind}_s8", group_one_axis(site.shapes[0], operator.axis))
+
+
+def group_one_axis(shape: Shape, axis: int) -> dict[str, int]:
+    """Return the elements before, along and after an axis as arguments."""
+    sides = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    return dict(zip(_GROUPS, sides))

@@ -142,10 +142,14 @@ class PowersOfTwo(Scheme):
 
 @dataclass(frozen=True)
 class AffineScheme(Scheme):
-    """The s8 functions, or the s16 ones of dtype int16, by TensorFlow Lite's scheme."""
+    """The s8 functions, or the s16 ones of dtype int16, by TensorFlow Lite's scheme.
+
+    fallback: true if operators without an integer function are computed in float32.
+    """
 
     activations: Ranges = field(default_factory=Ranges)
     weights: Ranges = field(default_factory=Ranges)
+    fallback: bool = False
     octave = 2
     powers = False
 
@@ -204,7 +208,7 @@ class AffineScheme(Scheme):
 
     def lower(self, graph: FloatGraph, formats: AffineFormats) -> Graph:
         """See lowering.lower_s8."""
-        return lower_s8(graph, formats, self.functions)
+        return lower_s8(graph, formats, self.functions, self.fallback)
 
     def with_methods(self, method: Union[str, float], weight_method: Union[str, float]) -> Scheme:
         """See Scheme."""
@@ -238,6 +242,7 @@ def get_scheme(
     bits: int,
     method: Union[str, float],
     weight_method: Union[str, float],
+    fallback: bool = False,
 ) -> Scheme:
     """Return a scheme and its methods by name; raise Error with the choices for unknown names."""
     one_of(SCHEMES, name, "scheme")
@@ -249,6 +254,10 @@ def get_scheme(
     if isinstance(weight_method, str) and weight_method == "extrapolate":
         raise Error("weight_method must be of known values, as weights are: give 'minmax'")
     if name == "power2":
+        if fallback:
+            raise Error(
+                "fallback is for scheme='affine', as q7 and q15 have no functions of floats"
+            )
         if is_affine(wanted.cmsis):
             raise Error(
                 f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}, or "
@@ -260,6 +269,5 @@ def get_scheme(
     if not wanted.is_affine:
         raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
     dtype = "int8" if bits == 8 else "int16"
-    return AffineScheme(
-        wanted, functions, get_range_method(method, _SEARCH, dtype), get_range_method(weight_method)
-    )
+    activations = get_range_method(method, _SEARCH, dtype)
+    return AffineScheme(wanted, functions, activations, get_range_method(weight_method), fallback)

@@ -80,7 +80,10 @@ def calls(tmp_path_factory):
         "Budget": (qemu_nn.Budget, {"flash": None, "ram": None, "cycles": None}),
         "QuantizeOptions": (
             lambda **how: qemu_nn.quantize(float_network(), REAL, options=how, scheme="power2"),
-            {"weight_method": "minmax", "formats": None, "functions": None, "softmax": True},
+            {
+                **{"weight_method": "minmax", "formats": None, "functions": None},
+                **{"softmax": True, "fallback": None, "runtime": "tflm"},
+            },
         ),
         "quantize affine": (partial(qemu_nn.quantize, scheme="affine"), quantize),
         "search": (

@@ -5,7 +5,10 @@ import pytest
 from affine_operators import errors, functions, quantized
 from exported import check, needs, write
 
+import qemu_nn
+from qemu_nn.api import golden as pipeline
 from qemu_nn.errors import ModelError
+from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import (
     Affine,
     ArgMax,
@@ -13,12 +16,14 @@ from qemu_nn.operators import (
     DepthToSpace,
     Elementwise,
     Gather,
+    Identity,
     Lstm,
     MatMul,
     Normalize,
     Pad,
     PRelu,
     Reduce,
+    Relu,
     Reshape,
     Resize,
     Softmax,
@@ -251,6 +256,67 @@ def test_a_whole_sequence_is_one_call(bits, least):
     got = held.dequantize(made.session().run(made.graph.input.format.quantize(x))["out"])
     real = evaluate(made.reference, x)["out"]
     assert 10 * np.log10((real**2).sum() / ((got - real) ** 2).sum()) > least
+
+
+def of_16_bits(nodes, **options):
+    x = np.abs(normal(24, 4, 6, 8)).astype(np.float32) + 0.1
+    graph = FloatGraph("net", "x", (4, 6, 8), "NHWC", nodes, (nodes[-1].name,))
+    network = pipeline.FloatNetwork(graph)
+    return qemu_nn.quantize(network, x, scheme="affine", bits=16, options=options), x
+
+
+#: Description -> an operator of x [4, 6, 8] without a function of 16 bits.
+FLOATS = {
+    "gelu": gelu(),
+    "mish": mish(),
+    "elu": elu(0.7),
+    "sign": X.of("sign") * X,
+    "power": X**1.5,
+    "constants": 1.0 / (X + 0.5) - X * 0.25,
+    "bilinear": Resize("bilinear", (8, 12), half_pixel=True),
+    "minimum": Reduce("min", (0, 1)),
+    "logarithm": Softmax(2, log=True),
+    "bent": Relu(slope=0.1, limit=1.0),
+    "index": ArgMax(2),
+}
+
+
+@pytest.mark.parametrize("what", FLOATS)
+def test_a_layer_without_an_integer_function_falls_back_to_floats(what):
+    nodes = (FloatNode("out", FLOATS[what], ("x",)), FloatNode("end", Identity(), ("out",)))
+    nodes = nodes[:1] if what != "logarithm" else (*nodes[:1], FloatNode("r", Relu(), ("out",)))
+    with pytest.raises(ModelError, match="fallback='float' computes it in float32"):
+        of_16_bits(nodes)
+    made, x = of_16_bits(nodes, fallback="float")
+    assert any("out: computed in float32 between" in note for note in made.notes)
+    got, exact = made.predict(x), evaluate(made.reference, x)[made.graph.outputs[0]]
+    if what == "index":
+        np.testing.assert_array_equal(got.ravel(), exact.ravel())
+    else:
+        span = max(np.abs(exact).max(), 1e-3)
+        assert np.abs(got.ravel() - exact.ravel()).max() < span / 4000
+
+
+def test_a_runtime_of_cmsis_nn_alone_refuses_other_functions():
+    nodes = (FloatNode("out", Reduce("mean", (2,)), ("x",)),)
+    with pytest.raises(ModelError, match="alone: out call tflm_mean_s16; runtime='tflm' brings"):
+        of_16_bits(nodes, runtime="cmsis-nn")
+    made, _ = of_16_bits(nodes)
+    assert made.notes == ("CMSIS-NN does not have tflm_mean_s16; an export brings their C code",)
+    alone = (FloatNode("out", Softmax(2), ("x",)),)
+    assert of_16_bits(alone, runtime="cmsis-nn")[0].notes == ()
+
+
+@pytest.mark.compiles
+@needs("pc")
+def test_firmware_with_layers_in_floats_passes_its_self_test(tmp_path):
+    nodes = tuple(FloatNode(what, FLOATS[what], ("x",)) for what in FLOATS if what != "logarithm")
+    x = np.abs(normal(8, 4, 6, 8)).astype(np.float32) + 0.1
+    graph = FloatGraph("net", "x", (4, 6, 8), "NHWC", nodes, tuple(node.name for node in nodes))
+    network = pipeline.FloatNetwork(graph)
+    made = qemu_nn.quantize(network, x, scheme="affine", bits=16, options={"fallback": "float"})
+    status, lines = check(write(tmp_path / "net", made, data=x[:2]))
+    assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
 
 
 @pytest.mark.compiles
