@@ -173,9 +173,9 @@ static void walk_subkernels(walk *w, unit u, int32_t outs, int32_t ib) {
             u.sw = least(8 / o->dilation_w, o->kernel_w - u.x0);
             for (int32_t outer = 0; outer < steps; outer += o->part_kernel ? u.iu : 1) {
                 u.in0 = in0 + outer;
-                for (int32_t unit = 0; unit < outs; unit += u.ou) {
-                    u.out0 = out0 + unit;
-                    u.outs = outs - unit;
+                for (int32_t done = 0; done < outs; done += u.ou) {
+                    u.out0 = out0 + done;
+                    u.outs = outs - done;
                     walk_phases(w, &u);
                 }
             }

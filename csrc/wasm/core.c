@@ -7,7 +7,11 @@
 
 #include "../include/qn.h"
 
+#if defined(__wasm__)
 #define EXPORT(name) __attribute__((export_name(name)))
+#else
+#define EXPORT(name) /* compiled for its warnings alone */
+#endif
 
 EXPORT("allocate") void *qn_wasm_allocate(int32_t bytes) {
     return aligned_alloc(64, ((size_t)bytes + 127) / 64 * 64);
