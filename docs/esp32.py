@@ -36,7 +36,8 @@ unless `idf_component.yml` pins one: compare the file `dependencies.lock` of you
   kernels, and each session warns of that.
 
 `run`, `check` and every session name the layers that meet a case, as a `DeviceWarning` with the
-operator and the effect. `variants --target esp32s3` compares the S3 with generic C, with each
+operator and the effect. The [tutorial](tutorials/esp32.md) computes the scores of a streaming
+network from a WAV file. `variants --target esp32s3` compares the S3 with generic C, with each
 release of ESP-NN and with CMSIS-NN, layer by layer.
 
 ## Which kernels
@@ -57,9 +58,7 @@ Memory that nobody knows counts as 0.
 """
 
 MIDDLE = """
-## What esp-tflite-micro refuses
-
-These are errors here, with the same reason, on every chip of the family:
+Also refused, on every chip of the family:
 
 """
 
@@ -132,7 +131,7 @@ def _chip(rule: EspRule) -> str:
 
 
 def _refused() -> str:
-    found = (DIFFERENCES[name] for name in ("esp_no_bias", "esp_groups"))
+    found = (DIFFERENCES[name] for name in ("esp_no_bias",))
     return "".join(f"- {each.operator}: {each.words}.\n" for each in found)
 
 

@@ -212,6 +212,13 @@ def quantize(
 
 def _profile_for(scheme: str, device: Target) -> Profile:
     """Return the profile of a device for the functions of a scheme."""
+    if device.esp_nn is not None:
+        if scheme != "affine":
+            raise Error(
+                f"scheme is {scheme!r}, but {device.device} runs .tflite files; give 'affine', or "
+                "leave it out"
+            )
+        return device.profile()
     device = replace(device, cmsis=device.cmsis or SCHEMES[scheme])
     wanted = device.profile()
     both = device.rounding is None and "double" in roundings(wanted.cmsis)

@@ -36,13 +36,15 @@ class EspCall:
 
     input_align: the address of the input modulo 16; TensorFlow Lite Micro's arena has all tensors
     at multiples of 16. has_scratch: False if esp-tflite-micro reserves too little memory for a
-    softmax. warnings: the faults of the call.
+    softmax. in_port: False for a call of ESP-NN without esp-tflite-micro. warnings: faults of the
+    call.
     """
 
     function: str
     params: Mapping[str, int]
     input_align: int = 0
     has_scratch: bool = True
+    in_port: bool = True
     warnings: tuple[str, ...] = ()
 
 
@@ -286,6 +288,18 @@ _SOFTMAX = ("arm_softmax_s8",)
 
 #: All differences of ESP-NN that are known. Those of one operator apply in this order.
 RULES: tuple[EspRule, ...] = (
+    EspRule(
+        _CONV,
+        "CONV_2D",
+        "groups",
+        "esp-tflite-micro stops, as it asserts filters of all input channels",
+        "a convolution for each group, and CONCATENATION",
+        "r",
+        lambda call, release: call.in_port and call.params["filter_c"] != call.params["input_c"],
+        refused="it has groups, at which esp-tflite-micro stops; replace it by a convolution for "
+        "each group, and CONCATENATION",
+        paths=ESP_PATHS,
+    ),
     EspRule(
         _CONV,
         "CONV_2D",

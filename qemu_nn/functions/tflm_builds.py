@@ -266,12 +266,6 @@ DIFFERENCES: Mapping[str, BuildDifference] = {
         "esp_nn/conv.cc, esp_nn/depthwise_conv.cc of esp-tflite-micro 1.4.0",
         paths=_ESP_PATHS,
     ),
-    "esp_groups": BuildDifference(
-        "CONV_2D",
-        "esp-tflite-micro stops at groups, as it asserts filters of all input channels",
-        "esp_nn/conv.cc of esp-tflite-micro 1.4.0",
-        paths=_ESP_PATHS,
-    ),
     "esp_mul_broadcast": BuildDifference(
         "MUL",
         "tensors that broadcast are multiplied by the framework's own kernel, not by ESP-NN's",

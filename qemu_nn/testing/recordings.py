@@ -368,7 +368,8 @@ def read_esp_nn(recording: Recording) -> tuple[EspCall, dict[str, Any]]:
     plain = replace(recording, arrays=given, shape=shape).arguments(base)
     arrays = {array.name: plain.pop(array.name) for array in base.arrays}
     params = cmsis.complete(base, {**plain, **arrays})
-    return EspCall(base.name, params, recording.params.get("input_align", 0)), arrays
+    align = recording.params.get("input_align", 0)
+    return EspCall(base.name, params, align, in_port=False), arrays
 
 
 def _esp_nn_outcome(recording: Recording) -> tuple[str, str]:

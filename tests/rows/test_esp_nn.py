@@ -370,6 +370,14 @@ def test_images_of_a_batch_at_odd_addresses_are_refused():
     assert changed("arm_depthwise_conv_wrapper_s8", even) == (None, 0)
 
 
+@pytest.mark.parametrize("device", ["esp32", "esp32s3", "esp32p4"])
+def test_groups_are_refused_by_the_port_alone(device):
+    p = {**window((8, 8), (3, 3), 1, 8), "filter_c": 4}
+    with pytest.raises(Refused, match="it has groups"):
+        changed("arm_convolve_wrapper_s8", p, device)
+    assert changed("arm_convolve_wrapper_s8", p, device, in_port=False) == (None, 0)
+
+
 def test_a_call_of_no_rule_is_unchanged():
     p = {**window((8, 8), (3, 3), 1, 8), "block_size": 9, "num_rows": 1, "row_size": 10}
     for name in ("arm_elementwise_add_s8", "arm_svdf_s8", "tflm_mean_s8"):

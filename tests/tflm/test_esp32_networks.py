@@ -199,6 +199,18 @@ def test_functions_of_q7_are_refused(tmp_path):
         network.session("esp32")
 
 
+def test_a_float_network_is_quantized_for_an_s3():
+    demo = qemu_nn.__path__[0] + "/demo"
+    with np.load(f"{demo}/digits.npz") as stored:
+        images, labels = stored["x"] / 128, stored["y"]
+    made = qemu_nn.quantize(f"{demo}/digits.onnx", images[:100], target=S3)
+    assert differing(made, S3) == ([], [])
+    found = qemu_nn.evaluate(made, (images, labels), target=S3)
+    assert found.accuracy > 0.9
+    with pytest.raises(Error, match=r"scheme is 'power2', but esp32s3 runs \.tflite files"):
+        qemu_nn.quantize(f"{demo}/digits.onnx", images[:100], target=S3, scheme="power2")
+
+
 # ---- published networks ----
 
 PUBLISHED = SHARED / "models_tflite2"

@@ -231,18 +231,12 @@ def convolve(call: TfliteCall) -> None:
     if suffix == "s4":
         _record_unpacked(call, "arm_convolve_wrapper_s8", params, data, rows)
     if suffix == "s8":
-        _reject_esp(call, own != depth)
+        _reject_esp(call)
     call.put(f"arm_convolve_wrapper_{suffix}", params, [x], output, data, rows)
 
 
-def _reject_esp(call: TfliteCall, grouped: bool) -> None:
+def _reject_esp(call: TfliteCall) -> None:
     """Record why esp-tflite-micro cannot run an int8 convolution."""
-    if grouped:
-        call.reject(
-            "esp_groups",
-            "it has groups, at which esp-tflite-micro stops; convert it to a convolution for each "
-            "group, and CONCATENATION",
-        )
     if not call.has_input(2):
         call.reject(
             "esp_no_bias",
@@ -291,7 +285,7 @@ def depthwise(call: TfliteCall) -> None:
     if suffix == "s4":
         _record_unpacked(call, "arm_depthwise_conv_wrapper_s8", params, data, rows)
     if suffix == "s8":
-        _reject_esp(call, grouped=False)
+        _reject_esp(call)
     call.put(f"arm_depthwise_conv_wrapper_{suffix}", params, [x], output, data, rows)
 
 
