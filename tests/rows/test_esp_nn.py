@@ -76,7 +76,7 @@ def test_without_a_rule_a_recorded_call_differs(rule, monkeypatch):
 
 
 def test_scratch_memory_is_as_recorded():
-    """The bytes that the vendor's functions ask for, and those written after them."""
+    """Compare the bytes that the vendor's functions ask for, and those written after them."""
     (path,) = (GOLDEN / "esp").glob("*.npz")
     cases = {case["id"]: case for case in json.loads(str(np.load(path)["manifest"]))["cases"]}
     overruns = 0
@@ -273,7 +273,7 @@ def test_which_convolutions_leave_the_image(shape):
 
 @pytest.mark.parametrize("shape", CONVOLUTIONS, ids=str)
 def test_a_convolution_is_changed_if_the_copy_differs_from_the_padding_of_tflite(shape):
-    """A model on the vendor's memory, against TensorFlow Lite's padding, for every shape."""
+    """Compare a model on the vendor's memory with TensorFlow Lite's padding."""
     p = window(*shape)
     arrays = {}
     rng = np.random.default_rng(5)
@@ -341,7 +341,7 @@ def test_which_softmax_rows_miss_their_maximum(rows, classes, release):
 @pytest.mark.parametrize("size", [15, 16, 17])
 @pytest.mark.parametrize("offset", [0, 3])
 def test_which_depthwise_convolutions_take_strips(size, offset):
-    """64 channels of 16 bits: 5 x 5 filters take 3,200 bytes, 17 x 17 pixels 36,992."""
+    """Take 64 channels of 16 bits: filters of 3,200 bytes, 17 x 17 pixels of 36,992."""
     p = {**window((size, size + 4), (5, 5), 1, 64), "input_offset": offset}
     found, _ = changed("arm_depthwise_conv_wrapper_s8", p)
     large = 2 * 64 * (25 + size * (size + 4)) > 49152
