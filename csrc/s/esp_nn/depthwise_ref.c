@@ -1,7 +1,7 @@
 /* Depthwise convolution of ESP-NN on an ESP32-S3 in strips of rows, plain. */
 #include "depthwise.h"
 
-/* What the taps of channel o in rows outside the image add at output (y, x). */
+/* Returns the share of the taps of channel o in rows outside the image, at output (y, x). */
 static uint32_t outer_rows(const qn_s_depthwise *p, const int8_t *filter, int32_t y, int32_t x,
                            int32_t o) {
     const int64_t channels = s_depthwise_channels(p);
