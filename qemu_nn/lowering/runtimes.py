@@ -32,11 +32,11 @@ def tell_functions(graph: Graph, runtime: str) -> list[str]:
     if not floats:
         return notes
     size = sum(math.prod(node.output.shape) for node in floats)
-    room = max(4 * math.prod(node.output.shape) for node in floats)
+    largest = max(4 * math.prod(node.output.shape) for node in floats)
     return [
         *notes,
         f"{_list(floats)}: computed in float32 between dequantize and quantize, by {len(floats)} "
-        f"calls that write {size:,} floats, up to {room:,} bytes at a time; a core without a "
+        f"calls that write {size:,} floats, up to {largest:,} bytes at a time; a core without a "
         "floating-point unit takes some 50 cycles for each",
     ]
 
