@@ -62,7 +62,9 @@ READERS = (
     Reader((".pb",), f"{__name__}.tensorflow", _CUT),
     Reader((".prototxt",), f"{__name__}.caffe", (*_CUT, "weights")),
     Reader((".pt2",), f"{__name__}.pt2", _CUT),
-    Reader((".tflite", ".lite"), f"{__name__}.tflite", ("signature",), _signature(4, b"TFL3")),
+    Reader(
+        (".tflite", ".lite"), f"{__name__}.tflite", (*_CUT, "signature"), _signature(4, b"TFL3")
+    ),
     Reader((".pte",), f"{__name__}.pte", ("method",), _signature(4, b"ET12")),
     Reader(
         (".npz", ".vela_bin_stream"), f"{__name__}.ethosu", (), _signature(0, b"vela_bin_stream")

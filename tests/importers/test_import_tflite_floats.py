@@ -10,7 +10,7 @@ from float_tflite import NAMES, RECORDED, Net, convolve, draw, make, run_litert
 from paths import ROOT
 
 import qemu_nn
-from qemu_nn.errors import ModelError
+from qemu_nn.errors import Error, ModelError
 
 
 def evaluate(net, folder):
@@ -135,7 +135,8 @@ def test_check_names_each_operator_that_is_not_supported(tmp_path):
 
 
 def two_inputs(net):
-    net.inputs.append(net.tensor((1, 6, 7, 3), "FLOAT32", name="second"))
+    net.inputs.append(net.tensor((1, 6, 7, 4), "FLOAT32", name="second"))
+    net.end(net.apply("ADD", [net.outputs.pop(), net.inputs[1]], (1, 6, 7, 4), "AddOptions"))
 
 
 def change(index, **fields):
@@ -144,7 +145,7 @@ def change(index, **fields):
 
 REFUSED = {
     "the input tensor 0 .* has no fixed size on axis 2": change(0, signature=[-1, 6, -1, 3]),
-    "it has 2 inputs": two_inputs,
+    r"its outputs need 2 inputs \('input', 'second'\)": two_inputs,
     "its input 1 must hold finite floats": lambda net: net.buffers.__setitem__(
         1, np.full(108, np.nan, np.float32).tobytes()
     ),
@@ -157,7 +158,7 @@ REFUSED = {
     "its fused activation is TANH": lambda net: net.operators[0][4].update(
         FusedActivationFunction="TANH"
     ),
-    "its output, tensor 1 .* is a constant": lambda net: net.outputs.__setitem__(0, 1),
+    "its output, tensor 1 .* is a constant": lambda net: net.outputs.append(1),
 }
 
 
@@ -210,3 +211,28 @@ def test_a_loop_without_a_known_end_is_refused(last, told, tmp_path):
         body.outputs[0] = body.inputs[0]
     with pytest.raises(ModelError, match=told):
         qemu_nn.load(net.save(tmp_path))
+
+
+def test_a_part_of_a_float_file_is_read(tmp_path):
+    net = make("max_pool")
+    path, x = net.save(tmp_path), draw(net)
+    whole = qemu_nn.load(path)
+    traced = whole.evaluate(x, trace=True)
+    conv, pool, scores = (node.name for node in whole.graph.nodes)
+    first = qemu_nn.load(path, output=pool)
+    np.testing.assert_array_equal(first.evaluate(x)[pool], traced[pool])
+    last = qemu_nn.load(path, input=conv)
+    assert [node.name for node in last.graph.nodes] == [pool, scores]
+    np.testing.assert_array_equal(last.evaluate(traced[conv])[scores], traced[scores])
+
+
+def test_a_part_needs_tensors_of_a_float_network(tmp_path):
+    path = make("max_pool").save(tmp_path)
+    with pytest.raises(ModelError, match="it has no tensor 'none'; its inputs and outputs are"):
+        qemu_nn.load(path, output="none")
+    with pytest.raises(ModelError, match="its outputs need 0 inputs"):
+        qemu_nn.load(path, output="t1")
+    quantized = qemu_nn.quantize(path, draw(make("max_pool"), 8), scheme="affine")
+    quantized.save(tmp_path / "int8.tflite")
+    with pytest.raises(Error, match="a quantized file is read whole"):
+        qemu_nn.load(tmp_path / "int8.tflite", input="input")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
+from ...errors import Error
 from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
@@ -20,11 +21,16 @@ from .support_report import examine as examine
 from .tflm_memory import find_tflm_figures
 
 
-def read(path: Path, signature: Optional[str] = None) -> ModelFile:
+def read(
+    path: Path,
+    signature: Optional[str] = None,
+    input: Optional[str] = None,
+    output: Optional[str] = None,
+) -> ModelFile:
     """Read the network, class names, preprocessing and notes of a file.
 
     signature: the key of one of several signatures; default: the first graph of the file, as on the
-    device.
+    device. input, output: tensors between which a float network is cut out; default: its ends.
 
     A file without quantized activations holds a float network. In quantized networks activations
     are int8, or int16 with int8 weights. The calls are CMSIS-NN functions, and
@@ -42,10 +48,12 @@ def read(path: Path, signature: Optional[str] = None) -> ModelFile:
     model = first.select(signature)
     own = model.number == first.number  # the metadata are those of the first graph
     if holds_floats(model):
-        real = convert_float(model)
+        real = convert_float(model, input, output)
         shapes = [real.shapes[name] for name in real.outputs]
         said = read_metadata(path, data, list(real.starts.values()), shapes) if own else Metadata()
         return ModelFile(reference=replace(real, classes=said.labels))
+    if input is not None or output is not None:
+        raise Error(f"{path}: a quantized file is read whole: leave out input= and output=")
     graph = convert(model)
     shapes = [graph.node(name).output.shape for name in graph.outputs]
     starts = [start.shape for start in graph.inputs]

@@ -59,6 +59,7 @@ class FloatBuilder:
 
     def __init__(self, model: TfliteModel, batch: int = 1) -> None:
         self.model, self.batch = model, batch
+        self.outputs: tuple[int, ...] = model.outputs
         self.nodes: list[FloatNode] = []
         self.values: dict[int, Held] = {}
         #: Operators that an earlier one of the file computes with, by their numbers.

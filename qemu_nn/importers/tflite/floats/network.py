@@ -65,11 +65,15 @@ def is_float(model: TfliteModel, device: Iterable[str]) -> bool:
     return "FLOAT32" in kinds and bool(names & FLOAT_CONVERTERS.keys()) and not names <= {*device}
 
 
-def convert_float(model: TfliteModel) -> FloatGraph:
-    """Return the float network of a file."""
+def convert_float(
+    model: TfliteModel, input: Optional[str] = None, output: Optional[str] = None
+) -> FloatGraph:
+    """Return the float network of a file between two tensors, named or the file's own ends."""
     try:
         builder = FloatBuilder(model)
-        start = _start(builder)
+        if output is not None:
+            builder.outputs = (_find_tensor(model, output),)
+        start = _start(builder, input)
         _convert_all(builder)
         return _finish(builder, start)
     except ModelError as error:
@@ -77,20 +81,36 @@ def convert_float(model: TfliteModel) -> FloatGraph:
 
 
 def _convert_all(builder: FloatBuilder) -> None:
-    for operator in needed_operators(builder.model):
+    for operator in _list_needed(builder):
         try:
             _convert(builder, operator)
         except ModelError as error:
             raise ModelError(f"{operator}: {error}") from None
 
 
-def _start(builder: FloatBuilder) -> Tensor:
+def _find_tensor(model: TfliteModel, name: str) -> int:
+    """Return the index of a tensor that is an input or an output of an operator."""
+    ends = {index for each in model.operators for index in (*each.inputs, *each.outputs)}
+    named = [index for index in sorted(ends - {-1}) if model.tensor(index).name == name]
+    if not named:
+        ends_of_file = [model.tensor(index).name for index in (*model.inputs, *model.outputs)]
+        have = ", ".join(map(repr, ends_of_file[:5]))
+        raise ModelError(f"it has no tensor {name!r}; its inputs and outputs are {have}")
+    return named[0]
+
+
+def _start(builder: FloatBuilder, name: Optional[str] = None) -> Tensor:
     """Return the network's only input."""
-    inputs = tuple(dict.fromkeys(builder.model.inputs))
+    if name is not None:
+        return builder.start(_find_tensor(builder.model, name))
+    read = {index for operator in _list_needed(builder) for index in operator.inputs}
+    given = dict.fromkeys(builder.model.inputs)
+    inputs = [index for index in given if index in read or index in builder.outputs]
     if len(inputs) != 1:
-        names = ", ".join(str(builder.model.tensor(index)) for index in inputs[:5]) or "none"
+        names = ", ".join(repr(builder.model.tensor(index).name) for index in inputs[:5]) or "none"
         raise ModelError(
-            f"it has {len(inputs)} inputs ({names}); a float network must have one input"
+            f"its outputs need {len(inputs)} inputs ({names}); a float network must have one: "
+            "choose a part with input= and output="
         )
     return builder.start(inputs[0])
 
@@ -105,7 +125,7 @@ def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
         return {}, str(error)
     reasons: dict[int, str] = {}
     unknown: set[int] = set()
-    for operator in needed_operators(model):
+    for operator in _list_needed(builder):
         try:
             if not unknown.isdisjoint(operator.inputs):
                 raise ModelError(UNSEEN)
@@ -122,14 +142,13 @@ def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
     return {}, ""
 
 
-def needed_operators(model: TfliteModel) -> list[TfliteOperator]:
-    """Return the operators that outputs need."""
-    needed, found = set(model.outputs), []
-    for operator in reversed(model.operators):
-        if needed.isdisjoint(operator.outputs):
-            continue
-        found.append(operator)
-        needed.update(operator.inputs)
+def _list_needed(builder: FloatBuilder) -> list[TfliteOperator]:
+    """Return the operators that the outputs need, and that do not make a known tensor."""
+    needed, found = set(builder.outputs) - builder.values.keys(), []
+    for operator in reversed(builder.model.operators):
+        if not needed.isdisjoint(operator.outputs):
+            found.append(operator)
+            needed.update(set(operator.inputs) - builder.values.keys())
     return found[::-1]
 
 
@@ -206,7 +225,7 @@ def _fold(builder: FloatBuilder, operator: TfliteOperator) -> None:
 def _finish(builder: FloatBuilder, start: Tensor) -> FloatGraph:
     """Return the network up to the file's outputs."""
     outputs = []
-    for index in dict.fromkeys(builder.model.outputs):
+    for index in dict.fromkeys(builder.outputs):
         value = builder.value(index)
         if not isinstance(value, Tensor):
             raise ModelError(f"its output, {builder.model.tensor(index)}, is a constant")

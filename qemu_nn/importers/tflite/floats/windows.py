@@ -122,7 +122,7 @@ def _follow(call: FloatCall) -> tuple[FloatCall, FloatCall]:
     found = []
     while True:
         readers = [each for each in builder.model.operators if at in each.inputs]
-        if len(readers) != 1 or at in builder.model.outputs:
+        if len(readers) != 1 or at in builder.outputs:
             raise ModelError("several operators read it; it must belong to one convolution")
         (reader,) = readers
         builder.done.add(reader.index)
