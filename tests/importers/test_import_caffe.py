@@ -154,10 +154,14 @@ def test_names_with_strokes_are_found_in_hdf5(tmp_path):
 
 
 REFUSED = [
-    (layer("norm1", "LRN"), "layer 'norm1' of type LRN: this type is not supported; have: Batch"),
+    (layer("norm1", "LRN"), "layer 'norm1' of type LRN: this type is not supported; have: AbsVal"),
     (layer("y", "Pooling", "pooling_param { pool: STOCHASTIC kernel_size: 2 }"), "stochastic"),
     (layer("y", "BatchNorm", "batch_norm_param { use_global_stats: false }"), "its own mean"),
-    (layer("y", "Power", "power_param { power: 2 }"), "the power 2 is not supported"),
+    (layer("y", "Exp", "exp_param { base: -3 }"), "its base is -3; it must be -1 for e"),
+    (layer("y", "MVN", "mvn_param { normalize_variance: false }"), "subtracts the mean alone"),
+    (layer("y", "ArgMax"), "only the index of one maximum along an axis"),
+    (layer("y", "Reduction", "reduction_param { axis: 1 operation: ASUM }"), "only SUM and MEAN"),
+    (layer("y", "Tile", "tile_param { tiles: 0 }"), "its tiles are 0"),
     (layer("y", "Power", "power_param { scale: nan }"), "nan is not a finite number"),
     (layer("y", "Scale"), r"weights are 0 arrays; it needs 1"),
     (layer("y", "Scale", "", "data data"), "it reads 2 blobs; only one is supported"),

@@ -116,6 +116,35 @@ def test_activations_equal_numpy(run):
     np.testing.assert_allclose(run(x, "Softmax", "softmax_param { axis: -1 }"), y, rtol=1e-12)
 
 
+def test_further_layers_equal_numpy(run):
+    x = np.array([[[-1.0, 0.5], [2.0, 3.0]], [[0.0, -4.0], [1.0, 7.0]]])
+    close = np.testing.assert_allclose
+    close(run(x, "AbsVal"), np.abs(x))
+    close(run(x, "BNLL"), np.log1p(np.exp(x)), rtol=1e-6)
+    close(run(x, "ELU", "elu_param { alpha: 0.5 }"), np.where(x > 0, x, np.expm1(x) / 2), rtol=1e-6)
+    close(run(x, "Exp", "exp_param { base: 2 scale: 3 shift: 1 }"), 2 ** (1 + 3 * x), rtol=1e-6)
+    close(run(x, "Log", "log_param { shift: 5 }"), np.log(5 + x), rtol=1e-6)
+    close(
+        run(x, "Power", "power_param { power: 2 shift: 1 scale: 3 }"), (1 + 3 * x) ** 2, rtol=1e-6
+    )
+    close(run(x, "Tile", "tile_param { axis: 2 tiles: 2 }"), np.tile(x, (1, 2, 1)))
+    close(run(x, "ArgMax", "argmax_param { axis: 1 }"), x.argmax(0)[None])
+    close(run(x, "Reduction", "reduction_param { axis: 2 operation: MEAN }"), x.mean((1, 2)))
+    away = x - x.mean((1, 2), keepdims=True)
+    close(run(x, "MVN"), away / away.std((1, 2), keepdims=True), rtol=1e-6)
+
+
+def test_a_deconvolution_adds_windows_in_groups(run):
+    x = np.arange(8.0).reshape(2, 2, 2)
+    weights = np.array([[[[1.0, 2.0]]], [[[10.0, 20.0]]]])
+    parameters = "num_output: 2 group: 2 kernel_h: 1 kernel_w: 2 stride: 2 pad_w: 1 pad_h: 0"
+    y = run(x, "Deconvolution", f"convolution_param {{ {parameters} }}", weights, [0, 5])
+    whole = np.zeros((2, 3, 4))
+    whole[:, ::2, ::2], whole[:, ::2, 1::2] = x, 2 * x
+    whole *= np.array([1, 10]).reshape(2, 1, 1)
+    np.testing.assert_allclose(y, whole[:, :, 1:-1] + np.array([0, 5]).reshape(2, 1, 1))
+
+
 def test_inner_product_flattens_from_its_axis_and_may_be_transposed(run):
     x, w = np.arange(12.0).reshape(3, 2, 2), np.arange(24.0).reshape(2, 12)
     y = run(x, "InnerProduct", "inner_product_param { num_output: 2 }", w, [1, 2])

@@ -148,6 +148,26 @@ FORMULAS = [
     ("Maximum", "x n", np.maximum(X, -X)),
     ("Minimum", "x n", np.minimum(X, -X)),
     ("AddN", "x n x", X),
+    ("RealDiv", "x e", X / np.exp(X)),
+    ("RealDiv", "c e", C / np.exp(X)),
+    ("SquaredDifference", "x n", 4 * X * X),
+    ("SquaredDifference", "x c", (X - C) ** 2),
+    ("Square", "x", X * X),
+    ("Pow", "e half", np.exp(X) ** 0.5),
+    ("Pow", "x two", X * X),
+    ("Rsqrt", "e", np.exp(-X / 2)),
+    ("Sqrt", "e", np.exp(X / 2)),
+    ("Log", "e", X),
+    ("Abs", "x", np.abs(X)),
+    ("Elu", "x", np.where(X > 0, X, np.expm1(X))),
+    ("Softplus", "x", np.log1p(np.exp(X))),
+    ("Softsign", "x", X / (1 + np.abs(X))),
+    ("GatherV2", "x places one", X[:, [3, 0, 0]]),
+    ("Tile", "x twice", np.tile(X, (1, 2))),
+    ("MirrorPad", "x around", np.pad(X, ((0, 0), (2, 1)), "reflect")),
+    ("ArgMax", "x one", X.argmax(1)),
+    ("Sum", "x one", X.sum(1)),
+    ("Min", "x one", X.min(1)),
     ("Relu", "x", np.maximum(X, 0)),
     ("Relu6", "x", np.clip(X, 0, 6)),
     ("LeakyRelu", "x", np.where(X > 0, X, np.float32(0.2) * X)),
@@ -163,13 +183,16 @@ FORMULAS = [
 GIVEN = (
     *(const("c", C), const("m", M)),
     *(const("zero", 0.0), const("half", 0.5), const("two", 2.0)),
-    node("n", "Neg", "x"),
+    *(node("n", "Neg", "x"), node("e", "Exp", "x")),
+    *(const("places", [3, 0, 0]), const("one", 1), const("twice", [1, 2])),
+    const("around", [[0, 0], [2, 1]]),
 )
 
 
 @pytest.mark.parametrize(("op", "inputs", "expected"), FORMULAS)
 def test_what_is_computed_element_by_element(tmp_path, op, inputs, expected):
-    found = over(tmp_path, X, *GIVEN, node("y", op, inputs), output="y")
+    how = {"mode": "REFLECT"} if op == "MirrorPad" else {}
+    found = over(tmp_path, X, *GIVEN, node("y", op, inputs, **how), output="y")
     np.testing.assert_allclose(found, expected, rtol=2e-7, atol=1e-12)
 
 
@@ -238,6 +261,39 @@ def test_what_is_limited_from_zero_is_a_relu(tmp_path):
 POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 1, 1, 1], "padding": "SAME"}
 
 
+@pytest.mark.parametrize(("padding", "size"), [("SAME", (14, 10)), ("VALID", (15, 10))])
+def test_a_transposed_convolution_is_the_gradient_of_a_convolution(tmp_path, padding, size):
+    weights = RANDOM.normal(size=(3, 2, 6, 4)).astype(np.float32)
+    how = {"strides": [1, 2, 2, 1], "padding": padding}
+    sizes = const("size", [1, *size, 6])
+    nodes = (sizes, const("w", weights), node("y", "Conv2DBackpropInput", "size w x", **how))
+    y = over(tmp_path, IMAGES, *nodes)
+    z = RANDOM.normal(size=(2, *size, 6))
+    forward = over(tmp_path, z, const("w", weights), node("y", "Conv2D", "x w", **how))
+    assert y.shape == z.shape
+    np.testing.assert_allclose((y * z).sum(), (forward * IMAGES).sum(), rtol=1e-6)
+
+
+def test_images_are_resized_and_their_blocks_moved(tmp_path):
+    size = const("size", [14, 10])
+    found = over(tmp_path, IMAGES, size, node("y", "ResizeNearestNeighbor", "x size"))
+    close(found, IMAGES.repeat(2, axis=1).repeat(2, axis=2))
+    how = {"half_pixel_centers": True}
+    found = over(tmp_path, IMAGES, size, node("y", "ResizeBilinear", "x size", **how))
+    inner = found[:, 2:-2, 2:-2].reshape(2, 5, 2, 3, 2, 4).mean((2, 4))
+    around = [IMAGES[:, 1 + i : 6 + i, 1 + j : 4 + j] for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    share = np.outer([1, 6, 1], [1, 6, 1]).ravel() / 64
+    close(inner, sum(factor * part for factor, part in zip(share, around)))
+    blocks = over(tmp_path, IMAGES, node("y", "DepthToSpace", "x", block_size=2))
+    close(blocks, IMAGES.reshape(2, 7, 5, 2, 2, 1).swapaxes(2, 3).reshape(2, 14, 10, 1))
+
+
+def test_rows_are_multiplied_by_computed_rows(tmp_path):
+    x = IMAGES[..., 0]
+    found = over(tmp_path, x, node("y", "BatchMatMulV2", "x x", adj_y=True))
+    close(found, x @ x.swapaxes(1, 2))
+
+
 def around(*pads):
     return {"padding": "EXPLICIT", "explicit_paddings": list(pads)}
 
@@ -265,7 +321,6 @@ REFUSED = [
         "of 9 .* not f",
     ),
     ("MaxPool", "x", {"ksize": 3}, "its attribute 'ksize' has the wrong type"),
-    ("Mean", "x channels", {}, r"it reduces the axes \[3\] of \[1, 7, 5, 4\]; have: height, width"),
     ("Mean", "x batch", {}, "it works on the batch axis; samples must be independent"),
     ("Transpose", "x back", {}, "it moves the batch axis"),
     ("Pad", "x rows", {}, "pads the batch axis"),
@@ -274,7 +329,14 @@ REFUSED = [
     ("Add", "x w", {}, r"its offset \[3, 2, 4, 6\] does not fit \[7, 5, 4\]"),
     ("Add", "x nan", {}, "must hold finite real numbers"),
     ("RealDiv", "x zero", {}, "it divides by zero"),
-    ("RealDiv", "zero x", {}, "input 'zero' is a constant, but it must be computed"),
+    ("Pow", "x c", {}, "where it needs one number"),
+    ("ArgMax", "x batch", {}, "it works on the batch axis"),
+    ("GatherV2", "x hole channels", {}, "places are not all within the 4 elements"),
+    ("Tile", "x c", {}, "must be a short list of integers"),
+    ("MirrorPad", "x rows", {"mode": "REFLECT"}, "it works on the batch axis"),
+    ("MirrorPad", "x rows", {"mode": "EDGE"}, "its mode 'EDGE' are not supported"),
+    ("ResizeBilinear", "x hole", {}, "must be height and width"),
+    ("SpaceToDepth", "x", {"block_size": 2}, "blocks of 2 do not divide 7 x 5"),
     ("Maximum", "x c", {}, r"reads a constant \[4\] where it needs one number"),
     ("Minimum", "x nan", {}, "must hold finite real numbers"),
     ("BiasAdd", "x nan", {}, "must hold finite"),

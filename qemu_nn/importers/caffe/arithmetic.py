@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
-from ...operators import Affine, Elementwise, Operator, PRelu, Shape
+from ...operators import Affine, Elementwise, Normalize, Operator, PRelu, Shape
+from ...operators.curve import X
 from .layer import CaffeLayer, finite
 
 
@@ -49,11 +51,45 @@ def bias(layer: CaffeLayer) -> Operator:
 
 
 def power(layer: CaffeLayer) -> Operator:
-    """Convert (shift + scale * x) ** power; only power 1 is supported."""
+    """Convert (shift + scale * x) ** power."""
     fields = layer.parameters("power_param")
     if fields.power != 1:
-        raise ModelError(f"the power {fields.power:g} is not supported; have: 1")
+        return (X * finite(fields.scale) + finite(fields.shift)) ** finite(fields.power)
     return Affine(np.array(finite(fields.scale)), np.array(finite(fields.shift)))
+
+
+def exponential(layer: CaffeLayer) -> Operator:
+    """Convert Exp: base ** (shift + scale * x); base -1 is e."""
+    fields = layer.parameters("exp_param")
+    factor = _log_of_base(fields.base)
+    return (X * (factor * finite(fields.scale)) + factor * finite(fields.shift)).of("exp")
+
+
+def logarithm(layer: CaffeLayer) -> Operator:
+    """Convert Log: the logarithm of shift + scale * x to a base; base -1 is e."""
+    fields = layer.parameters("log_param")
+    inner = X * finite(fields.scale) + finite(fields.shift)
+    return inner.of("log") * (1 / _log_of_base(fields.base))
+
+
+def _log_of_base(base: float) -> float:
+    if base == -1:
+        return 1.0
+    if not finite(base) > 0 or base == 1:
+        raise ModelError(f"its base is {base:g}; it must be -1 for e, or above 0 and not 1")
+    return math.log(base)
+
+
+def normalize(layer: CaffeLayer) -> list[FloatNode]:
+    """Convert MVN, whose epsilon is a part of the deviation."""
+    fields = layer.parameters("mvn_param")
+    if not fields.normalize_variance:
+        raise ModelError("it subtracts the mean alone (normalize_variance: false)")
+    rank = len(layer.shape)
+    if rank < 2 and not fields.across_channels:
+        raise ModelError(f"its input {list(layer.shape)} has no pixels")
+    axes = tuple(range(0 if fields.across_channels else 1, rank))
+    return [layer.node(Normalize(axes, finite(fields.eps) ** 2))]
 
 
 def prelu(layer: CaffeLayer) -> Operator:

@@ -10,11 +10,19 @@ import numpy as np
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
 from ...operators import Identity, Operator, Relu, Shape, Sigmoid, Softmax, Tanh
+from ...operators.curve import X, elu
 from . import arithmetic, linear, shaping
 from .layer import CaffeLayer, finite
 from .net import Step
 
 _ONE_NODE: dict[str, Callable[[CaffeLayer], Operator]] = {
+    "AbsVal": lambda layer: X.of("abs"),
+    "BNLL": lambda layer: X.of("softplus"),
+    "Deconvolution": linear.deconvolution,
+    "ELU": lambda layer: elu(finite(layer.parameters("elu_param").alpha)),
+    "Exp": arithmetic.exponential,
+    "Log": arithmetic.logarithm,
+    "Tile": shaping.tile,
     "BatchNorm": arithmetic.batch_norm,
     "Bias": arithmetic.bias,
     "Concat": shaping.concat,
@@ -32,6 +40,9 @@ _ONE_NODE: dict[str, Callable[[CaffeLayer], Operator]] = {
     "TanH": lambda layer: Tanh(),
 }
 _SEVERAL: dict[str, Callable[[CaffeLayer], list[FloatNode]]] = {
+    "ArgMax": shaping.arg_max,
+    "MVN": arithmetic.normalize,
+    "Reduction": shaping.reduction,
     "Eltwise": arithmetic.eltwise,
     "InnerProduct": linear.inner_product,
     "Slice": shaping.slices,

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
-from ...operators import Conv, Dense, Operator, Pool, Reshape
+from ...operators import Conv, ConvTranspose, Dense, Operator, Pool, Reshape
 from ...operators.base import Pair, image
 from .layer import CaffeLayer
 
@@ -33,6 +33,32 @@ def convolution(layer: CaffeLayer) -> Operator:
         pads=_pair(fields, "pad", 0) * 2,
         dilation=_pair(fields, "dilation", 1),
         groups=fields.group,
+        layout="NCHW",
+    )
+
+
+def deconvolution(layer: CaffeLayer) -> Operator:
+    """Return weights in Caffe: [in, out / groups, y, x]."""
+    fields = layer.parameters("convolution_param")
+    channels, groups = image(layer.shape, "NCHW")[2], fields.group
+    if layer.axis(fields.axis) != 0:
+        raise ModelError(f"its channels are on axis {fields.axis}; only axis 1 is supported")
+    if not groups or channels % groups or fields.num_output % groups:
+        raise ModelError(
+            f"{groups} groups do not divide {channels} or {fields.num_output} channels"
+        )
+    out, kernel = fields.num_output, _pair(fields, "kernel_size")
+    shape = (channels, out // groups, *kernel)
+    weights, bias = layer.weights_and_bias(shape, (out,), fields.bias_term)
+    parts = weights.reshape(groups, channels // groups, out // groups, *kernel)
+    filters = parts.transpose(0, 2, 3, 4, 1).reshape(out, *kernel, channels // groups)
+    return ConvTranspose(
+        filters,
+        bias,
+        stride=_pair(fields, "stride", 1),
+        pads=_pair(fields, "pad", 0) * 2,
+        dilation=_pair(fields, "dilation", 1),
+        groups=groups,
         layout="NCHW",
     )
 

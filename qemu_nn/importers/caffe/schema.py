@@ -15,30 +15,40 @@ BlobProto 1:num:int32 2:channels:int32 3:height:int32 4:width:int32 5:data:float
 NetStateRule 1:phase:TRAIN|TEST 2:min_level:int32 3:max_level:int32 4:stage:string*
 TransformationParameter 3:crop_size:uint32
 
+ArgMaxParameter 1:out_max_val:bool 2:top_k:uint32=1 3:axis:int32
 BatchNormParameter 1:use_global_stats:bool=true 3:eps:float=1e-5
 BiasParameter 1:axis:int32=1 2:num_axes:int32=1
 ConcatParameter 1:concat_dim:uint32=1 2:axis:int32=1
 ConvolutionParameter 1:num_output:uint32 2:bias_term:bool=true 3:pad:uint32* 4:kernel_size:uint32*
     5:group:uint32=1 6:stride:uint32* 9:pad_h:uint32 10:pad_w:uint32 11:kernel_h:uint32
     12:kernel_w:uint32 13:stride_h:uint32 14:stride_w:uint32 16:axis:int32=1 18:dilation:uint32*
+ELUParameter 1:alpha:float=1
 EltwiseParameter 1:operation:PROD|SUM|MAX=SUM 2:coeff:float*
+ExpParameter 1:base:float=-1 2:scale:float=1 3:shift:float
 FlattenParameter 1:axis:int32=1 2:end_axis:int32=-1
 InnerProductParameter 1:num_output:uint32 2:bias_term:bool=true 5:axis:int32=1 6:transpose:bool
 InputParameter 1:shape:BlobShape*
+LogParameter 1:base:float=-1 2:scale:float=1 3:shift:float
+MVNParameter 1:normalize_variance:bool=true 2:across_channels:bool 3:eps:float=1e-9
 PReLUParameter 2:channel_shared:bool
 PoolingParameter 1:pool:MAX|AVE|STOCHASTIC 2:kernel_size:uint32* 3:stride:uint32* 4:pad:uint32*
     5:kernel_h:uint32 6:kernel_w:uint32 7:stride_h:uint32 8:stride_w:uint32 9:pad_h:uint32
     10:pad_w:uint32 12:global_pooling:bool 13:round_mode:CEIL|FLOOR
 PowerParameter 1:power:float=1 2:scale:float=1 3:shift:float
 ReLUParameter 1:negative_slope:float
+ReductionParameter 1:operation:NONE|SUM|ASUM|SUMSQ|MEAN=SUM 2:axis:int32 3:coeff:float=1
 ReshapeParameter 1:shape:BlobShape 2:axis:int32 3:num_axes:int32=-1
 ScaleParameter 1:axis:int32=1 2:num_axes:int32=1 4:bias_term:bool
 SliceParameter 1:slice_dim:uint32=1 2:slice_point:uint32* 3:axis:int32=1
 SoftmaxParameter 2:axis:int32=1
+TileParameter 1:axis:int32=1 2:tiles:int32
 
 LayerParameter 1:name:string 2:type:string 3:bottom:string* 4:top:string* 8:include:NetStateRule*
     9:exclude:NetStateRule* 100:transform_param:TransformationParameter
-    104:concat_param:ConcatParameter 106:convolution_param:ConvolutionParameter
+    103:argmax_param:ArgMaxParameter 111:exp_param:ExpParameter 120:mvn_param:MVNParameter
+    134:log_param:LogParameter 136:reduction_param:ReductionParameter 138:tile_param:TileParameter
+    140:elu_param:ELUParameter 104:concat_param:ConcatParameter
+    106:convolution_param:ConvolutionParameter
     110:eltwise_param:EltwiseParameter 117:inner_product_param:InnerProductParameter
     121:pooling_param:PoolingParameter 122:power_param:PowerParameter 123:relu_param:ReLUParameter
     125:softmax_param:SoftmaxParameter 126:slice_param:SliceParameter 131:prelu_param:PReLUParameter

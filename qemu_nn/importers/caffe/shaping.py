@@ -6,7 +6,7 @@ import math
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatNode
-from ...operators import Concat, Operator, Reshape, Slice
+from ...operators import ArgMax, Concat, Gather, Operator, Reduce, Reshape, Slice
 from .layer import CaffeLayer
 
 
@@ -33,6 +33,37 @@ def slices(layer: CaffeLayer) -> list[FloatNode]:
         FloatNode(name, Slice(axis, start, stop), step.reads)
         for name, start, stop in zip(step.makes, [0, *points], [*points, length])
     ]
+
+
+def tile(layer: CaffeLayer) -> Operator:
+    """Convert Tile: an axis, several times."""
+    fields = layer.parameters("tile_param")
+    axis = layer.axis(fields.axis)
+    if not 1 <= fields.tiles <= _MOST_TILES:
+        raise ModelError(f"its tiles are {fields.tiles}; they must be 1 to {_MOST_TILES}")
+    return Gather(axis, tuple(range(layer.shape[axis])) * fields.tiles)
+
+
+#: Most repetitions of an axis.
+_MOST_TILES = 4096
+
+
+def arg_max(layer: CaffeLayer) -> list[FloatNode]:
+    """Convert ArgMax along an axis, of one index."""
+    fields = layer.parameters("argmax_param")
+    if fields.out_max_val or fields.top_k != 1 or not fields.HasField("axis"):
+        raise ModelError("only the index of one maximum along an axis is supported")
+    return [layer.node(ArgMax(layer.axis(fields.axis)))]
+
+
+def reduction(layer: CaffeLayer) -> list[FloatNode]:
+    """Convert Reduction: a sum or mean over all axes from one on."""
+    fields, shape = layer.parameters("reduction_param"), layer.shape
+    first, kind = layer.axis(fields.axis), {1: "sum", 4: "mean"}.get(fields.operation)
+    if kind is None or fields.coeff != 1:
+        raise ModelError("only SUM and MEAN without coeff are supported")
+    reduced = layer.node(Reduce(kind, tuple(range(first, len(shape)))), part="reduced")
+    return [reduced, layer.node(Reshape(shape[:first]), reduced.name)]
 
 
 def flatten(layer: CaffeLayer) -> Operator:

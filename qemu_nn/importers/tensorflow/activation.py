@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Clip, Operator, Relu, Sigmoid, Softmax, Tanh
+from ...operators import Clip, Elementwise, Identity, Operator, Relu, Sigmoid, Softmax, Tanh
+from ...operators.curve import SELU, X, elu
 from ..tensor import Tensor
 from .building import Converter, TensorflowCall, scalar
 
@@ -49,7 +50,36 @@ def softmax(call: TensorflowCall, x: Tensor, log: bool) -> None:
     call.put(Softmax(x.axis(-1), log), x)
 
 
+def square(call: TensorflowCall, x: Tensor) -> None:
+    """Convert Square: a product of a tensor with itself."""
+    call.put(Elementwise("multiply"), x, x)
+
+
+def power(call: TensorflowCall, x: Tensor, exponent: np.ndarray) -> None:
+    """Convert Pow by a number."""
+    number = scalar(exponent)
+    if number == 2:
+        square(call, x)
+    else:
+        call.put(Identity() if number == 1 else X**number, x)
+
+
+#: Operator -> its function of each element.
+_CURVES = {
+    **{name: X.of(name.lower()) for name in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log")},
+    **{name: X.of(name.lower()) for name in ("Sign", "Sin", "Softplus", "Sqrt")},
+    "Elu": elu(),
+    **dict.fromkeys(("Inv", "Reciprocal"), 1.0 / X),
+    "Rint": X.of("round"),
+    "Rsqrt": 1.0 / X.of("sqrt"),
+    "Selu": elu(*SELU),
+    "Softsign": X / (X.of("abs") + 1.0),
+}
+
 ACTIVATIONS: dict[str, Converter] = {
+    **{name: ("x", partial(simple, operator=curve)) for name, curve in _CURVES.items()},
+    "Square": ("x", square),
+    "Pow": ("xc", power),
     "Relu": ("x", partial(simple, operator=Relu())),
     "Relu6": ("x", partial(simple, operator=Relu(limit=6.0))),
     "LeakyRelu": ("x", leaky_relu),

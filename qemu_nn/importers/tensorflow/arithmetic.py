@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Affine, Dense, Elementwise
+from ...operators import Affine, Dense, Elementwise, MatMul
+from ...operators.curve import X
 from ..tensor import Tensor, Value
 from .activation import convert_limits
 from .building import Converter, TensorflowCall, floats, scalar
@@ -16,10 +17,16 @@ from .windows import layout_of
 _ZERO, _ONE = np.array(0.0), np.array(1.0)
 
 
-def matmul(call: TensorflowCall, x: Tensor, weights: np.ndarray, flags: tuple[str, str]) -> None:
-    """Convert MatMul and its batch form, by a constant [in, out]; flags: of transposed operands."""
+def matmul(call: TensorflowCall, x: Tensor, weights: Value, flags: tuple[str, str]) -> None:
+    """Convert MatMul and its batch form, by a constant [in, out] or of two tensors.
+
+    flags: of transposed operands.
+    """
     if call.node.flag(flags[0]):
         raise ModelError("it transposes its computed input; only weights may be transposed")
+    if isinstance(weights, Tensor):
+        call.put(MatMul(call.node.flag(flags[1])), x, weights)
+        return
     if floats(weights).ndim != 2 or len(x.shape) < 2:
         raise ModelError(
             f"it multiplies {list(x.shape)} by {list(weights.shape)}; only rows by a matrix fit"
@@ -56,6 +63,17 @@ def subtract(call: TensorflowCall, a: Value, b: Value) -> None:
         call.put(Elementwise("subtract"), a, b)
 
 
+def squared_difference(call: TensorflowCall, a: Value, b: Value) -> None:
+    """Convert SquaredDifference."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        away = call.put(Elementwise("subtract"), a, b, part="away")
+    else:
+        x, other = _tensor_first(a, b)
+        assert isinstance(other, np.ndarray)  # it is not computed
+        away = _affine(call, x, offset=-floats(other), part="away")
+    call.put(Elementwise("multiply"), away, away)
+
+
 def negate(call: TensorflowCall, x: Tensor) -> None:
     """Convert Neg."""
     _affine(call, x, scale=-_ONE)
@@ -70,8 +88,15 @@ def multiply(call: TensorflowCall, a: Value, b: Value) -> None:
         _affine(call, x, scale=floats(other))
 
 
-def divide(call: TensorflowCall, x: Tensor, by: np.ndarray) -> None:
-    """Convert RealDiv by a constant."""
+def divide(call: TensorflowCall, x: Value, by: Value) -> None:
+    """Convert RealDiv of tensors, or of a tensor and a constant."""
+    if isinstance(by, Tensor):
+        if isinstance(x, Tensor):
+            call.put(Elementwise("divide"), x, by)
+        else:
+            _affine(call, call.put(1.0 / X, by, part="inverse"), scale=floats(x))
+        return
+    assert isinstance(x, Tensor)  # constants alone are folded
     if not floats(by).all():
         raise ModelError("it divides by zero")
     _affine(call, x, scale=1 / by.astype(np.float64))
@@ -134,28 +159,33 @@ def _channels(call: TensorflowCall, x: Tensor, array: np.ndarray) -> np.ndarray:
 
 
 def _affine(
-    call: TensorflowCall, x: Tensor, scale: np.ndarray = _ONE, offset: np.ndarray = _ZERO
-) -> None:
+    call: TensorflowCall,
+    x: Tensor,
+    scale: np.ndarray = _ONE,
+    offset: np.ndarray = _ZERO,
+    part: str = "",
+) -> Tensor:
     """Append an Affine; its arrays may have a batch axis of one element."""
     arrays = []
     for array in (scale, offset):
         while array.ndim > len(x.sample) and array.shape[0] == 1:
             array = array[0]
         arrays.append(floats(array.astype(np.float64)))
-    call.put(Affine(*arrays), x)
+    return call.put(Affine(*arrays), x, part=part)
 
 
 ARITHMETIC: dict[str, Converter] = {
-    "MatMul": ("xc", partial(matmul, flags=("transpose_a", "transpose_b"))),
+    "MatMul": ("xv", partial(matmul, flags=("transpose_a", "transpose_b"))),
     **dict.fromkeys(
-        ("BatchMatMul", "BatchMatMulV2"), ("xc", partial(matmul, flags=("adj_x", "adj_y")))
+        ("BatchMatMul", "BatchMatMulV2"), ("xv", partial(matmul, flags=("adj_x", "adj_y")))
     ),
     **dict.fromkeys(("Add", "AddV2"), ("vv", add)),
     "AddN": ("+", add_n),
     "Sub": ("vv", subtract),
     "Neg": ("x", negate),
     "Mul": ("vv", multiply),
-    "RealDiv": ("xc", divide),
+    **dict.fromkeys(("RealDiv", "Div"), ("vv", divide)),
+    "SquaredDifference": ("vv", squared_difference),
     "Maximum": ("vv", partial(extreme, kind="maximum")),
     "Minimum": ("vv", partial(extreme, kind="minimum")),
     "BiasAdd": ("xc", bias_add),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Concat, Identity, Pad, Slice, Transpose
+from ...operators import Concat, Gather, Identity, Pad, Slice, Transpose
 from ..tensor import Tensor, Value
 from . import indices
 from .building import Converter, TensorflowCall, integer, integers, scalar
@@ -114,12 +114,14 @@ def _cut_axes(call: TensorflowCall, x: Tensor, index: tuple[indices.Index, ...])
         size = full[axis]
         one = slice(entry, entry + 1 or None) if isinstance(entry, int) else entry
         kept = range(size)[one]
-        if not kept or kept.step < 0:
-            raise ModelError(
-                f"its slice of axis {axis} of {list(full)} must go forward and keep something"
-            )
+        if not kept:
+            raise ModelError(f"its slice of axis {axis} of {list(full)} keeps nothing")
         if kept != range(size):
-            operator = Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step)
+            operator = (
+                Slice(x.axis(axis), kept.start, kept[-1] + 1, kept.step)
+                if kept.step > 0
+                else Gather(x.axis(axis), tuple(kept))
+            )
             x = call.put(operator, x, part=f"axis{axis}")
         if not isinstance(entry, int):
             shape.append(len(kept))
@@ -140,7 +142,72 @@ def pad(call: TensorflowCall, x: Tensor, paddings: np.ndarray, value: np.ndarray
     call.put(Pad(pairs[x.batched :], scalar(value)), x)
 
 
+#: Most places of a lookup along one axis.
+_MOST_PLACES = 65535
+
+
+def gather(call: TensorflowCall, x: Tensor, places: np.ndarray, axis: np.ndarray = _ZERO) -> None:
+    """Convert Gather and GatherV2 of constant places."""
+    at = integer(axis) if axis is not _ZERO else 0
+    if places.dtype.kind not in "iu" or not 1 <= places.size <= _MOST_PLACES:
+        raise ModelError(f"it gathers {places.size} elements")
+    if call.node.integer("batch_dims", 0):
+        raise ModelError("it gathers other elements of each sample (batch_dims)")
+    own = x.axis(at)
+    taken = call.put(Gather(own, tuple(int(n) for n in places.ravel())), x, part="places")
+    full, where = x.shape, own + x.batched
+    call.reshape(taken, (*full[:where], *places.shape, *full[where + 1 :]))
+
+
+def tile(call: TensorflowCall, x: Tensor, counts: np.ndarray) -> None:
+    """Convert Tile: axes of a sample, several times."""
+    numbers = integers(counts)
+    if len(numbers) != len(x.shape) or min(numbers) < 1:
+        raise ModelError(f"its multiples {numbers} do not fit {list(x.shape)}")
+    places = {
+        x.axis(axis): [*range(side)] * count
+        for axis, (side, count) in enumerate(zip(x.shape, numbers))
+        if count > 1 and side * count <= _MOST_PLACES
+    }
+    if len(places) != sum(count > 1 for count in numbers):
+        raise ModelError(f"its multiples {numbers} of {list(x.shape)} are too large")
+    _take_axes(call, x, places)
+
+
+def mirror_pad(call: TensorflowCall, x: Tensor, paddings: np.ndarray) -> None:
+    """Convert MirrorPad; REFLECT leaves out the element at the border, SYMMETRIC repeats it."""
+    numbers, mode = integers(paddings), call.node.text("mode", "")
+    pairs = [*zip(numbers[::2], numbers[1::2])]
+    skip = {"REFLECT": 1, "SYMMETRIC": 0}.get(mode)
+    if skip is None or len(pairs) != len(x.shape) or min(numbers) < 0:
+        raise ModelError(f"its paddings {numbers} and its mode {mode[:20]!r} are not supported")
+    places = {}
+    for axis, (before, after) in enumerate(pairs):
+        side = x.shape[axis]
+        if before or after:
+            own = x.axis(axis)
+            if max(before, after) > side - skip:
+                raise ModelError(f"its paddings {numbers} exceed {list(x.shape)}")
+            front = [*range(skip, before + skip)][::-1]
+            back = [side - 1 - skip - at for at in range(after)]
+            places[own] = [*front, *range(side), *back]
+    _take_axes(call, x, places)
+
+
+def _take_axes(call: TensorflowCall, x: Tensor, places: dict[int, list[int]]) -> None:
+    """Append lookups along several axes of a sample."""
+    if not places:
+        call.put(Identity(), x)
+    for index, (axis, each) in enumerate(places.items(), 1):
+        part = f"axis{axis}" if index < len(places) else ""
+        x = call.put(Gather(axis, tuple(each)), x, part=part)
+
+
 SHAPING: dict[str, Converter] = {
+    "Gather": ("xc", gather),
+    "GatherV2": ("xcc", gather),
+    "Tile": ("xc", tile),
+    "MirrorPad": ("xc", mirror_pad),
     **dict.fromkeys(
         ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"),
         ("x", identity),

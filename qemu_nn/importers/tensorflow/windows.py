@@ -8,10 +8,19 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Conv, Pool
+from ...operators import (
+    ArgMax,
+    Conv,
+    ConvTranspose,
+    DepthToSpace,
+    Pool,
+    Reduce,
+    Resize,
+    SpaceToDepth,
+)
 from ...operators.base import Pads, Pair, compute_same_pads, image
 from ..tensor import Tensor
-from .building import Converter, TensorflowCall, floats, integers
+from .building import Converter, TensorflowCall, floats, integer, integers
 from .reading import TensorflowNode
 
 _LARGEST = 4096  # of a kernel, stride, padding or dilation
@@ -65,12 +74,11 @@ def reduce(call: TensorflowCall, x: Tensor, axes: np.ndarray, kind: str) -> None
     """Convert Mean and Max over height, width or both, or over rows of [batch, rows, channels]."""
     over = {x.axis(axis) for axis in integers(axes)}
     rows = len(x.sample) == 2 and over == {0}
-    if not rows and (len(x.sample) != 3 or over not in ({0}, {1}, {0, 1}, {1, 2})):
-        raise ModelError(
-            f"it reduces the axes {integers(axes)} of {list(x.shape)}; "
-            "have: height, width or both of an image"
-        )
     keeps = call.node.flag("keep_dims")
+    windows = len(x.sample) == 3 and over in ({0}, {1}, {0, 1}, {1, 2})
+    if kind not in ("average", "max") or not (rows or windows):
+        _reduce_axes(call, x, over, {"average": "mean"}.get(kind, kind), keeps)
+        return
     sample = tuple(
         1 if axis in over else size
         for axis, size in enumerate(x.sample)
@@ -88,6 +96,70 @@ def reduce(call: TensorflowCall, x: Tensor, axes: np.ndarray, kind: str) -> None
         call.put(operator, x)
     else:
         call.reshape(call.put(operator, x, part="pool"), to, batched=batched)
+
+
+def _reduce_axes(call: TensorflowCall, x: Tensor, over: set[int], kind: str, keeps: bool) -> None:
+    """Append a reduction over axes of a sample."""
+    operator = Reduce(kind, tuple(sorted(over)))
+    if keeps:
+        call.put(operator, x)
+        return
+    left = tuple(size for axis, size in enumerate(x.sample) if axis not in over)
+    made = call.put(operator, x, part="reduced")
+    call.reshape(made, (1, *left) if x.batched else left, batched=x.batched)
+
+
+def arg(call: TensorflowCall, x: Tensor, axis: np.ndarray, least: bool) -> None:
+    """Convert ArgMax and ArgMin along one axis of a sample."""
+    at = x.axis(integer(axis))
+    left = tuple(size for other, size in enumerate(x.sample) if other != at)
+    found = call.put(ArgMax(at, least), x, part="index")
+    call.reshape(found, (1, *left) if x.batched else left, batched=x.batched)
+
+
+def conv2d_transpose(
+    call: TensorflowCall, sizes: np.ndarray, weights: np.ndarray, x: Tensor
+) -> None:
+    """Convert Conv2DBackpropInput; weights [y, x, out, in]."""
+    layout, node = layout_of(call.node), call.node
+    height, width, _ = image(x.sample, layout)
+    wanted = integers(sizes)
+    if floats(weights).ndim != 4 or len(wanted) != 4:
+        raise ModelError(f"its weights {list(weights.shape)} or its output {wanted} has not 4 axes")
+    out = image((wanted[1], wanted[2], wanted[3]), layout)[:2]
+    stride = _pair(node, "strides", layout)
+    dilation = _pair(node, "dilations", layout, [1, 1, 1, 1])
+    kernel = (weights.shape[0], weights.shape[1])
+    top, left, _, _ = _pads(node, (out[0], out[1]), kernel, stride, dilation, layout)
+    ends = []
+    for axis, (size, before) in enumerate(zip((height, width), (top, left))):
+        reach = (size - 1) * stride[axis] + dilation[axis] * (kernel[axis] - 1) + 1
+        ends.append(reach - before - out[axis])
+        if abs(ends[-1]) > _LARGEST:
+            raise ModelError(f"its output {wanted} does not fit {list(x.shape)}")
+    pads = (top, left, ends[0], ends[1])
+    filters = weights.transpose(2, 0, 1, 3)
+    call.put(ConvTranspose(filters, None, stride, pads, dilation, 1, layout), x)
+
+
+def resize(call: TensorflowCall, x: Tensor, size: np.ndarray, kind: str) -> None:
+    """Convert ResizeNearestNeighbor and ResizeBilinear."""
+    to = integers(size)
+    if len(to) != 2 or not all(1 <= side <= _WIDEST for side in to):
+        raise ModelError(f"its size {to} must be height and width")
+    flags = (call.node.flag("align_corners"), call.node.flag("half_pixel_centers"))
+    call.put(Resize(kind, (to[0], to[1]), *flags), x)
+
+
+def blocks(call: TensorflowCall, x: Tensor, back: bool) -> None:
+    """Convert DepthToSpace and SpaceToDepth."""
+    block, layout = call.node.integer("block_size", 0), layout_of(call.node)
+    kind = SpaceToDepth if back else DepthToSpace
+    call.put(kind(block, layout=layout), x)
+
+
+#: Most rows and columns of a resized image.
+_WIDEST = 65535
 
 
 def _pair(node: TensorflowNode, key: str, layout: str, default: Sequence[int] = ()) -> Pair:
@@ -128,6 +200,15 @@ WINDOWS: dict[str, Converter] = {
     "DepthwiseConv2dNative": ("xc", depthwise),
     "MaxPool": ("x", partial(pool, kind="max")),
     "AvgPool": ("x", partial(pool, kind="average")),
+    "Conv2DBackpropInput": ("ccx", conv2d_transpose),
+    "ResizeNearestNeighbor": ("xc", partial(resize, kind="nearest")),
+    "ResizeBilinear": ("xc", partial(resize, kind="bilinear")),
+    "DepthToSpace": ("x", partial(blocks, back=False)),
+    "SpaceToDepth": ("x", partial(blocks, back=True)),
+    "ArgMax": ("xc", partial(arg, least=False)),
+    "ArgMin": ("xc", partial(arg, least=True)),
+    "Sum": ("xc", partial(reduce, kind="sum")),
+    "Min": ("xc", partial(reduce, kind="min")),
     "Mean": ("xc", partial(reduce, kind="average")),
     "Max": ("xc", partial(reduce, kind="max")),
 }
