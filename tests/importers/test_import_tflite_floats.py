@@ -6,7 +6,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
-from float_tflite import NAMES, RECORDED, Net, convolve, draw, make, run_litert
+from float_tflite import CONVERTED, NAMES, RECORDED, Net, convolve, draw, make, run_litert
 from paths import ROOT
 
 import qemu_nn
@@ -45,6 +45,20 @@ def test_a_recording_has_the_floats_of_litert(name, tmp_path):
     made = run_litert(net.save(tmp_path), draw(net))
     with np.load(RECORDED) as recorded:
         compare(made, [recorded[f"{name}/{at}"] for at in range(len(made))])
+
+
+with np.load(CONVERTED) as stored:
+    FILES = sorted({key.partition("/")[0] for key in stored})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_a_converter_has_the_floats_of_litert(name, tmp_path):
+    path = tmp_path / f"{name}.tflite"
+    with np.load(CONVERTED) as recorded:
+        path.write_bytes(recorded[f"{name}/file"].tobytes())
+        x = recorded[f"{name}/x"]
+        wanted = [recorded[key] for key in recorded if key[: len(name) + 1] == f"{name}/"][2:]
+    compare(list(qemu_nn.load(path).evaluate(x).values()), wanted)
 
 
 def test_images_have_the_layout_of_the_file(tmp_path):

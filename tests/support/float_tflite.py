@@ -7,6 +7,10 @@ from tflite_files import File
 #: Outputs of LiteRT's own kernels for draw(): case/number of the output.
 RECORDED = GOLDEN / "tflite_floats.npz"
 
+#: Files that converters wrote for small networks with random weights: name/file, their input name/x
+#: and LiteRT's outputs. TensorFlow 2.21 wrote those named keras_..., litert-torch 0.10 the rest.
+CONVERTED = GOLDEN / "tflite_converted.npz"
+
 #: Case -> the function that adds its operators to a Net.
 NAMES = {}
 
@@ -71,7 +75,11 @@ def make(name):
 def draw(net, batch=None):
     """Return a random batch for the input of a file, of as many samples as in the file."""
     first, *shape = net.tensors[net.inputs[0]]["shape"]
-    shape = (batch or first, *shape)
+    return draw_shape((batch or first, *shape))
+
+
+def draw_shape(shape):
+    """Return random numbers."""
     return np.random.default_rng(3).uniform(-2, 2, shape).astype(np.float32)
 
 
