@@ -11,7 +11,7 @@ from ..ir.input_summary import InputSummary, read_channels_first, read_channels_
 from .faults import Fault, Remedy
 
 #: Least factor between data of another scale; factors that are named as such, within a share.
-_FACTOR, _NAMED, _NEAR = 4.0, (255.0, 256.0, 128.0, 127.5, 127.0, 65535.0, 32768.0), 0.1
+_FACTOR, _NAMED, _NEAR = 4.0, (255.0, 256.0, 128.0, 127.5, 127.0, 65535.0, 32768.0), 0.05
 
 #: Least shift of a mean, in deviations of the values, and in standard errors of the mean.
 _SHIFT, _SURE = 1.0, 8.0
@@ -61,21 +61,13 @@ def find_input_faults(
     wild = [number for number, largest in known.wild if 2 * largest > known.ends[1] - known.ends[0]]
     if wild and reach > 2 * max(known.usual, *map(abs, seen.ends)):
         told = next(describe_calibration(known)).rpartition(":")[0]
-        words = "calibrate without it"
-        return [
-            Fault(
-                name, f"{name}: {told}, so that the ranges of all layers grow", (_without(words),)
-            )
-        ]
+        text = f"{name}: {told}, so that the ranges of all layers grow"
+        return [Fault(name, text, (Remedy("calibrate without it", {}),))]
     for find in (_compare_scales, _compare_layouts, _compare_channels, _compare_means):
         fault = find(name, seen, known)
         if fault is not None:
             return [fault]
     return []
-
-
-def _without(words: str) -> Remedy:
-    return Remedy(words, {})
 
 
 def _compare_scales(name: str, seen: InputSummary, known: InputSummary) -> Optional[Fault]:
@@ -175,7 +167,7 @@ def _name_factor(ratio: float) -> float:
     """Return the usual factor near a ratio, or the ratio."""
     for factor in _NAMED:
         for usual in (factor, 1 / factor):
-            if abs(ratio / usual - 1) < _NEAR / 2:
+            if abs(ratio / usual - 1) < _NEAR:
                 return usual
     return ratio
 

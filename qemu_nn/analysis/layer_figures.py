@@ -191,16 +191,25 @@ class _Channels:
 
 
 def _measure_channels(exact: np.ndarray, got: np.ndarray) -> _Channels:
-    """Return the sums of float values [N, ..., C] and of those of the device."""
-    exact, got = (each.reshape(-1, exact.shape[-1]) for each in (exact, got))
-    error, low, high = got - exact, exact.min(0), exact.max(0)
+    """Return the sums of float values [N, ..., C] and of those of the device.
+
+    Samples are reduced first, because numpy reduces long rows faster than short ones.
+    """
+    channels = exact.shape[-1]
+    exact, got = (each.reshape(len(exact), -1) for each in (exact, got))
+    error = got - exact
+
+    def spread(values: np.ndarray) -> np.ndarray:
+        return values.reshape(-1, channels)
+
+    low, high = spread(exact.min(0)).min(0), spread(exact.max(0)).max(0)
     return _Channels(
         low,
         high,
-        np.einsum("nc,nc->c", exact, exact),
-        np.einsum("nc,nc->c", error, error),
+        spread(np.einsum("nw,nw->w", exact, exact)).sum(0),
+        spread(np.einsum("nw,nw->w", error, error)).sum(0),
         (low != 0) | (high != 0),
-        np.asarray(got.any(0)),
+        np.asarray(spread(np.asarray(got.any(0))).any(0)),
     )
 
 
