@@ -37,7 +37,7 @@ import numpy as np
 from .errors import DeviceWarning, Error
 from .functions import FUNCTIONS, Array, Function
 from .functions.base import check_release
-from .io.arguments import as_array, as_flag, as_mapping, as_text, one_of
+from .io.arguments import as_array, as_flag, as_mapping, as_text, have, one_of
 from .io.warn import warn
 from .kernels import table as kernels
 from .kernels.devices import profile_for
@@ -231,8 +231,10 @@ def _warn(function: Function, arguments: Mapping[str, object], wanted: Profile) 
 def _binding(function: Function) -> Callable[..., np.ndarray]:
     from .functions.docstrings import make_docstring
 
+    own_names = [*(array.name for array in function.arrays), *function.params]
+
     def bound(
-        *,
+        *given: object,
         target: Union[str, Target] = DEFAULT_CORE,
         cmsis: Optional[str] = None,
         rounding: Optional[str] = None,
@@ -240,6 +242,10 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
         in_place: bool = False,
         **arguments: object,
     ) -> np.ndarray:
+        if given:
+            raise TypeError(
+                f"{function.name}() takes keyword arguments alone: {', '.join(own_names)}"
+            )
         in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
         device = _complete(Target.of(target), cmsis=cmsis, rounding=rounding)
         wanted = profile_for([(function.op, function.type)], device)
@@ -295,7 +301,8 @@ def __getattr__(name: str) -> Callable[..., np.ndarray]:
     rest.
     """
     if name not in FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = "" if name.startswith("__") else f"; {have(FUNCTIONS, name)}"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     globals()[name] = bound = _binding(FUNCTIONS[name])
     return bound
 

@@ -393,11 +393,10 @@ def _unknown(target: object, word: str, core: str) -> NoReturn:
         raise Error(f"{format_value(target)} is no target: {reason}")
     if chips_near := find_near(word):
         hint = f"a core, a path, or a chip of chips.CHIPS; did you mean {' or '.join(chips_near)}?"
-        raise Error(f"no core {format_value(target)}; give {hint}")
-    choices = [*CORES, *PATHS, "a chip of chips.CHIPS"]
-    raise Error(
-        f"no core {format_value(target)}; {have(choices, core, {_short(c): c for c in CORES})}"
-    )
+        raise Error(f"no core or chip {format_value(target)}; give {hint}")
+    choices = [*CORES, *PATHS, "a chip or board of chips.CHIPS"]
+    known = have(choices, core, {_short(c): c for c in CORES})
+    raise Error(f"no core or chip {format_value(target)}; {known}")
 
 
 def chip(name: str) -> Chip:

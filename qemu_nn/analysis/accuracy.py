@@ -58,5 +58,8 @@ def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:
     classes = scores.shape[-1]
     if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         outside = labels[(labels < 0) | (labels >= classes)].flat[0]
-        raise Error(f"labels must be classes 0..{classes - 1} of the network, but one is {outside}")
+        raise Error(
+            f"labels must be classes 0..{classes - 1} of the network, but one is {outside}; "
+            "classes count from 0"
+        )
     return int(np.count_nonzero(scores.argmax(-1) == labels))

@@ -282,7 +282,8 @@ def compare(
 ) -> Comparison:
     """Compare the dumps in a folder with the golden set in another; see dumps.py for their names.
 
-    dump may be the log of a self-test, see self_test_log.py.
+    dump may be the log of a self-test, see self_test_log.py; or golden is a file of the golden set,
+    and dump a file with the dump of this one.
 
     Every dump of a golden is compared by its bytes. Goldens without a dump are listed and are no
     difference. Raises Error if the golden set is damaged, a dump cannot be read, or no file of the
@@ -292,16 +293,18 @@ def compare(
     goldens, dump = load(Path(golden)), Path(dump)
     if not dump.exists():
         raise Error(f"there is no folder or log {dump}")
-    log = read_log(dump) if dump.is_file() else None
+    single = dump.is_file() and goldens.one
+    log = read_log(dump) if dump.is_file() and not single else None
     present = _list_present(dump)
     twins = _find_twins(goldens)
     faults = None if search is None else _Faults(goldens, search(goldens.profile))
     read: Iterable[tuple[Entry, Path, Union[np.ndarray, str]]]
-    read = (
-        _iterate_dumps(goldens, dump, present, base)
-        if log is None
-        else _iterate_results(goldens, dump, log)
-    )
+    if single:
+        read = [(entry, dump, _read(entry, dump, base)) for entry in goldens.entries]
+    elif log is None:
+        read = _iterate_dumps(goldens, dump, present, base)
+    else:
+        read = _iterate_results(goldens, dump, log)
     if faults is not None:
         read = list(read)
         for entry, _, got in read:

@@ -97,7 +97,10 @@ def classify(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) ->
         raise Error(f"labels must be integers (one class number each), but are {labels.dtype}")
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         outside = labels[(labels < 0) | (labels >= classes)].flat[0]
-        raise Error(f"labels must be classes 0..{classes - 1} of the network, but one is {outside}")
+        raise Error(
+            f"labels must be classes 0..{classes - 1} of the network, but one is {outside}; "
+            "classes count from 0"
+        )
     labels = labels.astype(np.int64)
     chosen = choose_classes(scores)
     codes, counts = np.unique(labels * classes + chosen, return_counts=True)

@@ -49,7 +49,7 @@ class Goldens:
     """Complete golden set; entries in program order.
 
     profile: of its bits. core: in words. folder: or the archive. held: golden -> its bytes, if they
-    are from an archive.
+    are from an archive. one: the caller named the file of one golden.
     """
 
     folder: Path
@@ -58,6 +58,7 @@ class Goldens:
     core: str
     entries: tuple[Entry, ...]
     held: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    one: bool = False
 
     def values(self, entry: Entry) -> np.ndarray:
         """Return the elements of a golden in its shape, little-endian, booleans as bytes."""
@@ -70,12 +71,14 @@ class Goldens:
 
 def load(folder: Path) -> Goldens:
     """Return the golden set in a folder or an archive, checked against the manifest's sizes and
-    CRCs.
+    CRCs; of a file in such a folder, the one golden that it holds.
 
     Raises Error if there is no golden set, or a file is missing or changed.
     """
-    if folder.is_file():
+    if folder.suffix.lower() == ".npz" and folder.is_file():
         return _read_archive(folder)
+    if folder.is_file():
+        return _load_one(folder)
     path = folder / _MANIFEST
     try:
         if not path.is_file():
@@ -90,6 +93,23 @@ def load(folder: Path) -> Goldens:
     except OSError as error:
         raise Error(f"cannot read the golden set {folder}: {error}") from None
     return goldens
+
+
+def _load_one(file: Path) -> Goldens:
+    """Return a golden set with the one golden that a file holds."""
+    for folder in file.absolute().parents:
+        if (folder / _MANIFEST).is_file():
+            goldens, name = load(folder), file.absolute().relative_to(folder)
+            one = (
+                entry for entry in goldens.entries if entry.name == name.with_suffix("").as_posix()
+            )
+            found = tuple(one)
+            if found:
+                return replace(goldens, entries=found, one=True)
+    raise Error(
+        f"{file} is no golden: give the folder or the .npz file that `golden` wrote, or a file in "
+        "that folder"
+    )
 
 
 def _read_archive(path: Path) -> Goldens:

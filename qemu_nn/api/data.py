@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, InputWarning
 from ..evaluation.batches import Batch as Batch
 from ..evaluation.batches import Batches as Batches
 from ..evaluation.batches import Blocks as Blocks
@@ -43,6 +43,7 @@ from ..io.mapped import map_npy, map_npz, map_shards, reuse_mapping
 from ..io.sample_cache import open_cache
 from ..io.selection import Index, Selection
 from ..io.sources import MemorySource, Shards, Source
+from ..io.warn import warn
 from ..io.wav import SOUNDS
 from ..io.zarr_dask import Chunked, is_chunked
 from ..ir.formats import Format
@@ -226,7 +227,25 @@ def batches(
     kinds: dict[Optional[str], Meaning] = {}
     if own is not None:
         kinds[None] = Meaning(own.dtype, found.codes, found.preprocessing)
-    return _batches(found, take, size, any_labels, _Known(known, count, kinds))
+    made = _batches(found, take, size, any_labels, _Known(known, count, kinds))
+    if own is None and steps is None and found.codes is None:
+        _warn_of_bytes(made)
+    return made
+
+
+def _warn_of_bytes(made: Batches) -> None:
+    """Warn of bytes that a float network gets as they are: most were trained on floats near 0."""
+    if isinstance(made, Stream):
+        return
+    for source in made.blocks(1).samples.sources.values():
+        if source.dtype in (np.uint8, np.int8):
+            ends = np.iinfo(source.dtype)
+            warn(
+                f"{source.label} holds {source.dtype} numbers, which the float network gets as "
+                f"they are: if it was not trained on {ends.min}..{ends.max}, give "
+                "Preprocessing(scale=1/255); if it was, codes=False",
+                InputWarning,
+            )
 
 
 def batches_by_name(

@@ -49,6 +49,22 @@ _READERS = (Reader((".qnz",), "qemu_nn.qnz"), *READERS)
 DEFAULT_STACK = 4096
 
 
+#: Suffixes of models, and the most that a message names.
+_MODELS, _NAMED = (".tflite", ".qnz", ".onnx", ".pte"), 3
+
+#: Method that other libraries have -> what does the same here.
+_INSTEAD = {
+    "run": "use session().run(codes), predict(floats) or qemu_nn.run(network, data)",
+    "invoke": "use session().run(codes), predict(floats) or qemu_nn.Interpreter",
+    "trace": "use session().run(codes, trace=True)",
+    "summary": "print the network, or its layers",
+    **{
+        name: f"use qemu_nn.{name}(network, ...)"
+        for name in ("evaluate", "analyze", "export", "golden", "validate", "datasheet", "estimate")
+    },
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """A quantized network, ready to be planned for a device.
@@ -136,6 +152,13 @@ class Network:
 
     def _repr_html_(self) -> str:
         return glance(self).html()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise AttributeError, which says where another library's method is here."""
+            hint = f"; {_INSTEAD[name]}" if name in _INSTEAD else ""
+            raise AttributeError(f"'Network' object has no attribute {name!r}{hint}")
 
     def session(
         self,
@@ -588,7 +611,11 @@ def load(
     if path.is_dir():
         folder, path = path, path / "network.json"
         if not path.exists():
-            raise ModelError(f"{folder} is a folder without a network.json: name a file in it")
+            names = sorted(e.name for e in folder.iterdir() if e.suffix.lower() in _MODELS)
+            some = f", such as {', '.join(names[:_NAMED])}" if names else ""
+            raise ModelError(
+                f"{folder} is a folder without a network.json: name a file in it{some}"
+            )
     if not path.exists():
         raise ModelError(f"there is no file {path}")
     return _read(path, options)
@@ -667,7 +694,9 @@ def quantized(network: Any) -> Network:
     """
     found = known(network)
     if not isinstance(found, Network):
-        raise Error(f"{_name(network)} is a float network; quantize it first")
+        raise Error(
+            f"{_name(network)} is a float network; quantize it first, with calibration data"
+        )
     return found
 
 

@@ -134,7 +134,7 @@ def quantize(
     network, progress = unquantized(network), as_callable(progress, "progress")
     choice, tries = read_group(QuantizeOptions, options, "options"), Effort.of(effort)
     device = Target.of(DEFAULT_CORE if target is None else target)
-    scheme = _scheme_for(device) if scheme is None else one_of(SCHEMES, scheme, "scheme")
+    scheme = get_scheme_for(device) if scheme is None else one_of(SCHEMES, scheme, "scheme")
     wanted = _profile_for(scheme, device)
     searched = isinstance(method, str) and method == "search"
     first = "extrapolate" if searched else method
@@ -225,7 +225,7 @@ def _profile_for(scheme: str, device: Target) -> Profile:
     return replace(device, rounding="double").profile() if both and scheme == "affine" else wanted
 
 
-def _scheme_for(target: Target) -> str:
+def get_scheme_for(target: Target) -> str:
     """Return the scheme of the functions that a target's release has."""
     if target.cmsis is None:
         return "power2" if target.rounding in roundings(LEGACY_CMSIS)[:2] else "affine"

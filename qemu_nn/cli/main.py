@@ -15,7 +15,7 @@ from ..errors import Error, printable
 from ..io.version import __version__
 from .commands import COMMANDS, GROUPS
 from .messages import messages, verbose
-from .spelling import spelled
+from .spelling import explain_option, spelled
 from .terminal import discard_output, say
 
 FAULT, INTERRUPTED = 2, 130
@@ -56,6 +56,12 @@ class _Verbs(click.Group):
     ) -> tuple[Optional[str], Optional[click.Command], list[str]]:
         """Return the command that the arguments begin with; a path alone stands for info."""
         name = args[0]
+        if name == "help":
+            args = [*args[1:2], "--help"]
+            if args == ["--help"]:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            return self.resolve_command(ctx, args)
         if name not in COMMANDS and not name.startswith("-"):
             if not (os.path.exists(name) or "." in name or os.sep in name):
                 near = difflib.get_close_matches(name.lower(), COMMANDS, 3)
@@ -79,6 +85,8 @@ class _Verbs(click.Group):
         """Parse the arguments, and print the help or the version if they ask for it."""
         try:
             return super().make_context(*arguments, **options)
+        except click.NoSuchOption as error:
+            raise explain_option(error, self) from None
         except BrokenPipeError:
             discard_output(sys.stdout)
             raise click.exceptions.Exit(0) from None
@@ -88,6 +96,8 @@ class _Verbs(click.Group):
         try:
             with messages(ctx):
                 return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            raise explain_option(error, self) from None
         except KeyboardInterrupt:
             say("interrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None

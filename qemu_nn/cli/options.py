@@ -92,6 +92,8 @@ def check_page(path: Optional[Path]) -> None:
         from ..analysis.page import load_templates
 
         files.check_place(path)
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise Error(f"{path} is to be an HTML page: name a file that ends in .html")
         load_templates()
 
 

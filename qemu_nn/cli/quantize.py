@@ -291,7 +291,8 @@ def quantize(
     cycles there.
     """
     _check_output(output)
-    if output.suffix == ".tflite" and how["scheme"] != "affine":
+    scheme = how["scheme"] or quantization.get_scheme_for(how["target"])
+    if output.suffix == ".tflite" and scheme != "affine":
         raise Error(f"{output} holds scales and zero points: add --scheme affine, or write a .qnz")
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):

@@ -51,6 +51,45 @@ def spelled(text: str, ctx: click.Context) -> str:
     return re.sub(keyword, option, text)
 
 
+#: Options that commands lack -> the option that is meant.
+_MEANT = {
+    **dict.fromkeys(("-i", "--input", "--inputs", "--images"), "--data"),
+    **dict.fromkeys(("--core", "--chip", "--mcu", "--cpu", "--device"), "--target"),
+    **{"--release": "--cmsis", "--out": "--output"},
+}
+
+
+def explain_option(error: click.NoSuchOption, main: click.Group) -> click.UsageError:
+    """Return the error of an unknown option with the option that is meant, or the commands that
+    have it.
+    """
+    name, ctx = error.option_name, error.ctx
+    words = f"No such option '{name}'."
+    if ctx is None or ctx.command is main:
+        if list(_find_owners(name, main)):
+            words += f" Options follow their command: qemu-nn COMMAND {name} ..."
+        return click.UsageError(words, ctx)
+    meant = _MEANT.get(name, "")
+    if any(meant in parameter.opts for parameter in ctx.command.params):
+        return click.UsageError(f"{words} Did you mean {meant}?", ctx)
+    owners = list(_find_owners(name, main))
+    if not owners:
+        return error
+    has = "has" if len(owners) == 1 else "have"
+    return click.UsageError(
+        f"{words} {ctx.command.name} has none; {', '.join(owners)} {has} it.", ctx
+    )
+
+
+def _find_owners(option: str, main: click.Group) -> Iterator[str]:
+    """Yield the names of the commands that have an option."""
+    ctx = click.Context(main)
+    for name in main.list_commands(ctx):
+        command = main.get_command(ctx, name)
+        if command is not None and any(option in each.opts for each in command.params):
+            yield name
+
+
 def _format(found: re.Match[str]) -> str:
     value = found[5] or f"{found[3]}..{found[4]}"
     return f"--format {found[1]}.{found[2]}={value}"

@@ -95,6 +95,8 @@ class Emulator(Socket):
         """See Transport."""
         super().close()
         self._stop()
+        if self._process.stderr:
+            self._process.stderr.close()
 
     def _stop(self) -> None:
         self._process.terminate()

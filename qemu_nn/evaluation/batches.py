@@ -241,6 +241,11 @@ class Stream(Batches):
         labels = self._labels
         if labels is None and y is not None:
             found_labels = MemorySource(convert_to_numbers(y, "labels"))
+            if found_labels.array.ndim == 0:
+                raise Error(
+                    "the data give single samples and labels, but must give batches: x [n, ...] "
+                    "and y [n]"
+                )
             labels = Labels.of(found_labels, self._any_labels, self._count)
             labels.check(count)
             y = labels.take(range(count))
@@ -297,7 +302,7 @@ def keys_of(names: Sequence[str], arrays: Mapping[str, Any], what: str) -> Seque
     else:
         if "x" in arrays or len(arrays) == 1:
             return ["x" if "x" in arrays else next(iter(arrays))]
-        wanted = "the inputs 'x'"
+        wanted = "the inputs 'x', and labels 'y'"
     raise Error(f"{what} holds {', '.join(map(str, arrays)) or 'no arrays'}; name {wanted}")
 
 

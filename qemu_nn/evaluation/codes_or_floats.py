@@ -61,14 +61,14 @@ class Meaning:
             return _Cast(source, _wider(self.dtype)) if own and not raw else source
         if own and raw and steps is not None and steps.dtype is None:
             raise Error(
-                f"{source.label} are {self.dtype}, which are codes of the input, or raw samples "
-                f"for the preprocessing ({steps.spelled}): {_SPELLINGS}"
+                f"{source.label}: its numbers are {self.dtype}, which are codes of the input, or "
+                f"raw samples for the preprocessing ({steps.spelled}): {_SPELLINGS}"
             )
         if not own and not raw and _are_within(source, self.dtype):
             low, high = limits(self.dtype)
             raise Error(
-                f"{source.label} are {source.dtype} and all lie in {low}..{high}: they may be "
-                f"codes of the {self.dtype} input, or floats: {_SPELLINGS}"
+                f"{source.label}: its numbers are {source.dtype} and all lie in {low}..{high}: "
+                f"they may be codes of the {self.dtype} input, or floats: {_SPELLINGS}"
             )
         return source
 

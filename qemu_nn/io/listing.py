@@ -75,7 +75,9 @@ def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
             f"{path} holds {what} beside folders of them: put each into the folder of its class"
         )
     if not beside and not found:
-        raise Error(f"{path} holds no {what}; they end in {', '.join(endings)}")
+        arrays = [entry.name for entry in entries if entry.suffix.lower() == ".npz"]
+        hint = f"; name a file in it: {', '.join(arrays[:3])}" if arrays else ""
+        raise Error(f"{path} holds no {what}, which end in {', '.join(endings)}{hint}")
     if beside:
         return Listing(tuple(beside))
     numbers = np.array([label for _, label in found], np.int64)

@@ -404,7 +404,7 @@ def test_the_verb_prints_the_table_and_writes_the_page(tmp_path):
     ("arguments", "reason"),
     [
         (["--html", "missing/r.html"], "no folder missing"),
-        (["--target", "cortex-m9"], "no core"),
+        (["--target", "cortex-m9"], "no core or chip"),
         (["-d", "none.npy"], "none.npy"),
     ],
 )

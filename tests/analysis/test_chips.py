@@ -119,8 +119,8 @@ UNKNOWN = {
     "l476rg": "did you mean stm32l476 or stm32l475",
     "nrf840": "did you mean nrf52840",
     "samd20": "did you mean samd21",
-    "chip": "no core 'chip'; have: .*chips.CHIPS$",
-    "": "no core ''; have: .*chips.CHIPS$",
+    "chip": "no core or chip 'chip'; have: .*chip or board of chips.CHIPS$",
+    "": "no core or chip ''; have: .*chip or board of chips.CHIPS$",
 }
 
 
@@ -314,7 +314,7 @@ def test_figures_are_a_chip():
         ("flash=512G,ram=8K", "flash= must be a size in KiB or MiB"),
         ("flash=K,ram=8K", "flash= must be a size in KiB or MiB"),
         ("flash=0,ram=8K,clock=fast", "clock= must be MHz"),
-        ("flash=0,ram=8K,core=z80", "no core 'z80'"),
+        ("flash=0,ram=8K,core=z80", "no core or chip 'z80'"),
     ],
 )
 def test_figures_that_are_no_chip_are_refused(text, told):

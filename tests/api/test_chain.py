@@ -315,7 +315,7 @@ def test_a_chain_takes_what_chains_take(folder):
     assert "takes no --labels" in said
     code, said = command("chain.json", "--data", "speech.wav", "--target", "cortex-x")
     assert code == 2, said
-    assert "no core 'cortex-x'" in said
+    assert "no core or chip 'cortex-x'" in said
 
 
 def test_a_recording_is_read_as_it_is(folder):

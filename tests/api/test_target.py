@@ -26,8 +26,8 @@ def test_a_target_is_a_device_and_its_build():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"device": "m44"}, "no core 'm44'"),
-        ({"device": None}, "no core None"),
+        ({"device": "m44"}, "no core or chip 'm44'"),
+        ({"device": None}, "no core or chip None"),
         ({"cmsis": "5.5"}, "no CMSIS release '5.5'; have: "),
         ({"rounding": "up"}, "no rounding 'up'; have: nearest, truncate, double, single"),
         ({"kernels": "arm"}, "no kernels 'arm'; have: cmsis-nn, reference"),

@@ -381,7 +381,7 @@ FAULTS = [
     (["info", "text.qnz"], "text.qnz"),
     (["info", "model.tfl"], "model.tfl has no known format; have: .qnz"),
     (["info", MODEL, "--target", "cortex-a72"], "'cortex-a72' is no target: it runs LiteRT"),
-    (["info", MODEL, "--target", "cortex-z9"], "no core 'cortex-z9'; have: cortex-m0"),
+    (["info", MODEL, "--target", "cortex-z9"], "no core or chip 'cortex-z9'; have: cortex-m0"),
     (["info", MODEL, "--cmsis", "6.1.0"], "no CMSIS release '6.1.0'; have: 5.3.0, 5.4.0"),
     (["info", MODEL, "--rounding", "up"], "no rounding 'up'; have: nearest, truncate"),
     (["info", MODEL, "--variant", "avx9"], "has a variant 'avx9'; have:"),

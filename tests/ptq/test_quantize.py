@@ -175,7 +175,7 @@ def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
         ({"bits": 4}, "bits must be 8 or 16, is 4"),
         ({"method": "best"}, "no method 'best'"),
         ({"weight_method": "search"}, "no method 'search'"),
-        ({"target": "cortex-m9"}, "no core 'cortex-m9'"),
+        ({"target": "cortex-m9"}, "no core or chip 'cortex-m9'"),
         ({"formats": {"conv9": {"output": 1}}}, "no layer 'conv9'"),
         ({"functions": {"conv": "arm_relu_q7"}}, "conv: arm_relu_q7 does not compute this"),
         ({"bits": 16, "target": qemu_nn.Target(cmsis="5.6.0")}, "Pool 'pool': no function"),

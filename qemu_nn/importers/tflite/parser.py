@@ -103,6 +103,8 @@ def read(path: Path) -> TfliteModel:
 
 def parse(path: Path, data: bytes) -> TfliteModel:
     """Return the first graph in the bytes of a file; `path` is for error messages only."""
+    if not data:
+        raise ModelError(f"{path} is empty: write or download the model again")
     if data[4:8] != b"TFL3":
         raise ModelError(f"{path} is not a TensorFlow Lite model: it lacks the identifier 'TFL3'")
     try:
