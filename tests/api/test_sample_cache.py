@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """A folder of 70 JPEG images of two classes."""
+    """Return a folder of 70 JPEG images of two classes."""
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     rng = np.random.default_rng(3)
     for number in range(70):

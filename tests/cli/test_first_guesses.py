@@ -20,7 +20,7 @@ QNZ, TFLITE, ONNX = (DEMO / f"digits.{ending}" for ending in ("qnz", "tflite", "
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with the example's files, and data of several kinds."""
+    """Return a working folder with the example's files, and data of several kinds."""
     for path in DEMO.iterdir():
         if path.is_file():
             shutil.copy(path, tmp_path)
