@@ -248,6 +248,11 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
             )
         in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
         device = _complete(Target.of(target), cmsis=cmsis, rounding=rounding)
+        if device.esp_nn is not None and function.name.startswith("arm_"):
+            raise Error(
+                f"target is {device.device}, which does not have {function.name}; give a Cortex-M, "
+                "or run a network on it"
+            )
         wanted = profile_for([(function.op, function.type)], device)
         _warn(function, arguments, wanted)
         return invoke(function, arguments, wanted, variant, in_place)

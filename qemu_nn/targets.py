@@ -183,6 +183,34 @@ class Target:
             )
         return cls(value)
 
+    def on(self, device: str) -> Target:
+        """Return this build on another device.
+
+        Parameters
+        ----------
+        device : str
+            A core, a chip, or a path of PATHS. From CMSIS-NN to a chip of the ESP32 family or back,
+            only the month of TensorFlow Lite Micro is kept.
+
+        Returns
+        -------
+        Target
+            The target.
+
+        Raises
+        ------
+        Error
+            The name is unknown, or the device has no such build.
+
+        Examples
+        --------
+        >>> Target("m4", tflm="2026-05").on("esp32s3").tflm
+        '2026-05'
+        """
+        is_esp = resolve(device) in ESP_CHIPS
+        same = is_esp == (self.esp_nn is not None)
+        return replace(self, device=device) if same else Target(device, tflm=self.tflm)
+
     @property
     def core(self) -> str:
         """The core of the device, or its path of PATHS."""

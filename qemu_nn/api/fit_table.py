@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..analysis.table import Cell, Table, verdict
 from ..chips import Chip
@@ -34,7 +33,7 @@ def fit_table(network: Network, chips: Sequence[str], stack: int, target: Target
     target: the build of each chip; its device is not used. Milliseconds are None for cores and
     releases without instruction counts, and for a chip without a clock.
     """
-    fits = {chip: network.fit(replace(target, device=chip), stack=stack) for chip in chips}
+    fits = {chip: network.fit(target.on(chip), stack=stack) for chip in chips}
     tflm = network.tflm_figures is not None
     columns = (*_COLUMNS, *(_TFLM if tflm else ()), "milliseconds")
     rows: list[tuple[Cell, ...]] = []
@@ -43,7 +42,7 @@ def fit_table(network: Network, chips: Sequence[str], stack: int, target: Target
         flash, ram = memory["flash"], memory["RAM"]
         own = (fit.tflm.arena, verdict(bool(fit.fits_tflm))) if fit.tflm else ()
         cells = (flash["needed"], flash["left"], ram["needed"], ram["left"], verdict(fit.fits))
-        time = _milliseconds(network, replace(target, device=name), fit.chip)
+        time = _milliseconds(network, target.on(name), fit.chip)
         rows.append((name, fit.chip.core, *cells, *own, time))
     return Table(columns, tuple(rows))
 

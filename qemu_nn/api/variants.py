@@ -149,6 +149,11 @@ def compare_function_variants(
     Compared are random calls, of every kind of values, that
     both profiles accept. client: as in compare_network_variants().
     """
+    if target.esp_nn is not None:
+        raise Error(
+            f"{name!r} is a function or an op of CMSIS-NN, which {target.device} does not have; "
+            "give a network, or a Cortex-M as the target"
+        )
     functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
     if not functions:
         raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -200,7 +199,7 @@ def fitted(
         if is_given(ctx, "stack"):
             raise Error("--stack belongs to --fit: give that, too")
         return target, None
-    found = replace(target, device=chip)
+    found = target.on(chip)
     fit = network.fit(found, stack=stack)
     return (target if is_given(ctx, "target") else found), fit
 

@@ -54,6 +54,11 @@ def find_runs(
 
     result_of() is called once for states that compute all calls in the same way.
     """
+    if wanted.esp_nn:
+        raise Error(
+            f"states of CMSIS-NN do not exist on {wanted.path}, which runs ESP-NN; choose a "
+            "Cortex-M, or leave out --releases"
+        )
     known: dict[Hashable, Result] = {}
     found: list[tuple[Release, Profile, Result]] = []
     for state in ALL:

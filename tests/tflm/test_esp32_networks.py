@@ -199,6 +199,46 @@ def test_functions_of_q7_are_refused(tmp_path):
         network.session("esp32")
 
 
+def test_a_target_moves_between_families_with_its_month():
+    old = Target("m4", cmsis="6.0.0", tflm="2026-05")
+    assert old.on("m55") == Target("m55", cmsis="6.0.0", tflm="2026-05")
+    moved = old.on("esp32s3")
+    assert moved == Target("esp32s3", tflm="2026-05")
+    assert OLD_S3.on("esp32c3") == Target("esp32c3", esp_nn="1.1.2")
+    assert moved.on("m4") == Target("m4", tflm="2026-05")
+    assert Target.of(OLD_S3.profile()) == Target(
+        "esp32s3", rounding="double", kernels="reference", esp_nn="1.1.2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("variants", "arm_softmax_s8"), "a function or an op of CMSIS-NN"),
+        (("variants", "NET", "--releases"), "states of CMSIS-NN do not exist on esp32s3"),
+        (
+            ("info", "NET", "--cycles"),
+            "instruction counts are of CMSIS-NN's kernels, not of ESP-NN",
+        ),
+    ],
+)
+def test_what_is_of_cmsis_nn_alone_is_refused(arguments, said, tmp_path):
+    path = dense().save(tmp_path)
+    given = (path if each == "NET" else each for each in arguments)
+    code, text = call(*given, "--target", "esp32s3")
+    assert code != 0
+    assert said in text
+    with pytest.raises(Error, match="which does not have arm_relu6_s8"):
+        qemu_nn.cmsis.arm_relu6_s8(data=np.zeros(4, np.int8), target="esp32s3")
+
+
+def test_several_chips_are_compared_in_one_table(tmp_path):
+    path = dense().save(tmp_path)
+    code, text = call("info", path, "--fit", "esp32s3,stm32f411", "--target", "esp32s3")
+    assert code == 0
+    assert all(name in text for name in ("esp32s3", "stm32f411", "cortex-m4"))
+
+
 def test_a_float_network_is_quantized_for_an_s3():
     demo = qemu_nn.__path__[0] + "/demo"
     with np.load(f"{demo}/digits.npz") as stored:
