@@ -146,6 +146,8 @@ def test_depthwise_strips_count_padding_rows_as_zero(filter_h):
         sides = {"batches": 1, "ch_mult": 1, "input_c": 8, "filter_h": filter_h, "filter_w": 3}
         sides.update(input_h=5, input_w=4, output_h=5, output_w=4, stride_h=1, stride_w=1)
         sides.update(pad_h=filter_h // 2, pad_w=1, input_offset=-9 + seed)
+        if seed % 2:
+            sides.update(output_h=2)  # the last rows of the image are in no window
         function, p, arrays = draw(DEPTHWISE, seed, **sides)
         wanted = models.depthwise_in_strips(*layer(p, arrays))
         assert np.array_equal(run(function, p, arrays), wanted)
@@ -179,12 +181,23 @@ def test_average_pooling_spaces_rows_by_the_height(sides):
 @pytest.mark.oracle("esp_nn_mul_elementwise_s8_esp32s3")
 @pytest.mark.parametrize("align", [0, 3])
 def test_products_outside_of_vectors_round_otherwise(align):
-    for seed, size in enumerate((1, 7, 8, 9, 15, 16, 23, 71)):
-        for shift in (-31, -9, -1, 0, 2):
+    for seed, size in enumerate((1, 7, 8, 8, 9, 15, 16, 24, 23, 71, 200, 1000)):
+        for shift in (-31, -9, -7, -1, 0, 2):
             own = {"block_size": size, "input_align": align, "out_shift": shift}
             function, p, arrays = draw("esp_nn_mul_elementwise_s8_esp32s3", seed, **own)
             wanted = models.multiply(p, *(np.asarray(arrays[f"input{i}"]) for i in (1, 2)))
             assert np.array_equal(run(function, p, arrays), wanted)
+
+
+@pytest.mark.parametrize("size", [7, 8, 15, 24, 40, 71])
+@pytest.mark.parametrize("shift", [-4, -3, -2, -1])
+def test_negative_ties_round_up_outside_of_vectors_alone(size, shift):
+    rng, function = np.random.default_rng(size), FUNCTIONS["esp_nn_mul_elementwise_s8_esp32s3"]
+    p = dict.fromkeys(("input_1_offset", "input_2_offset", "out_offset", "input_align"), 0)
+    p.update(out_mult=1 << 30, out_shift=shift, act_min=-128, act_max=127, block_size=size)
+    first, second = rng.integers(-16, 17, (2, size)).astype(np.int8)
+    got = run(function, p, {"input1": first, "input2": second})
+    assert np.array_equal(got, models.multiply(p, first, second))
 
 
 @pytest.mark.oracle("esp_nn_softmax_s8")
