@@ -163,6 +163,9 @@ REFUSED = {
     "its input 1 must hold finite floats": lambda net: net.buffers.__setitem__(
         1, np.full(108, np.nan, np.float32).tobytes()
     ),
+    r"CONV_2D \(operator 0\): tensor 1 .* has blockwise scales": change(
+        1, details=(2, 2, 32), type="INT4"
+    ),
     "its weights are .*; they must have 4 axes": change(1, shape=[4, 27]),
     "its bias has 2 elements; it must have 4": lambda net: (
         net.tensors[2].update(shape=[2]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Optional
 
@@ -54,14 +55,16 @@ def is_float(model: TfliteModel, device: Iterable[str]) -> bool:
         *model.inputs,
         *(index for each in model.operators for index in (*each.inputs, *each.outputs)),
     } - {-1}
-    try:
-        kinds = {model.describe(index) for index in computed}
-    except ModelError:  # a damaged tensor: the reader of quantized networks names it
-        return False
+    kinds = set()
+    for index in computed:
+        with suppress(ModelError):  # a tensor that cannot be read; its readers name it
+            kinds.add(model.describe(index))
     if not all(kind.endswith("=") or kind in _TYPES for kind in kinds):
         return False
-    graphs = (model, *map(model.subgraph, range(1, min(model.graphs, _MOST_GRAPHS))))
-    names = {operator.name for graph in graphs for operator in graph.operators}
+    names = {operator.name for operator in model.operators}
+    for number in range(1, min(model.graphs, _MOST_GRAPHS)):
+        with suppress(ModelError):  # a damaged graph; its caller names it
+            names.update(operator.name for operator in model.subgraph(number).operators)
     return "FLOAT32" in kinds and bool(names & FLOAT_CONVERTERS.keys()) and not names <= {*device}
 
 
