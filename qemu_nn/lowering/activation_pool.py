@@ -54,7 +54,10 @@ def _s8_params(site: Site, operator: Pool, low: int, high: Optional[int] = None)
 def relu(site: Site, operator: Relu) -> None:
     """Append arm_relu, and for a limit a sum that saturates at it."""
     if operator.slope:
-        raise ModelError(f"no function of CMSIS-NN has a slope below zero ({operator.slope})")
+        raise ModelError(
+            f"no function of CMSIS-NN has a slope below zero ({operator.slope}); bits=8 without a "
+            "limit or scheme='affine' compute it"
+        )
     top = 2 ** (site.formats.bits - 1) - 1
     limit = top if operator.limit is None else _integer(operator.limit, site.fracs[0])
     if _size(site) > _LONGEST and not site.old and len(site.shapes[0]) == 3:
@@ -110,7 +113,8 @@ def elementwise(site: Site, operator: Elementwise) -> None:
     """Append a sum or product of two tensors of one shape."""
     if site.shapes[0] != site.shapes[1]:
         raise ModelError(
-            f"its inputs {list(site.shapes[0])} and {list(site.shapes[1])} differ in shape"
+            f"its inputs {list(site.shapes[0])} and {list(site.shapes[1])} differ in shape; "
+            "scheme='affine' copies the smaller one, as do products with one pixel of bits=8"
         )
     size = _size(site)
     if operator.kind == "multiply":
@@ -119,7 +123,10 @@ def elementwise(site: Site, operator: Elementwise) -> None:
     elif operator.kind in ("add", "subtract"):
         site.call(f"arm_{operator.kind[:3]}_{site.suffix}", {"blockSize": size})
     else:
-        raise ModelError(f"no function of CMSIS-NN computes the {operator.kind} of two tensors")
+        raise ModelError(
+            f"no function of CMSIS-NN computes the {operator.kind} of two tensors with powers of "
+            "two as scales; scheme='affine' has one"
+        )
 
 
 def _size(site: Site, most: int = 2**31 - 1) -> int:

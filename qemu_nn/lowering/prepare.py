@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Affine, Conv, ConvTranspose, Dense, Pool, Reshape, Softmax, Transpose
+from .expand_q7 import expand_q7
 
 AnyConv = TypeVar("AnyConv", Conv, ConvTranspose)
 
@@ -61,6 +62,8 @@ def prepare(graph: FloatGraph, bits: int, softmax: bool = True) -> tuple[FloatGr
             nodes.append(replace(node, operator=_fill_filters(node.name, operator, bits, notes)))
         elif isinstance(operator, Dense) and len(graph.shapes[node.inputs[0]]) > 1:
             nodes += _convert_dense_rows(node, operator, graph)
+        elif bits == 8:
+            nodes += expand_q7(graph, replace(node, operator=operator), notes)
         else:
             nodes.append(replace(node, operator=operator))
     return replace(graph, nodes=tuple(nodes), outputs=tuple(dict.fromkeys(outputs))), notes

@@ -44,6 +44,9 @@ _MAKERS: Mapping[type, Callable[[Site, Any], None]] = {
     Elementwise: activation_pool.elementwise,
 }
 
+#: Error for an operator without a function.
+_NONE = "there is no function for it in CMSIS-NN's q7 and q15 API; scheme='affine' has one"
+
 #: Operators that move no element: their output is their input.
 _SAME = (Reshape, Identity)
 
@@ -85,7 +88,7 @@ def lower(
         kind = type(node.operator)
         try:
             if kind not in _MAKERS:
-                raise ModelError("there is no function for it in CMSIS-NN's q7 and q15 API")
+                raise ModelError(_NONE)
             _MAKERS[kind](site, node.operator)
         except ModelError as problem:
             problems.append(f"{kind.__name__} {node.name!r}: {problem}")

@@ -6,12 +6,15 @@ from ..ir.float_graph import FloatGraph
 from .curves import fuse_curves
 from .fold import fold, scale_images
 from .layout import move_channels_last
+from .normalizations import recognise_normalizations
 from .tidy import merge_pads, recognise_shuffles, tidy
 
 #: Passes in running order; each keeps the values of all remaining tensors.
 PASSES = (
     tidy,
     recognise_shuffles,
+    recognise_normalizations,
+    tidy,
     move_channels_last,
     tidy,
     merge_pads,

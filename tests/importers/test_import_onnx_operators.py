@@ -266,6 +266,72 @@ def test_two_directions_are_two_layers(tmp_path):
     np.testing.assert_allclose(evaluate(graph, x)["y"], expected, rtol=1e-6)
 
 
+#: Description -> nodes from x to y, and the operators of the network at the end.
+SPELLED = {
+    "layer normalization": (
+        [
+            node("ReduceMean", "x last", "m"),
+            node("Sub", "x m", "d"),
+            node("Pow", "d two", "s"),
+            node("ReduceMean", "s last", "v"),
+            node("Add", "v eps", "ve"),
+            node("Sqrt", "ve", "r"),
+            node("Div", "d r"),
+        ],
+        True,
+    ),
+    "instance normalization": (
+        [
+            node("ReduceMean", "x image", "m"),
+            node("Sub", "x m", "d"),
+            node("Mul", "d d", "s"),
+            node("ReduceMean", "s image", "v"),
+            node("Add", "v eps", "ve"),
+            node("Sqrt", "ve", "r"),
+            node("Reciprocal", "r", "i"),
+            node("Mul", "i d"),
+        ],
+        True,
+    ),
+    "root mean square": (
+        [
+            node("Mul", "x x", "s"),
+            node("ReduceMean", "s last", "v"),
+            node("Add", "v eps", "ve"),
+            node("Sqrt", "ve", "r"),
+            node("Div", "x r"),
+        ],
+        True,
+    ),
+    "different axes": (
+        [
+            node("ReduceMean", "x image", "m"),
+            node("Sub", "x m", "d"),
+            node("Mul", "d d", "s"),
+            node("ReduceMean", "s last", "v"),
+            node("Sqrt", "v", "r"),
+            node("Div", "d r"),
+        ],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SPELLED)
+def test_a_normalization_that_is_spelled_out_is_one_operator(what, tmp_path):
+    nodes, recognised = SPELLED[what]
+    numbers = {"two": np.float32(2), "eps": np.float32(0.01), "last": ints(-1), "image": ints(2, 3)}
+    named = {name for each in nodes for name in each.input}
+    constants = {name: array for name, array in numbers.items() if name in named}
+    graph = agrees(tmp_path, model(nodes, (3, 4, 5), constants), (3, 4, 5))
+    whole, _ = optimize(graph)
+    kinds = [type(each.operator).__name__ for each in whole.nodes]
+    assert (kinds == ["Normalize"]) == recognised
+    x = RNG.normal(size=(2, 3, 4, 5))
+    found = np.moveaxis(evaluate(whole, np.moveaxis(x, 1, -1))["y"], -1, 1)
+    np.testing.assert_allclose(found, evaluate(graph, x)["y"], rtol=1e-6, atol=1e-9)
+
+
 #: Description -> nodes from x, and how many operators the network has at the end.
 FUSED = {
     "GELU in five operators": (

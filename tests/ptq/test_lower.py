@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import qemu_nn
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.lowering import lower, prepare, take_device_part
@@ -25,6 +26,8 @@ from qemu_nn.quantizer.assign import Formats
 from qemu_nn.runtime.evaluate import evaluate
 from qemu_nn.runtime.session import Session
 from qemu_nn.targets import profile
+
+RNG = np.random.default_rng(8)
 
 CORES = ("cortex-m4", "cortex-m3")
 
@@ -266,13 +269,44 @@ def test_a_softmax_at_the_end_stays_or_is_left_out(last, softmax, outputs):
 
 
 def test_all_that_has_no_function_is_named_at_once():
-    graph = network((2, 2, 3), Relu(slope=0.1), PRelu(np.array(0.1)), Concat(0))
+    graph = network(
+        (2, 2, 3), Relu(slope=0.1, limit=1.0), PRelu(np.full((2, 2, 1), 0.1)), Concat(0)
+    )
     with pytest.raises(ModelError) as error:
         lowered(graph)
     message = str(error.value)
     assert "Relu 'relu0': no function of CMSIS-NN has a slope below zero (0.1)" in message
     assert "PRelu 'prelu1': there is no function for it" in message
     assert "Concat 'concat2': there is no function for it" in message
+    assert "scheme='affine' has one" in message
+
+
+@pytest.mark.parametrize("slope", [0.25, np.array([0.5, 0.0, 0.25])])
+@pytest.mark.parametrize("shape", [(4, 5, 3), (3,)])
+def test_slopes_below_zero_are_convolutions_of_one_pixel(slope, shape):
+    operator = PRelu(slope) if isinstance(slope, np.ndarray) else Relu(slope=slope)
+    graph, notes = prepare(network(shape, operator), 8)
+    assert any("compute its slope below zero" in note for note in notes)
+    x = RNG.normal(size=(6, *shape))
+    np.testing.assert_allclose(evaluate(graph, x)[graph.outputs[0]], operator.evaluate(x))
+
+
+def test_factors_of_channels_are_repeated_exactly():
+    nodes = (
+        FloatNode("gate", Pool("max", (4, 5)), ("x",)),
+        FloatNode("y", Elementwise("multiply"), ("x", "gate")),
+    )
+    graph = FloatGraph("net", "x", (4, 5, 3), "NHWC", nodes, ("y",))
+    prepared, notes = prepare(graph, 8)
+    assert [note.partition(":")[0] for note in notes] == ["y"]
+    x = RNG.normal(size=(6, 4, 5, 3))
+    np.testing.assert_allclose(evaluate(prepared, x)["y"], evaluate(graph, x)["y"])
+    made = qemu_nn.quantize(qemu_nn.FloatNetwork(graph), x, scheme="power2", method="minmax")
+    traced = made.session().run(made.graph.input.format.quantize(x), trace=True)
+    spread = next(name for name in traced if name.endswith("spread"))
+    np.testing.assert_array_equal(
+        traced[spread], np.broadcast_to(traced["gate"].reshape(6, 1, 1, 3), (6, 4, 5, 3))
+    )
 
 
 def test_release_5_6_0_has_no_pooling_of_rectangles():

@@ -232,7 +232,7 @@ def test_an_input_of_one_number_is_run_and_exported(tmp_path):
 
 def test_what_can_not_run_is_refused_before_any_data_are_read():
     net = network()
-    nodes = [*net.graph.nodes, FloatNode("log", Relu(slope=0.5), ("scores",))]
+    nodes = [*net.graph.nodes, FloatNode("log", Relu(slope=0.5, limit=1.0), ("scores",))]
     graph = FloatGraph("net", "x", SHAPE, "NCHW", tuple(nodes), ("log",))
 
     def never():

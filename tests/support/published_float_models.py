@@ -10,8 +10,9 @@ FLOAT = SHARED / "models_float"
 #: Model -> the least signal to noise of its scores in dB with 8 and 16 bits, or why it cannot.
 KWS = "even"  # 16-bit convolutions want squares, or even channels and output width
 LEAKY, CONCAT, PRELU, GATE = "slope below zero", "Concat", "PRelu", "differ in shape"
+PAD = "Pad"
 MODELS = {
-    "caffe_blocks/blocks.prototxt": (LEAKY, LEAKY),
+    "caffe_blocks/blocks.prototxt": (CONCAT, LEAKY),
     "caffe_cifar10_m4/legacy_v1_deploy.prototxt": (20, 60),
     "caffe_cifar10_m4/cifar10_m4_train_test.prototxt": (20, 60),
     "tf_kws_dnn_s/DNN_S.pb": (12, 60),
@@ -29,10 +30,10 @@ MODELS = {
     "onnx_ds_cnn/ds_cnn_torchscript13.onnx": (24, KWS),
     "onnx_lenet5_digits/lenet5.onnx": (30, 70),
     "onnx_old_opset/old_opset8.onnx": (CONCAT, CONCAT),
-    "onnx_pad_pool/pad_pool.onnx": (PRELU, PRELU),
-    "onnx_pad_pool/pad_pool_torchscript11.onnx": (PRELU, PRELU),
-    "onnx_se_block/se_block.onnx": (GATE, GATE),
-    "onnx_se_block/se_block_torchscript17.onnx": (GATE, GATE),
+    "onnx_pad_pool/pad_pool.onnx": (PAD, PRELU),
+    "onnx_pad_pool/pad_pool_torchscript11.onnx": (PAD, PRELU),
+    "onnx_se_block/se_block.onnx": (15, GATE),
+    "onnx_se_block/se_block_torchscript17.onnx": (15, GATE),
     "onnx_shuffle/shuffle.onnx": (CONCAT, CONCAT),
     "onnx_shuffle/shuffle_bn_torchscript13.onnx": (CONCAT, CONCAT),
     "onnx_shuffle/shuffle_torchscript11.onnx": (CONCAT, CONCAT),

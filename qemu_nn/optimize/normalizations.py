@@ -1,0 +1,115 @@
+"""Recognition of normalizations that a file spells out in means, differences and roots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Optional
+
+import numpy as np
+
+from ..ir.float_graph import FloatGraph, FloatNode
+from ..operators import Affine, Curve, Elementwise, Normalize, Pool, Reduce
+from ..operators.curve import X
+
+_ROOT, _INVERSE, _INVERSE_ROOT = X.of("sqrt"), 1.0 / X, 1.0 / X.of("sqrt")
+
+
+def recognise_normalizations(graph: FloatGraph) -> FloatGraph:
+    """Return the same network with each normalization as one operator, named like its last one.
+
+    It is x - mean(x), divided by sqrt(mean of its squares + epsilon) over the same axes, or
+    multiplied by the inverse root; without a mean, x itself.
+    """
+    makers = {node.name: node for node in graph.nodes}
+    nodes = [_recognise(graph, makers, node) or node for node in graph.nodes]
+    return graph.with_nodes(nodes)
+
+
+def _recognise(
+    graph: FloatGraph, makers: Mapping[str, FloatNode], last: FloatNode
+) -> Optional[FloatNode]:
+    operator = last.operator
+    if not isinstance(operator, Elementwise) or operator.kind not in ("divide", "multiply"):
+        return None
+    curve = _ROOT if operator.kind == "divide" else _INVERSE_ROOT
+    pairs = [last.inputs] if operator.kind == "divide" else [last.inputs, last.inputs[::-1]]
+    for away, factor in pairs:
+        found = _find_variance(graph, makers, factor, curve)
+        if found is None:
+            continue
+        squared, axes, epsilon = found
+        if squared != away:
+            continue
+        difference = makers.get(away)
+        source = _find_centered(graph, makers, difference, axes)
+        if source is None:
+            return replace(last, operator=Normalize(axes, epsilon, False), inputs=(away,))
+        return replace(last, operator=Normalize(axes, epsilon), inputs=(source,))
+    return None
+
+
+def _find_variance(
+    graph: FloatGraph, makers: Mapping[str, FloatNode], name: str, curve: Curve
+) -> Optional[tuple[str, tuple[int, ...], float]]:
+    """Return the tensor that is squared, the axes of the mean, and epsilon."""
+    root = makers.get(name)
+    if root is not None and curve is _INVERSE_ROOT and _is_curve(root, _INVERSE):
+        root, curve = makers.get(root.inputs[0]), _ROOT
+    if root is None or not _is_curve(root, curve):
+        return None
+    epsilon, node = 0.0, makers.get(root.inputs[0])
+    if node is not None and isinstance(node.operator, Affine):
+        if node.operator.scale.size != 1 or node.operator.offset.size != 1:
+            return None
+        if float(node.operator.scale.reshape(())) != 1:
+            return None
+        epsilon, node = float(node.operator.offset.reshape(())), makers.get(node.inputs[0])
+    mean = None if node is None else _find_mean(graph, node)
+    if node is None or mean is None or epsilon < 0:
+        return None
+    square = makers.get(node.inputs[0])
+    if square is None or len({*square.inputs}) > 1:
+        return None
+    product = isinstance(square.operator, Elementwise) and square.operator.kind == "multiply"
+    return (square.inputs[0], mean, epsilon) if product else None
+
+
+def _is_curve(node: FloatNode, curve: Curve) -> bool:
+    own = node.operator
+    return (
+        isinstance(own, Curve)
+        and (own.steps, own.operands) == (curve.steps, curve.operands)
+        and bool(np.array_equal(own.constants, curve.constants))
+    )
+
+
+def _find_mean(graph: FloatGraph, node: FloatNode) -> Optional[tuple[int, ...]]:
+    """Return the axes of a mean that keeps them."""
+    operator = node.operator
+    if isinstance(operator, Reduce) and operator.kind == "mean":
+        return operator.axes
+    if isinstance(operator, Pool) and operator.kind == "average":
+        shape = graph.shapes[node.inputs[0]]
+        rows = (0, 1) if operator.layout == "NHWC" else (1, 2)
+        whole = tuple(shape[axis] for axis in rows)
+        changed = tuple(axis for axis, side in zip(rows, operator.kernel) if side > 1)
+        fits = all(side in (1, size) for side, size in zip(operator.kernel, whole))
+        same = operator.stride == (1, 1) or operator.stride == operator.kernel
+        return changed if fits and same and not any(operator.pads) and changed else None
+    return None
+
+
+def _find_centered(
+    graph: FloatGraph,
+    makers: Mapping[str, FloatNode],
+    node: Optional[FloatNode],
+    axes: tuple[int, ...],
+) -> Optional[str]:
+    """Return the tensor of which a node subtracts the mean over axes; None for another node."""
+    if node is None or not isinstance(node.operator, Elementwise):
+        return None
+    mean = makers.get(node.inputs[1])
+    if node.operator.kind != "subtract" or mean is None or mean.inputs != node.inputs[:1]:
+        return None
+    return node.inputs[0] if _find_mean(graph, mean) == axes else None
