@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Optional
 
 from ..cycles.model import PATHS, STANDS_FOR, CallEstimate, estimate_call
+from ..cycles.own import estimate_own
 from ..cycles.table import COUNTERS
 from ..cycles.timing import TIMINGS, compute_cycles
 from ..functions import FUNCTIONS
 from ..functions.base import Function
 from ..functions.shapes import get_extent
-from ..functions.tflm import REQUANTIZE
 from ..ir.graph import Graph, Node
 
 #: Optimization level and float ABI that firmware is usually built with.
 _USUAL = ("-O3", "hard")
-
-#: Counted function that replaces a requantization, which has no counts of its own; it has one
-#: additional load.
-_LIKE = "arm_elementwise_mul"
 
 #: The function that sums weights for another function.
 _SUMS = "arm_vector_sum_s8"
@@ -54,11 +51,7 @@ def estimate_layer_cycles(node: Node, core: str, cmsis: str) -> Optional[float]:
 def _compute_cached_cycles(
     name: str, params: tuple[tuple[str, int], ...], core: str, cmsis: str
 ) -> Optional[float]:
-    own = dict(params)
-    if name.startswith(REQUANTIZE):
-        kind = "s16" if "s16" in name else "s8"
-        name, own = f"{_LIKE}_{kind}", {"block_size": own["length"]}
-    calls = iterate_calls(FUNCTIONS[name], own, (core, cmsis, *_USUAL))
+    calls = iterate_calls(FUNCTIONS[name], dict(params), (core, cmsis, *_USUAL))
     spent = [compute_cycles(call.instructions, call.mix, TIMINGS[core])[1] for call in calls]
     return sum(spent) if spent else None
 
@@ -66,6 +59,13 @@ def _compute_cached_cycles(
 def get_arguments(node: Node) -> dict[str, int]:
     """Return a node's scalar C arguments, and whether it has a bias."""
     return {**node.params, "bias": int(node.bias is not None)}
+
+
+def get_sizes(function: Function, params: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return elements of the output and of all inputs of a call, and its multiplications."""
+    made = math.prod(function.output.shape(params))
+    read = sum(math.prod(array.shape(params)) for array in function.inputs)
+    return made, read, get_extent(function.macs, params)
 
 
 def iterate_calls(
@@ -77,6 +77,9 @@ def iterate_calls(
     if path is None:  # the sentence of an unknown core, whatever the function is
         estimate_call(next(iter(COUNTERS)), {}, *setting)
     if function.name not in COUNTERS:
+        own = estimate_own(function.name, get_sizes(function, params), core, setting[1])
+        if own is not None:
+            yield own
         return
     sums = function.order.sums if function.order else ()
     if path == "mve" and sums and function.buffer_bytes(params, path):

@@ -14,6 +14,7 @@ from ..chips import Chip
 from ..cycles import boards
 from ..cycles.boards import SUPPLY, TimedBoard
 from ..cycles.model import CLASSES, CallEstimate
+from ..cycles.table import COUNTERS
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import Error
 from ..ir.graph import Graph, Node
@@ -200,6 +201,12 @@ def _facts(
     timing = TIMINGS[core]
     facts["timing"] = timing.source
     facts["validated"] = timing.proven or NOT_VALIDATED
+    own = sorted({call.function for call in calls if call.function not in COUNTERS})
+    if own:
+        facts["own_functions"] = (
+            f"{', '.join(own)}: counted at -O2 in the C of an export; their loads, multiplications "
+            "and branches are the usual shares of Arm's functions"
+        )
     unknown = sorted({layer.node.function.name for layer in layers if not layer.calls})
     if unknown:
         count = sum(not layer.calls for layer in layers)
