@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Optional
 
@@ -19,8 +19,8 @@ from ..targets import Profile
 from .fault_hypotheses import Evidence, iterate_outputs
 from .layer_call import LayerCall
 
-#: Seconds for one layer of one sample.
-_LIMIT = 1.0
+#: Seconds for one layer, in all samples together; and fewest for a sample.
+_LIMIT, _LEAST = 1.0, 0.1
 
 #: Differing elements from which one explanation is certain.
 _CERTAIN = 4
@@ -28,8 +28,9 @@ _CERTAIN = 4
 #: Hypotheses named in a sentence; further ones are counted.
 _NAMED = 4
 
-#: Bytes of a run that identify their origin.
-_RUN = 6
+#: Bytes of a run that identify their origin, and the byte that an export's stand-ins write to
+#: scratch memory.
+_RUN, _JUNK = 6, 0xA5
 
 _Values = Mapping[str, np.ndarray]
 
@@ -73,7 +74,7 @@ def spell(first: Found, others: Sequence[Found] = ()) -> str:
     """
     if first.note or not first.sentences:
         return first.note
-    every = [first, *(other for other in others if not other.note)]
+    every = [first, *(other for other in others if other.nbytes and not other.note)]
     common = [each for each in first.sentences if all(each in o.sentences for o in every)]
     union = dict.fromkeys(each for found in every for each in found.sentences)
     named = common or list(union)
@@ -101,6 +102,7 @@ class FaultSearch:
     network: Graph
     profile: Profile
     places: Sequence[Place] = ()
+    _spent: dict[str, float] = field(default_factory=dict, repr=False)
 
     @cached_property
     def graph(self) -> Graph:
@@ -116,22 +118,31 @@ class FaultSearch:
         without the layer's own; of states before the step. earlier: all results of the sample
         before.
         """
+        start = time.monotonic()
         evidence = self._collect(layer, want, got, values, earlier)
-        if evidence is None:
+        limit = _LIMIT - self._spent.get(layer, 0.0)
+        if evidence is None or limit < _LEAST:
             return Found()
+        try:
+            return self._find(evidence, start + limit)
+        finally:
+            self._spent[layer] = self._spent.get(layer, 0.0) + time.monotonic() - start
+
+    def _find(self, evidence: Evidence, deadline: float) -> Found:
+        got = evidence.got
         right = evidence.call.compute()
         if right is not None and _same(right, got):
             return Found(note="its inputs differ, and this is what the layer computes of them")
         if right is None or not _same(right, evidence.want):
             return Found(note=self._find_run(evidence))
-        found = self._search(evidence)
+        found = self._search(evidence, deadline)
         note = "" if found.sentences else self._find_stale(evidence) or self._find_run(evidence)
         return Found(found.sentences, note, found.nbytes, found.differing, found.complete)
 
-    def _search(self, evidence: Evidence) -> Found:
+    def _search(self, evidence: Evidence, deadline: float) -> Found:
         """Return all hypotheses that give the bytes of the device."""
         found: dict[str, None] = {}
-        deadline, complete = time.monotonic() + _LIMIT, True
+        complete = True
         for sentence, output in iterate_outputs(evidence):
             if output.size == evidence.got.size and _same(output, evidence.got):
                 found[sentence] = None
@@ -217,6 +228,8 @@ class FaultSearch:
         run = got[start:end].tobytes()
         where = f"bytes {start} to {end - 1} of {got.size}"
         near = self._list_near(evidence.layer, start, end)
+        if set(run) == {_JUNK}:
+            return f"{where} are scratch memory, which stand-ins fill with 0x{_JUNK:02x}{near}"
         if len(set(run)) == 1:
             return f"{where} are overwritten by the byte 0x{run[0]:02x}{near}"
         owners = list(_iterate_owners(run, evidence))

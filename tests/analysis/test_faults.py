@@ -225,6 +225,8 @@ def test_overwritten_bytes_are_named_with_their_origin(devices):
     assert cause.startswith("bytes 40 to 99 of 224 are overwritten by the weights of dense1")
     wrong[1, 40:100] = 7
     assert "bytes 40 to 99 of 224 are overwritten by the byte 0x07" in device.cause("conv2", wrong)
+    wrong[1, 40:100] = -91  # 0xa5
+    assert "bytes 40 to 99 of 224 are scratch memory, which" in device.cause("conv2", wrong)
 
 
 def test_nothing_is_said_where_nothing_explains_the_bytes(devices):

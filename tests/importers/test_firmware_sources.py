@@ -410,3 +410,52 @@ def test_exports_that_a_description_cannot_hold_have_none(tmp_path):
     graph = networks.Graph("two", starts, (add,), ("sum",), {})
     export(pipeline.Network(graph), tmp_path / "export", target="cortex-m4")
     assert not (tmp_path / "export" / "network.json").exists()
+
+
+def quantize_q15(values):
+    """Return integers and fraction bits of 16-bit arrays: 15 - ceil(log2(max|x|)) bits."""
+    bits = 15 - int(np.ceil(np.log2(np.abs(values).max())))
+    return np.clip(np.round(values * 2.0**bits), -32768, 32767).astype(np.int16), bits
+
+
+def test_a_project_of_16_bits_has_the_bytes_of_its_float_weights(tmp_path):
+    rng = np.random.default_rng(3)
+    kernel, bias = rng.normal(0, 0.4, (3, 3, 2, 4)), rng.normal(0, 0.3, 4)  # Keras' HWIO
+    stored, own = quantize_q15(np.moveaxis(kernel, 2, 0))
+    moved, bias_bits = quantize_q15(bias)
+    flat = stored.flatten("F")  # input channels first, then rows, columns and filters
+    shifts = 12 + own - bias_bits, 12 + own - 11
+    (tmp_path / "weights.h").write_text(
+        f"#define WEIGHTS {{{', '.join(map(str, flat.tolist()))}}}\n"
+        f"#define BIAS {{{', '.join(map(str, moved.tolist()))}}}\n"
+        f"enum {{ BIAS_LSHIFT = {shifts[0]}, OUT_RSHIFT = {shifts[1]} }};\n"
+    )
+    source = write(
+        tmp_path,
+        """
+        #include "arm_nnfunctions.h"
+        #include "weights.h"
+        static const q15_t conv_weight[] = WEIGHTS;
+        static const q15_t conv_bias[4] = BIAS;
+        static q15_t column[3 * 3 * 2];
+        q15_t *infer(q15_t *image) {
+            static q15_t out[6 * 6 * 4];
+            arm_convolve_HWC_q15_basic(image, 8, 2, conv_weight, 4, 3, 0, 1, conv_bias, BIAS_LSHIFT,
+                                       OUT_RSHIFT, out, 6, column, NULL);
+            return out;
+        }
+        """,
+    )
+    network = qemu_nn.load(source)
+    (node,) = network.graph.nodes
+    np.testing.assert_array_equal(network.graph.arrays[node.weights].ravel(), flat)
+    np.testing.assert_array_equal(network.graph.arrays[node.bias], moved)
+    assert (node.params["bias_shift"], node.params["out_shift"]) == shifts
+    x = rng.integers(-9000, 9000, (1, 8, 8, 2), np.int16)
+    found = network.session("m4").run(x)["conv"][0].astype(np.float64) / 2**11
+    turned = kernel.transpose(1, 0, 2, 3)  # the scheme stores columns before rows
+    real = [
+        [np.tensordot(x[0, y : y + 3, z : z + 3] / 2**12, turned, 3) + bias for z in range(6)]
+        for y in range(6)
+    ]
+    assert np.abs(found - np.array(real)).max() < 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -220,8 +221,13 @@ def _region(pointer: Pointer, nbytes: int) -> Optional[Region]:
     return Region(pointer.block, pointer.offset, pointer.offset + nbytes)
 
 
-def _reads(layer: Layer) -> Iterator[Region]:
-    """Yield what a layer reads; not the other parts of an output that it completes."""
+@functools.lru_cache(maxsize=1 << 12)
+def _reads(layer: Layer) -> tuple[Region, ...]:
+    """Return what a layer reads; not the other parts of an output that it completes."""
+    return tuple(_iterate_reads(layer))
+
+
+def _iterate_reads(layer: Layer) -> Iterator[Region]:
     for array, pointer in layer.reads():
         completes = array.name == layer.function.output.name and len(layer.function.inputs) > 1
         if pointer is not None and not (completes and not array.state):
@@ -230,7 +236,13 @@ def _reads(layer: Layer) -> Iterator[Region]:
                 yield region
 
 
-def _writes(layer: Layer) -> Iterator[Region]:
+@functools.lru_cache(maxsize=1 << 12)
+def _writes(layer: Layer) -> tuple[Region, ...]:
+    """Return what a layer writes: its output first, and its states."""
+    return tuple(_iterate_writes(layer))
+
+
+def _iterate_writes(layer: Layer) -> Iterator[Region]:
     output = layer.function.output
     pointers = [(output, layer.pointers.get(output.name))]
     pointers += [(array, p) for array, p in layer.reads() if array.state]

@@ -16,7 +16,10 @@ from .tree import CASTS, Node
 from .values import Block, CType, Pointer, Struct, Unknown, iterate_cells
 
 #: Most nodes that are evaluated in all, and in a loop without layers.
-_MOST_STEPS, _MOST_LOOP_STEPS = 4_000_000, 400_000
+_MOST_STEPS, _MOST_LOOP_STEPS = 2_000_000, 200_000
+
+#: Most layer calls, and turns of a loop with layers that reach none.
+_MOST_CALLS, _MOST_IDLE = 600, 100
 
 #: Most turns of a loop that never ends.
 _MOST_TURNS = 20_000
@@ -577,6 +580,8 @@ class Machine:
         for value in frozen:
             _keep_content(call.contents, value)
         self.calls.append(call)
+        if len(self.calls) > _MOST_CALLS:
+            raise TooLong
         return 0
 
     def _call_known(self, name: str, values: Sequence[Any], node: Node) -> Any:
@@ -741,7 +746,8 @@ class Machine:
                 return None
             if step is not None:
                 self.evaluate(step)
-            if len(turns) > _MOST_TURNS:
+            idle = layers and len(turns) >= _MOST_IDLE and not any(turns[-_MOST_IDLE:])
+            if idle or len(turns) > _MOST_TURNS:
                 raise _Abandoned if self._limit is not None else TooLong
 
     def _doubt_loop(self, node: Node, body: Node, layers: bool) -> Optional[str]:
