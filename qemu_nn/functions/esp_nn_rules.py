@@ -195,8 +195,35 @@ def _takes_strips(call: EspCall, release: str) -> bool:
     small = p["filter_h"] == p["filter_w"] == 3
     if _is_dilated(p) or p["ch_mult"] != 1 or p["input_c"] % 8 or small or not p["input_offset"]:
         return False
+    return _wide_bytes(p) > _STRIPS_FROM and max(p["pad_h"], _pad_end(p, "h")) > 0
+
+
+def _loads_image(p: Mapping[str, int], release: str) -> bool:
+    """True if a depthwise kernel loads vectors of the image itself, not of a copy."""
+    if p["ch_mult"] % 4 == 0:
+        return True
+    if p["ch_mult"] != 1 or p["input_c"] % 8:
+        return False
+    old, pads = release == "1.1.2", (p["pad_h"], p["pad_w"])
+    if p["filter_h"] != 3 or p["filter_w"] != 3:
+        return not old and _wide_bytes(p) <= _STRIPS_FROM
+    if p["input_c"] % 16:
+        return old or p["input_c"] < 12
+    if pads == (0, 0):
+        return not any(_beyond(p, axis) for axis in "hw")
+    return old and pads != (1, 1)
+
+
+def _wide_bytes(p: Mapping[str, int]) -> int:
+    """Return bytes of filters and image of a depthwise convolution as elements of 16 bits."""
     elements = p["filter_h"] * p["filter_w"] + p["input_h"] * p["input_w"]
-    return 2 * elements * p["input_c"] > _STRIPS_FROM and max(p["pad_h"], _pad_end(p, "h")) > 0
+    return 2 * elements * p["input_c"]
+
+
+def _beyond(p: Mapping[str, int], axis: str) -> int:
+    """Return rows or columns that the vendor's formula adds at the end of an axis."""
+    reach = p[f"output_{axis}"] * p[f"stride_{axis}"] + p[f"filter_{axis}"] - 1
+    return reach - p[f"input_{axis}"]
 
 
 def _image_unaligned(call: EspCall, release: str) -> bool:
@@ -204,9 +231,7 @@ def _image_unaligned(call: EspCall, release: str) -> bool:
     p = call.params
     image = p["input_h"] * p["input_w"] * p["input_c"]
     starts = ((call.input_align + n * image) % 16 for n in range(min(p["batches"], 16)))
-    vectors = p["ch_mult"] % 4 == 0 or (p["ch_mult"] == 1 and p["input_c"] % 8 == 0)
-    copied = p["filter_h"] == p["filter_w"] == 3 and p["input_c"] % 16 == 0 and p["ch_mult"] == 1
-    return not _is_dilated(p) and any(starts) and vectors and not copied
+    return not _is_dilated(p) and any(starts) and _loads_image(p, release)
 
 
 def _count_overrun(call: EspCall, release: str) -> int:
@@ -217,9 +242,7 @@ def _count_overrun(call: EspCall, release: str) -> int:
     channels, pads = p["input_c"], (p["pad_h"], p["pad_w"])
     if channels % 16 or pads == (1, 1):
         return 0
-    bottom, right = (
-        p[f"output_{axis}"] * p[f"stride_{axis}"] + 2 - p[f"input_{axis}"] for axis in "hw"
-    )
+    bottom, right = (_beyond(p, axis) for axis in "hw")
     filters, image = 9 * channels, p["input_h"] * p["input_w"] * channels
     if pads == (0, 0):
         padded = (p["input_h"] + bottom) * (p["input_w"] + right) * channels
@@ -442,8 +465,9 @@ RULES: tuple[EspRule, ...] = (
     EspRule(
         _DEPTHWISE,
         "DEPTHWISE_CONV_2D",
-        "in a batch, images of height * width * channels % 16 != 0; multiplier 1 with channels % 8 "
-        "== 0, or a multiple of 4",
+        "in a batch, images of height * width * channels % 16 != 0; a multiplier that is a "
+        "multiple of 4, or multiplier 1 with channels % 8 == 0 in a kernel that copies no image: "
+        "3 x 3 with 8 channels (1.1.2: any), or not 3 x 3 and at most 48 KiB as 16 bits (1.2.3)",
         "no result: vectors are read from the address rounded down",
         "a batch of one",
         "m",

@@ -199,6 +199,20 @@ def test_functions_of_q7_are_refused(tmp_path):
         network.session("esp32")
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if "lstm" in name])
+def test_an_lstm_keeps_its_state_as_in_the_reference_kernels(name, tmp_path):
+    network = qemu_nn.load(CASES[name]().save(tmp_path))
+    try:
+        graph = network.session(REFERENCE).graph
+    except Error as error:
+        with pytest.raises(type(error)):
+            network.session(S3)
+        return
+    x = draw_inputs(graph, 2, steps=3)
+    for target in (C3, S3, OLD_S3):
+        assert differing(network, target, x) == ([], [])
+
+
 def test_a_target_moves_between_families_with_its_month():
     old = Target("m4", cmsis="6.0.0", tflm="2026-05")
     assert old.on("m55") == Target("m55", cmsis="6.0.0", tflm="2026-05")
