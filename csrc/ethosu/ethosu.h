@@ -13,7 +13,7 @@
  * The stream runs in its order; waits and block dependencies change no byte. An operation reads its
  * inputs, then writes its output:
  *
- *   convolution, depthwise  acc = bias + the sum of (x - zero point) * weight, 0 outside of the image
+ *   convolution, depthwise  acc = bias + the sum of (x - zero point) * weight, 0 outside the image
  *   maximum, minimum        acc = the extreme of x - zero point in the image
  *   average, sum            acc = the sum of x - zero point
  *   elementwise             acc = a op b, ADD and SUB with scaled operands

@@ -189,8 +189,13 @@ int64_t eu_fast_block(const eu_order *order);
 /* Bytes of one map, dense, of int32_t; memory that an operation needs while it runs. */
 int64_t eu_work_bytes(const eu_operation *op);
 
-/* Compute the first operations of a program. */
+typedef struct eu_runner eu_runner;
+
+/* Compute operation `index`. */
+typedef int eu_step(const eu_runner *r, int32_t index);
+
+/* Compute the first operations of a program, each by step(); NULL: plain. */
 int eu_run(const eu_program *program, int32_t operations, const void *constants, const void *in,
-           void *out, void *scratch);
+           void *out, void *scratch, eu_step *step);
 
 #endif

@@ -58,7 +58,7 @@ static int run(const void *params, const qn_buffers *b) {
     if (!program->is_valid) {
         return QN_REFUSED;
     }
-    return eu_run(program, p->operations, b->bias, b->in[0], b->out, b->scratch);
+    return eu_run(program, p->operations, b->bias, b->in[0], b->out, b->scratch, NULL);
 }
 
 const qn_functions eu_program_ref = {run, scratch, packed, pack, qn_always_pays};

@@ -4,18 +4,12 @@
 #include "../common/fixed.h"
 #include "../s/tables/activation.h"
 #include "program.h"
-
-typedef struct runner {
-    const eu_program *program;
-    const uint8_t *block;
-    uint8_t *memory[EU_ALL_REGIONS];
-    uint8_t *work;
-} runner;
+#include "run.h"
 
 /* ---- Maps ---- */
 
 /* Return the address of element (y, x) of channel 0. */
-static uint8_t *pixel_at(const runner *r, const eu_map *m, int32_t y, int32_t x) {
+static uint8_t *pixel_at(const eu_runner *r, const eu_map *m, int32_t y, int32_t x) {
     int right = x >= m->width0;
     int32_t height = right ? m->height1 : m->height0, below = y >= height;
     return r->memory[m->region] + m->base[right + 2 * below] +
@@ -67,7 +61,7 @@ static void widen_to_16(const uint8_t *from, int64_t count, const eu_map *m, int
 }
 
 /* Read a map less its zero point, dense: int32_t, or int16_t. */
-static void load(const runner *r, const eu_map *m, int32_t *to, int16_t *to_16) {
+static void load(const eu_runner *r, const eu_map *m, int32_t *to, int16_t *to_16) {
     int32_t zero = m->element >= 4 ? 0 : m->zero;
     for (int32_t y = 0; y < m->rows; y++) {
         for (int32_t x = 0, run; x < m->columns; x += run) {
@@ -113,7 +107,7 @@ static void put_all(uint8_t *to, int32_t element, const int64_t *values, int64_t
 }
 
 /* Write a row of the computed map: [x][c], in the order of the stored axes. */
-static void store_row(const runner *r, const eu_operation *op, int32_t y, const int64_t *values) {
+void eu_store_row(const eu_runner *r, const eu_operation *op, int32_t y, const int64_t *values) {
     static const int8_t axes[8][3] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0},
                                       {0, 1, 2}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0}};
     const eu_map *m = &op->out;
@@ -144,6 +138,36 @@ static void store_row(const runner *r, const eu_operation *op, int32_t y, const 
             put_all(pixel, m->element, from + c, run > 1 ? (int64_t)run * m->channels : left);
         }
     }
+}
+
+uint8_t *eu_dense(const eu_runner *r, const eu_map *m) {
+    int64_t row = (int64_t)m->channels * m->columns * m->element;
+    int is_one_tile = m->columns <= m->width0 && m->rows <= m->height0;
+    int is_dense = run_of(m, 0) == m->columns && (m->rows == 1 || m->stride_y == row);
+    return is_one_tile && is_dense ? r->memory[m->region] + m->base[0] : NULL;
+}
+
+/* Copy a map of bytes from its place to dense memory, or back. */
+static void copy_bytes(const eu_runner *r, const eu_map *m, uint8_t *dense, int loads) {
+    for (int32_t y = 0; y < m->rows; y++) {
+        for (int32_t x = 0, run; x < m->columns; x += run) {
+            uint8_t *pixel = pixel_at(r, m, y, x);
+            run = run_of(m, x);
+            int32_t step = m->has_bricks ? 16 : m->channels;
+            for (int32_t c = 0; c < m->channels; c += step, pixel += m->stride_c) {
+                int32_t left = m->channels - c < step ? m->channels - c : step;
+                size_t count = run > 1 ? (size_t)run * (size_t)m->channels : (size_t)left;
+                uint8_t *at = dense + ((int64_t)y * m->columns + x) * m->channels + c;
+                memcpy(loads ? at : pixel, loads ? pixel : at, count);
+            }
+        }
+    }
+}
+
+void eu_load_bytes(const eu_runner *r, const eu_map *m, uint8_t *to) { copy_bytes(r, m, to, 1); }
+
+void eu_store_bytes(const eu_runner *r, const eu_map *m, uint8_t *from) {
+    copy_bytes(r, m, from, 0);
 }
 
 /* ---- The end of an operation ---- */
@@ -235,20 +259,22 @@ static int64_t look_up(const uint8_t *table, const eu_operation *op, int64_t v) 
                                          : entry[0] * (int64_t)128 + product;
 }
 
-static inline int64_t finish(const runner *r, const eu_operation *op, int64_t v) {
+/* Apply function, zero point and clamp. */
+static inline int64_t before_table(const eu_operation *op, int64_t v) {
     if (op->function) {
         int32_t units = (int32_t)qn_clamp64(v, -INT32_MAX, INT32_MAX);
         v = op->function == EU_TANH ? s_tanh_s16(units) : s_sigmoid_s16(units);
     }
     v += op->add_zero ? op->zero : 0;
-    if (op->is_clamped) {
-        v = qn_clamp64(v, op->low, op->high);
-    }
+    return op->is_clamped ? qn_clamp64(v, op->low, op->high) : v;
+}
+
+int64_t eu_look_up(const eu_runner *r, const eu_operation *op, int64_t v) {
     return op->table ? look_up(r->memory[EU_TABLES] + op->table_at, op, v) : v;
 }
 
 /* Scale and store a row of accumulators [x][c]. */
-static void end_row(const runner *r, const eu_operation *op, int32_t y, int64_t *acc) {
+static void end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *acc) {
     int64_t count = (int64_t)op->columns * op->channels;
     if (op->per_channel) {
         const eu_channel *channels = (const eu_channel *)(const void *)(r->block + op->scales);
@@ -259,34 +285,38 @@ static void end_row(const runner *r, const eu_operation *op, int32_t y, int64_t 
             }
         }
     } else if (op->is_scaled) {
-        for (int64_t i = 0; i < count; i++) {
-            acc[i] = rescale(acc[i], &op->scale);
+        if (op->scale.mult != 1 || op->scale.shift) {
+            for (int64_t i = 0; i < count; i++) {
+                acc[i] = rescale(acc[i], &op->scale);
+            }
         }
     }
     for (int64_t i = 0; i < count; i++) {
-        acc[i] = finish(r, op, acc[i]);
+        acc[i] = eu_look_up(r, op, before_table(op, acc[i]));
     }
-    store_row(r, op, y, acc);
+    eu_store_row(r, op, y, acc);
 }
 
 /* ---- Inputs of windows ---- */
 
 static int64_t round_up64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-static int64_t cells(const eu_map *m) { return (int64_t)m->rows * m->columns * m->channels; }
+int64_t eu_cells(const eu_map *m) { return (int64_t)m->rows * m->columns * m->channels; }
 
 int64_t eu_work_bytes(const eu_operation *op) {
     if (op->kind == EU_DMA) {
         return 0;
     }
     int64_t first =
-        op->a.is_scalar && op->kind == EU_ELEMENTWISE && !op->is_swapped ? 0 : cells(&op->in);
+        op->a.is_scalar && op->kind == EU_ELEMENTWISE && !op->is_swapped ? 0 : eu_cells(&op->in);
     int64_t upscaled = op->upscale ? (int64_t)op->in_rows * op->in_columns * op->in.channels : 0;
     int64_t bytes = round_up64(4 * first) + round_up64(4 * upscaled);
     if (op->in2.rows) {
-        bytes += round_up64(4 * cells(&op->in2));
+        bytes += round_up64(4 * eu_cells(&op->in2));
     }
-    return bytes + round_up64(8 * (int64_t)op->columns * op->channels);
+    bytes += round_up64(8 * (int64_t)op->columns * op->channels);
+    int64_t copies = round_up64(first) + round_up64(eu_cells(&op->out)); /* of a row of int8 */
+    return bytes > copies ? bytes : copies;
 }
 
 /* Spread the elements of a map over twice the rows and columns. */
@@ -305,12 +335,12 @@ static void upscale(const eu_operation *op, const uint8_t *from, int64_t element
 }
 
 /* Load the input of an operation. Return the memory after it. */
-static uint8_t *load_window_input(const runner *r, const eu_operation *op, int narrow,
+static uint8_t *load_window_input(const eu_runner *r, const eu_operation *op, int narrow,
                                   const uint8_t **input) {
     uint8_t *at = r->work;
     load(r, &op->in, (int32_t *)(void *)at, narrow ? (int16_t *)(void *)at : NULL);
     *input = at;
-    at += round_up64(4 * cells(&op->in));
+    at += round_up64(4 * eu_cells(&op->in));
     if (op->upscale) {
         upscale(op, *input, narrow ? 2 : 4, at);
         *input = at;
@@ -385,7 +415,7 @@ static int64_t sum_window(const eu_operation *op, const uint8_t *input, const in
     return op->narrow ? qn_wrap32(narrow) : sum;
 }
 
-static void run_conv(const runner *r, const eu_operation *op) {
+static void run_conv(const eu_runner *r, const eu_operation *op) {
     const uint8_t *input;
     int64_t *acc = (int64_t *)(void *)load_window_input(r, op, op->narrow, &input);
     const int16_t *weights = (const int16_t *)(const void *)(r->block + op->weights);
@@ -402,13 +432,13 @@ static void run_conv(const runner *r, const eu_operation *op) {
 }
 
 /* CONV of the U85 with the second input as weights: output channel c has its row c. */
-static void run_matmul(const runner *r, const eu_operation *op) {
+static void run_matmul(const eu_runner *r, const eu_operation *op) {
     const uint8_t *input;
     uint8_t *next = load_window_input(r, op, 0, &input);
     const int32_t *x = (const int32_t *)(const void *)input,
                   *w = (const int32_t *)(const void *)next;
     load(r, &op->in2, (int32_t *)(void *)next, NULL);
-    int64_t *acc = (int64_t *)(void *)(next + round_up64(4 * cells(&op->in2)));
+    int64_t *acc = (int64_t *)(void *)(next + round_up64(4 * eu_cells(&op->in2)));
     int32_t depth = op->in.channels;
     for (int32_t y = 0; y < op->rows; y++) {
         int64_t at = 0;
@@ -443,7 +473,7 @@ static void add_tap(const eu_operation *op, const uint8_t *input, int64_t at, co
     }
 }
 
-static void run_depthwise(const runner *r, const eu_operation *op) {
+static void run_depthwise(const eu_runner *r, const eu_operation *op) {
     const uint8_t *input;
     int64_t *acc = (int64_t *)(void *)load_window_input(r, op, op->narrow, &input);
     const int16_t *weights = (const int16_t *)(const void *)(r->block + op->weights);
@@ -489,69 +519,77 @@ static eu_scale average_scale(const eu_operation *op, int64_t n, int product) {
     return s;
 }
 
-typedef struct window {
-    int64_t value, count;
-} window;
+/* Add one element of a window to the accumulators of all channels. position: for ARGMAX. */
+static void pool_pixel(int mode, const int32_t *x, int64_t position, int32_t channels,
+                       int64_t *acc) {
+    if (mode == EU_MAX_POOL) {
+        for (int32_t c = 0; c < channels; c++) {
+            acc[c] = x[c] > acc[c] ? x[c] : acc[c];
+        }
+    } else if (mode == EU_MIN_POOL) {
+        for (int32_t c = 0; c < channels; c++) {
+            acc[c] = x[c] < acc[c] ? x[c] : acc[c];
+        }
+    } else if (mode == EU_ARGMAX_X || mode == EU_ARGMAX_Y) {
+        for (int32_t c = 0; c < channels; c++) { /* the first of equal elements remains */
+            int greater = acc[c] == INT64_MIN || x[c] > (int16_t)(uint16_t)acc[c];
+            acc[c] = greater ? position * 65536 + (x[c] & 0xffff) : acc[c];
+        }
+    } else {
+        for (int32_t c = 0; c < channels; c++) {
+            acc[c] += x[c];
+        }
+    }
+}
 
-/* Compute the maximum, minimum, sum or position of one channel of a window. */
-static window pool_channel(const eu_operation *op, const int32_t *input, int32_t y, int32_t x,
-                           int32_t c) {
+/* Reduce one window. Return how many elements are in the image. */
+static int64_t pool_window(const eu_operation *op, const int32_t *input, int32_t y, int32_t x,
+                           int64_t *acc) {
     taps ky = rows_of(op, y), kx = columns_of(op, x);
-    window w = {op->mode == EU_MAX_POOL ? INT32_MIN : op->mode == EU_MIN_POOL ? INT32_MAX : 0, 0};
-    int64_t best = 0, value = 0;
+    int32_t depth = op->in.channels, channels = op->mode == EU_REDUCE_SUM ? 1 : depth;
+    int64_t start = op->mode == EU_MAX_POOL   ? INT32_MIN
+                    : op->mode == EU_MIN_POOL ? INT32_MAX
+                    : op->mode >= EU_ARGMAX_X ? INT64_MIN
+                                              : 0;
+    for (int32_t c = 0; c < channels; c++) {
+        acc[c] = start;
+    }
     for (int32_t i = ky.first; i < ky.end; i++) {
         int64_t row = (int64_t)y * op->stride_h - op->pad_top + (int64_t)i * op->dilation_h;
         for (int32_t j = kx.first; j < kx.end; j++) {
             int64_t column = (int64_t)x * op->stride_w - op->pad_left + (int64_t)j * op->dilation_w;
-            value = input[(row * op->in_columns + column) * op->in.channels + c];
-            int greater = !w.count || value > w.value;
-            switch (op->mode) {
-                case EU_MAX_POOL:
-                    w.value = greater ? value : w.value;
-                    break;
-                case EU_MIN_POOL:
-                    w.value = !w.count || value < w.value ? value : w.value;
-                    break;
-                case EU_ARGMAX_X:
-                case EU_ARGMAX_Y:
-                    best = greater ? (op->mode == EU_ARGMAX_X ? j : i) : best;
-                    w.value = greater ? value : w.value;
-                    break;
-                default:
-                    w.value += value;
-                    break;
+            const int32_t *pixel = input + (row * op->in_columns + column) * depth;
+            for (int32_t c = 0; op->mode == EU_REDUCE_SUM && c < depth; c++) {
+                *acc += pixel[c];
             }
-            w.count++;
+            if (op->mode != EU_REDUCE_SUM) {
+                pool_pixel(op->mode, pixel, op->mode == EU_ARGMAX_X ? j : i, depth, acc);
+            }
         }
     }
-    if (op->mode == EU_ARGMAX_X || op->mode == EU_ARGMAX_Y) {
-        w.value = best * 65536 + (w.value & 0xffff);
-    }
-    return w;
+    return (int64_t)(ky.end - ky.first) * (kx.end - kx.first);
 }
 
-static void run_pool(const runner *r, const eu_operation *op) {
+static void run_pool(const eu_runner *r, const eu_operation *op) {
     const uint8_t *input;
     int64_t *acc = (int64_t *)(void *)load_window_input(r, op, 0, &input);
     const int32_t *x32 = (const int32_t *)(const void *)input;
     for (int32_t y = 0; y < op->rows; y++) {
-        int64_t at = 0;
         for (int32_t x = 0; x < op->columns; x++) {
-            for (int32_t c = 0; c < op->channels; c++, at++) {
-                if (op->mode == EU_NONE) {
-                    acc[at] = x32[((int64_t)y * op->columns + x) * op->channels + c];
-                    continue;
+            int64_t *own = acc + (int64_t)x * op->channels;
+            if (op->mode == EU_NONE) {
+                const int32_t *from = x32 + ((int64_t)y * op->columns + x) * op->channels;
+                for (int32_t c = 0; c < op->channels; c++) {
+                    own[c] = from[c];
                 }
-                window w = pool_channel(op, x32, y, x, c);
-                for (int32_t more = 1; op->mode == EU_REDUCE_SUM && more < op->in.channels;
-                     more++) {
-                    w.value += pool_channel(op, x32, y, x, more).value;
+                continue;
+            }
+            int64_t count = pool_window(op, x32, y, x, own);
+            if (op->counts_window) {
+                eu_scale s = average_scale(op, count ? count : 1, r->program->product);
+                for (int32_t c = 0; c < op->channels; c++) {
+                    own[c] = rescale(own[c], &s);
                 }
-                if (op->counts_window) {
-                    eu_scale s = average_scale(op, w.count ? w.count : 1, r->program->product);
-                    w.value = rescale(w.value, &s);
-                }
-                acc[at] = w.value;
             }
         }
         end_row(r, op, y, acc);
@@ -643,13 +681,25 @@ static inline int64_t combine(const eu_operation *op, int product, int64_t a, in
     }
 }
 
+int64_t eu_value_of(const eu_operation *op, int product, int64_t in) {
+    int64_t v = in;
+    if (op->kind == EU_ELEMENTWISE) {
+        int is_second = op->a.is_scalar;
+        v = combine(op, product, is_second ? op->a.scalar : in, is_second ? in : op->b.scalar);
+    } else if (op->counts_window) {
+        eu_scale s = average_scale(op, 1, product);
+        v = rescale(v, &s);
+    }
+    return before_table(op, op->is_scaled ? rescale(v, &op->scale) : v);
+}
+
 /* The position of an operand's element: an axis with one element is repeated. */
 static int64_t operand_row(const eu_map *m, int32_t y, int32_t x) {
     return ((int64_t)(m->rows == 1 ? 0 : y) * m->columns + (m->columns == 1 ? 0 : x)) * m->channels;
 }
 
 /* Load an operand's map. Return the memory after it. */
-static uint8_t *load_operand(const runner *r, const eu_map *m, int is_scalar, uint8_t *at,
+static uint8_t *load_operand(const eu_runner *r, const eu_map *m, int is_scalar, uint8_t *at,
                              const int32_t **values) {
     *values = NULL;
     if (is_scalar || !m->rows) {
@@ -657,10 +707,10 @@ static uint8_t *load_operand(const runner *r, const eu_map *m, int is_scalar, ui
     }
     load(r, m, (int32_t *)(void *)at, NULL);
     *values = (const int32_t *)(const void *)at;
-    return at + round_up64(4 * cells(m));
+    return at + round_up64(4 * eu_cells(m));
 }
 
-static void run_elementwise(const runner *r, const eu_operation *op) {
+static void run_elementwise(const eu_runner *r, const eu_operation *op) {
     const eu_map *ma = op->is_swapped ? &op->in2 : &op->in,
                  *mb = op->is_swapped ? &op->in : &op->in2;
     const int32_t *a, *b;
@@ -697,7 +747,7 @@ static position position_of(const eu_axis *axis, int32_t at, int32_t size) {
     return p;
 }
 
-static void run_resize(const runner *r, const eu_operation *op) {
+static void run_resize(const eu_runner *r, const eu_operation *op) {
     const uint8_t *input;
     int64_t *acc = (int64_t *)(void *)load_window_input(r, op, 0, &input);
     const int32_t *v = (const int32_t *)(const void *)input;
@@ -726,7 +776,7 @@ static void run_resize(const runner *r, const eu_operation *op) {
 }
 
 /* Copy rows of bytes. Return QN_REFUSED if an index is outside of the region. */
-static int run_copy(const runner *r, const eu_copy *c) {
+static int run_copy(const eu_runner *r, const eu_copy *c) {
     for (int64_t z = 0; z < c->planes; z++) {
         int64_t source = c->source + z * c->source_plane;
         int64_t target = c->destination + z * c->destination_plane;
@@ -754,7 +804,7 @@ static int run_copy(const runner *r, const eu_copy *c) {
 
 /* ---- Programs ---- */
 
-static int run_operation(const runner *r, const eu_operation *op) {
+int eu_run_operation(const eu_runner *r, const eu_operation *op) {
     switch (op->kind) {
         case EU_CONV:
             if (op->operand_weights) {
@@ -781,7 +831,7 @@ static int run_operation(const runner *r, const eu_operation *op) {
 }
 
 /* Move inputs into their places, or outputs out of these. */
-static void move_places(const runner *r, int first, int last, const uint8_t *in, uint8_t *out) {
+static void move_places(const eu_runner *r, int first, int last, const uint8_t *in, uint8_t *out) {
     const eu_place *places = (const eu_place *)(const void *)(r->block + r->program->places_at);
     for (int i = first; i < last; i++) {
         uint8_t *place = r->memory[places[i].region] + places[i].offset;
@@ -795,9 +845,14 @@ static void move_places(const runner *r, int first, int last, const uint8_t *in,
     }
 }
 
+static int run_plain(const eu_runner *r, int32_t index) {
+    const uint8_t *list = r->block + r->program->operations_at;
+    return eu_run_operation(r, &((const eu_operation *)(const void *)list)[index]);
+}
+
 int eu_run(const eu_program *program, int32_t operations, const void *constants, const void *in,
-           void *out, void *scratch) {
-    runner r = {.program = program, .block = (const uint8_t *)program};
+           void *out, void *scratch, eu_step *step) {
+    eu_runner r = {.program = program, .block = (const uint8_t *)program};
     r.memory[0] = (uint8_t *)(uintptr_t)constants;
     for (int i = 1; i < EU_ALL_REGIONS; i++) {
         r.memory[i] = (uint8_t *)scratch + program->region_at[i];
@@ -805,10 +860,8 @@ int eu_run(const eu_program *program, int32_t operations, const void *constants,
     r.work = (uint8_t *)scratch + program->work_at;
     memset(scratch, 0, (size_t)program->work_at);
     move_places(&r, 0, program->inputs, in, NULL);
-    const eu_operation *list =
-        (const eu_operation *)(const void *)(r.block + program->operations_at);
     for (int32_t i = 0; i < operations; i++) {
-        int status = run_operation(&r, &list[i]);
+        int status = step ? step(&r, i) : run_plain(&r, i);
         if (status != QN_OK) {
             return status;
         }

@@ -35,11 +35,10 @@ def constants_of(*parts):
 
 
 def records_for(channels, seed):
-    """Return bias, mult, shift of each channel: shifts around 31, a mult with bit 31."""
+    """Return bias, mult, shift of each channel."""
     rng = np.random.default_rng(seed)
     bias = rng.integers(-4000, 4000, channels).tolist()
     mult = rng.integers(1 << 30, 1 << 31, channels).tolist()
-    mult[0] = 0x80000001
     return bias, mult, rng.integers(34, 42, channels).tolist()
 
 
@@ -87,14 +86,15 @@ def write_convolution(x, weights, case, bricks, depthwise=False, zero=-5):
         depthwise,
     )
     writer = Writer().map("ifm", x.shape, 0, zero).map("ofm", sums.shape, OUT, 7, bricks=bricks)
-    writer.kernel(
-        rows,
-        columns,
-        case.get("stride", (1, 1)),
-        case.get("dilation", (1, 1)),
-        case.get("pads", (0, 0, 0, 0)),
-        case.get("part", False),
-    )
+    stride, dilation = case.get("stride", (1, 1)), case.get("dilation", (1, 1))
+    before = case.get("pads", (0, 0, 0, 0))[:2]
+    after = [
+        max(0, (out - 1) * step + (k - 1) * gap + 1 - pad - size)
+        for out, step, k, gap, pad, size in zip(
+            sums.shape, stride, (rows, columns), dilation, before, x.shape
+        )
+    ]
+    writer.kernel(rows, columns, stride, dilation, (*before, *after), case.get("part", False))
     writer.set(block_depth=case.get("block", 16), weight_region=0, scale_region=0).clamp()
     writer.set(weight_base=at, weight_length=len(stream))
     writer.set(scale_base=scale_at, scale_length=len(scales))
@@ -121,6 +121,59 @@ def test_bricks_hold_16_channels_of_a_row_together():
     np.testing.assert_array_equal(bricks[:, 0], wanted[:, :, :16])
     np.testing.assert_array_equal(bricks[:, 1, :, :3], wanted[:, :, 16:])
     assert not bricks[:, 1, :, 3:].any()
+
+
+def test_multipliers_have_32_bits_without_a_sign(monkeypatch):
+    monkeypatch.setattr(
+        "test_ethosu_programs.records_for", lambda count, seed: ([5], [0x80000001], [37])
+    )
+    x, weights = draw(1, (2, 2, 3)), draw(2, (1, 1, 1, 3)).astype(int)
+    writer, constants, wanted = write_convolution(x, weights, {}, False)
+    made = program(writer, [(0, x.size)], [(OUT, wanted.size)], constants)
+    np.testing.assert_array_equal(run(made, x).view(np.int8), wanted.reshape(-1))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_row_has_the_bits_of_drawn_convolutions(seed):
+    rng = np.random.default_rng(seed)
+    depthwise = bool(rng.integers(2))
+    kernel = tuple(rng.integers(1, 5, 2).tolist())
+    sides = [int(rng.integers(k, k + 6)) for k in kernel]
+    ins = int(rng.integers(1, 24))
+    outs = ins if depthwise else int(rng.integers(1, 24))
+    case = {"stride": tuple(rng.integers(1, 3, 2).tolist()), "block": 8 * int(rng.integers(1, 4))}
+    case["pads"] = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
+    case["part"] = bool(rng.integers(2)) and not depthwise
+    x = draw(seed, (*sides, ins))
+    weights = draw(seed + 1, (outs, *kernel, 1 if depthwise else ins)).astype(int)
+    bricks = bool(rng.integers(2))
+    writer, constants, wanted = write_convolution(x, weights, case, bricks, depthwise)
+    rows, columns, _ = wanted.shape
+    size = rows * -(-outs // 16) * columns * 16 if bricks else wanted.size
+    made = program(writer, [(0, x.size)], [(OUT, size)], constants, arena=OUT + 65536)
+    got = run(made, x).view(np.int8)
+    if bricks:
+        got = got.reshape(rows, -1, columns, 16).transpose(0, 2, 1, 3).reshape(rows, columns, -1)
+        got = got[:, :, :outs]
+    np.testing.assert_array_equal(got.reshape(-1), wanted.reshape(-1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_row_has_the_bits_of_drawn_sums_and_products(seed):
+    rng = np.random.default_rng(seed)
+    a, b, zeros = draw(seed, 97), draw(seed + 100, 97), rng.integers(-20, 21, 3).tolist()
+    mult, shift = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(11, 14))
+    out_mult, out_shift = int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(47, 51))
+    for operation, mode in ((1, 1), (1, 2), (0, 0)):
+        out_shift = out_shift if operation else int(rng.integers(36, 42))
+        writer = Writer().map("ifm", (1, 97, 1), 0, zeros[0], bits=mode << 8)
+        writer.map("ifm2", (1, 97, 1), 512, zeros[1]).map(
+            "ofm", (1, 97, 1), OUT, zeros[2], bits=256
+        )
+        writer.clamp(-100, 120).set(ofm_scale=(out_mult, out_shift), opa_scale=(mult, shift))
+        writer.set(ifm2_broadcast=64 * int(rng.integers(2))).run("elementwise", operation)
+        got = run(program(writer, [(0, 97), (512, 97)], [(OUT, 97)]), a, b).view(np.int8)
+        assert len(np.unique(got)) > 3
 
 
 @pytest.mark.parametrize("kernel", [(3, 3), (1, 9)])
