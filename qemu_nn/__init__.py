@@ -133,6 +133,7 @@ if TYPE_CHECKING:
     from .api.sound_features import EdgeImpulseMfcc, EdgeImpulseMfe
     from .api.validate import validate
     from .api.variants import variants
+    from .api.vela import vela
     from .api.which_cmsis import cmsis_of
     from .cycles.model import estimate_call
     from .executorch import from_pytorch
@@ -179,6 +180,7 @@ _HOMES = {
     "run": "api.run",
     "trainable": "api.fine_tune",
     "validate": "api.validate",
+    "vela": "api.vela",
     "__version__": "io.version",
 }
 
@@ -228,6 +230,7 @@ __all__ = [
     "trainable",
     "validate",
     "variants",
+    "vela",
 ]
 
 

@@ -74,4 +74,5 @@ class Program:
             "program_bytes": self.needs.program_bytes,
             "scratch_bytes": self.needs.scratch_bytes,
             "operations": self.needs.operations,
+            "macs": min(self.needs.macs, 2**31 - 1),
         }

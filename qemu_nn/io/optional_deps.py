@@ -15,6 +15,7 @@ _SOURCE = "."
 _PACKAGES = {
     **{"google": "protobuf", "PIL": "pillow", "sklearn": "scikit-learn"},
     **{"tosa_serializer": "tosa-tools", "serial": "pyserial", "clang": "libclang"},
+    **{"ethosu": "ethos-u-vela"},
 }
 
 

@@ -1,6 +1,7 @@
 """Files that vela writes: .tflite files with `ethos-u` operators, and what is refused."""
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tflite_files import File
 import qemu_nn
 from qemu_nn.errors import Error, ModelError
 from qemu_nn.ethosu.container import read_stream
+from qemu_nn.importers import read_model
 
 OUT = 1024
 
@@ -35,6 +37,34 @@ def test_a_file_runs_as_any_other_network(tmp_path):
         np.testing.assert_array_equal(output, x)
     real = np.linspace(-3, 3, 24, dtype=np.float32).reshape(1, 2, 3, 4)
     np.testing.assert_allclose(network.predict(real, target="m55"), real, atol=0.25)
+
+
+def test_info_tells_the_npu_and_its_operations(tmp_path):
+    found = read_model(copy_file().save(tmp_path))
+    assert found.notes == (
+        "end1/ethos-u55-128 runs 1 operations on the NPU, with 24 multiply-accumulates and 0 bytes "
+        "of constants",
+    )
+
+
+def test_vela_that_is_missing_or_refuses_is_a_sentence(tmp_path, monkeypatch):
+    with pytest.raises(Error, match="no NPU 'ethos-u56'; have: ethos-u55-32"):
+        qemu_nn.vela("net.tflite", "ethos-u56")
+    monkeypatch.setitem(sys.modules, "ethosu.vela", None)
+    with pytest.raises(Error, match="compiling for an Ethos-U needs ethos-u-vela, which is not"):
+        qemu_nn.vela("net.tflite", "ethos-u55-128")
+
+
+def test_vela_compiles_and_loads(tmp_path):
+    pytest.importorskip("ethosu.vela", reason="pip install ethos-u-vela")
+    file = File()
+    file.operator("RELU", [file.input((1, 4))], [file.output((1, 4))])
+    network = qemu_nn.vela(file.save(tmp_path), "ethos-u55-128", output=tmp_path / "made")
+    x = np.array([[-3, 0, 3, 100]], np.int8)
+    assert network.session("ethos-u55-128").run(x)["output"].tolist() == [[0, 0, 3, 100]]
+    (tmp_path / "bad.tflite").write_bytes(b"none")
+    with pytest.raises(Error, match="vela does not compile"):
+        qemu_nn.vela(tmp_path / "bad.tflite", "ethos-u55-128")
 
 
 def test_a_network_is_saved_and_pickled_with_its_program(tmp_path):

@@ -16,6 +16,8 @@ from ethosu_programs import (
 from qemu_nn.errors import ModelError, Refused
 from qemu_nn.ethosu.inspection import inspect
 
+pytestmark = pytest.mark.caps
+
 #: Offset of outputs in the arena.
 OUT = 2048
 

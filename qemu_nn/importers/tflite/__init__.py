@@ -10,6 +10,7 @@ from ...errors import Error
 from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
+from .ethosu import describe_programs
 from .floats import convert_float
 from .metadata import Metadata as Metadata
 from .metadata import clean_label as clean_label
@@ -61,7 +62,7 @@ def read(
     if said.labels:
         graph = replace(graph, classes=said.labels)
     memory = find_tflm_figures(model, graph)
-    notes = (*said.notes, *_note_signatures(model))
+    notes = (*said.notes, *_note_signatures(model), *describe_programs(graph))
     return ModelFile(graph, None, said.preprocessing, notes, tflm_figures=memory)
 
 

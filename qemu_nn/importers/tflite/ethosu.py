@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import ModelError
 from ...ethosu.container import read_stream
 from ...ethosu.program import Place, Program
+from ...ir.graph import Graph
 from .building import TfliteBuilder
 from .call import SUFFIXES, Converter, TfliteCall
 from .parser import TfliteModel, TfliteOperator, TfliteTensor
@@ -193,6 +194,19 @@ def _put_outputs(
             function = f"tflm_assign_variable_{SUFFIXES[value.dtype]}"
             call.builder.call(function, params, [value, fresh], written)
         offset += place.nbytes
+
+
+def describe_programs(graph: Graph) -> list[str]:
+    """Return a note on each command stream of a network."""
+    notes = []
+    for node in graph.nodes:
+        if node.function.name == "ethosu_program":
+            p = node.params
+            notes.append(
+                f"{node.name} runs {p['operations']} operations on the NPU, with {p['macs']:,} "
+                f"multiply-accumulates and {p['constant_bytes']:,} bytes of constants"
+            )
+    return notes
 
 
 def initialize_first(

@@ -1,0 +1,79 @@
+"""Compilation of .tflite files for Arm's Ethos-U by the installed vela."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Optional, Union
+
+from ..errors import Error
+from ..io.arguments import as_path, one_of
+from ..io.optional_deps import require
+from ..targets import ETHOS_U
+from .network import Network, load_quantized
+
+#: Strategies of vela.
+STRATEGIES = ("Performance", "Size")
+
+#: Characters of vela's error text that an error quotes.
+_QUOTED = 300
+
+
+def vela(
+    path: Union[str, Path],
+    target: str,
+    *,
+    optimise: str = "Performance",
+    output: Optional[Union[str, Path]] = None,
+) -> Network:
+    """Compile a .tflite file for an Ethos-U with the installed vela, and load the result.
+
+    The network computes what the NPU computes. The file that vela read computes what the
+    Cortex-M computes: compare the two to see where the bytes differ.
+
+    Parameters
+    ----------
+    path : str or Path
+        A quantized .tflite file.
+    target : str
+        An NPU of targets.ETHOS_U, such as "ethos-u55-128".
+    optimise : {"Performance", "Size"}, default "Performance"
+        vela's strategy: fewer cycles, or less memory.
+    output : str or Path, optional
+        A folder for vela's files, NAME_vela.tflite among them; default: they are not kept.
+
+    Returns
+    -------
+    Network
+        The compiled network.
+
+    Raises
+    ------
+    Error
+        vela is not installed, or refuses the file; the sentence has its text.
+
+    Examples
+    --------
+    >>> network = vela("net.tflite", "ethos-u55-128", output="compiled")
+    """
+    source = as_path(path, "path")
+    one_of(ETHOS_U, target, "NPU")
+    one_of(STRATEGIES, optimise, "strategy")
+    require("ethosu.vela", "ethosu", "compiling for an Ethos-U")
+    if not source.is_file():
+        raise Error(f"there is no file {source}")
+    with tempfile.TemporaryDirectory() as spare:
+        folder = Path(spare) if output is None else as_path(output, "output")
+        _run(source, target, optimise, folder)
+        return load_quantized(folder / f"{source.stem}_vela.tflite")
+
+
+def _run(source: Path, target: str, optimise: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "ethosu.vela", str(source), "--output-dir", str(folder)]
+    command += ["--accelerator-config", target, "--optimise", optimise]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode or not (folder / f"{source.stem}_vela.tflite").is_file():
+        said = " ".join((done.stderr or done.stdout).split())[-_QUOTED:]
+        raise Error(f"vela does not compile {source} for {target}: {said}")
