@@ -1,6 +1,7 @@
 """Float networks in .tflite files: the floats of LiteRT, and all that a float network does."""
 
 import re
+import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 
@@ -253,3 +254,29 @@ def test_a_part_needs_tensors_of_a_float_network(tmp_path):
     quantized.save(tmp_path / "int8.tflite")
     with pytest.raises(Error, match="a quantized file is read whole"):
         qemu_nn.load(tmp_path / "int8.tflite", input="input")
+
+
+@pytest.mark.parametrize("name", ["conv", "parts", "lstm", "loop_of_steps", "dilated_signal"])
+def test_damaged_files_are_refused_or_run(name, tmp_path):
+    data, path, said = make(name).bytes(), tmp_path / "net.tflite", []
+    for seed in range(30):
+        rng, damaged = np.random.default_rng(seed), bytearray(data)
+        damaged[rng.integers(len(data))] = rng.integers(256)
+        path.write_bytes(damaged)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                network = qemu_nn.load(path)
+                if isinstance(network, qemu_nn.FloatNetwork):
+                    network.evaluate(np.ones((1, *network.graph.shape), np.float32))
+            except Error as error:
+                said.append(str(error))
+    assert all("net.tflite" in each and "\n" not in each for each in said)
+    assert 0 < len(said) < 30
+
+
+def test_gates_of_several_shapes_are_refused(tmp_path):
+    net = make("lstm")
+    net.tensors[1]["shape"] = [3, 4]
+    with pytest.raises(ModelError, match=r"its inputs from 1 on are .*; the gates must have one"):
+        qemu_nn.load(net.save(tmp_path))

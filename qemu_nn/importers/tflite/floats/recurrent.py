@@ -29,16 +29,24 @@ def lstm(call: FloatCall) -> None:
         raise ModelError(f"its input is {list(x.shape)}; it must be one sequence of vectors")
     steps = x.shape[1 - major]
     weights, recurrent, bias = (
-        np.stack([call.floats(first + gate) for gate in range(4)])
-        for first in (_WEIGHTS, _RECURRENT, _BIAS)
+        _stack_gates(call, first) for first in (_WEIGHTS, _RECURRENT, _BIAS)
     )
-    source = call.reshape(x, (1, steps, x.shape[2]), part="sequence", batched=True) if major else x
     operator = Lstm(weights, recurrent, bias)
+    source = call.reshape(x, (1, steps, x.shape[2]), part="sequence", batched=True) if major else x
     if not major:
         call.put(operator, source)
         return
     made = call.put(operator, source, part="hidden")
     call.reshape(made, (steps, 1, made.shape[2]))
+
+
+def _stack_gates(call: FloatCall, first: int) -> np.ndarray:
+    """Return the arrays of four gates, of which `first` is the first input."""
+    arrays = [call.floats(first + gate) for gate in range(4)]
+    if len({array.shape for array in arrays}) > 1:
+        shapes = [list(array.shape) for array in arrays]
+        raise ModelError(f"its inputs from {first} on are {shapes}; the gates must have one shape")
+    return np.stack(arrays)
 
 
 RECURRENT: dict[str, FloatConverter] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}
