@@ -106,6 +106,8 @@ def _affine(own: Expansion, operator: Affine) -> None:
     if scale.size == offset.size == 1 and not own.wide:
         own.add("", X * float(scale.reshape(())) + float(offset.reshape(())), own.source)
         return
+    if scale.size == offset.size == 1 and float(scale.reshape(())) == 1:
+        return  # such as the epsilon of a normalization, also in a network prepared before
     channels = own.shape[-1] if own.shape else 1
     rows = [_spread_channels(each, channels) for each in (scale, offset)]
     if all(row is not None for row in rows):

@@ -57,7 +57,8 @@ def remember(site: S8Site, operator: Lstm) -> None:
             ("hidden", output, operator.recurrent[index], np.zeros(len(operator.bias[index]))),
         ):
             scale = float(np.float32(max(float(np.abs(matrix).max()) / _MOST, 2.0**-30)))
-            pair = site.make_scaling(form.scale * scale / _GATE_INPUT)
+            product = float(np.float32(form.scale) * np.float32(scale))  # as TFLM rounds it
+            pair = site.make_scaling(product / _GATE_INPUT)
             params[f"{gate}_{part}_multiplier"], params[f"{gate}_{part}_shift"] = pair
             codes = quantize_symmetric(matrix, np.array(scale), _MOST)
             start = quantize_symmetric(bias, np.array(form.scale * scale), 2**31 - 1)

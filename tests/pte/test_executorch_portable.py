@@ -152,6 +152,11 @@ def test_the_largest_under_windows(tmp_path, gap, order):
     same(found, np.max(cells, 0))
 
 
+def test_relu_of_int8_keeps_its_integers_from_zero_on(tmp_path):
+    x = codes(5, 8)
+    same(made(tmp_path, "aten::relu.out", [x], ("in0",), (5, 8)), np.maximum(x, 0))
+
+
 def test_functions_of_each_number(tmp_path):
     x = numbers(40) * 3
     found = made(tmp_path, "aten::sigmoid.out", [x], ("in0",), (40,))

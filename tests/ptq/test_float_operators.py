@@ -13,6 +13,7 @@ from qemu_nn.operators import (
     Affine,
     ArgMax,
     ConvTranspose,
+    Dense,
     DepthToSpace,
     Elementwise,
     Gather,
@@ -317,6 +318,36 @@ def test_firmware_with_layers_in_floats_passes_its_self_test(tmp_path):
     made = qemu_nn.quantize(network, x, scheme="affine", bits=16, options={"fallback": "float"})
     status, lines = check(write(tmp_path / "net", made, data=x[:2]))
     assert (status, lines[-1]) == (0, "PASS: 0 failures"), lines
+
+
+def test_a_sequence_is_written_as_an_operator_of_tflite(tmp_path):
+    made, x = quantized(MEMORY)
+    made.save(tmp_path / "net.tflite")
+    again = qemu_nn.load(tmp_path / "net.tflite")
+    (expected,) = made.session().run(made.graph.input.format.quantize(x)).values()
+    (found,) = again.session().run(made.graph.input.format.quantize(x)).values()
+    np.testing.assert_array_equal(found.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("how", [{"effort": "best"}, {"budget": {"ram": 100_000}}], ids=str)
+def test_a_normalization_keeps_its_widths_in_every_step(how, tmp_path):
+    """Check steps and budgets, which prepare and observe a network that is prepared already."""
+    nodes = (
+        FloatNode("a", Dense(normal(8, 6)), ("x",)),
+        FloatNode("n", Normalize((1,)), ("a",)),
+        FloatNode("g", gelu(), ("n",)),
+        FloatNode("out", Dense(normal(3, 8)), ("g",)),
+    )
+    network = pipeline.FloatNetwork(FloatGraph("net", "x", (4, 6), None, nodes, ("out",)))
+    x = normal(20, 4, 6).astype(np.float32)
+    if "effort" in how:
+        how = {"effort": {"level": "best", "minutes": 0.1}}
+    made = qemu_nn.quantize(network, x, target="m4", **how)
+    made.save(tmp_path / "net.qnz")
+    real = network.evaluate(x)["out"]
+    got = qemu_nn.load(tmp_path / "net.qnz").predict(x)
+    assert 10 * np.log10((real**2).sum() / ((got - real) ** 2).sum()) > 22
+    qemu_nn.analyze(made, x)
 
 
 @pytest.mark.compiles

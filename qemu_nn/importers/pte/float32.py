@@ -13,7 +13,7 @@ from ...functions.tflm_float import bits
 from ..arguments import have_same_bytes
 from .building import Value
 from .call import Converter, PteCall
-from .portable import axis_of, clamp_bound, make_turned_arguments
+from .portable import axis_of, clamp, clamp_bound, make_turned_arguments
 from .program import FileTensor
 
 
@@ -111,9 +111,13 @@ def elu(call: PteCall) -> None:
 
 
 def relu(call: PteCall) -> None:
-    """Convert relu, of float32."""
-    x, output = _single(call, 3)
-    clamp_bound(call, x, [0.0, None], output)
+    """Convert relu, of float32, or of the integers of int8 themselves."""
+    call.expect(3)
+    x, output = call.value(0, "int8", "float32"), call.tensor(1, "int8", "float32")
+    call.same_order(call.tensor(0), output)
+    if x.dtype != output.dtype:
+        raise ModelError(f"it makes {output} of {x.dtype}")
+    clamp(call, x, [0.0, None], output)
 
 
 def hardtanh(call: PteCall) -> None:

@@ -196,7 +196,7 @@ def expand(call: PteCall) -> None:
     call.put(f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], output)
 
 
-def clamp(call: PteCall) -> None:
+def convert_clamp(call: PteCall) -> None:
     """Convert clamp: of int8 by integers, of float32 by floats."""
     call.expect(5)
     x, output = call.value(0, "int8", "float32"), call.tensor(3, "int8", "float32")
@@ -204,6 +204,11 @@ def clamp(call: PteCall) -> None:
     ends = [None if call.argument(at) is None else call.real(at) for at in (1, 2)]
     if x.dtype != output.dtype or ends == [None, None]:
         raise ModelError(f"it makes {output} of {x.dtype}, between {ends}")
+    clamp(call, x, ends, output)
+
+
+def clamp(call: PteCall, x: Value, ends: Sequence[Optional[float]], output: FileTensor) -> None:
+    """Keep integers of int8, or floats, between both ends; None is no end."""
     if x.dtype == "float32":
         clamp_bound(call, x, ends, output)
         return
@@ -246,5 +251,5 @@ PORTABLE: dict[str, Converter] = {
     "aten::select_copy.int_out": select,
     "aten::split_with_sizes_copy.out": split,
     "aten::expand_copy.out": expand,
-    "aten::clamp.out": clamp,
+    "aten::clamp.out": convert_clamp,
 }
