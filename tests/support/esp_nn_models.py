@@ -1,4 +1,4 @@
-"""What ESP-NN does on an ESP32-S3 where it leaves the formulas, step by step in memory.
+"""Models of ESP-NN on an ESP32-S3 where it leaves the formulas, step by step in memory.
 
 Each model moves bytes as the vendor's code does, instead of the formula that the plain row has.
 """
