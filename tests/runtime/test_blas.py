@@ -15,7 +15,7 @@ from qemu_nn.runtime.blas import limit_blas_threads, one_blas_thread
 
 @pytest.fixture
 def threads(monkeypatch):
-    """Replace the functions by those of a library of three threads; the count is the list's last item."""
+    """Replace the functions by those of a library of three threads; the last item is the count."""
     counts = [3]
     monkeypatch.setattr(blas, "_find_functions", lambda: (lambda: counts[-1], counts.append))
     return counts
