@@ -459,3 +459,45 @@ def test_a_project_of_16_bits_has_the_bytes_of_its_float_weights(tmp_path):
         for y in range(6)
     ]
     assert np.abs(found - np.array(real)).max() < 0.01
+
+
+def test_a_virtual_method_of_another_source_is_followed(tmp_path):
+    base = "class NN { public: virtual void run(q7_t *x, q7_t *y) = 0; int classes; };\n"
+    (tmp_path / "nn.h").write_text(f'#include "arm_math.h"\n{base}')
+    (tmp_path / "dnn.h").write_text(
+        '#include "nn.h"\nclass DNN : public NN { public: DNN(); void run(q7_t *x, q7_t *y); };\n'
+    )
+    body = f"DNN::DNN() {{ classes = 2; }}\nvoid DNN::run(q7_t *x, q7_t *y) {{ {call('x', 'y')} }}"
+    write(tmp_path, f'#include "dnn.h"\n{DENSE}{body}\n', "dnn.cpp")
+    source = write(
+        tmp_path,
+        """
+        #include "dnn.h"
+        #include "arm_nnfunctions.h"
+        Serial console(USBTX, USBRX);
+        class Spotter {
+         public:
+          Spotter() { nn = new DNN(); features = new q7_t[4]; scores = new q7_t[nn->classes]; }
+          void classify() {
+            nn->run(features, scores);
+            arm_softmax_q7(scores, nn->classes, scores);
+          }
+          NN *nn;
+          q7_t *features, *scores;
+        };
+        int main() {
+          Spotter spotter;
+          while (true) {
+            console.printf("next");
+            spotter.classify();
+          }
+        }
+        """,
+        "main.cpp",
+    )
+    graph = qemu_nn.load(source).graph
+    assert [node.function.name for node in graph.nodes] == [
+        "arm_fully_connected_q7",
+        "arm_softmax_q7",
+    ]
+    assert graph.memory.buffers == {"features": 4, "scores": 2}

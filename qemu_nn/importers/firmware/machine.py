@@ -135,7 +135,7 @@ class Machine:
         if routine.node.kind != "CXX_METHOD" or parent is None:
             return None
         ctype = CType(parent.type)
-        block = Block(parent.spelling, ctype.size, zeroed=False)
+        block = Block(parent.spelling, ctype.size, record=ctype)
         this = Pointer(block, 0, ctype)
         self._construct(this, parent)
         return this
@@ -265,7 +265,8 @@ class Machine:
         where = str(variable.place)
         is_memory = ctype.kind == "array"
         defined = variable.cursor.is_definition()
-        return Block(variable.cursor.spelling, size, where, None, defined, is_memory)
+        record = ctype if ctype.kind == "record" else None
+        return Block(variable.cursor.spelling, size, where, None, defined, is_memory, record)
 
     def _initialize(self, block: Block, variable: Node) -> None:
         """Store the initial value of a variable."""
@@ -509,7 +510,8 @@ class Machine:
         ]
         count = self.evaluate(counts[0]) if counts else 1
         size = count * element.size if isinstance(count, int) else None
-        block = Block("", size, str(node.place), is_memory=element.kind != "record")
+        record = element if element.kind == "record" else None
+        block = Block("", size, str(node.place), is_memory=record is None, record=record)
         pointer = Pointer(block, 0, element)
         if element.kind == "record":
             calls = [child for child in node.values if child.kind == "CALL_EXPR"]
@@ -532,12 +534,25 @@ class Machine:
         known = self._call_known(name, values, node)
         if known is not None:
             return known
-        usr = node.usr
+        this = self._find_object(node)
+        usr = self._find_override(node, this)
         routine = self.program.find_routine(usr, name) if usr else None
         if routine is None:
             return self._leave_out(node, name, values)
         self._reaching = self.program.reaching()
-        return self.call(routine, self._bind(routine, arguments, values), self._find_object(node))
+        return self.call(routine, self._bind(routine, arguments, values), this)
+
+    def _find_override(self, node: Node, this: Optional[Pointer]) -> str:
+        """Return the identity of a called function: of a virtual method the object's own."""
+        method = node.referenced
+        record = this.block.record if this is not None and this.block is not None else None
+        if method is None or record is None or method.kind.name != "CXX_METHOD":
+            return node.usr
+        for child in record._clang.get_declaration().get_children():
+            same = child.kind.name == "CXX_METHOD" and child.displayname == method.displayname
+            if same and method.is_virtual_method():
+                return str(child.get_usr())
+        return node.usr
 
     def _bind(
         self, routine: Routine, arguments: Sequence[Node], values: Sequence[Any]
@@ -565,7 +580,10 @@ class Machine:
         inner = callee.values[0]
         if inner.ctype.kind == "pointer":
             value = self.evaluate(inner)
-            return value if isinstance(value, Pointer) else None
+            if not isinstance(value, Pointer) or value.block is None:
+                return None
+            element = value.block.record if value.block.record is not None else value.element
+            return Pointer(value.block, value.offset, element)
         place = self.locate(inner)
         return None if isinstance(place, Unknown) else Pointer(*place)
 

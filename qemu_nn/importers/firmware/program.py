@@ -15,6 +15,9 @@ from .tree import Node, prepare_library
 _FUNCTIONS = ("FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "FUNCTION_TEMPLATE")
 _SCOPES = ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL", "CLASS_DECL", "STRUCT_DECL")
 
+#: A call that may be a layer's.
+_CALL = re.compile(r"\b(arm_\w+)\s*\(")
+
 #: Further sources that are parsed for definitions.
 _MOST_UNITS = 40
 
@@ -109,6 +112,16 @@ class Program:
             if word.search(self._texts[path]):
                 self.add(path)
 
+    def add_layers(self) -> None:
+        """Parse the sources next to this one that mention layer calls."""
+        for path in self.sources.list_siblings():
+            if path not in self._texts:
+                self._texts[path] = path.read_bytes().decode("utf-8", "replace")
+            names = _CALL.findall(self._texts[path])
+            new = path not in self._parsed and len(self.units) < _MOST_UNITS
+            if new and any(map(is_layer, names)):
+                self.add(path)
+
     def reaching(self) -> set[str]:
         """Return the functions that call layers, themselves or by others."""
         found = {usr for usr, routine in self.routines.items() if routine.calls}
@@ -142,7 +155,8 @@ def _make_routine(node: Node, usr: str, complaints: list[Complaint]) -> Routine:
     file = extent.start.file
     lost: list[Complaint] = []
     if complaints and file is not None:
-        lost = list_lost_calls(file.name, extent.start.offset, extent.end.offset, complaints)
+        ends = extent.start.offset, extent.end.offset
+        lost = list_lost_calls(file.name, *ends, complaints, is_layer)
     name = node.cursor.spelling
     parent = node.cursor.semantic_parent
     if parent is not None and parent.kind.name in ("CLASS_DECL", "STRUCT_DECL"):

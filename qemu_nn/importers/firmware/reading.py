@@ -45,6 +45,9 @@ def _find_root(program: Program, path: Path, function: Optional[str]) -> Routine
         return named[0]
     reaching = program.reaching()
     if not reaching:
+        program.add_layers()
+        reaching = program.reaching()
+    if not reaching:
         lost = [c for routine in program.routines.values() for c in routine.lost]
         reasons = "; ".join(f"{c.place}: {c.text}" for c in lost[:3])
         raise ModelError(

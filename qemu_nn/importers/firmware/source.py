@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ...errors import ModelError
 from ...io import files
@@ -28,7 +28,7 @@ _KEEP_GOING = 0x200
 CPLUSPLUS = (".cpp", ".cc", ".cxx", ".ino", ".hpp")
 SUFFIXES = (".c", *CPLUSPLUS)
 
-_ARM_CALL = re.compile(r"\barm_\w+\s*\(")
+_ARM_CALL = re.compile(r"\b(arm_\w+)\s*\(")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,11 @@ def list_complaints(unit: Any) -> list[Complaint]:
 
 
 def list_lost_calls(
-    path: str, start: int, end: int, complaints: Sequence[Complaint]
+    path: str,
+    start: int,
+    end: int,
+    complaints: Sequence[Complaint],
+    is_layer: Callable[[str], bool],
 ) -> list[Complaint]:
     """Return the errors inside of layer calls in a part of a file: the tree lacks these calls."""
     inside = [c for c in complaints if c.place.file == path and start <= c.offset < end]
@@ -153,6 +157,8 @@ def list_lost_calls(
     text = Path(path).read_bytes().decode("latin-1")  # a character for each byte
     lost = []
     for match in _ARM_CALL.finditer(text, start, end):
+        if not is_layer(match[1]):
+            continue
         close = _find_close(text, match.end())
         lost += [c for c in inside if match.start() <= c.offset < close]
     return lost

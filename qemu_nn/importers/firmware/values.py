@@ -21,9 +21,9 @@ class Unknown:
 class Block:
     """Memory of a variable, or of an allocation.
 
-    size: bytes, None if unknown. data: initial content, None if it is not an array of constants.
-    cells: byte offset -> value; widths: their bytes. bytes_: offset -> byte that was copied.
-    written: parts whose content is known only to a run.
+    size: bytes, None if unknown. record: class of an object. data: initial content, None if it is
+    not an array of constants. cells: byte offset -> value; widths: their bytes. bytes_: offset ->
+    byte that was copied. written: parts whose content is known only to a run.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Block:
     data: Optional[np.ndarray] = None
     zeroed: bool = False
     is_memory: bool = False
+    record: Optional[CType] = None
     cells: dict[int, Any] = field(default_factory=dict)
     written: list[tuple[int, int]] = field(default_factory=list)
     bytes_: dict[int, int] = field(default_factory=dict)
@@ -170,8 +171,12 @@ class CType:
 
     @cached_property
     def fields(self) -> dict[str, tuple[int, CType]]:
-        """Field of a struct -> its byte offset, and its type."""
-        found = {}
+        """Field of a struct -> its byte offset, and its type; of a class also its first base's."""
+        found: dict[str, tuple[int, CType]] = {}
+        for child in self._clang.get_declaration().get_children():
+            if child.kind.name == "CXX_BASE_SPECIFIER":
+                found.update(CType(child.type).fields)
+                break
         for each in self._clang.get_fields():
             bits = each.get_field_offsetof()
             if bits >= 0:
