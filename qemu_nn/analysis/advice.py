@@ -128,10 +128,15 @@ def _blame(layers: Sequence[LayerFigures], inherited: Sequence[LayerFigures]) ->
         maker.name,
         f"{maker.name}: it makes the error, {maker.single.sqnr:.1f} dB alone{also}",
         (
-            Remedy('take effort="best"', {"effort": "best"}),
+            _take_steps("take other formats", "formats", "equalize", "correct"),
             Remedy("take bits=16", {"bits": 16}, costly=True),
         ),
     )
+
+
+def _take_steps(words: str, *steps: str) -> Remedy:
+    named = ", ".join(f'"{step}"' for step in steps)
+    return Remedy(f'{words}, effort={{"steps": [{named}]}}', {"effort": {"steps": [*steps]}})
 
 
 def _find_outlier_channels(
@@ -158,13 +163,9 @@ def _find_outlier_channels(
 
 def _list_channel_remedies(affine: bool, bits: int) -> tuple[Remedy, ...]:
     """Return the remedies of channels of unequal range."""
-    steps = {
-        "equalize": "scale the channels alike",
-        "split": "split the outlier channels",
-    }
     remedies = [
-        Remedy(f'{words}, effort={{"steps": ["{step}"]}}', {"effort": {"steps": [step]}})
-        for step, words in steps.items()
+        _take_steps("scale the channels alike", "equalize"),
+        _take_steps("split the outlier channels", "split"),
     ]
     if not affine:
         words = 'take a scale for each channel, scheme="affine"'

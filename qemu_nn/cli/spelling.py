@@ -26,8 +26,8 @@ _PHRASES = {
 #: A format of one layer, with a number or a range.
 _FORMATS = re.compile(r'formats=\{"([^"]+)": \{"(\w+)": (?:\((.+?), (.+?)\)|(-?\w+))\}\}')
 
-#: One step of an effort.
-_STEP = re.compile(r'effort=\{"steps": \["(\w+)"\]\}')
+#: Steps of an effort.
+_STEPS = re.compile(r'effort=\{"steps": \[([\w", ]+)\]\}')
 
 
 def spelled(text: str, ctx: click.Context) -> str:
@@ -41,7 +41,7 @@ def spelled(text: str, ctx: click.Context) -> str:
     if "=" not in text:
         return text
     options = {**dict(_options(ctx.command)), **_OPTIONS}
-    text = _STEP.sub(r"--steps \1", _FORMATS.sub(_format, text))
+    text = _STEPS.sub(_spell_steps, _FORMATS.sub(_format, text))
     keyword = rf"(?<![\w.,'\"/-])({'|'.join(options)})=(?:'([^']*)'|\"([^\"]*)\"|([\w.]*\w)?)"
 
     def option(found: re.Match[str]) -> str:
@@ -93,6 +93,10 @@ def _find_owners(option: str, main: click.Group) -> Iterator[str]:
 def _format(found: re.Match[str]) -> str:
     value = found[5] or f"{found[3]}..{found[4]}"
     return f"--format {found[1]}.{found[2]}={value}"
+
+
+def _spell_steps(found: re.Match[str]) -> str:
+    return f"--steps {found[1].replace(chr(34), '').replace(' ', '')}"
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:

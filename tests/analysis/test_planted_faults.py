@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import click
 import numpy as np
 import pytest
 from flat_options import grouped
@@ -10,6 +11,8 @@ from flat_options import grouped
 import qemu_nn
 from qemu_nn.analysis.faults import Fault, Gain, Remedy, spell_advice
 from qemu_nn.api.network import FloatNetwork
+from qemu_nn.cli.main import main
+from qemu_nn.cli.spelling import spelled
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.ir.input_summary import InputSummary, InputTally
 from qemu_nn.operators import Conv, Dense, Elementwise, Pool, Relu, Reshape
@@ -311,3 +314,23 @@ def test_outlier_channels_have_figures_and_a_picture():
         assert re.fullmatch(r"M5 100v-100\.0h\.9V100z", outliers)
     clean = qemu_nn.analyze(qemu_nn.quantize(network(), CALIBRATION, scheme="affine"), TEST)
     assert "values, 8 channels" not in clean.html()
+
+
+def test_remedies_are_in_the_words_of_the_command_line():
+    found = [
+        spelled(text, click.Context(main))
+        for text in (
+            'scale alike, effort={"steps": ["equalize"]} (1 -> 2 dB)',
+            'take others, effort={"steps": ["formats", "equalize"]}',
+            'give it fewer fraction bits, formats={"conv": {"output": -2}}',
+            "scale these, such as by Preprocessing(scale=1/255)",
+            'take a scale for each channel, scheme="affine"',
+        )
+    ]
+    assert found == [
+        "scale alike, --steps equalize (1 -> 2 dB)",
+        "take others, --steps formats,equalize",
+        "give it fewer fraction bits, --format conv.output=-2",
+        "scale these, such as by --scale 1/255",
+        "take a scale for each channel, --scheme affine",
+    ]
