@@ -14,7 +14,6 @@ from ..operators import (
     Affine,
     Conv,
     ConvTranspose,
-    Curve,
     Elementwise,
     Lstm,
     Normalize,
@@ -234,16 +233,3 @@ _EXPANDED: Mapping[type, Callable[[Expansion, Any], None]] = {
     Relu: _relu,
     Softmax: _softmax,
 }
-
-
-def is_inverse_root(operator: Operator) -> bool:
-    """True if an operator is 1 / sqrt(x), which has a function of 16 bits."""
-    return (
-        isinstance(operator, Curve)
-        and (operator.steps, operator.operands)
-        == (
-            INVERSE_ROOT.steps,
-            INVERSE_ROOT.operands,
-        )
-        and bool(np.array_equal(operator.constants, INVERSE_ROOT.constants))
-    )

@@ -23,6 +23,7 @@ from ..functions.scaling import (
 )
 from ..functions.softmax_tables import make_exp_lut, make_one_by_one_lut
 from ..functions.tflm_float import bits
+from ..functions.tflm_tables import make_elu_table
 from ..ir.formats import Format, affine_format, quantize_symmetric
 from ..operators import (
     Affine,
@@ -36,14 +37,21 @@ from ..operators import (
     Softmax,
     Tanh,
 )
+from ..operators.curve import X, elu
 from ..quantizer.affine_rules import Rescale
-from .expand_s8 import is_inverse_root
+from .expand_s8 import INVERSE_ROOT
 from .s8_context import SUFFIXES, S8Site
 from .s8_data_movement import name_sides, pad_to_four_axes
 
 _SUMS = {"add": ("arm_elementwise_add", add_scaling), "subtract": ("tflm_sub", sub_scaling)}
 _CHOICES = ("maximum", "minimum")
 _CURVES = {Sigmoid: "tflm_logistic", Tanh: "tflm_tanh"}
+
+#: Functions of one number with an operator of TensorFlow Lite Micro.
+_ABSOLUTE, _ELU = X.of("abs"), elu()
+
+#: The least shift of the function of inverse roots.
+_LEAST_ROOT_SHIFT = -11
 
 #: Arguments of a pooling with one element in each window.
 _PIXEL = ("batches", "filter_h", "filter_w", "stride_h", "stride_w", "input_h", "output_h")
@@ -99,17 +107,21 @@ def prelu(site: S8Site, operator: PRelu) -> None:
 
 
 def table(site: S8Site, operator: Curve) -> None:
-    """Append a table of the results of all 256 integers; of 16 bits only inverse roots."""
+    """Append a function of TensorFlow Lite Micro, or a table of the results of all 256 integers."""
     source, output = site.formats
     length = {"length": math.prod(site.shapes[0])}
-    if site.wide and is_inverse_root(operator):
-        params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
-        pair = site.make_scaling(compute_rsqrt_factor(source.scale, output.scale))
-        params.update(zip(("multiplier", "shift"), pair))
-        site.call("tflm_rsqrt_s16", {**length, **params})
+    if _ABSOLUTE.equals(operator):
+        _scale_unary(site, "abs", float(np.float32(source.scale) / np.float32(output.scale)))
+        return
+    if site.wide and INVERSE_ROOT.equals(operator):
+        _scale_unary(site, "rsqrt", compute_rsqrt_factor(source.scale, output.scale))
         return
     if site.wide:
         raise ModelError("its function has a table of 8 bits alone; take bits=8")
+    if _ELU.equals(operator):
+        formats = (source.scale, source.zero_point, output.scale, output.zero_point)
+        site.call("tflm_elu_s8", length, make_elu_table(*formats)[0])
+        return
     codes = np.arange(-128, 128)
     results = operator.evaluate(source.dequantize(codes))
     known = ~np.isnan(results)
@@ -117,6 +129,16 @@ def table(site: S8Site, operator: Curve) -> None:
         raise ModelError("its function has no value for any of the input's integers")
     results = np.interp(codes, codes[known], np.clip(results[known], *output.ends))
     site.call("executorch_quantized_activation_s8", length, output.quantize(results))
+
+
+def _scale_unary(site: S8Site, name: str, factor: float) -> None:
+    source, output = site.formats
+    multiplier, shift = site.make_scaling(factor)
+    if name == "rsqrt" and shift < _LEAST_ROOT_SHIFT:
+        raise ModelError("its scales give a factor below 2^-12, at which the device stops")
+    params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
+    params.update(length=math.prod(site.shapes[0]), multiplier=multiplier, shift=shift)
+    site.call(f"tflm_{name}_{site.suffix}", params)
 
 
 def add_constant(site: S8Site, operator: Affine) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .activation import _Unary
-from .base import Shape
+from .base import Operator, Shape
 
 #: Most steps of one function.
 _MOST_STEPS = 64
@@ -138,6 +138,14 @@ class Curve(_Unary):
                 one, two = (values[at] if at >= 0 else numbers[-1 - at] for at in pair)
                 values.append(ONE[name](one) if name in ONE else TWO[name](one, two))
         return np.broadcast_to(np.asarray(values[-1], x.dtype), x.shape)
+
+    def equals(self, other: Operator) -> bool:
+        """True if another operator is a function of the same steps."""
+        return (
+            isinstance(other, Curve)
+            and (self.steps, self.operands) == (other.steps, other.operands)
+            and bool(np.array_equal(self.constants, other.constants))
+        )
 
     def of(self, name: str) -> Curve:
         """Return a function of ONE of this function."""

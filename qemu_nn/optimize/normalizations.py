@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Optional
 
-import numpy as np
-
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..operators import Affine, Curve, Elementwise, Normalize, Pool, Reduce
 from ..operators.curve import X
@@ -54,9 +52,9 @@ def _find_variance(
 ) -> Optional[tuple[str, tuple[int, ...], float]]:
     """Return the tensor that is squared, the axes of the mean, and epsilon."""
     root = makers.get(name)
-    if root is not None and curve is _INVERSE_ROOT and _is_curve(root, _INVERSE):
+    if root is not None and curve is _INVERSE_ROOT and _INVERSE.equals(root.operator):
         root, curve = makers.get(root.inputs[0]), _ROOT
-    if root is None or not _is_curve(root, curve):
+    if root is None or not curve.equals(root.operator):
         return None
     epsilon, node = 0.0, makers.get(root.inputs[0])
     if node is not None and isinstance(node.operator, Affine):
@@ -73,15 +71,6 @@ def _find_variance(
         return None
     product = isinstance(square.operator, Elementwise) and square.operator.kind == "multiply"
     return (square.inputs[0], mean, epsilon) if product else None
-
-
-def _is_curve(node: FloatNode, curve: Curve) -> bool:
-    own = node.operator
-    return (
-        isinstance(own, Curve)
-        and (own.steps, own.operands) == (curve.steps, curve.operands)
-        and bool(np.array_equal(own.constants, curve.constants))
-    )
 
 
 def _find_mean(graph: FloatGraph, node: FloatNode) -> Optional[tuple[int, ...]]:

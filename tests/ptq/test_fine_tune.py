@@ -30,6 +30,7 @@ from qemu_nn.operators import (  # noqa: E402
     Elementwise,
     Gather,
     Identity,
+    Lstm,
     MatMul,
     Normalize,
     Pad,
@@ -434,6 +435,14 @@ def test_operators_of_two_tensors_are_those_of_numpy(kind):
     x = [RNG.normal(size=(2, 4, 3)).astype(np.float32) for _ in range(2)]
     found = operators.compute_operator(operator, *map(torch.from_numpy, x))
     np.testing.assert_allclose(found.numpy(), operator.evaluate(*x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("cells", [False, True])
+def test_a_sequence_on_pytorch_is_that_of_numpy(cells):
+    arrays = (RNG.normal(size=size) / 2 for size in ((4, 5, 3), (4, 5, 5), (4, 5)))
+    operator, x = Lstm(*arrays, cells), RNG.normal(size=(2, 6, 3)).astype(np.float32)
+    found = operators.compute_operator(operator, torch.from_numpy(x))
+    np.testing.assert_allclose(found.numpy(), operator.evaluate(x), rtol=1e-5, atol=1e-6)
 
 
 def test_an_operator_without_a_gradient_is_named():

@@ -49,7 +49,8 @@ CASES = {
     "gelu": ([("out", gelu(), ("x",))], TABLE, NARROW, 1.8),
     "mish": ([("out", mish(), ("x",))], TABLE, NARROW, 1.8),
     "elu": ([("out", elu(0.7), ("x",))], TABLE, NARROW, 1.6),
-    "absolute": ([("out", X.of("abs"), ("x",))], TABLE, NARROW, 1.6),
+    "elu of tflite": ([("out", elu(), ("x",))], "tflm_elu_s8", NARROW, 1.6),
+    "absolute": ([("out", X.of("abs"), ("x",))], "tflm_abs_s8", "tflm_abs_s16", 1.6),
     "transposed convolution": (
         [("out", ConvTranspose(normal(3, 2, 2, 8), normal(3), (2, 2)), ("x",))],
         "arm_transpose_conv_wrapper_s8",
