@@ -411,6 +411,8 @@ class FloatNetwork:
     ----------
     graph : ir.float_graph.FloatGraph
         Operators in order, and their tensors under the names of the file.
+    notes : tuple of str
+        Sentences about the file, such as a preprocessing in its metadata.
 
     Raises
     ------
@@ -419,6 +421,7 @@ class FloatNetwork:
     """
 
     graph: FloatGraph
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, FloatGraph):
@@ -646,7 +649,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork
     found = read_model(path, _READERS, **options)
     if found.graph is None:
         assert found.reference is not None  # a file holds one of them
-        return FloatNetwork(found.reference)
+        return FloatNetwork(found.reference, found.notes)
     made = Network(found.graph, found.reference, found.notes, found.preprocessing)
     return replace(
         made,

@@ -72,11 +72,7 @@ def info(
         if fit is not None or timing is not None:
             what = "whether it fits" if fit else "how long it takes"
             raise Error(f"{model} is a float network: quantize it first to see {what}")
-        if form == "json":
-            say(json_text(float_values(network.graph)))
-        else:
-            graph = network.graph
-            say(float_table(graph).csv() if form else float_text(graph, full))
+        _say_float(network, full, form)
         return
     if fit and "," in fit:
         _say_chips(ctx, network, fit, stack, form, target)
@@ -96,6 +92,18 @@ def info(
         if form is None:
             say(f"\n{found.text()}")
         ctx.exit(0 if found.fits and found.fits_tflm is not False else TOO_SMALL)
+
+
+def _say_float(network: pipeline.FloatNetwork, full: bool, form: Optional[str]) -> None:
+    """Print the operators of a float network, and its notes."""
+    if form == "json":
+        say(json_text(float_values(network.graph)))
+    elif form:
+        say(float_table(network.graph).csv())
+    else:
+        say(float_text(network.graph, full))
+        for note in network.notes:
+            say(sentence(f"note: {note}"))
 
 
 def _say_chips(

@@ -275,6 +275,13 @@ def test_damaged_files_are_refused_or_run(name, tmp_path):
     assert 0 < len(said) < 30
 
 
+def test_weights_with_more_zero_points_than_scales_are_refused(tmp_path):
+    net = make("weights_of_bytes")
+    net.tensors[1].update(scales=np.float32([0.01]), zeros=np.int64([0, 1, 2]))
+    with pytest.raises(ModelError, match="has 1 scales for axis 0"):
+        qemu_nn.load(net.save(tmp_path))
+
+
 def test_gates_of_several_shapes_are_refused(tmp_path):
     net = make("lstm")
     net.tensors[1]["shape"] = [3, 4]

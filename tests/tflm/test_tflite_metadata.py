@@ -8,10 +8,13 @@ from dataclasses import replace
 import flatbuffers
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from float_tflite import make
 from tflite_files import File
 
 import qemu_nn
 from qemu_nn import Error, Preprocessing
+from qemu_nn.cli.main import main
 from qemu_nn.importers.tflite.metadata import read_metadata
 
 LABELS = b"cat\ndog\na\x1b[31mfox\n"
@@ -153,6 +156,23 @@ def test_a_buffer_that_is_not_there_is_told(tmp_path):
     path = save(tmp_path / "net.tflite", written(), buffer=99)
     (note,) = qemu_nn.load(path).notes
     assert "its metadata are in buffer 99; the file has" in note
+
+
+def test_a_float_network_has_its_labels_and_notes(tmp_path):
+    net = make("dense")
+    net.metadata, net.signatures = [("TFLITE_METADATA", len(net.buffers))], [("a", 0), ("b", 0)]
+    net.buffers.append(written(mean=(1,), std=(2,)))
+    path = tmp_path / "net.tflite"
+    path.write_bytes(net.bytes() + zipped(b"one\ntwo\nthree\nfour\n"))
+    network = qemu_nn.load(path)
+    assert network.graph.classes == ("one", "two", "three", "four")
+    prepared, signed = network.notes
+    assert prepared == (
+        "its metadata prepare inputs as (raw * 1 - 1) / 2: give data this Preprocessing"
+    )
+    assert signed.startswith("it has 2 signatures: 'a' (graph 0), 'b' (graph 0)")
+    shown = CliRunner().invoke(main, ["info", str(path)])
+    assert "note: its metadata prepare inputs" in " ".join(shown.output.split())
 
 
 def test_damaged_metadata_never_stop_a_network(tmp_path):

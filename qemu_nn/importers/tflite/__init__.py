@@ -52,7 +52,8 @@ def read(
         real = convert_float(model, input, output)
         shapes = [real.shapes[name] for name in real.outputs]
         said = read_metadata(path, data, list(real.starts.values()), shapes) if own else Metadata()
-        return ModelFile(reference=replace(real, classes=said.labels))
+        notes = (*said.notes, *_note_preprocessing(said), *_note_signatures(model))
+        return ModelFile(reference=replace(real, classes=said.labels), notes=notes)
     if input is not None or output is not None:
         raise Error(f"{path}: a quantized file is read whole: leave out input= and output=")
     graph = convert(model)
@@ -64,6 +65,14 @@ def read(
     memory = find_tflm_figures(model, graph)
     notes = (*said.notes, *_note_signatures(model), *describe_programs(graph))
     return ModelFile(graph, None, said.preprocessing, notes, tflm_figures=memory)
+
+
+def _note_preprocessing(said: Metadata) -> list[str]:
+    """Return a note on the preprocessing of a float network, whose data need it."""
+    if said.preprocessing is None:
+        return []
+    spelled = said.preprocessing.spelled
+    return [f"its metadata prepare inputs as {spelled}: give data this Preprocessing"]
 
 
 def _note_signatures(model: TfliteModel) -> list[str]:

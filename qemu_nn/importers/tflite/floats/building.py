@@ -187,7 +187,7 @@ def _decode(tensor: TfliteTensor) -> np.ndarray:
     if tensor.type == "INT4":
         data = unpack_int4(data, tensor.shape)
     scales, zeros = tensor.scales.astype(np.float32), tensor.zeros.astype(np.float32)
-    if len(scales) > 1:
+    if len(scales) > 1 or len(zeros) > 1:
         axis = tensor.axis
         if (
             not 0 <= axis < data.ndim
