@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
@@ -14,9 +15,10 @@ from ..errors import Error
 from ..io.arguments import as_callable, as_path, one_of
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
+from ..runtime.host import Host
 from ..runtime.session import Session
 from ..targets import DEFAULT_CORE, Target
-from .data import Dataset, coded_batches
+from .data import Batches, Dataset, batches, coded_batches
 from .network import Network, load_quantized
 from .other_runtimes import RUNTIMES, OtherRuntime, load_into
 
@@ -71,18 +73,35 @@ def compare_runtime(
     """
     path, progress = as_path(model, "a model"), as_callable(progress, "progress")
     network = load_quantized(path)
-    if network.before is not None or network.after is not None:
-        raise Error(f"{path} has float steps of the host before or after the device's network")
+    before = network.before
+    if before is not None and len(before.starts) > 1:
+        raise Error(
+            f"{path} has {len(before.starts)} inputs and steps of the host before the device's "
+            "network: files of one input with such steps can be compared"
+        )
     name = _chosen(path) if runtime is None else one_of(RUNTIMES, runtime, "runtime")
     session, graph = network.session(target), network.graph
     other = load_into(name, path, [node.name for node in graph.nodes])
     found = {node.name: Running() for node in graph.nodes}
-    batches = coded_batches(session.host, Dataset.of(data), _BATCH)
+    source = _batches(session.host, Dataset.of(data))
+    host = replace(session.host, preprocessing=None)  # samples come prepared
     samples = 0
-    for batch in progress(batches) if progress else batches:
-        _compare(session, other, batch.x, found)
+    for batch in progress(source) if progress else source:
+        x = batch.x if before is None else host.codes(batch.x)
+        _compare(session, other, x, found, None if before is None else batch.x)
         samples += len(batch)
     return _result(network, name, session, samples, found)
+
+
+def _batches(host: Host, data: Dataset) -> Batches:
+    """Return batches of codes; with steps of the host before the network, of floats as the file
+    takes them.
+    """
+    before = host.before
+    if before is None:
+        return coded_batches(host, data, _BATCH)
+    data = replace(data, preprocessing=data.preprocessing or host.preprocessing)
+    return batches(data, before.shape, before.layout, _BATCH)
 
 
 def _chosen(path: Path) -> str:
@@ -96,8 +115,17 @@ def _chosen(path: Path) -> str:
     raise Error(f"no other runtime runs {path}: give a .tflite or .onnx file")
 
 
-def _compare(session: Session, other: OtherRuntime, x: Any, found: Mapping[str, Running]) -> None:
-    """Compute a batch on both, and add up the differences of each layer."""
+def _compare(
+    session: Session,
+    other: OtherRuntime,
+    x: Any,
+    found: Mapping[str, Running],
+    floats: Optional[np.ndarray],
+) -> None:
+    """Compute a batch on both, and add up the differences of each layer.
+
+    floats: what the file takes, if the host computes the network's codes of it.
+    """
     graph = session.graph
     codes = x if isinstance(x, Mapping) else {graph.input.name: x}
     own = session.run(x, trace=True)
@@ -105,7 +133,12 @@ def _compare(session: Session, other: OtherRuntime, x: Any, found: Mapping[str, 
     for sample in range(len(next(iter(codes.values())))):
         other.reset()
         for step in _steps(codes, sample, recurrent):
-            theirs = other.step(_inputs(graph, other, {n: codes[n][step] for n in codes}))
+            if floats is None:
+                given = _inputs(graph, other, {n: codes[n][step] for n in codes})
+            else:
+                ((shape, dtype),) = other.inputs
+                given = [np.ascontiguousarray(floats[step], dtype).reshape(shape)]
+            theirs = other.step(given)
             for name, values in theirs.items():
                 mine = tensors[name].from_memory(own[name][step][np.newaxis])[0]
                 if mine.size == values.size:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import Error
 from ..io import files
+from ..io.arguments import format_value
 from ..io.listing import FileSource, list_files
 from ..io.sources import LoadedPieces, MemorySource, Source
 from ..io.wav import SOUNDS, read_wav, read_wav_length
@@ -179,8 +180,8 @@ def as_front_end(given: Any) -> Union[Chain, FrontEnd]:
         return chain(given)
     names = ", ".join((MICRO_FRONTEND, *FRONT_ENDS))
     raise Error(
-        "a front end is a chain, a chain.json that describes one: qemu_nn.chain(front, "
-        f"hops=(320,)) with the hop in samples, or one of {names}"
+        f"no front end {format_value(given)}: it is a chain, a chain.json that describes one: "
+        f"qemu_nn.chain(front, hops=(320,)) with the hop in samples, or one of {names}"
     )
 
 

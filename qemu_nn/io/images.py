@@ -119,6 +119,8 @@ class ImageSource(FileSource):
             raise
         except Exception as error:  # each of Pillow's formats raises its own errors
             reason = files.get_reason(error) or type(error).__name__
+            if type(error).__name__ == "UnidentifiedImageError":  # which names the memory it reads
+                reason = "it has no known format"
             raise Error(f"cannot read the image {path}: {reason}") from None
 
     def _decode(self, image: Any, path: Path, file: Any) -> tuple[np.ndarray, int]:

@@ -200,3 +200,64 @@ def test_onnx_runtime_gets_the_floats_that_the_integers_stand_for(tmp_path):
     assert found.runtime == "onnxruntime"
     assert found.same, found.text()
     assert found.layers[0].compared
+
+
+def doubled(folder):
+    """Write an .onnx file whose host doubles and transposes floats before the device rectifies."""
+    onnx = pytest.importorskip("onnx", reason="writes an .onnx file")
+    node, make = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+
+    def pair(x, y):
+        names = [f"{y}_codes"]
+        return [
+            node("QuantizeLinear", [x, "scale", "zero"], names),
+            node("DequantizeLinear", [*names, "scale", "zero"], [y]),
+        ]
+
+    nodes = [
+        node("Transpose", ["x"], ["t"], perm=[0, 2, 1]),
+        node("Mul", ["t", "two"], ["m"]),
+        *pair("m", "a"),
+        node("Relu", ["a"], ["r"]),
+        *pair("r", "y"),
+    ]
+    constants = {"two": np.float32(2), "scale": np.float32(0.5), "zero": np.int8(3)}
+    graph = onnx.helper.make_graph(
+        nodes,
+        "doubled",
+        [make("x", onnx.TensorProto.FLOAT, (1, 2, 4))],
+        [make("y", onnx.TensorProto.FLOAT, (1, 4, 2))],
+        [onnx.numpy_helper.from_array(np.array(v), name) for name, v in constants.items()],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+    model.ir_version = 10
+    onnx.save(model, str(folder / "doubled.onnx"))
+    return folder / "doubled.onnx"
+
+
+def test_a_file_with_steps_of_the_host_gets_floats(tmp_path, monkeypatch):
+    path, x = doubled(tmp_path), RNG.uniform(-9, 9, (5, 2, 4)).astype(np.float32)
+    network = qemu_nn.load(path)
+    assert network.before is not None
+    names = [node.name for node in network.graph.nodes]
+    given, planted = [], [0]
+
+    def step(inputs):
+        given.append(inputs[0])
+        codes = network.host.codes(inputs[0])
+        found = network.session().run(codes, trace=True)
+        return {name: found[name][0] + np.int8(planted[0]) for name in names}
+
+    shape = (((1, 2, 4), "float32"),)
+    runtime = (".onnx", lambda path, wanted: OtherRuntime(shape, step, lambda: None))
+    monkeypatch.setitem(other_runtimes.RUNTIMES, "onnxruntime", runtime)
+    assert qemu_nn.compare_runtime(path, x, "onnxruntime").same
+    np.testing.assert_array_equal(np.concatenate(given), x)
+    planted[0] = 1
+    assert not qemu_nn.compare_runtime(path, x, "onnxruntime").same
+
+
+def test_onnx_runtime_agrees_with_a_network_after_steps_of_the_host(tmp_path):
+    pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")
+    x = RNG.uniform(-9, 9, (5, 2, 4)).astype(np.float32)
+    assert qemu_nn.compare_runtime(doubled(tmp_path), x, "onnxruntime").same

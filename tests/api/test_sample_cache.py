@@ -1,6 +1,7 @@
 """The cache of decoded images: the same figures with and without, bounds, and damaged entries."""
 
 import os
+import re
 import stat
 import sys
 from multiprocessing import get_context
@@ -241,8 +242,9 @@ def test_failed_images_are_named_in_order_and_blocks_read_ahead_come_once(folder
     paths = sorted(pictures.rglob("*.jpg"))
     for number in (40, 9):
         paths[number].write_bytes(b"no image")
+    said = f"cannot read the image {paths[9]}: it has no known format"
     for _ in range(2):
-        with pytest.raises(Error, match=f"cannot read the image {paths[9]}"):
+        with pytest.raises(Error, match=re.escape(said)):
             run(pictures)
 
 

@@ -408,7 +408,7 @@ FAULTS = [
     ([*RUN, "--index", "5"], "no sample 5: the data hold 5, from 0 to 4"),
     ([*RUN, "--size", "9x"], "is not a size in pixels"),
     ([*RUN, "--mean", "1/0"], "is not a number"),
-    ([*RUN, "--front-end", "x.npy"], "a front end is a chain"),
+    ([*RUN, "--front-end", "x.npy"], "it is a chain, a chain.json"),
     (["run", MODEL, "-d", "x.npy", "-o", "nowhere/out.npz"], "there is no folder nowhere"),
     (["run", MODEL, "-o", "out.npz"], "Missing option"),
     ([*RUN, "--labels", "y4.npy"], "one integer for each of the 5 samples, are int8 [4]"),
