@@ -12,7 +12,7 @@ from paths import GOLDEN
 import qemu_nn
 from qemu_nn.cycles import newlib
 from qemu_nn.cycles.counts import Counts
-from qemu_nn.cycles.model import CLASSES, PATHS
+from qemu_nn.cycles.model import CLASSES, PATHS, read_coefficients
 from qemu_nn.cycles.patches import Axis, PatchBuffer, count_copies
 from qemu_nn.cycles.table import COUNTERS
 
@@ -52,6 +52,21 @@ def test_recorded_calls_are_within_their_ranges(recorded):
         (call, count) for call, count in zip(calls, counts) if not call.low <= count <= call.high
     ]
     assert outside == []
+
+
+def test_ranges_include_errors_that_were_measured_in_networks():
+    softmax = {"num_rows": 1, "row_size": 49, "mult": 2**30, "shift": 25, "diff_min": -62}
+    call = qemu_nn.estimate_call("arm_softmax_s8", softmax)
+    assert call.high >= 2.2 * call.instructions
+    spans = [
+        span
+        for groups in read_coefficients().values()
+        for group in groups.values()
+        for function, span in group["spans"].items()
+        if function in ("arm_depthwise_conv_s8", "arm_depthwise_conv_wrapper_s8")
+    ]
+    assert spans
+    assert all(least <= 0.94 for least, _, _ in spans)
 
 
 def test_copies_of_the_c_library_are_counted_to_the_instruction(recorded):
