@@ -14,7 +14,7 @@ from ..io.terminal import terminal_width
 from ..ir.graph import Graph, Node, Tensor
 from ..ir.stored import layer_bytes, weight_bytes
 from ..ir.tflm_memory import TflmFigures
-from ..runtime.arena import Arena, TensorArena, plan_tensor_arena, plan_tflm_memory
+from ..runtime.arena import TFLM_ALIGNMENT, Arena, TensorArena, plan_tensor_arena, plan_tflm_memory
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from .charts import Block, MemoryChart
@@ -89,6 +89,8 @@ class Summary:
         names = ("file_bytes", "tflm_arena_bytes", "tflm_head_bytes", "tflm_tail_bytes")
         file, arena, head, tail = (spell(self.facts[name]) for name in names)
         size = f"kTensorArenaSize {arena} (head {head} + tail {tail})"
+        if "ESP-NN" in str(self.facts["profile"]):  # addresses decide some of its bits
+            size += f", tensors at multiples of {TFLM_ALIGNMENT} bytes"
         return f"flash {file} bytes of the file, {size}"
 
     def csv(self) -> str:

@@ -185,6 +185,8 @@ def test_an_arena_has_the_scratch_memory_of_the_chip(tmp_path):
     assert all(isinstance(fit, Fit) for fit in figures.values())
     heads = {name: fit.tflm.head for name, fit in figures.items()}
     assert heads["esp32s3"] > heads["esp32c3"] == 8 * 8 * 8 + 8 * 8 * 8
+    _, text = call("info", tmp_path / "net.tflite", "--target", "esp32s3")
+    assert "tensors at multiples of 16 bytes" in text
 
 
 @pytest.mark.parametrize("wanted", [{"cmsis": "7.0.0"}, {"rounding": "single"}, {"esp_nn": "9"}])
