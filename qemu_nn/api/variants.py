@@ -149,14 +149,14 @@ def compare_function_variants(
     Compared are random calls, of every kind of values, that
     both profiles accept. client: as in compare_network_variants().
     """
+    functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
+    if not functions:
+        raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")
     if target.esp_nn is not None:
         raise Error(
             f"{name!r} is a function or an op of CMSIS-NN, which {target.device} does not have; "
             "give a network, or a Cortex-M as the target"
         )
-    functions = [f for f in FUNCTIONS.values() if name in (f.name, f.op, f"{f.op}_{f.type}")]
-    if not functions:
-        raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")
     wanted = profile_for([(functions[0].op, functions[0].type)], target)
     claimed = {f.name: any(r.claims(wanted) for r in list_rows(f.op, f.type)) for f in functions}
     functions = [f for f in functions if claimed[f.name]] or functions

@@ -111,7 +111,7 @@ def read(folder: Path) -> Iterator[Recording]:
             named = "functions" in case or "function" in manifest
             if not (named and "inputs" in case and "outputs" in case):
                 continue
-            if "s3" in case or case.get("functions", [""])[0].startswith("esp_nn_"):
+            if case.get("functions", [""])[0].startswith("esp_nn_"):
                 yield from _find_esp_nn(case, stored)
             else:
                 yield from _find_case(manifest, case, stored)
