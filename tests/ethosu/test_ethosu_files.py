@@ -5,7 +5,15 @@ import sys
 
 import numpy as np
 import pytest
-from ethosu_programs import CONFIGURATIONS, Writer, container, tflite
+from ethosu_programs import (
+    CONFIGURATIONS,
+    Writer,
+    container,
+    every_kind,
+    pack_payload,
+    tflite,
+)
+from pte_files import Program
 from tflite_files import File
 
 import qemu_nn
@@ -175,21 +183,22 @@ def test_the_raw_output_of_vela_runs(tmp_path):
         qemu_nn.load(tmp_path / "other.npz")
 
 
-def block(name, data):
-    head = name.encode().ljust(16, b"\0") + len(data).to_bytes(4, "little") + bytes(12)
-    return head + data + bytes(-len(data) % 16)
-
-
 def payload(**changed):
-    """Return ExecuTorch's payload of the same program, whose last block is `vela_end_stream`."""
-    end = [1, 1, 1, 2, 3, 4, 1]
-    blocks = {"cmd_data": raw_arrays()["cmd_data"], "weight_data": bytes(16)}
-    blocks |= {"scratch_size": (2048).to_bytes(4, "little")}
-    for kind, offset in (("inputs", 0), ("outputs", OUT)):
-        blocks[kind] = np.array([1, *end, offset, 1], "<i4").tobytes()
-    blocks |= changed
-    parts = [block(name, data) for name, data in blocks.items() if data is not None]
-    return b"".join([block("vela_bin_stream", b""), *parts, block("vela_end_stream", b"")])
+    """Return ExecuTorch's payload of the same program."""
+    shape = (1, 1, 1, 2, 3, 4)
+    return pack_payload(raw_arrays()["cmd_data"], [(shape, 0)], [(shape, OUT)], **changed)
+
+
+def test_a_program_with_operations_of_each_kind_runs(tmp_path):
+    path = tmp_path / "net.vela_bin_stream"
+    path.write_bytes(every_kind())
+    x = np.random.default_rng(3).integers(-128, 128, (4, 5, 5, 4)).astype(np.int8)
+    results = [
+        qemu_nn.load(path).session("m55", variant=variant).run(x)["output_0"]
+        for variant in ("plain", None)
+    ]
+    np.testing.assert_array_equal(*results)
+    assert len(np.unique(results[0])) > 8
 
 
 def test_the_payload_of_executorch_runs(tmp_path):
@@ -206,6 +215,32 @@ def test_the_payload_of_executorch_runs(tmp_path):
         path.write_bytes(data)
         with pytest.raises(ModelError, match=words):
             qemu_nn.load(path)
+
+
+def delegated(path, data, backend="EthosUBackend", sizes=(2, 3, 4)):
+    """Write a program of ExecuTorch that calls a delegate twice."""
+    program = Program()
+    tensors = [program.tensor("int8", sizes) for _ in range(3)]
+    for first, second in zip(tensors, tensors[1:]):
+        program.delegate(backend, data, first, second)
+    return program.write(path, tensors[:1], tensors[2:])
+
+
+def test_delegates_of_executorch_run_between_kernels(tmp_path):
+    network = qemu_nn.load(delegated(tmp_path / "net.pte", payload()))
+    x = np.arange(48, dtype=np.int8).reshape(2, 2, 3, 4)
+    (output,) = network.session("ethos-u55-128").run(x).values()
+    np.testing.assert_array_equal(output, x)
+
+
+def test_a_delegate_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "net.pte"
+    with pytest.raises(ModelError, match="delegated to another backend, whose kernels are not"):
+        qemu_nn.load(delegated(path, payload(), "XnnpackBackend"))
+    with pytest.raises(ModelError, match="int8 of 12 bytes; its program has 24 bytes there"):
+        qemu_nn.load(delegated(path, payload(), sizes=(3, 4)))
+    with pytest.raises(ModelError, match=r"EthosUBackend \(instruction 0\): its payload lacks the"):
+        qemu_nn.load(delegated(path, payload()[:-32]))
 
 
 def change(**registers):

@@ -256,3 +256,47 @@ def convolve(x, weights, zero, stride=(1, 1), dilation=(1, 1), pads=(0, 0, 0, 0)
             own = window[:, :, out : out + 1] if depthwise else window
             sums[y, x0, out] = (own * weights[out]).sum()
     return sums
+
+
+def _block(name, data):
+    head = name.encode().ljust(16, b"\0") + len(data).to_bytes(4, "little") + bytes(12)
+    return head + data + bytes(-len(data) % 16)
+
+
+def pack_payload(commands, inputs, outputs, constants=bytes(16), arena=4096, /, **changed):
+    """Return ExecuTorch's payload; inputs, outputs: (six sides, offset in the arena) of int8.
+
+    changed: contents of blocks, None to leave one out.
+    """
+    blocks = {"cmd_data": commands, "weight_data": constants}
+    blocks["scratch_size"] = arena.to_bytes(4, "little")
+    for kind, ends in (("inputs", inputs), ("outputs", outputs)):
+        numbers = [len(ends)]
+        for shape, offset in ends:
+            numbers += [*shape, 1, offset, ARENA]
+        blocks[kind] = np.array(numbers, "<i4").tobytes()
+    blocks |= changed
+    parts = [_block(name, data) for name, data in blocks.items() if data is not None]
+    return b"".join([_block("vela_bin_stream", b""), *parts, _block("vela_end_stream", b"")])
+
+
+def every_kind():
+    """Return a payload with a copy, a convolution, a table, a maximum and a sum."""
+    weights = np.arange(1, 49).reshape(3, 2, 2, 4)
+    stream = encode_weights(order_weights(weights))
+    scales = encode_records([5, -6, 7], [1 << 30] * 3, [36] * 3)
+    constants = stream + scales + bytes(range(256))
+    writer = Writer().set(source_region=0, target_region=ARENA, source=0, target=1024)
+    writer.set(length=len(stream)).run("dma")
+    writer.set(target_region=0x103, source=len(stream) + len(scales), target=22528, length=256)
+    writer.run("dma").map("ifm", (5, 5, 4), 0, 3).map("ofm", (4, 4, 3), 256, bricks=True).clamp()
+    writer.kernel(2, 2).set(weight_region=ARENA, weight_base=1024, weight_length=len(stream))
+    writer.set(scale_region=0, scale_base=len(stream), scale_length=len(scales)).run("conv")
+    writer.map("ifm", (4, 4, 3), 256, bricks=True).map("ofm", (2, 2, 3), 600, bits=0x100)
+    writer.kernel(2, 2, (2, 2)).clamp(activation=16).set(ofm_scale=(1, 0)).run("pool", 0)
+    writer.map("ifm", (2, 2, 3), 600).map("ifm2", (2, 2, 3), 600).clamp()
+    writer.map("ofm", (2, 2, 3), 700, bits=0x100).set(opa_scale=(1, 0), opb_scale=(1, 0))
+    writer.set(ofm_scale=(1 << 30, 31)).run("elementwise", 1)
+    commands = container(writer.stream, CONFIGURATIONS["ethos-u55-128"])
+    shapes = [((1, 1, 1, 5, 5, 4), 0)], [((1, 1, 1, 2, 2, 3), 700)]
+    return pack_payload(commands, *shapes, constants)

@@ -20,6 +20,7 @@ class Program:
 
     def __init__(self):
         self.values, self.calls, self.buffers, self.end = [], [], [b""], 0
+        self.delegates = []  # backend and packed bytes
 
     def tensor(self, dtype, sizes, order=None, data=None, at=None, **details):
         """Append a tensor, a constant if `data` in its logical shape is given; at: its offset."""
@@ -52,24 +53,38 @@ class Program:
         last = args[-1] if returned is None else returned
         self.calls.append((name, [self.value(each) for each in (*args, last)]))
 
+    def delegate(self, backend, payload, *args):
+        """Append a call of a backend."""
+        self.delegates.append((backend, payload))
+        self.calls.append((len(self.delegates) - 1, [self.value(each) for each in args]))
+
     def write(self, path, inputs, outputs):
         """Write the file."""
         b = flatbuffers.Builder(1024)
         values = [_value(b, held) for held in self.values]
-        names = list(dict.fromkeys(name for name, _ in self.calls))
+        names = list(dict.fromkeys(name for name, _ in self.calls if isinstance(name, str)))
         operators = [_operator(b, *name.rsplit(".", 1)) for name in names]
-        calls = [_call(b, names.index(name), args) for name, args in self.calls]
+        calls = [
+            _call(b, names.index(name), args)
+            if isinstance(name, str)
+            else _call_delegate(b, name, args)
+            for name, args in self.calls
+        ]
+        delegates = [_delegate(b, at, name) for at, (name, _) in enumerate(self.delegates)]
         chain = _table(b, {2: _offsets(b, calls)})
         method = {
             **{0: b.CreateString("forward"), 2: _offsets(b, values)},
             **{3: b.CreateNumpyVector(np.array([each.index for each in inputs], np.int32))},
             **{4: b.CreateNumpyVector(np.array([each.index for each in outputs], np.int32))},
             **{5: _offsets(b, [chain]), 6: _offsets(b, operators)},
+            7: _offsets(b, delegates),
             8: b.CreateNumpyVector(np.array([0, self.end], np.int64)),
         }
         buffers = [_table(b, {0: b.CreateByteVector(data)}) for data in self.buffers]
         plans, held = _offsets(b, [_table(b, method)]), _offsets(b, buffers)
-        b.Finish(_table(b, {1: plans, 2: held}), file_identifier=b"ET12")
+        packed = [_table(b, {0: b.CreateByteVector(data)}) for _, data in self.delegates]
+        packed = _offsets(b, packed)
+        b.Finish(_table(b, {1: plans, 2: held, 3: packed}), file_identifier=b"ET12")
         path.write_bytes(bytes(b.Output()))
         return path
 
@@ -106,6 +121,17 @@ def _call(b, number, args):
     vector = b.CreateNumpyVector(np.array(args, np.int32))
     call = _table(b, {1: vector}, [("Int32", 0, number)])
     return _table(b, {1: call}, [("Uint8", 0, 1)])
+
+
+def _call_delegate(b, number, args):
+    vector = b.CreateNumpyVector(np.array(args, np.int32))
+    call = _table(b, {1: vector}, [("Int32", 0, number)])
+    return _table(b, {1: call}, [("Uint8", 0, 2)])
+
+
+def _delegate(b, number, name):
+    place = _table(b, {}, [("Uint8", 0, 0), ("Uint32", 1, number)])
+    return _table(b, {0: b.CreateString(name), 1: place})
 
 
 def _value(b, held):

@@ -15,13 +15,14 @@ from ..arguments import SUFFIXES
 from .building import PteBuilder, Value, scratch
 from .call import Converter, PteCall
 from .cortex_m import CORTEX_M
+from .ethosu import ETHOSU
 from .float32 import REAL
 from .images import IMAGES
 from .portable import PORTABLE
 from .program import FileTensor, Instruction, Program
 
 #: Operator -> function that adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES}
+CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES, **ETHOSU}
 
 #: Operators that no firmware can load, because ExecuTorch's portable library lacks them.
 _MISSING = ("aten::linear.out", "aten::hardswish.out", "aten::hardsigmoid.out")

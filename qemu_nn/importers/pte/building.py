@@ -10,10 +10,10 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...functions import FUNCTIONS
+from ...functions import NETWORK_FUNCTIONS
 from ...ir.graph import Build, Node, Tensor
 from ..arguments import SUFFIXES, check_spent
-from .program import FileTensor, Instruction, Program
+from .program import ETHOS_U, FileTensor, Instruction, Program
 
 #: Bytes of an output that keep their previous content.
 _LEFT = (
@@ -137,9 +137,9 @@ class PteBuilder:
         format: Optional[tuple[float, int]] = None,
     ) -> Value:
         """Add a call that makes `output`; format: scale and zero point of its integers."""
-        if function not in FUNCTIONS:
+        if function not in NETWORK_FUNCTIONS:
             raise ModelError(f"its types are not supported: there is no {function}")
-        declared = FUNCTIONS[function]
+        declared = NETWORK_FUNCTIONS[function]
         scale, zero = format or (None, 0)
         made = Tensor(
             *(output.name, output.shape or (1,), output.dtype, None, scale, zero, output.order)
@@ -203,7 +203,9 @@ class PteBuilder:
 
 
 def scratch(program: Program, instruction: Instruction) -> list[FileTensor]:
-    """Return the scratch memory of a call: the backend passes it as uint8."""
+    """Return the scratch memory of a call: the backend passes it as uint8, but not to delegates."""
+    if instruction.name == ETHOS_U:
+        return []
     values = [program.value(index) for index in instruction.args]
     return [each for each in values if isinstance(each, FileTensor) and each.dtype == "uint8"]
 
@@ -213,6 +215,8 @@ def _spans(program: Program, index: int) -> dict[int, list[tuple[int, int]]]:
     tensors = [program.value(at) for at in program.inputs]
     for instruction in program.instructions:
         made = program.value(instruction.args[-1]) if instruction.args else None
+        if instruction.name == ETHOS_U:
+            made = [program.value(at) for at in instruction.args]
         if instruction.index != index:
             tensors += made if isinstance(made, list) else [made]
         tensors += scratch(program, instruction)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional
 
@@ -79,14 +80,22 @@ class FileTensor:
         return math.prod(self.sizes) * np.dtype(self.dtype).itemsize
 
 
+#: Backend of delegates that are read.
+ETHOS_U = "EthosUBackend"
+
+
 @dataclass(frozen=True)
 class Instruction:
     """A call of the program: the operator's name, "cortex_m::quantized_add.out", and the indices of
-    its arguments."""
+    its arguments.
+
+    payload: the bytes that the backend of a delegate has packed; the name is then the backend's.
+    """
 
     index: int
     name: str
     args: tuple[int, ...]
+    payload: bytes = b""
 
     def __str__(self) -> str:
         return f"{self.name} (instruction {self.index})"
@@ -137,12 +146,44 @@ class Program:
         if name not in names:
             raise ModelError(f"it has no method {name!r}; have: {', '.join(names) or 'none'}")
         plan = plans[names.index(name)]
-        if plan.tables("delegates", "Buffer", _METHODS):
+        backends = [
+            each.text("id") for each in plan.tables("delegates", "BackendDelegate", _METHODS)
+        ]
+        if any(backend != ETHOS_U for backend in backends):
             raise ModelError(
                 f"parts of its method {name!r} are delegated to another backend, whose kernels are "
-                "not CMSIS-NN's; lower it for the cortex_m backend alone"
+                f"not CMSIS-NN's; lower it for the cortex_m backend, or for {ETHOS_U}"
             )
         return plan
+
+    @cached_property
+    def named_data(self) -> dict[str, bytes]:
+        """Data that delegates name: key -> bytes."""
+        entries = self._root.tables("named_data", "NamedData", _METHODS)
+        return {each.text("key"): self._segment(each.number("segment_index")) for each in entries}
+
+    def _segment(self, number: int) -> bytes:
+        segments = self._root.tables("segments", "DataSegment", _METHODS)
+        if number >= len(segments):
+            raise ModelError(f"it names segment {number}, but there are {len(segments)}")
+        first, size = segments[number].number("offset"), segments[number].number("size")
+        if first + size > self._segment_bytes:
+            raise ModelError(f"it is damaged: segment {number} lies outside of the file")
+        return self._data[self._base + first : self._base + first + size]
+
+    def _payload(self, plan: SchemaTable, number: int) -> bytes:
+        """Return what the backend of a delegate has packed, from the tables or from a segment."""
+        delegates = plan.tables("delegates", "BackendDelegate", _METHODS)
+        if not 0 <= number < len(delegates):
+            raise ModelError(f"it calls delegate {number}, but there are {len(delegates)}")
+        place = delegates[number].table("processed", "BackendDelegateDataReference")
+        index = 0 if place is None else place.number("index")
+        if place is not None and place.number("location") == 1:
+            return self._segment(index)
+        held = self._root.tables("backend_delegate_data", "BackendDelegateInlineData", _METHODS)
+        if place is None or index >= len(held):
+            raise ModelError(f"delegate {number} has no data in the file")
+        return held[index].numbers("data", "uint8").tobytes()
 
     def _indices(self, plan: SchemaTable, field: str) -> tuple[int, ...]:
         found = plan.numbers(field, "int32")[:1001].tolist()
@@ -163,6 +204,12 @@ class Program:
             kind = table.number("instr_args_type")
             call = table.table("instr_args", "KernelCall") if kind == 1 else None
             if kind == 5:  # freed memory: a plan has no use for it
+                continue
+            delegate = table.table("instr_args", "DelegateCall") if kind == 2 else None
+            if delegate is not None:
+                data = self._payload(plan, delegate.number("delegate_index"))
+                given = tuple(self._list(delegate, "args", "int32"))
+                found.append(Instruction(len(found), ETHOS_U, given, data))
                 continue
             if call is None:
                 raise ModelError(

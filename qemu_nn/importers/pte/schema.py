@@ -29,6 +29,11 @@ _FIELDS = {
     "Chain": ("inputs", "outputs", "instructions", "stacktrace"),
     "Instruction": ("instr_args_type", "instr_args"),
     "KernelCall": ("op_index", "args"),
+    "DelegateCall": ("delegate_index", "args"),
+    "BackendDelegate": ("id", "processed", "compile_specs"),
+    "BackendDelegateDataReference": ("location", "index"),
+    "BackendDelegateInlineData": ("data",),
+    "NamedData": ("key", "segment_index"),
     "Operator": ("name", "overload"),
     "Buffer": ("storage",),
     "DataSegment": ("offset", "size"),
@@ -47,6 +52,7 @@ _FIELDS = {
 #: Field -> the form of its number, if not uint32.
 _FORMS = {
     **{"val_type": "<B", "instr_args_type": "<B", "scalar_type": "<b", "storage_offset": "<i"},
+    **{"delegate_index": "<i"},
     **{"op_index": "<i", "offset": "<Q", "size": "<Q", "int_val": "<q", "bool_val": "<?"},
     **{"double_val": "<d", "layout": "<b", "shape_dynamism": "<b", "location": "<b"},
 }
