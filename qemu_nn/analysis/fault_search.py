@@ -32,6 +32,9 @@ _NAMED = 4
 #: scratch memory.
 _RUN, _JUNK = 6, 0xA5
 
+#: Largest share of the output that is a run, and fewest bytes of a run of unknown origin.
+_MOST_RUN, _UNOWNED = 0.75, 16
+
 _Values = Mapping[str, np.ndarray]
 
 
@@ -223,7 +226,8 @@ class FaultSearch:
         got, want = (x.view(np.uint8) for x in (evidence.got, evidence.want))
         differs = np.flatnonzero(got != want)
         start, end = int(differs[0]), int(differs[-1]) + 1
-        if end - start == got.size or end - start < _RUN or 2 * differs.size < end - start:
+        length = end - start
+        if not _RUN <= length <= got.size * _MOST_RUN or 2 * differs.size < length:
             return ""
         run = got[start:end].tobytes()
         where = f"bytes {start} to {end - 1} of {got.size}"
@@ -237,7 +241,8 @@ class FaultSearch:
             named = " or ".join(owners[:_NAMED])
             share = f"explains {got.size} of {got.size} bytes"
             return f"{where} are overwritten by {named}{near}; {share}"
-        return f"perhaps {where} are overwritten{near}: all others are right"
+        long = length >= _UNOWNED and 2 * length <= got.size
+        return f"perhaps {where} are overwritten{near}: all others are right" if long else ""
 
     def _list_near(self, layer: str, start: int, end: int) -> str:
         """Return what else the map has at these bytes of a layer's output."""

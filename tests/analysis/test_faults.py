@@ -16,7 +16,8 @@ from qemu_nn.api import golden as pipeline
 from qemu_nn.api.faults import fault_search
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
-from qemu_nn.functions import layouts
+from qemu_nn.functions import FUNCTIONS, layouts
+from qemu_nn.kernels.table import call, list_rows, make_params
 
 
 class Device:
@@ -227,6 +228,47 @@ def test_overwritten_bytes_are_named_with_their_origin(devices):
     assert "bytes 40 to 99 of 224 are overwritten by the byte 0x07" in device.cause("conv2", wrong)
     wrong[1, 40:100] = -91  # 0xa5
     assert "bytes 40 to 99 of 224 are scratch memory, which" in device.cause("conv2", wrong)
+
+
+def test_another_function_of_the_same_arguments_is_named(devices):
+    device = devices["affine"]
+    nodes = tuple(
+        replace(n, function=FUNCTIONS["arm_max_pool_s8"]) if n.name == "pool" else n
+        for n in device.graph.nodes
+    )
+    results = device.results("pool", replace(device.graph, nodes=nodes))
+    cause = device.cause("pool", results)
+    assert cause.startswith("the function is arm_max_pool_s8 instead of arm_avgpool_s8; explains")
+
+
+def test_a_clamp_that_does_not_belong_to_the_layer_is_named(devices):
+    device = devices["keywords"]
+    cause = device.cause("conv2", np.clip(device.trace["conv2"], -50, 60))
+    assert cause.startswith("the output is clamped to [-50, 60]; explains 224 of 224 bytes")
+
+
+def test_an_output_on_its_input_is_named(devices):
+    device = devices["keywords"]
+    node = device.graph.node("conv2")
+    memory = np.zeros(1000, np.int8)
+    memory[:432] = device.trace["relu1"][1].ravel()
+    row = next(r for r in list_rows("convolve", "q7") if r.kind == "model")
+    profile = device.network.session("cortex-m4").profile
+    params = make_params(row.op, profile, node.function.struct_values(node.params))
+    arrays = [np.ascontiguousarray(device.graph.arrays[f"conv2_{x}"]) for x in ("wt", "bias")]
+    call(row, params, [memory[:432]], memory[:224], *arrays)
+    assert not np.array_equal(memory[:224], device.trace["conv2"][1].ravel())
+    cause = device.cause("conv2", [None, memory[:224].reshape(7, 4, 8)])
+    assert cause.startswith("the output lies on its input: both begin at one address; explains 224")
+
+
+def test_a_run_of_unknown_bytes_is_named_with_doubt(devices):
+    device = devices["keywords"]
+    wrong = device.trace["conv2"].copy().reshape(2, -1)
+    wrong[1, 40:100] = np.random.default_rng(1).permutation(60)
+    assert device.cause("conv2", wrong).startswith("perhaps bytes 40 to 99 of 224 are overwritten")
+    wrong[1, 20:200] = np.random.default_rng(1).permutation(180) - 90
+    assert device.cause("conv2", wrong) == ""
 
 
 def test_nothing_is_said_where_nothing_explains_the_bytes(devices):
