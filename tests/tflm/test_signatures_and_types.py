@@ -43,6 +43,18 @@ def test_an_unknown_signature_is_refused_with_the_choices(two):
         qemu_nn.load(two, signature="best")
 
 
+def test_damaged_signatures_are_a_note_and_cannot_be_chosen(tmp_path):
+    net = File()
+    x, y = net.input((1, 3)), net.output((1, 3))
+    net.operator("MAXIMUM", [x, net.tensor((1, 3), "INT8", 0.5, data=[1] * 3)], [y])
+    net.signatures += [("k" * 2000, 0), ("low", 0)]
+    path = net.save(tmp_path)
+    (note,) = qemu_nn.load(path).notes
+    assert note.startswith("its signatures are ignored: the name 'kkkk")
+    with pytest.raises(ModelError, match=r"net\.tflite: the name 'kkkk"):
+        qemu_nn.load(path, signature="low")
+
+
 def test_a_signature_of_another_format_is_refused(tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(b"")

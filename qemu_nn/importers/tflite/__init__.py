@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
-from ...errors import Error
+from ...errors import Error, ModelError
 from ...io.files import read_bytes
 from ...ir.graph import Graph
 from ...ir.model_file import ModelFile
@@ -76,8 +76,11 @@ def _note_preprocessing(said: Metadata) -> list[str]:
 
 
 def _note_signatures(model: TfliteModel) -> list[str]:
-    """Return a note that lists several signatures of a file."""
-    keys = model.signatures
+    """Return a note that lists several signatures of a file; devices do not read them."""
+    try:
+        keys = model.signatures
+    except ModelError as error:
+        return [f"its signatures are ignored: {error}"]
     if len(keys) < 2:
         return []
     listed = ", ".join(f"{key!r} (graph {number})" for key, number in keys.items())

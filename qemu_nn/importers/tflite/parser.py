@@ -162,10 +162,14 @@ class TfliteModel:
         """Return the graph of a signature; without one, this graph."""
         if signature is None:
             return self
-        if signature not in self.signatures:
-            have = ", ".join(map(repr, self.signatures)) or "none"
+        try:
+            signatures = self.signatures
+        except ModelError as error:
+            raise ModelError(f"{self.name}: {error}") from None
+        if signature not in signatures:
+            have = ", ".join(map(repr, signatures)) or "none"
             raise ModelError(f"{self.name}: it has no signature {signature!r}; have: {have}")
-        number = self.signatures[signature]
+        number = signatures[signature]
         return self.subgraph(number) if number else self
 
     def subgraph(self, number: int) -> TfliteModel:
