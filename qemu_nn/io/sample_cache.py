@@ -57,7 +57,7 @@ class SampleCache:
 
     def __post_init__(self) -> None:
         self._opened, self._lock = time.time(), threading.Lock()
-        self._bytes: Optional[int] = None
+        self._bytes = self._limit = 0  # unknown until the first entry is written
         self._full = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -98,6 +98,8 @@ class SampleCache:
             finally:
                 with suppress(OSError):
                     beside.unlink()
+        except (FileNotFoundError, PermissionError):  # another process removes or reads the entry
+            pass
         except OSError:
             self._full = True
 
@@ -108,24 +110,26 @@ class SampleCache:
     def _reserve(self, size: int) -> bool:
         """Return true if an entry of this size fits; remove old entries for it."""
         with self._lock:
-            if self._bytes is None or self._bytes + size > self.most:
-                self._bytes, self._full = self._remove_old(size)
+            if not self._full and self._bytes + size > self._limit:
+                self._bytes, self._limit = self._remove_old(size)
+                self._full = self._bytes + size > self._limit
             if not self._full:
                 self._bytes += size
             return not self._full
 
-    def _remove_old(self, size: int) -> tuple[int, bool]:
-        """Return the bytes of all entries, and true if one more of this size does not fit.
+    def _remove_old(self, size: int) -> tuple[int, int]:
+        """Return the bytes of all entries, and the most that they may have.
 
-        The cache takes at most half of the disk's free space. Entries that were not used since it
-        was opened make way, those not used for the longest time first.
+        The cache takes at most half of the disk's free space. For one more entry of this size,
+        entries that were not used since the cache was opened make way, those not used for the
+        longest time first.
         """
         entries = sorted(self._list_entries())
         total = sum(each[1] for each in entries)
         try:
             most = min(self.most, total + shutil.disk_usage(self.folder).free // 2)
         except OSError:
-            return total, True
+            return total, 0
         if total + size > most:
             for used, bytes_, path in entries:
                 if total + size <= _REMAIN * most or used >= self._opened:
@@ -133,7 +137,7 @@ class SampleCache:
                 with suppress(OSError):
                     os.unlink(path)
                 total -= bytes_
-        return total, total + size > most
+        return total, most
 
     def _list_entries(self) -> Iterator[tuple[float, int, str]]:
         """Yield the time of the last use, the bytes and the path of each file."""

@@ -167,12 +167,17 @@ def test_the_cache_removes_what_was_not_used_for_longest_and_nothing_else(folder
     assert strange.read_text() == "not an entry"
 
 
-def test_data_larger_than_the_cache_keep_their_first_part(folder):
+def test_data_larger_than_the_cache_keep_their_first_part(folder, monkeypatch):
     folder.mkdir(mode=0o700)
     cache = SampleCache(folder, 4 * ENTRY)
+    looked, list_entries = [], SampleCache._list_entries
+    monkeypatch.setattr(
+        SampleCache, "_list_entries", lambda self: looked.append(1) or list_entries(self)
+    )
     for key, array in zip(KEYS, ARRAYS):
         cache.write(key, array)
     assert len(entries(folder)) == 4
+    assert len(looked) == 2  # a full cache is not looked through for each further entry
     assert all(cache.read(KEYS[number], (2, 5)) is not None for number in range(4))
 
 
