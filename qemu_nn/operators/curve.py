@@ -97,17 +97,15 @@ TWO: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "pass_where": pass_where,
 }
 
-#: Operand of a step: its index among the input and the results of steps, or -1 - its index among
-#: the constants.
-Operand = int
-
 
 @dataclass(frozen=True)
 class Curve(_Unary):
     """A function of each element, in steps: a name of ONE or TWO, and the operands of each step.
 
-    The last step gives the result; without steps it is the input. X is the identity, from which
-    methods and operators make functions: `X * X.of("sigmoid")`.
+    An operand is an index among the input and the results of steps, or -1 - an index among the
+    constants. A step of ONE has its operand twice. The last step gives the result; without steps it
+    is the input. X is the identity, from which methods and operators make functions:
+    `X * X.of("sigmoid")`.
     """
 
     steps: tuple[str, ...] = ()

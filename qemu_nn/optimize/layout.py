@@ -205,7 +205,7 @@ class _Rewriting:
         if image is not None and len(to) == 1 and self._to_dense(node.name):
             self.nodes.append(FloatNode(node.name, operator, (first.name,)))
             return _Stored(node.name, natural, image)
-        order = None if image is None else _carry_order(shape, first.order, to)
+        order = None if first.flat is not None else _carry_order(shape, first.order, to)
         if order is not None:
             stored = tuple(to[axis] for axis in order)
             self.nodes.append(FloatNode(node.name, Reshape(stored), (first.name,)))
@@ -271,16 +271,38 @@ def _get_image(shape: Shape, order: Order) -> Optional[Shape]:
 
 
 def _carry_order(shape: Shape, order: Order, to: Shape) -> Optional[Order]:
-    """Return the stored order of a tensor after a reshape that only adds or removes axes of one
-    element; None for any other reshape.
+    """Return the stored order of a tensor after a reshape that moves no stored element.
+
+    It splits or merges neighboring axes that are stored next to each other, or adds or removes axes
+    of one element; None for any other reshape.
     """
-    where, there = ([axis for axis, n in enumerate(each) if n > 1] for each in (shape, to))
-    if [shape[axis] for axis in where] != [to[axis] for axis in there]:
-        return None
-    moved = tuple(there[where.index(axis)] for axis in order if shape[axis] > 1)
-    if len(to) == 3 and moved == tuple(axis for axis in _NHWC if to[axis] > 1):
+    parts = {before[0]: (before, after) for before, after in _match_axes(shape, to)}
+    stored = [axis for axis in order if shape[axis] > 1]
+    moved: list[int] = []
+    while stored:
+        before, after = parts.get(stored[0], ([], []))
+        if not before or stored[: len(before)] != before:
+            return None
+        moved += after
+        stored = stored[len(before) :]
+    if len(to) == 3 and moved == [axis for axis in _NHWC if to[axis] > 1]:
         return _NHWC
     return (*(axis for axis in range(len(to)) if to[axis] == 1), *moved)
+
+
+def _match_axes(shape: Shape, to: Shape) -> list[tuple[list[int], list[int]]]:
+    """Return the smallest runs of axes of both shapes that hold the same elements."""
+    ahead, behind = ([axis for axis, n in enumerate(each) if n > 1] for each in (shape, to))
+    parts = []
+    while ahead and behind:
+        before, after = [ahead.pop(0)], [behind.pop(0)]
+        while (first := math.prod(shape[axis] for axis in before)) != (
+            second := math.prod(to[axis] for axis in after)
+        ):
+            before += [ahead.pop(0)] if first < second else []
+            after += [behind.pop(0)] if second < first else []
+        parts.append((before, after))
+    return parts
 
 
 def _index_elements(held: Shape) -> np.ndarray:

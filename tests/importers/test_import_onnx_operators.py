@@ -378,6 +378,53 @@ def test_a_function_that_needs_a_table_is_one_operator(what, tmp_path):
     )
 
 
+#: Description -> nodes from x [8, 6, 4], constants, and the transpositions that remain.
+RESHAPED = {
+    "tokens of an image": (
+        [
+            node("Conv", "x w", "c"),
+            node("Reshape", "c rows", "r"),
+            node("Transpose", "r", perm=[0, 2, 1]),
+        ],
+        {"w": floats(6, 8, 1, 1), "rows": ints(1, 6, -1)},
+        0,
+    ),
+    "an image of tokens": (
+        [
+            node("Reshape", "x rows", "r"),
+            node("Relu", "r", "a"),
+            node("Reshape", "a image", "i"),
+            node("Conv", "i w"),
+        ],
+        {"w": floats(6, 8, 1, 1), "rows": ints(1, 8, -1), "image": ints(1, 8, 6, 4)},
+        0,
+    ),
+    "groups of channels": (
+        [node("GroupNormalization", "x g b", num_groups=2)],
+        {"g": floats(8), "b": floats(8)},
+        0,
+    ),
+    "channels among pixels": (
+        [node("Reshape", "x mixed", "r"), node("Softmax", "r")],
+        {"mixed": ints(1, 16, 12)},
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RESHAPED)
+def test_a_reshape_that_keeps_stored_elements_moves_none(what, tmp_path):
+    nodes, constants, count = RESHAPED[what]
+    graph = agrees(tmp_path, model(nodes, (8, 6, 4), constants, 21), (8, 6, 4))
+    whole, _ = optimize(graph)
+    kinds = [type(each.operator).__name__ for each in whole.nodes]
+    assert kinds.count("Transpose") == count
+    x = RNG.normal(size=(2, 8, 6, 4))
+    found = evaluate(whole, np.moveaxis(x, 1, -1))["y"]
+    found = np.moveaxis(found, -1, 1) if "y" in whole.moved else found
+    np.testing.assert_allclose(found, evaluate(graph, x)["y"], rtol=1e-6, atol=1e-9)
+
+
 def test_what_moves_no_channel_needs_no_transposition(tmp_path):
     nodes = [node("DepthToSpace", "x", "a", blocksize=2), node("Resize", "a - s")]
     graph = agrees(tmp_path, model(nodes, (8, 3, 2), UPSCALED), (8, 3, 2))

@@ -33,7 +33,7 @@ def recurrent(call: OnnxCall, kind: str) -> None:
     if directions is None:
         raise ModelError(f"its direction is {call.text('direction', 'forward')!r}")
     activation = _check_attributes(call, kind, len(directions))
-    _check_start(call, kind, steps)
+    _check_start(call, steps)
     add = _adder(call)
     arrays = _arrays(call, kind, len(directions))
     units = arrays[1].shape[-1]
@@ -82,7 +82,7 @@ def _check_attributes(call: OnnxCall, kind: str, directions: int) -> str:
     return str(given[0]).lower() if given else "tanh"
 
 
-def _check_start(call: OnnxCall, kind: str, steps: int) -> None:
+def _check_start(call: OnnxCall, steps: int) -> None:
     if call.has(4) and (call.array(4) != steps).any():
         raise ModelError("its sequences have lengths of their own (sequence_lens)")
     for index in (5, 6):
