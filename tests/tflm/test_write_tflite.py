@@ -264,7 +264,8 @@ def test_the_command_line_writes_such_files(tmp_path):
     assert run("quantize", *args, "q.qnz").exit_code == 0
     assert run("import", "q.qnz", "-o", "again.tflite").exit_code == 0
     assert (tmp_path / "again.tflite").read_bytes() == (tmp_path / "q.tflite").read_bytes()
-    result = run("quantize", "net.qnz", "-d", "x.npy", "-o", "q7.tflite")
+    assert run("quantize", "net.qnz", "-d", "x.npy", "-o", "default.tflite").exit_code == 0
+    result = run("quantize", "net.qnz", "-d", "x.npy", "--scheme", "power2", "-o", "q7.tflite")
     assert result.exit_code == 2
     assert "add --scheme affine" in result.output
     result = run("quantize", *args, "q.bin")

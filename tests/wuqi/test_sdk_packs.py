@@ -195,8 +195,8 @@ def test_an_installed_package_has_all_that_an_application_compiles(programs, tmp
     program = (
         "from qemu_nn.firmware.plain_kernels import list_sources\n"
         "from qemu_nn.kernels.table import ROWS\n"
-        "plain = [row for row in ROWS if row.kind != 'fast' and row.op.arithmetic != 'ethosu']\n"
-        "print(list_sources(row.symbol for row in plain))"
+        "plain = (row for row in ROWS if row.kind != 'fast' and row.op.arithmetic != 'ethosu')\n"
+        "print(list_sources(r.symbol for r in plain if not r.op.name.startswith('esp_')))"
     )
     copied = [
         subprocess.run(
