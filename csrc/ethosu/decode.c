@@ -774,6 +774,12 @@ static int decode_pool(decoder *d, eu_operation *op, int mode) {
     }
     op->macs = times(times((int64_t)op->kernel_h * op->kernel_w, (int64_t)op->rows * op->columns),
                      channels);
+    int64_t last_row = (int64_t)(op->rows - 1) * op->stride_h - op->pad_top;
+    int64_t last_column = (int64_t)(op->columns - 1) * op->stride_w - op->pad_left;
+    if ((mode == EU_MAX_POOL || mode == EU_MIN_POOL) &&
+        (last_row >= op->in_rows || last_column >= op->in_columns)) {
+        d->found->oddities |= QN_ETHOSU_EMPTY_WINDOWS;
+    }
     op->counts_window = mode == EU_AVERAGE && (is_u85 || has_padding(d));
     op->is_scaled = is_global(d);
     int has_records =
@@ -841,6 +847,9 @@ static int decode_elementwise(decoder *d, eu_operation *op, int mode) {
     op->b = op->is_swapped ? first : second;
     op->macs = (int64_t)op->rows * op->columns * op->channels;
     int wide = (first.is_scalar ? op->in2.element : op->in.element) == 4;
+    if (mode == EU_DIV && !wide) {
+        d->found->oddities |= QN_ETHOSU_RAW_DIVISION;
+    }
     int adds = mode == EU_ADD || mode == EU_SUB;
     op->is_scaled = (adds || mode == EU_MUL || mode == EU_ABS) && is_global(d);
     if (is_u85) {

@@ -72,6 +72,7 @@ int qn_ethosu_inspect(const void *commands, int64_t command_bytes, const void *c
     needs->scratch_bytes = found.scratch_bytes;
     needs->macs = found.macs;
     needs->operations = found.operations;
+    needs->oddities = found.oddities;
     memcpy(needs->used, found.region_used, sizeof needs->used);
     return status;
 }

@@ -270,11 +270,15 @@ int qn_run(const qn_call *call, int64_t samples, int64_t times, const void *x, c
 void qn_begin(const qn_call *call, const void *state);
 int qn_turn(const qn_call *call, const void *x);
 
+/* Oddities of a program: it computes, but hardly what its network means. Maxima of windows without
+ * an element of the image; division of quantized numbers. */
+enum { QN_ETHOSU_EMPTY_WINDOWS = 1, QN_ETHOSU_RAW_DIVISION = 2 };
+
 /* Needs of a program of Ethos-U: bytes of the decoded program and of a run's memory,
  * multiply-accumulates, operations, and the end of the bytes of each region that it names. */
 typedef struct qn_ethosu_needs {
     int64_t program_bytes, scratch_bytes, macs, used[8];
-    int32_t operations;
+    int32_t operations, oddities;
 } qn_ethosu_needs;
 
 /* Decode and check a program; its words are those of csrc/ethosu/program.h. Another status than

@@ -9,12 +9,21 @@ import numpy as np
 from .._native import ffi, lib
 from ..errors import ModelError
 
+#: Bit of C -> the sentence of a DeviceWarning.
+_ODDITIES = {
+    lib.QN_ETHOSU_EMPTY_WINDOWS: "a maximum has windows without an element of the image, as vela "
+    "5.2 compiles REDUCE_MAX over channels: elements of its output are the lowest number",
+    lib.QN_ETHOSU_RAW_DIVISION: "it divides quantized numbers as integers, as vela 5.2 compiles "
+    "DIV for the U85: scales and zero points are dropped",
+}
+
 
 @dataclass(frozen=True)
 class Needs:
     """Needs of a program: bytes of its decoded form and of a run, multiply-accumulates.
 
-    used: the end of the bytes that the stream names, of each region.
+    used: the end of the bytes that the stream names, of each region. oddities: sentences on
+    operations that hardly compute the meaning of their network.
     """
 
     program_bytes: int
@@ -22,6 +31,7 @@ class Needs:
     macs: int
     operations: int
     used: tuple[int, ...]
+    oddities: tuple[str, ...]
 
 
 def inspect(commands: np.ndarray, constants: np.ndarray) -> Needs:
@@ -31,7 +41,8 @@ def inspect(commands: np.ndarray, constants: np.ndarray) -> Needs:
     if lib.qn_ethosu_inspect(*given, needs, why) != lib.QN_OK:
         raise ModelError(ffi.string(why).decode())
     sizes = (needs.program_bytes, needs.scratch_bytes, needs.macs, needs.operations)
-    return Needs(*sizes, tuple(needs.used))
+    found = tuple(text for bit, text in _ODDITIES.items() if needs.oddities & bit)
+    return Needs(*sizes, tuple(needs.used), found)
 
 
 def decode_weights(stream: bytes, most: int, fast: bool = False) -> np.ndarray:

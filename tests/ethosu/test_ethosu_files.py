@@ -17,7 +17,7 @@ from pte_files import Program
 from tflite_files import File
 
 import qemu_nn
-from qemu_nn.errors import Error, ModelError
+from qemu_nn.errors import DeviceWarning, Error, ModelError
 from qemu_nn.ethosu.container import read_stream
 from qemu_nn.importers import read_model
 
@@ -241,6 +241,32 @@ def test_a_delegate_that_does_not_fit_is_refused(tmp_path):
         qemu_nn.load(delegated(path, payload(), sizes=(3, 4)))
     with pytest.raises(ModelError, match=r"EthosUBackend \(instruction 0\): its payload lacks the"):
         qemu_nn.load(delegated(path, payload()[:-32]))
+
+
+def warn_of(file, folder):
+    """Return the text of the warnings of a file's session."""
+    network = qemu_nn.load(file.save(folder))
+    with pytest.warns(DeviceWarning) as found:
+        network.session("m55")
+    return " ".join(str(each.message) for each in found)
+
+
+def test_a_maximum_of_windows_without_elements_warns(tmp_path):
+    writer = Writer().map("ifm", (1, 3, 1), 0).map("ofm", (1, 5, 1), OUT, bits=0x100).clamp()
+    writer.kernel(1, 3, pads=(0, 0, 0, 4)).set(ofm_scale=(1, 0)).run("pool", 0)
+    ends = [((1, 3), "INT8", 0.5, 0, 0)], [((1, 5), "INT8", 0.5, 0, OUT)]
+    file = tflite(writer, *ends)
+    assert "a maximum has windows without an element of the image" in warn_of(file, tmp_path)
+    (got,) = qemu_nn.load(file.save(tmp_path)).session("m55").run(np.int8([[5, 9, 2]])).values()
+    assert got.tolist() == [[9, 9, 2, -128, -128]]
+
+
+def test_a_division_of_quantized_numbers_warns(tmp_path):
+    writer = Writer().map("ifm", (1, 3, 1), 0).map("ifm2", (1, 3, 1), 64).clamp()
+    writer.map("ofm", (1, 3, 1), OUT, bits=0x100).set(ofm_scale=(1, 1 << 13)).run("elementwise", 11)
+    ends = [((1, 3), "INT8", 0.5, 0, at) for at in (0, 64)]
+    file = tflite(writer, ends, [((1, 3), "INT8", 0.5, 0, OUT)], target="ethos-u85-256")
+    assert "it divides quantized numbers as integers" in warn_of(file, tmp_path)
 
 
 def change(**registers):

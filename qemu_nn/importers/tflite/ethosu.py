@@ -173,8 +173,21 @@ def convert_program(call: TfliteCall) -> None:
     like = TfliteValue(outputs[0][1].name, (1, params["out_bytes"]), "uint8", 1.0, 0)
     run = replace(like, name=call.builder.make_name(like.name, stream.target))
     joined = _append(call, values)
+    for oddity in program.needs.oddities:
+        call.warn(oddity)
+    _warn_of_booleans(call, stream.target)
     call.builder.call("ethosu_program", params, [joined], run, program.commands, program.constants)
     _put_outputs(call, run, outputs)
+
+
+def _warn_of_booleans(call: TfliteCall, target: str) -> None:
+    """Warn if an operator of the core reads a bool that a U85 computes."""
+    model = call.builder.model
+    made = {index for index in call.operator.outputs if model.tensor(index).type == "BOOL"}
+    readers = [each.name for each in model.operators if made & {*each.inputs}]
+    others = [name for name in readers if name != "ethos-u"]
+    if others and target.startswith("ethos-u85"):
+        call.warn(f"true is the byte 255 for {others[0]}, which reads it on the core")
 
 
 def _put_outputs(
