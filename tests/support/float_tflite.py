@@ -390,6 +390,13 @@ def choices(net):
 
 
 @case
+def a_token_before_the_sequence(net):
+    x, token = net.x(1, 5, 4), net.floats(1, 2, 4)
+    joined = net.apply("CONCATENATION", [token, x], (1, 7, 4), "ConcatenationOptions", Axis=1)
+    net.end(_scored(net, joined, 4))
+
+
+@case
 def parts(net):
     x = net.x(1, 6, 8)
     first = _scored(net, x, 8)

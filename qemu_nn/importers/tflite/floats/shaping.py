@@ -11,6 +11,7 @@ import numpy as np
 
 from ....errors import ModelError
 from ....operators import (
+    Affine,
     ArgMax,
     Concat,
     Dense,
@@ -101,11 +102,16 @@ def transpose(call: FloatCall) -> None:
 
 
 def concatenate(call: FloatCall) -> None:
-    """Convert CONCATENATION of tensors."""
+    """Convert CONCATENATION of tensors and constants."""
     call.check_counts(1, 1000)
     options = call.read_options("ConcatenationOptions")
-    tensors = [call.tensor(at) for at in range(len(call.operator.inputs))]
-    axis = _axis(call, options.integer("Axis", -8, 8), len(tensors[0].shape))
+    values = [call.value(at) for at in range(len(call.operator.inputs))]
+    like = next(value for value in values if isinstance(value, Tensor))
+    tensors = [
+        value if isinstance(value, Tensor) else _hold(call, at, like)
+        for at, value in enumerate(values)
+    ]
+    axis = _axis(call, options.integer("Axis", -8, 8), len(like.shape))
     if axis == 0:
         tensors = [call.whole(x, f"part{at}") for at, x in enumerate(tensors)]
     call.finish(_join(tensors, axis), *tensors, options=options, part="joined")
@@ -126,6 +132,19 @@ def pack(call: FloatCall) -> None:
         call.reshape(x, one, part=f"one{at}", batched=x.batched) for at, x in enumerate(tensors)
     ]
     call.put(_join(parts, axis), *parts)
+
+
+def _hold(call: FloatCall, at: int, like: Tensor) -> Tensor:
+    """Return a constant as a tensor: an element of another tensor, times 0, plus the constant."""
+    array, rank = call.floats(at), len(like.shape)
+    if array.ndim != rank or not array.size or (like.batched and len(array) != 1):
+        raise ModelError(f"its constant {list(array.shape)} does not fit {list(like.shape)}")
+    one = like
+    for axis in range(like.batched, rank):
+        one = call.put(Slice(one.axis(axis), 0, 1), one, part=f"one{at}_{axis}")
+    spread = repeat(call, one, array.shape)
+    offset = array[0] if like.batched else array
+    return call.put(Affine(np.array(0.0), offset), spread, part=f"constant{at}")
 
 
 def _join(tensors: Sequence[Tensor], axis: int) -> Concat:
