@@ -340,6 +340,7 @@ HOSTILE = {
     "relative": '#include "../secret.h"',
     "computed": '#define NAME "{secret}"\n#include NAME',
     "linked": '#include "link.h"',
+    "line": '#line 1 "{secret}"',
     "digraph": '%:include "{secret}"',
 }
 

@@ -254,7 +254,7 @@ class Machine:
             if referenced is None:
                 return None
             found = self.program.find_variable(usr, referenced.spelling)
-            made = found or Node(referenced, node._library)
+            made = found or Node(referenced, node.library)
             self._globals[usr] = self._make_global(made)
             self._initialize(self._globals[usr], made)
         return self._globals[usr]
@@ -295,7 +295,7 @@ class Machine:
             self.store(block, 0, ctype, self.evaluate(value))
 
     def _construct_variable(self, block: Block, ctype: CType, values: Sequence[Node]) -> None:
-        record = ctype._clang.get_declaration()
+        record = ctype.declaration
         arguments = [self.evaluate(each) for each in values if each.kind != "MEMBER_REF_EXPR"]
         self._construct(Pointer(block, 0, ctype), record, arguments)
 
@@ -524,7 +524,7 @@ class Machine:
     def _call(self, node: Node) -> Any:
         cursor = node.cursor
         name = cursor.spelling
-        arguments = [Node(each, node._library) for each in cursor.get_arguments()]
+        arguments = [Node(each, node.library) for each in cursor.get_arguments()]
         referenced = node.referenced
         if referenced is not None and referenced.kind.name == "CONSTRUCTOR":
             return self.evaluate(arguments[0]) if len(arguments) == 1 else Unknown(name)
@@ -548,7 +548,7 @@ class Machine:
         record = this.block.record if this is not None and this.block is not None else None
         if method is None or record is None or method.kind.name != "CXX_METHOD":
             return node.usr
-        for child in record._clang.get_declaration().get_children():
+        for child in record.declaration.get_children():
             same = child.kind.name == "CXX_METHOD" and child.displayname == method.displayname
             if same and method.is_virtual_method():
                 return str(child.get_usr())

@@ -73,7 +73,7 @@ class Program:
         self._parsed.add(path)
         unit = self.sources.parse(path)
         self.units.append(unit)
-        library = prepare_library(self.sources._clang)
+        library = prepare_library(self.sources.clang)
         complaints = list_complaints(unit)
         self.complaints.update({str(each.place): each.text for each in complaints})
         for cursor in _iterate_declarations(unit.cursor):

@@ -6,9 +6,9 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from ...errors import ModelError
 from ...io import files
@@ -36,7 +36,7 @@ class Options:
     """Options of the compiler: folders of headers, and macros."""
 
     include: tuple[Path, ...] = ()
-    defines: Mapping[str, str] = None  # type: ignore[assignment]
+    defines: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Sources:
     def __init__(self, path: Path, options: Options, work: Path) -> None:
         self.path = path.resolve()
         self._options = options
-        self._clang = require("clang.cindex", "firmware", "reading firmware")
-        self._index = self._clang.Index.create()
+        self.clang = require("clang.cindex", "firmware", "reading firmware")
+        self._index = self.clang.Index.create()
         self._folders = [folder.resolve() for folder in options.include]
         self._arguments = self._prepare(work)
 
@@ -94,7 +94,7 @@ class Sources:
         listing = work / "files.yaml"
         listing.write_text(json.dumps(overlay), encoding="utf-8")
         self._known = known
-        defines = [f"-D{name}={value}" for name, value in (self._options.defines or {}).items()]
+        defines = [f"-D{name}={value}" for name, value in self._options.defines.items()]
         folders = [f"-I{folder}" for folder in (_OWN, *self._folders)]
         return [
             *("-ivfsoverlay", str(listing), "-nostdinc", "--target=armv7em-none-eabi"),
@@ -110,7 +110,7 @@ class Sources:
         language = ["-x", "c++", "-std=gnu++17"] if plus else ["-x", "c", "-std=gnu11"]
         try:
             return self._index.parse(str(path), [*self._arguments, *language], options=_KEEP_GOING)
-        except self._clang.TranslationUnitLoadError:
+        except self.clang.TranslationUnitLoadError:
             raise ModelError(f"{path} cannot be parsed as {language[1]}") from None
 
     def list_siblings(self) -> Iterator[Path]:
@@ -178,8 +178,3 @@ def get_place(cursor: Any) -> Place:
     """Return where a cursor is; of a macro, where it is used."""
     location = cursor.location
     return Place(location.file.name if location.file else "?", location.line)
-
-
-def resolve_name(cursor: Any) -> Optional[str]:
-    """Return the identity of a declared name across sources."""
-    return cursor.get_usr() or None

@@ -52,7 +52,7 @@ class Node:
 
     def __init__(self, cursor: Any, library: Any) -> None:
         self.cursor = cursor
-        self._library = library
+        self.library = library
         try:
             self.kind: str = cursor.kind.name
         except ValueError:  # a kind that this libclang's bindings do not know
@@ -61,7 +61,7 @@ class Node:
     @cached_property
     def children(self) -> tuple[Node, ...]:
         """All children."""
-        return tuple(Node(child, self._library) for child in self.cursor.get_children())
+        return tuple(Node(child, self.library) for child in self.cursor.get_children())
 
     @cached_property
     def values(self) -> tuple[Node, ...]:
@@ -92,7 +92,7 @@ class Node:
     @cached_property
     def operator(self) -> str:
         """Operator of an expression."""
-        library = self._library
+        library = self.library
         if self.kind == "UNARY_OPERATOR":
             return UNARY[library.clang_getCursorUnaryOperatorKind(self.cursor)]
         return BINARY[library.clang_getCursorBinaryOperatorKind(self.cursor)]
@@ -100,7 +100,7 @@ class Node:
     @cached_property
     def constant(self) -> Any:
         """Value of a constant expression, None if it has none."""
-        library = self._library
+        library = self.library
         result = library.clang_Cursor_Evaluate(self.cursor)
         if not result:
             return None

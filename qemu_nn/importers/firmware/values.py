@@ -155,6 +155,11 @@ class CType:
             self.kind = "void"
         self.is_reference = kind in ("LVALUEREFERENCE", "RVALUEREFERENCE")
 
+    @property
+    def declaration(self) -> Any:
+        """The declaration of a struct or class."""
+        return self._clang.get_declaration()
+
     @cached_property
     def element(self) -> Optional[CType]:
         """The type that a pointer points to, or of an array's elements."""
@@ -173,7 +178,7 @@ class CType:
     def fields(self) -> dict[str, tuple[int, CType]]:
         """Field of a struct -> its byte offset, and its type; of a class also its first base's."""
         found: dict[str, tuple[int, CType]] = {}
-        for child in self._clang.get_declaration().get_children():
+        for child in self.declaration.get_children():
             if child.kind.name == "CXX_BASE_SPECIFIER":
                 found.update(CType(child.type).fields)
                 break
