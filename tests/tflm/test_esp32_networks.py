@@ -267,6 +267,14 @@ def test_a_float_network_is_quantized_for_an_s3():
         qemu_nn.quantize(f"{demo}/digits.onnx", images[:100], target=S3, scheme="power2")
 
 
+def test_the_content_of_a_file_is_loaded_whatever_its_first_byte(tmp_path):
+    network = qemu_nn.load(CASES["convolve_same"]().save(tmp_path))
+    network.save(tmp_path / "again.tflite")
+    content = (tmp_path / "again.tflite").read_bytes()
+    assert content[0] == 8  # ONNX files begin with the same byte
+    assert qemu_nn.load(content).layers == network.layers
+
+
 # ---- published networks ----
 
 PUBLISHED = SHARED / "models_tflite2"
