@@ -303,6 +303,17 @@ SPELLED = {
         ],
         True,
     ),
+    "squares of another tensor": (
+        [
+            node("Abs", "x", "t"),
+            node("Mul", "t t", "s"),
+            node("ReduceMean", "s last", "v"),
+            node("Add", "v eps", "ve"),
+            node("Sqrt", "ve", "r"),
+            node("Div", "x r"),
+        ],
+        False,
+    ),
     "different axes": (
         [
             node("ReduceMean", "x image", "m"),

@@ -228,6 +228,14 @@ def test_an_operator_of_16_bits_runs_or_is_refused_with_the_reason(what):
     assert np.max(found) < WIDE
 
 
+def test_a_table_has_a_result_where_its_function_has_none():
+    made, _ = quantized([("out", X / X.of("abs"), ("x",))])
+    table, held = made.graph.arrays["out_weights"], made.graph.node("out").output.format
+    zero = made.graph.input.format.zero_point + 128
+    values = held.dequantize(table[zero - 1 : zero + 2])
+    np.testing.assert_allclose(values, [-1, 0, 1], atol=held.scale)
+
+
 def test_an_index_is_an_integer_of_32_bits():
     for operator, find in ((ArgMax(2), np.argmax), (ArgMax(1, True), np.argmin)):
         made, x = quantized([("out", operator, ("x",))])
