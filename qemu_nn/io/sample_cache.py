@@ -67,7 +67,7 @@ class SampleCache:
         """Return the uint8 array of a key, or None if there is no undamaged one of this shape."""
         path, size = self._get_path(key), math.prod(shape)
         try:
-            with open(os.open(path, os.O_RDONLY | _SAFE), "rb", buffering=0) as file:
+            with open(path, "rb", buffering=0, opener=_open_safely) as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode) or found.st_size != _DIGEST + size:
                     return None
@@ -152,13 +152,10 @@ class SampleCache:
                             yield found.st_mtime, found.st_size, file.path
 
 
-#: Flags of an open that neither follows a link nor waits for a pipe.
-_SAFE = (
-    getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+def _open_safely(path: str, flags: int) -> int:
+    """Open a file; neither follow a link nor wait for a pipe."""
+    names = ("O_NOFOLLOW", "O_NONBLOCK")
+    return os.open(path, flags | sum(getattr(os, name, 0) for name in names))
 
 
 def open_cache() -> Optional[SampleCache]:
