@@ -266,6 +266,8 @@ def test_what_is_read_first_is_the_input_unless_it_is_named(tmp_path):
     source = write(tmp_path, f"{text}{call('image + 4', 'y')} }}")
     graph = qemu_nn.load(source, inputs={"image": (2, 2, 1)}).graph
     assert (graph.input.shape, str(graph.memory.input)) == ((2, 2, 1), "image+4")
+    with pytest.raises(ModelError, match="no layer reads 'picture' first; inputs= takes: image"):
+        qemu_nn.load(source, inputs="picture")
     with pytest.raises(ModelError, match=r"the shape \[3\], but arm_fully_connected_q7 reads 4"):
         qemu_nn.load(source, inputs={"image": (3,)})
 

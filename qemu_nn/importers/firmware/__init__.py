@@ -75,11 +75,10 @@ def read(
     found = describe(path, include, defines, inputs, function)
     if found.problems:
         more = len(found.problems) - _NAMED
-        named = "\n".join(f"  {problem}" for problem in found.problems[:_NAMED])
-        rest = f"\n  and {more} more" if more > 0 else ""
+        named = "; ".join(found.problems[:_NAMED]) + (f"; and {more} more" if more > 0 else "")
         raise ModelError(
-            f"{path}: not all of its layers could be followed:\n{named}{rest}\n"
-            f"write what is known with qemu-nn import {path.name} -o network.json, and complete it"
+            f"{path}: not all of its layers could be followed: {named}. Write what is known with "
+            f"qemu-nn import {path.name} -o network.json, and complete it"
         )
     where = f"the network of {path}"
     graph = build(Fields(found.values, where), found.arrays, path.stem)

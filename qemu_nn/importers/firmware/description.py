@@ -202,7 +202,9 @@ def _describe_memory(
     buffers = {names.of_block(block): {"bytes": _measure(block, whole)} for block in names.blocks}
     found.values["buffers"] = buffers
     if entry is None:
-        found.problems.append("no layer reads an input: name its buffer with inputs=")
+        have = ", ".join(dict.fromkeys(names.of_block(region.block) for region in open_reads))
+        wanted = repr(next(iter(inputs))) if inputs else "an input"
+        found.problems.append(f"no layer reads {wanted} first; inputs= takes: {have or 'none'}")
         return
     shape, dtype = _shape_of(entry, whole, inputs)
     if states:
