@@ -75,4 +75,5 @@ class Program:
             "scratch_bytes": self.needs.scratch_bytes,
             "operations": self.needs.operations,
             "macs": min(self.needs.macs, 2**31 - 1),
+            "arena_bytes": sum(self.regions[:2]),
         }

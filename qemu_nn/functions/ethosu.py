@@ -67,7 +67,7 @@ FUNCTIONS = (
         type="any",
         params=(
             *("in_bytes", "out_bytes", "command_bytes", "constant_bytes"),
-            *("program_bytes", "scratch_bytes", "operations", "macs"),
+            *("program_bytes", "scratch_bytes", "operations", "macs", "arena_bytes"),
         ),
         inputs=(vector("inputs", "uint8", "in_bytes"),),
         weights=vector("commands", "uint8", "command_bytes"),
@@ -75,7 +75,9 @@ FUNCTIONS = (
         output=vector("outputs", "uint8", "out_bytes"),
         not_called=_WHY,
         macs="macs",
-        note="macs is 2^31 - 1 for more.",
+        buffer=lambda params, path: params["arena_bytes"],
+        note="macs is 2^31 - 1 for more. arena_bytes is the memory of the arena and of the fast "
+        "memory, which the program says.",
     ),
     *map(_append, DTYPES),
     *map(_take, DTYPES),

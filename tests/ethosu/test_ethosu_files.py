@@ -53,6 +53,9 @@ def test_info_tells_the_npu_and_its_operations(tmp_path):
         "end1/ethos-u55-128 runs 1 operations on the NPU, with 24 multiply-accumulates and 0 bytes "
         "of constants",
     )
+    assert found.tflm_figures is None
+    node = found.graph.node("end1/ethos-u55-128")
+    assert node.function.scratch_buffers(node.params, "mve") == {"ctx": 4096}
 
 
 def test_vela_that_is_missing_or_refuses_is_a_sentence(tmp_path, monkeypatch):

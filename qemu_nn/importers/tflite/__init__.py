@@ -62,8 +62,9 @@ def read(
     said = read_metadata(path, data, starts, shapes) if own else Metadata()
     if said.labels:
         graph = replace(graph, classes=said.labels)
-    memory = find_tflm_figures(model, graph)
-    notes = (*said.notes, *_note_signatures(model), *describe_programs(graph))
+    programs = describe_programs(graph)
+    memory = None if programs else find_tflm_figures(model, graph)  # vela plans the arena
+    notes = (*said.notes, *_note_signatures(model), *programs)
     return ModelFile(graph, None, said.preprocessing, notes, tflm_figures=memory)
 
 

@@ -84,6 +84,8 @@ class _Memory:
     def regions(self) -> tuple[int, ...]:
         """Return the bytes of the regions 1 to 7."""
         arena, fast = (_count_bytes(self._call.tensor(at)) for at in (2, 3))
+        if self._call.operator.inputs[2] == self._call.operator.inputs[3]:
+            fast = 0  # the stream names the arena alone
         places = [self.place(at) for at in range(len(self.ends))]
         if self._separate:
             return (arena, fast, *(place.nbytes for place in places))
