@@ -119,6 +119,8 @@ class Curve(_Unary):
                 f"its function has {len(self.steps)} steps and operands of {len(self.operands)}; "
                 f"both must be equally many, at most {_MOST_STEPS}"
             )
+        if self.constants.ndim != 1:
+            raise ModelError(f"its constants {list(self.constants.shape)} must have one axis")
         for index, (name, pair) in enumerate(zip(self.steps, self.operands)):
             if name not in ONE and name not in TWO:
                 raise ModelError(f"there is no {name!r}; have: {', '.join((*ONE, *TWO))}")

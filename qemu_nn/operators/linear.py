@@ -18,6 +18,10 @@ from .base import Operator, Pads, Pair, Shape
 _FEW, _CELLS = 32, 1 << 19
 
 
+#: Most elements of an image with zeros between its pixels.
+_MOST_SPREAD = 1 << 26
+
+
 @dataclass(frozen=True)
 class Conv(Operator):
     """A convolution; weights [out, y, x, in / groups], bias [out].
@@ -150,8 +154,11 @@ class ConvTranspose(Operator):
         """Return [height, width, out] in the order of the layout."""
         height, width, channels = base.image(inputs[0], self.layout)
         spread = ((height - 1) * self.stride[0] + 1, (width - 1) * self.stride[1] + 1, channels)
-        if min(self.stride) < 1:
-            raise ModelError(f"its stride {list(self.stride)} must be 1 or more")
+        if min(self.stride) < 1 or math.prod(spread) > _MOST_SPREAD:
+            raise ModelError(
+                f"its stride {list(self.stride)} must be 1 or more, and its image {list(spread)} "
+                f"between strides may have at most {_MOST_SPREAD} elements"
+            )
         rows, columns, out = self._forward().shape(spread)
         return base.to_layout(rows, columns, out, self.layout)
 
