@@ -25,6 +25,8 @@ def inputs_of(network: object, given: Sequence[str]) -> Any:
     pairs = [_split(names, text) for text in given]
     if not all(file for _, file in pairs):
         raise Error("--data must be a path, not ''")
+    if any(file == "-" for _, file in pairs):
+        raise Error("--data is -, but standard input is not read: name a file")
     named = [name for name, _ in pairs if name]
     if len(set(named)) < len(named):
         raise Error(f"--data names {max(named, key=named.count)!r} twice")

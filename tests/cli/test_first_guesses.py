@@ -45,6 +45,7 @@ def answer(*arguments, code=2):
 GUESSES = {
     "run digits.tflite -i test.npz": "No such option '-i'. Did you mean --data?",
     "info digits.tflite --core m4": "No such option '--core'. Did you mean --target?",
+    "run digits.tflite -d -": "standard input is not read: name a file",
     "check digits.tflite --fit stm32f411": "check has none; export, info have it.",
     "--target m4 info digits.tflite": "Options follow their command: qemu-nn COMMAND --target",
     "info .": "name a file in it, such as digits.onnx, digits.qnz, digits.tflite",
