@@ -13,7 +13,6 @@
  * same way; an operand of a sum is shifted left by 20 there, so that its shift is 20 less here.
  * Maxima of windows are arm_max_pool_s8. Operations on single elements of 8 bits read their results
  * from a map of all 256. All other operations are plain. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ethosu.h"
