@@ -13,8 +13,10 @@
 #define EXPORT(name) /* compiled for its warnings alone */
 #endif
 
+/* Memory that starts at a multiple of 64 bytes; it lives as long as the page. */
 EXPORT("allocate") void *qn_wasm_allocate(int32_t bytes) {
-    return aligned_alloc(64, ((size_t)bytes + 127) / 64 * 64);
+    char *memory = malloc((size_t)bytes + 64);
+    return memory ? memory + (64 - (uintptr_t)memory % 64) : NULL;
 }
 
 /* Return the row of an op by the name of its functions; NULL if there is none. */
