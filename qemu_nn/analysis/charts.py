@@ -234,6 +234,29 @@ class MemoryChart:
 Chart = Union[BarChart, GridChart, LineChart, MemoryChart]
 
 
+class Charted:
+    """Result that has charts."""
+
+    def charts(self) -> list[Chart]:
+        """Return the charts of the result; svg() draws each."""
+        raise NotImplementedError
+
+    def plot(self) -> Any:
+        """Draw charts() by matplotlib.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A new figure of pyplot.
+
+        Raises
+        ------
+        Error
+            There are no charts, or matplotlib is missing.
+        """
+        return plot_charts(self.charts())
+
+
 def chart_curve(table: Table) -> LineChart:
     """Return the chart of a curve: of quantize(), accuracy, or else dB, against the first cost that
     changes; of fine_tune(), what unseen samples give after each epoch.

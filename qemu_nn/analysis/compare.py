@@ -18,7 +18,7 @@ from ..errors import Error
 from ..ir.formats import find_differing
 from ..targets import Profile
 from . import dumps
-from .charts import BarChart, Chart, plot_charts
+from .charts import BarChart, Chart, Charted
 from .fault_search import FaultSearch, Found, spell
 from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
@@ -119,7 +119,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Charted):
     """Comparison of a device's dumps with a golden set; compare() returns it, print() shows it.
 
     Attributes
@@ -183,21 +183,6 @@ class Comparison:
         )
         names = tuple(finding.name for finding in self.findings)
         return [BarChart("Elements that differ, %", names, shares)]
-
-    def plot(self) -> Any:
-        """Draw charts().
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A new figure of pyplot.
-
-        Raises
-        ------
-        Error
-            matplotlib is missing.
-        """
-        return plot_charts(self.charts())
 
     def junit(self, suite: str = "compare") -> str:
         """Return the comparison as JUnit XML for CI servers.

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .charts import BarChart, Chart, join_svg, plot_charts
+from .charts import BarChart, Chart, Charted, join_svg
 from .summary import format_facts
 from .table import Cell, Table, json_text, values_of
 from .table_layout import narrow_table
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Charted):
     """Instructions and cycles of a network on a device; estimate() returns it.
 
     Attributes
@@ -57,21 +57,6 @@ class Estimate:
         usual = tuple(float(row["cycles"]) for row in rows)
         ranges = tuple((float(row["least"]), float(row["most"])) for row in rows)
         return [BarChart("Cycles, least to most as a line", names, usual, ranges)]
-
-    def plot(self) -> Any:
-        """Draw charts().
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A new figure of pyplot.
-
-        Raises
-        ------
-        Error
-            matplotlib is missing.
-        """
-        return plot_charts(self.charts())
 
     def text(self, full: bool = False) -> str:
         """Return the estimate for a terminal.

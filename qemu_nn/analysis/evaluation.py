@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import Error
 from ..io.optional_deps import require
-from .charts import BarChart, Chart, GridChart, join_svg, plot_charts
+from .charts import BarChart, Chart, Charted, GridChart, join_svg
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
 from .summary import format_facts
 from .table import Cell, Table, json_text
@@ -28,7 +28,7 @@ Part = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Charted):
     """Evaluation of a network on data; evaluate() returns it.
 
     Attributes
@@ -126,7 +126,7 @@ class Evaluation:
         ]
 
     def plot(self) -> Any:
-        """Draw charts().
+        """Draw charts() by matplotlib.
 
         Returns
         -------
@@ -136,11 +136,11 @@ class Evaluation:
         Raises
         ------
         Error
-            There are no charts, or matplotlib is missing.
+            There are no labels of classes, or matplotlib is missing.
         """
         if not self.charts():
             raise Error(f"an evaluation of kind {self.kind!r} has no chart: give labels of classes")
-        return plot_charts(self.charts())
+        return super().plot()
 
     def csv(self) -> str:
         """Return the figures as CSV.

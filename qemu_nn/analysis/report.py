@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import resources
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
 from ..io.version import __version__
-from .charts import BarChart, Chart, GridChart, chart_curve, join_svg, plot_charts
+from .charts import BarChart, Chart, Charted, GridChart, chart_curve, join_svg
 from .errors import Errors
 from .layer_figures import MOST_STEPS, LayerFigures, WeightFigures
 from .page import load_templates, show_chart
@@ -38,7 +38,7 @@ _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", 
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Charted):
     """Quantization errors, layer by layer; analyze() returns it.
 
     Attributes
@@ -163,21 +163,6 @@ class Report:
         shares = np.array([layer.steps for layer in self.layers])
         title = "Errors in steps of the layer's format, share of its elements"
         return GridChart(title, names, tuple(steps), shares, wide=True)
-
-    def plot(self) -> Any:
-        """Draw charts().
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A new figure of pyplot.
-
-        Raises
-        ------
-        Error
-            matplotlib is missing.
-        """
-        return plot_charts(self.charts())
 
     def weights_table(self) -> Table:
         """Return a row for each array of weights or bias.

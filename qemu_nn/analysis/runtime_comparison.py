@@ -8,11 +8,11 @@ import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 
-from .charts import BarChart, Chart, join_svg, plot_charts
+from .charts import BarChart, Chart, Charted, join_svg
 from .page import fill_page
 from .table import Cell, Said, Table, json_text, verdict
 
@@ -56,7 +56,7 @@ class LayerDifference:
 
 
 @dataclass(frozen=True, eq=False)
-class RuntimeComparison:
+class RuntimeComparison(Charted):
     """A network on a device and the same file in another runtime; compare_runtime() returns it.
 
     Attributes
@@ -127,21 +127,6 @@ class RuntimeComparison:
         names = tuple(layer.layer for layer in layers)
         shares = tuple(100 * layer.share for layer in layers)
         return [BarChart("Elements that differ, %", names, shares)]
-
-    def plot(self) -> Any:
-        """Draw charts().
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            A new figure of pyplot.
-
-        Raises
-        ------
-        Error
-            matplotlib is missing.
-        """
-        return plot_charts(self.charts())
 
     def text(self) -> str:
         """Return the table for a terminal.
