@@ -92,7 +92,7 @@ def _unfit(item: Any, limit: int) -> str:
     return ""
 
 
-def _limit(name: str, value: int) -> None:
+def lower_limit(name: str, value: int) -> None:
     """Lower a limit of this process, if the operating system has it."""
     with suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
@@ -107,9 +107,9 @@ def main() -> None:
     """Answer one request, within the limits of its first line."""
     limits = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = limits["path"]
-    _limit("RLIMIT_CORE", 0)
-    _limit("RLIMIT_AS", limits["memory"])
-    _limit("RLIMIT_CPU", limits["seconds"])
+    lower_limit("RLIMIT_CORE", 0)
+    lower_limit("RLIMIT_AS", limits["memory"])
+    lower_limit("RLIMIT_CPU", limits["seconds"])
     answer(sys.stdin.buffer, sys.stdout.buffer)
 
 

@@ -82,9 +82,9 @@ def test_limits_are_set_where_the_system_has_them(tmp_path):
         "import resource, sys\n"
         "sys.path[:0] = [sys.argv[1]]\n"
         "import hdf5_child\n"
-        "hdf5_child._limit('RLIMIT_NOFILE', 7)\n"
-        "hdf5_child._limit('RLIMIT_NOFILE', 9)\n"
-        "hdf5_child._limit('RLIMIT_NONE', 9)\n"
+        "hdf5_child.lower_limit('RLIMIT_NOFILE', 7)\n"
+        "hdf5_child.lower_limit('RLIMIT_NOFILE', 9)\n"
+        "hdf5_child.lower_limit('RLIMIT_NONE', 9)\n"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )
     folder = str(Path(hdf5_child.__file__).parent)

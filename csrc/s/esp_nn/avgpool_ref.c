@@ -4,7 +4,7 @@
  * y * output_h * channels, not y * output_w * channels: of images that are wider than high, each
  * row overwrites the end of the row before; of higher ones, gaps remain, and the last rows are
  * written after the tensor. Elements that no row writes have what memory held; they count as 0.
- * Of several images, the next one overwrites what the one before wrote into it.
+ * The next image of a batch overwrites what the one before wrote into it.
  * Example: an output of 2 x 3 x 4 has row 1 from element 8 on; elements 20 to 23 are unwritten. */
 #include <string.h>
 

@@ -8,20 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-
-def _limit(name: str, value: int) -> None:
-    """Lower a limit of this process, if the operating system has it."""
-    with suppress(ImportError, AttributeError, ValueError, OSError):
-        import resource
-
-        number = getattr(resource, name)
-        hard = resource.getrlimit(number)[1]
-        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(number, (lower, hard))
 
 
 def _read(wanted: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
@@ -47,10 +35,12 @@ def main() -> None:
     """Answer one request, within the limits of its first line."""
     limits = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = limits["path"]
+    from qemu_nn.importers.hdf5_child import lower_limit
+
     sys.setrecursionlimit(20000)
-    _limit("RLIMIT_CORE", 0)
-    _limit("RLIMIT_AS", limits["memory"])
-    _limit("RLIMIT_CPU", limits["seconds"])
+    lower_limit("RLIMIT_CORE", 0)
+    lower_limit("RLIMIT_AS", limits["memory"])
+    lower_limit("RLIMIT_CPU", limits["seconds"])
     found, arrays = _read(json.loads(sys.stdin.buffer.readline()))
     sys.stdout.buffer.write(json.dumps(found).encode("ascii") + b"\n")
     for array in arrays:

@@ -70,12 +70,7 @@ class TfliteCall:
 
     def check_counts(self, least: int, most: int, outputs: int = 1) -> None:
         """Raise ModelError without `least` to `most` inputs and exactly `outputs` outputs."""
-        inputs, made = len(self.operator.inputs), len(self.operator.outputs)
-        if not least <= inputs <= most or made != outputs:
-            raise ModelError(
-                f"it has {inputs} inputs and {made} outputs; it must have "
-                f"{least if least == most else f'{least} to {most}'} and {outputs}"
-            )
+        check_counts(self.operator, least, most, outputs)
 
     def value(self, index: int = 0, *more: str) -> TfliteValue:
         """Return an input; a constant becomes the output of a call that copies it.
@@ -294,6 +289,16 @@ class TfliteCall:
         made = replace(like, name=self.builder.make_name(like.name, part))
         self.builder.call(function, params, inputs, made, weights)
         return made
+
+
+def check_counts(operator: TfliteOperator, least: int, most: int, outputs: int) -> None:
+    """Raise ModelError without `least` to `most` inputs and exactly `outputs` outputs."""
+    inputs, made = len(operator.inputs), len(operator.outputs)
+    if not least <= inputs <= most or made != outputs:
+        raise ModelError(
+            f"it has {inputs} inputs and {made} outputs; it must have "
+            f"{least if least == most else f'{least} to {most}'} and {outputs}"
+        )
 
 
 def read_options(

@@ -15,7 +15,7 @@ from ....ir.tensors import make_free_name
 from ....operators import Clip, Concat, Identity, Operator, Relu, Reshape, Shape
 from ...arguments import check_spent
 from ...tensor import Tensor, Value
-from ..call import Options, read_options
+from ..call import Options, check_counts, read_options
 from ..parser import TfliteModel, TfliteOperator, TfliteTensor
 from ..values import unpack_int4
 
@@ -224,12 +224,7 @@ class FloatCall:
 
     def check_counts(self, least: int, most: int, outputs: int = 1) -> None:
         """Raise ModelError without `least` to `most` inputs and exactly `outputs` outputs."""
-        inputs, made = len(self.operator.inputs), len(self.operator.outputs)
-        if not least <= inputs <= most or made != outputs:
-            raise ModelError(
-                f"it has {inputs} inputs and {made} outputs; it must have "
-                f"{least if least == most else f'{least} to {most}'} and {outputs}"
-            )
+        check_counts(self.operator, least, most, outputs)
 
     def has(self, at: int) -> bool:
         """True if an optional input is given."""
