@@ -40,7 +40,7 @@ operator and the effect. The [tutorial](tutorials/esp32.md) computes the scores 
 network from a WAV file. `variants --target esp32s3` compares the S3 with generic C, with each
 release of ESP-NN and with CMSIS-NN, layer by layer.
 
-## Which kernels
+## Kernels
 
 Seven kinds of int8 operators go to ESP-NN: ADD and MUL of equal shapes, CONV_2D and
 DEPTHWISE_CONV_2D without dilation, FULLY_CONNECTED, AVERAGE_POOL_2D and MAX_POOL_2D with channels
@@ -48,7 +48,7 @@ that are a multiple of 4, and SOFTMAX to int8. Everything else is the framework'
 and 4-bit layers, operands that broadcast, LSTM, SVDF, MEAN, HARD_SWISH, LOGISTIC, PAD,
 TRANSPOSE_CONV and so on. An LSTM and a stream keep their state from one Invoke to the next.
 
-## Where the ESP32-S3 differs
+## Differences of the ESP32-S3
 
 *Measured*: the vendor's assembly text was interpreted step by step, on random calls and recorded
 ones, and the C code compiled and run. *Read*: in the vendor's sources. None of the cases ran on
