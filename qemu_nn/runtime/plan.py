@@ -146,20 +146,24 @@ def plan(
 
 
 def _find_faults(graph: Graph, profile: Profile) -> list[str]:
-    """Return layers whose calls fault, or compute unexpected results, in builds of
-    Arm's library.
+    """Return a sentence for each fault or unexpected result in builds of the device's library:
+    the layers whose calls have it.
     """
-    faults = [
-        (node.name, fault)
-        for node in graph.nodes
-        for fault in (
-            node.function.fault(node.params, profile),
-            node.effect,
-            *_list_warnings(node, profile),
-        )
-    ]
+    layers: dict[str, list[str]] = {}
+    for node in graph.nodes:
+        effects = (node.function.fault(node.params, profile), node.effect)
+        for fault in dict.fromkeys((*effects, *_list_warnings(node, profile))):
+            if fault:
+                layers.setdefault(fault, []).append(repr(node.name))
     whole = [f"{graph.name}: {_READ_ONLY}"] if profile.path == "esp32p4" else []
-    return [*whole, *(f"{graph.name}: layer {name!r}: {fault}" for name, fault in faults if fault)]
+    return [*whole, *(f"{graph.name}: {_tell(*each)}" for each in layers.items())]
+
+
+def _tell(fault: str, layers: list[str]) -> str:
+    """Return a fault and the layers that have it."""
+    if len(layers) == 1:
+        return f"layer {layers[0]}: {fault}"
+    return f"{len(layers)} layers: {fault} ({', '.join(layers)})"
 
 
 def _list_warnings(node: Node, profile: Profile) -> tuple[str, ...]:
