@@ -23,8 +23,8 @@ from .fault_search import FaultSearch, Found, spell
 from .golden_set import Entry, Goldens, load
 from .junit import Case, junit
 from .mismatch_diagnosis import find_likely_cause
+from .result import Result
 from .self_test_log import read_log
-from .table import json_text
 
 #: Files named in a message; further ones are counted.
 _NAMED = 5
@@ -119,7 +119,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Charted):
+class Comparison(Charted, Result):
     """Comparison of a device's dumps with a golden set; compare() returns it, print() shows it.
 
     Attributes
@@ -227,16 +227,6 @@ class Comparison(Charted):
             "missing": list(self.missing),
             "ignored": [str(path) for path in self.strange],
         }
-
-    def json(self) -> str:
-        """Return the comparison as JSON.
-
-        Returns
-        -------
-        str
-            One object, as to_dict() has it.
-        """
-        return json_text(self.to_dict())
 
     def __repr__(self) -> str:
         return f"<Comparison: {self.lines()[-1]}>"

@@ -11,9 +11,10 @@ from .estimate import Estimate
 from .evaluation import Evaluation
 from .fit import Fit
 from .page import fill_page, show_chart
+from .result import TableResult
 from .short_names import shorten_names
 from .summary import Summary, format_facts
-from .table import Cell, Table, json_text, verdict
+from .table import Cell, Table, verdict
 
 #: Columns of the layers: of the summary, and of the estimate, if any.
 _SUMMED = ("layer", "function", "output", "format", "macs", "weight_bytes", "scratch_bytes")
@@ -35,7 +36,7 @@ _LONGEST, _CLASSES = 40, 40
 
 
 @dataclass(frozen=True, eq=False)
-class DataSheet:
+class DataSheet(TableResult):
     """A network on a device, for a design review; datasheet() returns it.
 
     Attributes
@@ -128,16 +129,6 @@ class DataSheet:
         parts = [format_facts({"network": self.network, "profile": self.profile, **self.facts})]
         return "\n\n".join([*parts, *(f"note: {note}" for note in self._notes())])
 
-    def csv(self) -> str:
-        """Return the layers as CSV.
-
-        Returns
-        -------
-        str
-            The rows of table().
-        """
-        return self.table().csv()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the sheet as numbers, texts, lists and dictionaries.
 
@@ -155,21 +146,11 @@ class DataSheet:
             "facts": self.summary.values(),
             "layers": self.table().records(),
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
-            "fit": None if self.fit is None else self.fit.record(),
+            "fit": None if self.fit is None else self.fit.to_dict(),
             "linked": None if self.linked is None else self.linked.records(),
             "estimate": timed and {k: v for k, v in timed.items() if k != "layers"},
             "notes": self._notes(),
         }
-
-    def json(self) -> str:
-        """Return the sheet as JSON.
-
-        Returns
-        -------
-        str
-            One object, as to_dict() has it.
-        """
-        return json_text(self.to_dict())
 
     def html(self) -> str:
         """Return the sheet as one self-contained page.

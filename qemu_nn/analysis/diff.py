@@ -7,14 +7,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
 from difflib import SequenceMatcher
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
 from ..ir.graph import Build, Graph, Node, Tensor
+from .result import TableResult
 from .summary import format_tensor_shape, make_format_cell
-from .table import Cell, Said, Table, json_text, shape_cell
+from .table import Cell, Said, Table, shape_cell
 
 AnyGraph = Union[Graph, FloatGraph]
 Facts = Mapping[str, Cell]
@@ -48,7 +49,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Diff:
+class Diff(TableResult):
     """Differences between two networks; diff() returns it.
 
     Attributes
@@ -98,26 +99,16 @@ class Diff:
         """
         return self._sentence() if self.same else f"{self._sentence()}\n\n{self.table().text()}"
 
-    def csv(self) -> str:
-        """Return the table as CSV.
+    def to_dict(self) -> dict[str, Any]:
+        """Return all as numbers, texts, lists and dictionaries.
 
         Returns
         -------
-        str
-            A line for each change, after one with the names of the columns.
-        """
-        return self.table().csv()
-
-    def json(self) -> str:
-        """Return all as JSON.
-
-        Returns
-        -------
-        str
-            One object: the names, whether they are the same, and the list of changes.
+        dict
+            The names, whether they are the same, and the list of changes.
         """
         names = {"first": self.first, "second": self.second, "same": self.same}
-        return json_text({**names, "changes": self.table().records()})
+        return {**names, "changes": self.table().records()}
 
     def _sentence(self) -> str:
         if self.same:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .charts import BarChart, Chart, Charted, join_svg
+from .result import TableResult
 from .summary import format_facts
-from .table import Cell, Table, json_text, values_of
+from .table import Cell, Table, values_of
 from .table_layout import narrow_table
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Charted):
+class Estimate(Charted, TableResult):
     """Instructions and cycles of a network on a device; estimate() returns it.
 
     Attributes
@@ -74,25 +75,15 @@ class Estimate(Charted):
         table = self.layers if full else narrow_table(self.layers)
         return f"{table.text()}\n\n{format_facts(self.facts)}"
 
-    def csv(self) -> str:
-        """Return the layers as CSV.
+    def table(self) -> Table:
+        """Return a row for each layer.
 
         Returns
         -------
-        str
-            A line for each layer, after one with the names of the columns.
+        Table
+            The layers.
         """
-        return self.layers.csv()
-
-    def json(self) -> str:
-        """Return the estimate as JSON.
-
-        Returns
-        -------
-        str
-            One object, as to_dict() has it.
-        """
-        return json_text(self.to_dict())
+        return self.layers
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as numbers, texts, lists and dictionaries.

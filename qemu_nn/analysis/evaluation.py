@@ -14,8 +14,9 @@ from ..errors import Error
 from ..io.optional_deps import require
 from .charts import BarChart, Chart, Charted, GridChart, join_svg
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
+from .result import TableResult
 from .summary import format_facts
-from .table import Cell, Table, json_text
+from .table import Cell, Table
 
 #: Most classes whose figures and confusions a terminal shows.
 _SHOWN = 20
@@ -28,7 +29,7 @@ Part = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(Charted):
+class Evaluation(Charted, TableResult):
     """Evaluation of a network on data; evaluate() returns it.
 
     Attributes
@@ -142,16 +143,6 @@ class Evaluation(Charted):
             raise Error(f"an evaluation of kind {self.kind!r} has no chart: give labels of classes")
         return super().plot()
 
-    def csv(self) -> str:
-        """Return the figures as CSV.
-
-        Returns
-        -------
-        str
-            The rows of table().
-        """
-        return self.table().csv()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as numbers, texts, lists and dictionaries.
 
@@ -172,16 +163,6 @@ class Evaluation(Charted):
             "errors": None if self.errors is None else self.errors.tolist(),
             "notes": list(self.notes),
         }
-
-    def json(self) -> str:
-        """Return the evaluation as JSON.
-
-        Returns
-        -------
-        str
-            One object, as to_dict() has it.
-        """
-        return json_text(self.to_dict())
 
     def to_pandas(self) -> Any:
         """Return the figures as a data frame of pandas.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 from ..chips import Chip
 from ..errors import printable
 from ..ir.tflm_memory import TflmMemory
 from ..targets import core_words
-from .table import Cell, Said, Table, json_text, verdict
+from .result import TableResult
+from .table import Cell, Said, Table, verdict
 
 _KIB = 1024
 _COLUMNS = ("memory", "needed", "of_chip", "left", "fits", "what")
@@ -19,7 +20,7 @@ _FITS = _COLUMNS.index("fits")
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(TableResult):
     """Memory of a network compared with a chip's; Network.fit() returns it.
 
     Attributes
@@ -61,10 +62,15 @@ class Fit:
         rows = self._list_interpreted()
         return not any(row[_FITS] == "no" for row in rows) if rows else None
 
-    @property
     def table(self) -> Table:
-        """Rows for flash, RAM, and its largest block if it has several, of exported firmware and of
-        TensorFlow Lite Micro; bytes."""
+        """Return a row for each memory.
+
+        Returns
+        -------
+        Table
+            Flash, RAM, and its largest block if it has several, of exported firmware and of
+            TensorFlow Lite Micro; bytes.
+        """
         return Table(_COLUMNS, (*self._list_exported(), *self._list_interpreted()))
 
     def _list_exported(self) -> tuple[tuple[Cell, ...], ...]:
@@ -95,7 +101,7 @@ class Fit:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._sentence())}</p>{self.table.html()}"
+        return f"<p>{html.escape(self._sentence())}</p>{self.table().html()}"
 
     def text(self) -> str:
         """Return the table for a terminal.
@@ -110,40 +116,20 @@ class Fit:
         source = f"{chip.name}: {chip.source}{checked}"
         together = "; RAM is all blocks of the chip together" if chip.block < chip.ram else ""
         note = f"\n{chip.name}: {chip.note}" if chip.note else ""
-        return f"{self._sentence()}\n\n{self.table.text()}\n\n{source}{together}{note}"
+        return f"{self._sentence()}\n\n{self.table().text()}\n\n{source}{together}{note}"
 
-    def csv(self) -> str:
-        """Return the table as CSV.
-
-        Returns
-        -------
-        str
-            A line for each memory, after one with the names of the columns.
-        """
-        return self.table.csv()
-
-    def record(self) -> dict[str, object]:
-        """Return the content of json().
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as numbers, texts, lists and dictionaries.
 
         Returns
         -------
-        dict of str to value
-            Chip, core, verdict and the rows of the table.
+        dict
+            Network, chip, core, verdict and the rows of the table.
         """
         names = ("core", "source", "cross_check")
         chip = {"chip": self.chip.name, **{name: getattr(self.chip, name) for name in names}}
         verdicts = {"fits": self.fits, "fits_tflm": self.fits_tflm}
-        return {**chip, **verdicts, "memory": self.table.records()}
-
-    def json(self) -> str:
-        """Return the result as JSON.
-
-        Returns
-        -------
-        str
-            One object.
-        """
-        return json_text({"network": self.network, **self.record()})
+        return {"network": self.network, **chip, **verdicts, "memory": self.table().records()}
 
     def _sentence(self) -> str:
         verb = "fits" if self.fits else "does not fit"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import resources
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from .charts import BarChart, Chart, Charted, GridChart, chart_curve, join_svg
 from .errors import Errors
 from .layer_figures import MOST_STEPS, LayerFigures, WeightFigures
 from .page import load_templates, show_chart
+from .result import TableResult
 from .short_names import shorten_names
 from .summary import format_facts
-from .table import Cell, Said, Table, json_text
+from .table import Cell, Said, Table
 
 #: Characters of a layer's name on the page.
 _LONGEST = 40
@@ -38,7 +39,7 @@ _WEIGHTS = ("layer", "array", "format", "min", "max", "saturated", "bits_used", 
 
 
 @dataclass(frozen=True, eq=False)
-class Report(Charted):
+class Report(Charted, TableResult):
     """Quantization errors, layer by layer; analyze() returns it.
 
     Attributes
@@ -242,25 +243,15 @@ class Report(Charted):
         parts += ["\n".join(f"advice: {line}" for line in self.advice)] if self.advice else []
         return "\n\n".join(parts)
 
-    def csv(self) -> str:
-        """Return the layers as CSV.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole report as numbers, texts, lists and dictionaries.
 
         Returns
         -------
-        str
-            A line for each layer, after one with the names of the columns.
+        dict
+            Figures, layers, weights, channels, advice, confusion; None where unknown.
         """
-        return self.table().csv()
-
-    def json(self) -> str:
-        """Return the whole report as JSON.
-
-        Returns
-        -------
-        str
-            One object: figures, layers, weights, channels, advice, confusion; null where unknown.
-        """
-        document = {
+        return {
             "network": self.network,
             "profile": self.profile,
             "samples": self.samples,
@@ -275,7 +266,6 @@ class Report(Charted):
             "advice": list(self.advice),
             "confusion": None if self.confusion is None else self.confusion.tolist(),
         }
-        return json_text(document)
 
     def html(self) -> str:
         """Return the whole report as one self-contained page.

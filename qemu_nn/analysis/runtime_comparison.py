@@ -8,13 +8,14 @@ import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
 from .charts import BarChart, Chart, Charted, join_svg
 from .page import fill_page
-from .table import Cell, Said, Table, json_text, verdict
+from .result import TableResult
+from .table import Cell, Said, Table, verdict
 
 #: Sides of a map in cells, pixels of a cell, layers with a map.
 _SIDE, _PIXELS, _MAPS = 48, 5, 40
@@ -56,7 +57,7 @@ class LayerDifference:
 
 
 @dataclass(frozen=True, eq=False)
-class RuntimeComparison(Charted):
+class RuntimeComparison(Charted, TableResult):
     """A network on a device and the same file in another runtime; compare_runtime() returns it.
 
     Attributes
@@ -88,9 +89,15 @@ class RuntimeComparison(Charted):
         """The layers that differ although their inputs are the same."""
         return tuple(layer for layer in self.layers if layer.differing and layer.inputs_same)
 
-    @property
     def table(self) -> Table:
-        """Row for each layer; None if the second runtime does not show the tensor."""
+        """Return a row for each layer.
+
+        Returns
+        -------
+        Table
+            Elements, how many differ and by how much; None if the second runtime does not show
+            the tensor.
+        """
         columns = ("layer", "function", "elements", "differ", "share", "largest", "begins_here")
         return Table(columns, tuple(map(_row, self.layers)))
 
@@ -98,7 +105,7 @@ class RuntimeComparison(Charted):
         return self.text()
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.verdict)}</p>{join_svg(self.charts())}{self.table.html()}"
+        return f"<p>{html.escape(self.verdict)}</p>{join_svg(self.charts())}{self.table().html()}"
 
     @property
     def verdict(self) -> str:
@@ -136,29 +143,19 @@ class RuntimeComparison(Charted):
         str
             The table, and a sentence below it.
         """
-        return f"{self.table.text()}\n\n{self.verdict}"
+        return f"{self.table().text()}\n\n{self.verdict}"
 
-    def csv(self) -> str:
-        """Return the layers as CSV.
-
-        Returns
-        -------
-        str
-            A line for each layer, after one with the names of the columns.
-        """
-        return self.table.csv()
-
-    def json(self) -> str:
-        """Return the comparison as JSON.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as numbers, texts, lists and dictionaries.
 
         Returns
         -------
-        str
-            One object.
+        dict
+            The names and figures, and the list of layers.
         """
         names = ("network", "runtime", "profile", "samples", "same")
         facts = {name: getattr(self, name) for name in names}
-        return json_text({**facts, "layers": self.table.records()})
+        return {**facts, "layers": self.table().records()}
 
     def html(self) -> str:
         """Return a page with the differing share of each layer, and maps of the differences.

@@ -18,7 +18,8 @@ from ..runtime.arena import TFLM_ALIGNMENT, Arena, TensorArena, plan_tensor_aren
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from .charts import Block, MemoryChart
-from .table import Cell, Said, Table, json_text, spell, values_of
+from .result import TableResult
+from .table import Cell, Said, Table, spell, values_of
 from .table_layout import narrow_table
 
 _LAYER = ("layer", "function", "output", "format")
@@ -30,7 +31,7 @@ _TFLM = "head: tensors as TFLite Micro plans them; tail: the interpreter's struc
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(TableResult):
     """A network on a device; describe() returns it.
 
     Attributes
@@ -93,25 +94,15 @@ class Summary:
             size += f", tensors at multiples of {TFLM_ALIGNMENT} bytes"
         return f"flash {file} bytes of the file, {size}"
 
-    def csv(self) -> str:
-        """Return the layers as CSV.
+    def table(self) -> Table:
+        """Return a row for each layer.
 
         Returns
         -------
-        str
-            A line for each layer, after one with the names of the columns.
+        Table
+            The layers.
         """
-        return self.layers.csv()
-
-    def json(self) -> str:
-        """Return the summary as JSON.
-
-        Returns
-        -------
-        str
-            One object, as to_dict() has it.
-        """
-        return json_text(self.to_dict())
+        return self.layers
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as numbers, texts, lists and dictionaries.

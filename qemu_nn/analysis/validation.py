@@ -9,8 +9,9 @@ from typing import Any, Optional
 from ..errors import printable
 from .compare import ArrayDifference, spell_position
 from .page import fill_page
+from .result import TableResult
 from .summary import format_facts
-from .table import Cell, Table, json_text
+from .table import Cell, Table
 
 _COLUMNS = ("layer", "function", "verdict", "elements", "differing", "counted", "estimated")
 
@@ -82,7 +83,7 @@ class LayerCheck:
 
 
 @dataclass(frozen=True, eq=False)
-class Validation:
+class Validation(TableResult):
     """Comparison of a device with the emulator; validate() returns it.
 
     Attributes
@@ -197,16 +198,6 @@ class Validation:
             parts.append(f"{printable(layer)}: {sentence}\n  likely cause: {cause}")
         return "\n\n".join([*parts, format_facts(self.facts), *self._notes()])
 
-    def csv(self) -> str:
-        """Return the layers as CSV.
-
-        Returns
-        -------
-        str
-            The rows of table().
-        """
-        return self.table().csv()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the validation as numbers, texts, lists and dictionaries.
 
@@ -216,16 +207,6 @@ class Validation:
             The attributes by name, and "same".
         """
         return {"same": self.same, **asdict(self)}
-
-    def json(self) -> str:
-        """Return the validation as JSON.
-
-        Returns
-        -------
-        str
-            One object, as to_dict() has it.
-        """
-        return json_text(self.to_dict())
 
     def html(self) -> str:
         """Return the validation as one self-contained page.

@@ -38,7 +38,7 @@ def fit_table(network: Network, chips: Sequence[str], stack: int, target: Target
     columns = (*_COLUMNS, *(_TFLM if tflm else ()), "milliseconds")
     rows: list[tuple[Cell, ...]] = []
     for name, fit in fits.items():
-        memory = {row["memory"]: row for row in fit.table.records()}
+        memory = {row["memory"]: row for row in fit.table().records()}
         flash, ram = memory["flash"], memory["RAM"]
         own = (fit.tflm.arena, verdict(bool(fit.fits_tflm))) if fit.tflm else ()
         cells = (flash["needed"], flash["left"], ram["needed"], ram["left"], verdict(fit.fits))

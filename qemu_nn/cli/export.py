@@ -88,7 +88,7 @@ def export(
     written = delivery.export(network, output, data=samples, **how)
     if form is not None:
         facts = {"folder": str(output), "ram_bytes": written.ram, "flash_bytes": written.flash}
-        chip = None if found is None else found.record()
+        chip = None if found is None else found.to_dict()
         say(json_text({"network": network.graph.name, **facts, "fit": chip}))
         ctx.exit(TOO_LARGE if found and not found.fits else 0)
     say(

@@ -83,7 +83,7 @@ def info(
     else:
         summary = estimated(ctx, network, timing, target)
     if found and form == "json":
-        say(json_text({**summary.to_dict(), "fit": found.record()}))
+        say(json_text({**summary.to_dict(), "fit": found.to_dict()}))
     else:
         say(getattr(summary, form)() if form else summary.text(full))
     for note in network.notes if form is None and timing is None else ():

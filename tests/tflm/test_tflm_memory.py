@@ -106,7 +106,7 @@ def test_info_check_and_fit_have_the_arena(tmp_path):
     (checked,) = qemu_nn.check(path, target="m55").models
     assert checked.arena_bytes == arena
     fit = qemu_nn.load(path).fit("apollo510", stack=100)
-    rows = {row["memory"]: row["needed"] for row in fit.table.records()}
+    rows = {row["memory"]: row["needed"] for row in fit.table().records()}
     assert rows["flash, TFLM"] == path.stat().st_size
     assert rows["RAM, TFLM"] == arena + 100
     assert rows["block, TFLM"] == arena
