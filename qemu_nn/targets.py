@@ -44,6 +44,9 @@ ESP_CHIPS = {
 ESP_NN = ("1.1.2", "1.2.3")
 DEFAULT_ESP_NN = ESP_NN[-1]
 
+#: Release of ESP-DL whose functions are computed, on the same chips.
+ESP_DL = "3.3.9"
+
 #: CMSIS release -> its place in the history.
 RELEASES = {each.name: each.place for each in releases.ALL}
 
@@ -174,7 +177,7 @@ class Target:
         if isinstance(value, Target):
             return value
         if isinstance(value, Profile):
-            cmsis = None if value.esp_nn else value.cmsis
+            cmsis = None if value.espressif else value.cmsis
             build = (value.kernels, value.tflm, value.esp_nn or None)
             return cls(value.path, cmsis, value.rounding, *build)
         if not isinstance(value, str):
@@ -243,6 +246,27 @@ class Target:
             return Profile(AFFINE_CMSIS, kernels, "double", self.kernels, self.tflm, self.esp_nn)
         return profile(self.device, self.cmsis, self.rounding, self.kernels, self.tflm)
 
+    def esp_dl_profile(self) -> Profile:
+        """Return whose arithmetic it is for a network of ESP-DL.
+
+        Returns
+        -------
+        Profile
+            The chip's functions of ESP-DL.
+
+        Raises
+        ------
+        Error
+            The device is no chip of the ESP32 family.
+        """
+        if self.esp_nn is None:
+            raise Error(
+                f"the network calls ESP-DL, which runs on chips of the ESP32 family, not on "
+                f"{self.device}; give such a target: {', '.join(ESP_CHIPS)}"
+            )
+        path = ESP_CHIPS[self.core]
+        return Profile(AFFINE_CMSIS, path, "double", "reference", esp_dl=ESP_DL)
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -263,6 +287,8 @@ class Profile:
         Of a network from TensorFlow Lite: a month of TFLM.
     esp_nn : str
         On a chip of the ESP32 family: a release of ESP_NN; otherwise "".
+    esp_dl : str
+        Of a network of ESP-DL: its release; otherwise "".
     """
 
     cmsis: str
@@ -271,6 +297,12 @@ class Profile:
     kernels: str = KERNELS[0]
     tflm: str = DEFAULT_TFLM
     esp_nn: str = ""
+    esp_dl: str = ""
+
+    @property
+    def espressif(self) -> dict[str, str]:
+        """The library of a chip of the ESP32 family, "esp_nn" or "esp_dl", and its release."""
+        return {name: getattr(self, name) for name in ("esp_nn", "esp_dl") if getattr(self, name)}
 
     @property
     def is_affine(self) -> bool:
@@ -279,13 +311,13 @@ class Profile:
 
     @property
     def library(self) -> Profile:
-        """The profile whose rows compute its calls: with ESP-NN, that of portable C."""
-        return replace(self, path="scalar", esp_nn="") if self.esp_nn else self
+        """The profile whose rows compute its calls: on an ESP32, that of portable C."""
+        return replace(self, path="scalar", esp_nn="", esp_dl="") if self.espressif else self
 
     @property
     def build(self) -> dict[str, str]:
         """Properties of TensorFlow Lite Micro's build that are not the default, by name."""
-        defaults = {"kernels": "reference" if self.esp_nn else KERNELS[0], "tflm": DEFAULT_TFLM}
+        defaults = {"kernels": "reference" if self.espressif else KERNELS[0], "tflm": DEFAULT_TFLM}
         own = {name: str(getattr(self, name)) for name in defaults}
         return {name: own[name] for name in own if own[name] != defaults[name]}
 
@@ -294,8 +326,8 @@ class Profile:
             return "NPU"
         words = {"kernels": "{} kernels", "tflm": "TFLM {}"}
         build = (words[name].format(value) for name, value in self.build.items())
-        if self.esp_nn:
-            return ", ".join([f"ESP-NN {self.esp_nn}", self.path, *build])
+        for name, release in self.espressif.items():
+            return ", ".join([f"{name.upper().replace('_', '-')} {release}", self.path, *build])
         return ", ".join([f"CMSIS {self.cmsis}", self.path, self.rounding, *build])
 
 
@@ -744,7 +776,10 @@ def list_comparable(own: Profile) -> list[Profile]:
     list of Profile
         Those of all_profiles() in the same build of TensorFlow Lite Micro. Of a chip of the ESP32
         family, those of esp_profiles(), and then those of CMSIS-NN with its s8 and s16 functions.
+        Of a network of ESP-DL, those of all its chips.
     """
+    if own.esp_dl:
+        return [replace(own, path=path) for path in dict.fromkeys(ESP_CHIPS.values())]
     if not own.esp_nn:
         return [replace(p, kernels=own.kernels, tflm=own.tflm) for p in all_profiles()]
     others = (*esp_profiles(), *(p for p in all_profiles() if p.is_affine))

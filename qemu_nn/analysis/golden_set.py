@@ -14,9 +14,10 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..functions.shapes import DTYPES
 from ..io.archive import Archive, open_archive
+from ..io.arguments import one_of
 from ..io.files import MEGABYTE, read_bytes
 from ..io.typed_json import Fields, parse_json
-from ..targets import DEFAULT_TFLM, KERNELS, Profile, Target, core_words, cores_of, profile
+from ..targets import DEFAULT_TFLM, ESP_DL, KERNELS, Profile, Target, core_words, cores_of, profile
 from .dumps import to_stored
 
 _MANIFEST = "manifest.json"
@@ -160,7 +161,10 @@ def _read_goldens(folder: Path, manifest: Fields) -> Goldens:
         cmsis = (names.text("cmsis"), names.text("rounding"))
         tflm = (names.text("kernels", KERNELS[0]), names.text("tflm", DEFAULT_TFLM))
         path, esp_nn = names.text("path"), names.text("esp_nn", "")
-        if esp_nn:
+        if names.text("esp_dl", ""):
+            one_of((ESP_DL,), names.text("esp_dl"), "release of ESP-DL")
+            made_for = Target(path).esp_dl_profile()
+        elif esp_nn:
             made_for = Target(path, tflm=tflm[1], esp_nn=esp_nn).profile()
         else:
             made_for = profile(path, *cmsis, *tflm)

@@ -74,7 +74,7 @@ def _list_changes(goldens: Goldens, matching: Iterable[Profile]) -> str:
     Equivalent cores are named together.
     """
     own, alike = goldens.profile, defaultdict(list)
-    if own.esp_nn:
+    if own.espressif:
         return " or ".join(f"{other} instead of {own}" for other in matching)
     for other in matching:
         alike[other.cmsis, other.path == own.path, other.rounding].append(other)

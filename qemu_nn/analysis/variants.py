@@ -88,10 +88,10 @@ def _spell(profiles: Sequence[Profile], others: Iterable[Profile]) -> str:
     """Return profiles in words: their common property, if no further profile of the same API has
     it.
     """
-    if any(p.esp_nn for p in others):
-        rest, own = ([p for p in each if not p.esp_nn] for each in (profiles, others))
+    if any(p.espressif for p in others):
+        rest, own = ([p for p in each if not p.espressif] for each in (profiles, others))
         arm = [f"CMSIS-NN {_spell(rest, own)}".rstrip()] if rest else []
-        return "; ".join([*(str(p) for p in profiles if p.esp_nn), *arm])
+        return "; ".join([*(str(p) for p in profiles if p.espressif), *arm])
     kinds = {p.is_affine for p in others}
     every = [p for p in all_profiles() if p.is_affine in kinds]
     releases = {p.cmsis for p in every}

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
+from ..ir.builds import find_esp_chip
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputSummary
@@ -255,7 +256,8 @@ class Network:
         Parameters
         ----------
         target : str, Target or Profile, default "cortex-m4"
-            The device, as session() takes it; a profile is returned as it is.
+            The device, as session() takes it; a profile is returned as it is. Of a network of
+            ESP-DL the default is the chip that it was exported for.
 
         Returns
         -------
@@ -268,6 +270,8 @@ class Network:
             A name is unknown, the release does not have this core or rounding, or the network is
             compiled for another NPU.
         """
+        if target == DEFAULT_CORE:
+            target = find_esp_chip(self.graph) or target
         if not isinstance(target, Profile):
             check_npu(self.graph, Target.of(target))
         return profile_for(self.graph.ops, target)

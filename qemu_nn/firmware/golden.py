@@ -267,7 +267,7 @@ class _Writer:
                 "cmsis": profile.cmsis,
                 "rounding": profile.rounding,
                 **profile.build,
-                **({"esp_nn": profile.esp_nn} if profile.esp_nn else {}),
+                **profile.espressif,
             },
             "inputs": self.inputs,
             "goldens": self.goldens,
@@ -300,7 +300,7 @@ def _open_writer(folder: Path) -> Callable[[str, bytes], None]:
 def _describe_device(about: About) -> str:
     """Return the core and the profile of goldens, to be read."""
     profile = about.profile
-    if profile.esp_nn:
+    if profile.espressif:
         return f"{about.core}, {profile}"
     library = f"CMSIS {profile.cmsis}, rounding {profile.rounding}{_build(profile)}"
     return f"{about.core} ({profile.path}), {library}"

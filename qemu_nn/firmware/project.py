@@ -276,7 +276,7 @@ def write_manifest(folder: Path, about: About) -> None:
             "cmsis": profile.cmsis,
             "rounding": profile.rounding,
             **profile.build,
-            **({"esp_nn": profile.esp_nn} if profile.esp_nn else {}),
+            **profile.espressif,
         },
         "files": [
             {"path": path, "crc32": format_checksum((folder / path).read_bytes())}

@@ -1,13 +1,15 @@
 """Reading of untrusted FlatBuffers files: every offset is checked before it is followed.
 
 `Bytes` replaces the unchecked reader of the library `flatbuffers`. Classes that libraries generate
-from a schema read through it, as does a schema of our own.
+from a schema read through it, as does `SchemaTable` for a schema of our own.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
 
 import numpy as np
 
@@ -93,3 +95,81 @@ class Bytes:
     def Union(self, found: Any, offset: int) -> None:  # noqa: N802
         """Make a reader point to the table of a union."""
         found.Bytes, found.Pos = self.Bytes, self.Indirect(self.Pos + offset)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The tables of a format.
+
+    fields: table -> its fields in the order of their slots; a union takes two, its kind and its
+    table. forms: field -> the form of its number, if not uint32.
+    """
+
+    fields: Mapping[str, tuple[str, ...]]
+    forms: Mapping[str, str]
+
+
+class SchemaTable:
+    """A table of the file, with access to fields by name.
+
+    Raises ModelError for parts outside the file. Missing fields are 0, empty or None.
+    """
+
+    def __init__(self, schema: Schema, kind: str, data: bytes, position: int) -> None:
+        self._reader, self._kind, self._data = Bytes(kind, data, position), kind, data
+        self._schema = schema
+
+    def number(self, field: str) -> Any:
+        """Return a number or a truth value."""
+        at = self._offset(field)
+        form = self._schema.forms.get(field, "<I")
+        if not at:
+            return {"<?": False, "<d": 0.0, "<f": 0.0}.get(form, 0)
+        return self._reader.unpack(form, self._reader.Pos + at)
+
+    def text(self, field: str) -> str:
+        """Return text; "" if there is none."""
+        at = self._offset(field)
+        found = self._reader.String(self._reader.Pos + at) if at else b""
+        return found.decode(errors="replace")
+
+    def texts(self, field: str, most: int) -> list[str]:
+        """Return a vector of texts."""
+        at = self._offset(field)
+        length = self._reader.VectorLen(at) if at else 0
+        if length > most:
+            raise ModelError(f"it has {length} {field}; at most {most} are supported")
+        start = self._reader.Vector(at) if at else 0
+        found = (self._reader.String(start + 4 * i) for i in range(length))
+        return [text.decode(errors="replace") for text in found]
+
+    def numbers(self, field: str, dtype: str) -> np.ndarray:
+        """Return a vector of numbers, as a view of the file."""
+        at = self._offset(field)
+        if not at:
+            return np.empty(0, dtype)
+        length, start = self._reader.VectorLen(at), self._reader.Vector(at)
+        if length * np.dtype(dtype).itemsize > len(self._data) - start:
+            raise make_damage_error(self._kind)
+        return np.frombuffer(self._data, np.dtype(dtype).newbyteorder("<"), length, start)
+
+    def table(self, field: str, kind: str) -> Optional[SchemaTable]:
+        """Return a table in a field, or in a union; None if there is none."""
+        at = self._offset(field)
+        if not at:
+            return None
+        place = self._reader.Indirect(self._reader.Pos + at)
+        return SchemaTable(self._schema, kind, self._data, place)
+
+    def tables(self, field: str, kind: str, most: int) -> list[SchemaTable]:
+        """Return a vector of tables."""
+        at = self._offset(field)
+        length = self._reader.VectorLen(at) if at else 0
+        if length > most:
+            raise ModelError(f"it has {length} {field}; at most {most} are supported")
+        start = self._reader.Vector(at) if at else 0
+        places = [self._reader.Indirect(start + 4 * i) for i in range(length)]
+        return [SchemaTable(self._schema, kind, self._data, place) for place in places]
+
+    def _offset(self, field: str) -> int:
+        return self._reader.Offset(4 + 2 * self._schema.fields[self._kind].index(field))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from typing import Optional
 
 from ..errors import Refused
 from ..functions import FUNCTIONS
@@ -11,6 +12,9 @@ from ..functions.esp_nn_rules import EspCall, compute_as
 from ..functions.tflm_builds import DIFFERENCES, ESP_FACTS
 from ..targets import Profile
 from .graph import Graph, Node, Tensor
+
+#: Start of the names of functions of ESP-DL, whose argument `chip` counts in this list.
+_ESP_DL, ESP_DL_CHIPS = "esp_dl_", ("esp32", "esp32s3", "esp32p4")
 
 #: Start of the effect of a call of ESP-NN.
 _ESP_NN = "ESP-NN "
@@ -40,7 +44,20 @@ def _list_more_states(graph: Graph, profile: Profile) -> list[Tensor]:
     return [state for build in held for state in build.states]
 
 
+def find_esp_chip(graph: Graph) -> Optional[str]:
+    """Return the chip that a network of ESP-DL was made for; None for a different network."""
+    chips = (node.params["chip"] for node in graph.nodes if _calls_esp_dl(node))
+    return next((ESP_DL_CHIPS[chip] for chip in chips), None)
+
+
+def _calls_esp_dl(node: Node) -> bool:
+    """True for a call of ESP-DL that has the chip as an argument."""
+    return node.function.name.startswith(_ESP_DL) and "chip" in node.params
+
+
 def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:
+    if profile.esp_dl and _calls_esp_dl(node):
+        return replace(node, params={**node.params, "chip": ESP_DL_CHIPS.index(profile.path)})
     held = [b for b in node.builds if DIFFERENCES[b.difference].applies_to(profile)]
     facts = {build.difference for build in held} & ESP_FACTS
     for build in held:

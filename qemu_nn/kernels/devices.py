@@ -18,17 +18,23 @@ from ..targets import (
 )
 from .table import list_rows
 
+#: Start of the ops of ESP-DL.
+_ESP_DL = "dl_"
+
 
 def profile_for(
     ops: Iterable[tuple[str, str]], target: Union[str, Target, Profile] = DEFAULT_CORE
 ) -> Profile:
     """Return the profile of a target, by default of the release that has all ops (name, type).
 
-    Ops of the s8 and s16 API, and of TensorFlow Lite Micro, get the release with all of them.
+    Ops of the s8 and s16 API, and of TensorFlow Lite Micro, get the release with all of them. Ops
+    of ESP-DL get that library on the target's chip.
     """
     if isinstance(target, Profile):
         return target
     wanted, ops = Target.of(target), list(ops)
+    if any(name.startswith(_ESP_DL) for name, _ in ops):
+        return wanted.esp_dl_profile()
     if wanted.esp_nn is not None:
         return _check_esp(wanted, ops)
     if wanted.cmsis is None and wanted.rounding is None:

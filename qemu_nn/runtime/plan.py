@@ -26,11 +26,13 @@ from .step import Step
 #: Prefix of the name of an input that a layer overwrites, after the layer.
 CLOBBER = "clobber."
 
-#: Warning of a network on an ESP32-P4.
-_READ_ONLY = (
-    "ESP-NN's kernels for the ESP32-P4 were read, not run; results are those of the framework's "
-    "own kernels"
-)
+#: Warnings of a network on an ESP32-P4.
+_READ_ONLY = {
+    "esp_nn": "ESP-NN's kernels for the ESP32-P4 were read, not run; results are those of the "
+    "framework's own kernels",
+    "esp_dl": "ESP-DL's kernels for the ESP32-P4 were read, not run; results are those of the "
+    "vendor's C with the rounding of this chip",
+}
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,8 @@ def _find_faults(graph: Graph, profile: Profile) -> list[str]:
         for fault in dict.fromkeys((*effects, *_list_warnings(node, profile))):
             if fault:
                 layers.setdefault(fault, []).append(repr(node.name))
-    whole = [f"{graph.name}: {_READ_ONLY}"] if profile.path == "esp32p4" else []
+    libraries = profile.espressif if profile.path == "esp32p4" else ()
+    whole = [f"{graph.name}: {_READ_ONLY[library]}" for library in libraries]
     return [*whole, *(f"{graph.name}: {_tell(*each)}" for each in layers.items())]
 
 

@@ -54,9 +54,9 @@ def find_runs(
 
     result_of() is called once for states that compute all calls in the same way.
     """
-    if wanted.esp_nn:
+    if wanted.espressif:
         raise Error(
-            f"states of CMSIS-NN do not exist on {wanted.path}, which runs ESP-NN; choose a "
+            f"states of CMSIS-NN do not exist on {wanted.path}, which runs none; choose a "
             "Cortex-M, or leave out --releases"
         )
     known: dict[Hashable, Result] = {}

@@ -14,7 +14,8 @@ import numpy as np
 from ...errors import ModelError
 from ...io.files import MEGABYTE, read_bytes
 from ...ir.tensors import MEMORY_LIMIT
-from .schema import KINDS, SchemaTable
+from ..flatbuffer import SchemaTable
+from .schema import KINDS, SCHEMA
 
 #: Kind of a value that is one number -> its field.
 _NUMBERS = {"Int": "int_val", "Bool": "bool_val", "Double": "double_val"}
@@ -112,7 +113,9 @@ class Program:
             raise ModelError("it is not an ExecuTorch program: it lacks the mark 'ET12'")
         program, self._base, self._segment_bytes = _extents(data)
         self._data, self._flat = data, data[:program]
-        self._root = SchemaTable("Program", self._flat, struct.unpack_from("<I", self._flat)[0])
+        self._root = SchemaTable(
+            SCHEMA, "Program", self._flat, struct.unpack_from("<I", self._flat)[0]
+        )
         plan = self._method(method)
         self._values = plan.tables("values", "EValue", _VALUES)
         self._read: dict[int, Any] = {}

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from ..flatbuffer import Schema
 
-import numpy as np
-
-from ...errors import ModelError
-from ..flatbuffer import Bytes, make_damage_error
-
-#: Table -> its fields in the order of their slots; a union takes two, its kind and its table.
 _FIELDS = {
     "Program": (
         *("version", "execution_plan", "constant_buffer", "backend_delegate_data", "segments"),
@@ -49,7 +43,6 @@ _FIELDS = {
     "OptionalTensorList": ("items",),
 }
 
-#: Field -> the form of its number, if not uint32.
 _FORMS = {
     **{"val_type": "<B", "instr_args_type": "<B", "scalar_type": "<b", "storage_offset": "<i"},
     **{"delegate_index": "<i"},
@@ -57,64 +50,11 @@ _FORMS = {
     **{"double_val": "<d", "layout": "<b", "shape_dynamism": "<b", "location": "<b"},
 }
 
+#: The tables of a program.
+SCHEMA = Schema(_FIELDS, _FORMS)
+
 #: Kinds of a value, numbered as in the union.
 KINDS = (
     *("none", "Null", "Int", "Bool", "Double", "Tensor", "String", "IntList", "DoubleList"),
     *("BoolList", "TensorList", "OptionalTensorList"),
 )
-
-
-class SchemaTable:
-    """A table of the file, with access to fields by name.
-
-    Raises ModelError for parts outside the file. Missing fields are 0, empty or None.
-    """
-
-    def __init__(self, kind: str, data: bytes, position: int) -> None:
-        self._reader, self._kind, self._data = Bytes(kind, data, position), kind, data
-
-    def number(self, field: str) -> Any:
-        """Return a number or a truth value."""
-        at = self._offset(field)
-        form = _FORMS.get(field, "<I")
-        if not at:
-            return {"<?": False, "<d": 0.0}.get(form, 0)
-        return self._reader.unpack(form, self._reader.Pos + at)
-
-    def text(self, field: str) -> str:
-        """Return text; "" if there is none."""
-        at = self._offset(field)
-        found = self._reader.String(self._reader.Pos + at) if at else b""
-        return found.decode(errors="replace")
-
-    def numbers(self, field: str, dtype: str) -> np.ndarray:
-        """Return a vector of numbers, as a view of the file."""
-        at = self._offset(field)
-        if not at:
-            return np.empty(0, dtype)
-        length, start = self._reader.VectorLen(at), self._reader.Vector(at)
-        if length * np.dtype(dtype).itemsize > len(self._data) - start:
-            raise make_damage_error(self._kind)
-        return np.frombuffer(self._data, np.dtype(dtype).newbyteorder("<"), length, start)
-
-    def table(self, field: str, kind: str) -> Optional[SchemaTable]:
-        """Return a table in a field, or in a union; None if there is none."""
-        at = self._offset(field)
-        return (
-            SchemaTable(kind, self._data, self._reader.Indirect(self._reader.Pos + at))
-            if at
-            else None
-        )
-
-    def tables(self, field: str, kind: str, most: int) -> list[SchemaTable]:
-        """Return a vector of tables."""
-        at = self._offset(field)
-        length = self._reader.VectorLen(at) if at else 0
-        if length > most:
-            raise ModelError(f"it has {length} {field}; at most {most} are supported")
-        start = self._reader.Vector(at) if at else 0
-        places = [self._reader.Indirect(start + 4 * i) for i in range(length)]
-        return [SchemaTable(kind, self._data, place) for place in places]
-
-    def _offset(self, field: str) -> int:
-        return self._reader.Offset(4 + 2 * _FIELDS[self._kind].index(field))
