@@ -117,7 +117,8 @@ typedef struct decoder {
     int32_t product, macs_log2, decoders;
     shadow shadows[EU_REGIONS];
     eu_map chain[EU_REGIONS];
-    uint8_t *block; /* NULL: bytes are counted only */
+    int32_t kept[3]; /* rows, columns and channels of the accumulators that the last one keeps */
+    uint8_t *block;  /* NULL: bytes are counted only */
     int64_t used, capacity, work, steps;
     eu_program *found;
     char *why;
@@ -1033,14 +1034,38 @@ static int kind_of(int opcode) {
     }
 }
 
-static int check_accumulator(decoder *d) {
+/* Where accumulators start and end. Those that an operation keeps must have the next one's shape. */
+static int read_accumulator(decoder *d, eu_operation *op) {
     uint16_t format = d->r0[ACC_FORMAT];
-    if (d->product == EU_U85 && ((format >> 4 & 3) == 1 || format >> 6 & 1)) {
-        return refuse(d, "it keeps its accumulator for the next operation; that is not supported",
-                      format);
+    int start = format >> 4 & 3, pools = op->kind == EU_POOL;
+    if (d->product != EU_U85) {
+        return (format & 3) == 2
+                   ? refuse(d, "its accumulator is float16; that is not supported", format)
+                   : QN_OK;
     }
-    if (d->product != EU_U85 && (format & 3) == 2) {
-        return refuse(d, "its accumulator is float16; that is not supported", format);
+    op->goes_on = start == 1;
+    op->keeps = format >> 6 & 1;
+    if ((start == 2) != (pools && op->mode == EU_NONE) || start == 3) {
+        return refuse(d, "its accumulators start as no operation of its kind does", format);
+    }
+    int joins = pools ? !op->counts_window && op->mode < EU_ARGMAX_X
+                      : op->kind == EU_CONV || op->kind == EU_DEPTHWISE;
+    if ((op->goes_on || op->keeps) && !joins) {
+        return refuse(d, "operations of its kind do not keep accumulators", format);
+    }
+    const int32_t shape[3] = {op->rows, op->columns, op->channels};
+    if (op->goes_on && memcmp(shape, d->kept, sizeof shape) != 0) {
+        return refuse(d, "no operation before it keeps accumulators of its shape", format);
+    }
+    memset(d->kept, 0, sizeof d->kept);
+    if (op->keeps) {
+        int64_t bytes = 8 * times((int64_t)op->rows * op->columns, op->channels);
+        if (bytes > EU_MOST_BYTES) {
+            return refuse(d, "it keeps too many accumulators; their bytes are", bytes);
+        }
+        int64_t *most = &d->found->region_bytes[EU_KEPT_SUMS];
+        memcpy(d->kept, shape, sizeof shape);
+        *most = bytes > *most ? bytes : *most;
     }
     return QN_OK;
 }
@@ -1053,10 +1078,7 @@ static int decode_operation(decoder *d, eu_operation *op, int parameter) {
     op->rows = d->r0[OFM_HEIGHT] + 1;
     op->columns = d->r0[OFM_WIDTH] + 1;
     op->channels = d->r0[OFM_DEPTH] + 1;
-    int status = check_accumulator(d);
-    if (status != QN_OK) {
-        return status;
-    }
+    int status = QN_OK;
     switch (op->kind) {
         case EU_POOL:
             status = decode_pool(d, op, parameter);
@@ -1072,8 +1094,12 @@ static int decode_operation(decoder *d, eu_operation *op, int parameter) {
             break;
     }
     if (status == QN_OK) {
-        status = read_output(d, op);
+        status = read_accumulator(d, op);
     }
+    if (status != QN_OK || op->keeps) {
+        return status;
+    }
+    status = read_output(d, op);
     if (status == QN_OK) {
         status = read_activation(d, op);
     }

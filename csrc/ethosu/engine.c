@@ -388,6 +388,9 @@ static void pack(const void *params, const void *weights, const void *bias, void
     const eu_operation *list =
         (const eu_operation *)(const void *)(all.block + program->operations_at);
     for (int32_t i = 0; i < p->operations; i++) {
+        if (list[i].goes_on || list[i].keeps) {
+            continue; /* plain */
+        }
         if (is_convolution(&list[i])) {
             pack_step(&all, &list[i], &steps[i]);
         } else if (list[i].kind == EU_POOL || list[i].kind == EU_ELEMENTWISE) {

@@ -2,7 +2,7 @@
  *
  * decode.c makes it from the words of a stream, run.c computes it. All positions in the block are
  * offsets from its start. Memory of a run has these regions: 0 constants, 1 to 7 as the stream
- * numbers them, then the tables, then the chaining buffers of the U85. */
+ * numbers them, then the tables, then chaining buffers and kept accumulators of the U85. */
 #ifndef QN_ETHOSU_PROGRAM_H
 #define QN_ETHOSU_PROGRAM_H
 
@@ -14,8 +14,9 @@ enum {
     EU_REGIONS = 8,
     EU_TABLES = 8, /* pseudo-region of the look-up tables */
     EU_TABLE_BYTES = 2048,
-    EU_CHAIN = 9, /* pseudo-region of the first chaining buffer */
-    EU_ALL_REGIONS = 17
+    EU_CHAIN = 9,      /* pseudo-region of the first chaining buffer */
+    EU_KEPT_SUMS = 17, /* pseudo-region of accumulators that the next operation goes on with */
+    EU_ALL_REGIONS = 18
 };
 
 enum eu_product { EU_U55 = 0, EU_U65 = 1, EU_U85 = 2 };
@@ -139,7 +140,9 @@ typedef struct eu_operation {
     int32_t is_clamped, low, high;
     int32_t add_zero, zero;
     int32_t transpose, reverse;
-    int32_t narrow;          /* inputs less their zero point are 16 bits: sums have 32 bits */
+    int32_t narrow;  /* inputs less their zero point are 16 bits: sums have 32 bits */
+    int32_t goes_on; /* its accumulators start as those of the operation before */
+    int32_t keeps;   /* its accumulators stay for the next operation, and nothing is stored */
     int64_t weights, scales; /* offsets of int16_t and of eu_channel */
     eu_copy copy;
     eu_axis y, x;

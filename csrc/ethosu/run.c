@@ -273,9 +273,33 @@ int64_t eu_look_up(const eu_runner *r, const eu_operation *op, int64_t v) {
     return op->table ? look_up(r->memory[EU_TABLES] + op->table_at, op, v) : v;
 }
 
-/* Scale and store a row of accumulators [x][c]. */
+/* Join accumulators of a row with those that the operation before has kept. */
+static void join_row(const eu_operation *op, const int64_t *kept, int64_t *acc) {
+    int64_t count = (int64_t)op->columns * op->channels;
+    int pools = op->kind == EU_POOL;
+    for (int64_t i = 0; i < count; i++) {
+        if (pools && op->mode == EU_MAX_POOL) {
+            acc[i] = kept[i] > acc[i] ? kept[i] : acc[i];
+        } else if (pools && op->mode == EU_MIN_POOL) {
+            acc[i] = kept[i] < acc[i] ? kept[i] : acc[i];
+        } else {
+            acc[i] = qn_add64(acc[i], kept[i]);
+            acc[i] = op->narrow ? qn_wrap32((uint32_t)acc[i]) : acc[i];
+        }
+    }
+}
+
+/* Scale and store a row of accumulators [x][c], or keep them. */
 static void end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *acc) {
     int64_t count = (int64_t)op->columns * op->channels;
+    int64_t *kept = (int64_t *)(void *)r->memory[EU_KEPT_SUMS] + y * count;
+    if (op->goes_on) {
+        join_row(op, kept, acc);
+    }
+    if (op->keeps) {
+        memcpy(kept, acc, (size_t)count * sizeof *kept);
+        return;
+    }
     if (op->per_channel) {
         const eu_channel *channels = (const eu_channel *)(const void *)(r->block + op->scales);
         int64_t at = 0;

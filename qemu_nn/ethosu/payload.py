@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
 from .container import read_stream
-from .program import Place, Program
+from .program import Place, Program, fit_fast_memory
 
 #: Bytes of a block's head: name, length, flag of external data, reserved.
 _HEAD, _NAME = 32, 16
@@ -21,9 +21,6 @@ _FIRST, _LAST = "vela_bin_stream", "vela_end_stream"
 
 #: Numbers of one input or output there: six dimensions, bytes of an element, offset, region.
 _NUMBERS = 9
-
-#: Bytes of the fast memory before its real need is known.
-_FAST = 2**26
 
 #: Type of elements by their bytes.
 _TYPES = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
@@ -73,10 +70,9 @@ def _make_payload(
     stream = read_stream(commands)
     places = [tuple(end.place for end in ends) for ends in (inputs, outputs)]
     need = max([arena, *(p.offset + p.nbytes for each in places for p in each if p.region == 1)])
-    regions = (need, fast or _FAST)
-    program = Program(stream, np.frombuffer(constants, np.uint8), regions, *places)
+    program = Program(stream, np.frombuffer(constants, np.uint8), (need, fast), *places)
     if not fast:
-        program = replace(program, regions=(need, program.needs.used[2]))
+        program = fit_fast_memory(program)
     return Payload(program, tuple(inputs), tuple(outputs))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,9 @@ REGIONS = 8
 
 #: Most bytes of a region, and of everything that a call needs.
 _MOST = 2**30
+
+#: Bytes of the fast memory before its real need is known.
+_FAST = 2**26
 
 
 @dataclass(frozen=True)
@@ -77,3 +80,10 @@ class Program:
             "macs": min(self.needs.macs, 2**31 - 1),
             "arena_bytes": sum(self.regions[:2]),
         }
+
+
+def fit_fast_memory(program: Program) -> Program:
+    """Return the program with as many bytes of region 2 as its stream names."""
+    arena, _, *others = program.regions
+    largest = replace(program, regions=(arena, _FAST, *others))
+    return replace(program, regions=(arena, largest.needs.used[2], *others))

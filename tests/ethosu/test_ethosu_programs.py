@@ -1,5 +1,7 @@
 """Programs of the Ethos-U written register by register, compared with numpy and Python integers."""
 
+import struct
+
 import numpy as np
 import pytest
 from ethosu_programs import (
@@ -394,3 +396,54 @@ def test_an_index_outside_of_its_region_ends_the_run(index):
         return
     with pytest.raises(Refused, match="failed"):
         run(made, *given)
+
+
+def joined_pools(mode, first_format=64, second_format=16, second_rows=4):
+    """Return a program of two 1x2 windows of 4x6 elements that share their accumulators."""
+    writer = Writer().map("ifm", (4, 3, 5), 0).clamp().map("ofm", (4, 1, 5), OUT, bits=0x100)
+    writer.kernel(1, 2).set(ifm_stride_y=30, ofm_scale=(1, 1 << 13), acc_format=first_format)
+    writer.run("pool", mode)
+    writer.set(ifm_base=10, ofm_height=second_rows, acc_format=second_format).run("pool", mode)
+    return program(writer, [(0, 120)], [(OUT, 20)], target="ethos-u85-256")
+
+
+@pytest.mark.parametrize(("mode", "reduce"), [(0, np.max), (3, np.sum), (5, np.min)])
+def test_an_operation_goes_on_with_the_accumulators_of_the_one_before(mode, reduce):
+    x = draw(23, (4, 6, 5))
+    wanted = reduce(x[:, :4].astype(int), axis=1).clip(-128, 127)
+    got = run(joined_pools(mode), x).view(np.int8)
+    np.testing.assert_array_equal(got, wanted.reshape(-1))
+    alone = reduce(x[:, 2:4].astype(int), axis=1).clip(-128, 127)
+    got = run(joined_pools(mode, second_format=0), x).view(np.int8)
+    np.testing.assert_array_equal(got, alone.reshape(-1))
+
+
+def test_a_convolution_goes_on_with_sums_and_adds_its_bias_once():
+    x, weights = draw(24, (3, 4, 16)), draw(25, (16, 1, 1, 16)).astype(int)
+    padded = np.pad(weights[:, 0, 0], ((0, 0), (0, 16))).reshape(16, 4, 8)
+    stream = encode_weights(padded.transpose(1, 0, 2).reshape(-1))
+    bias = list(range(-4000, 4000, 500))
+    records = b"".join(struct.pack("<iIBB", b, 1 << 30, 36, 0) for b in bias)
+    constants, (at, scale_at) = constants_of(stream, records)
+    writer = Writer().map("ifm", x.shape, 0, 3).map("ofm", (3, 4, 16), OUT, 7).kernel().clamp()
+    writer.set(weight_base=at, weight_length=len(stream), weight_region=0, scale_region=0)
+    writer.set(scale_base=scale_at, scale_length=len(records), ofm_scale=(0, 0))
+    writer.set(acc_format=1 << 8 | 64).run("conv").set(acc_format=1 << 8 | 16).run("conv")
+    made = program(writer, [(0, x.size)], [(OUT, 192)], constants, target="ethos-u85-256")
+    wanted = finish(2 * convolve(x, weights, 3), (bias, [1 << 30] * 16, [36] * 16), 7)
+    np.testing.assert_array_equal(run(made, x).view(np.int8), wanted.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("mode", "changed", "words"),
+    [
+        (0, {"second_rows": 3}, "no operation before it keeps accumulators of its shape"),
+        (0, {"first_format": 16}, "no operation before it keeps accumulators of its shape"),
+        (1, {}, "operations of its kind do not keep accumulators"),
+        (0, {"first_format": 32}, "its accumulators start as no operation of its kind does"),
+        (0, {"first_format": 48}, "its accumulators start as no operation of its kind does"),
+    ],
+)
+def test_accumulators_without_an_origin_are_refused(mode, changed, words):
+    with pytest.raises(ModelError, match=words):
+        assert joined_pools(mode, **changed).needs

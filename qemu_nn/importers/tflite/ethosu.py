@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ModelError
 from ...ethosu.container import read_stream
-from ...ethosu.program import Place, Program
+from ...ethosu.program import Place, Program, fit_fast_memory
 from ...ir.graph import Graph
 from .building import TfliteBuilder
 from .call import SUFFIXES, Converter, TfliteCall
@@ -171,6 +171,7 @@ def convert_program(call: TfliteCall) -> None:
     outputs = _find_outputs(call, memory)
     made = tuple(place for _, _, place in outputs)
     program = Program(stream, _read_constants(call), memory.regions(), tuple(places), made)
+    program = _grow_fast_memory(call, program)
     params = program.params
     like = TfliteValue(outputs[0][1].name, (1, params["out_bytes"]), "uint8", 1.0, 0)
     run = replace(like, name=call.builder.make_name(like.name, stream.target))
@@ -180,6 +181,22 @@ def convert_program(call: TfliteCall) -> None:
     _warn_of_booleans(call, stream.target)
     call.builder.call("ethosu_program", params, [joined], run, program.commands, program.constants)
     _put_outputs(call, run, outputs)
+
+
+def _grow_fast_memory(call: TfliteCall, program: Program) -> Program:
+    """Return the program, with more fast memory if its stream leaves the tensor of vela."""
+    said = program.regions[1]
+    try:
+        assert program.needs
+    except ModelError:
+        if not said:
+            raise
+        program = fit_fast_memory(program)
+        call.warn(
+            f"its stream uses {program.regions[1]} bytes of the fast memory, and the file says "
+            f"{said}; the driver's fast memory must have as many"
+        )
+    return program
 
 
 def _warn_of_booleans(call: TfliteCall, target: str) -> None:
