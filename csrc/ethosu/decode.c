@@ -1034,7 +1034,7 @@ static int kind_of(int opcode) {
     }
 }
 
-/* Where accumulators start and end. Those that an operation keeps must have the next one's shape. */
+/* Read how accumulators start and end. Kept ones must have the shape of the next operation. */
 static int read_accumulator(decoder *d, eu_operation *op) {
     uint16_t format = d->r0[ACC_FORMAT];
     int start = format >> 4 & 3, pools = op->kind == EU_POOL;

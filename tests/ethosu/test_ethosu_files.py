@@ -272,6 +272,22 @@ def test_a_division_of_quantized_numbers_warns(tmp_path):
     assert "it divides quantized numbers as integers" in warn_of(file, tmp_path)
 
 
+def test_fast_memory_beyond_its_tensor_runs_with_a_warning(tmp_path):
+    writer = Writer().map("ifm", (1, 3, 1), 0).map("ofm", (1, 3, 1), 64, bits=0x100, region=2)
+    writer.kernel().clamp().set(ofm_scale=(1, 0)).run("pool", 0)
+    writer.map("ifm", (1, 3, 1), 64, region=2).map("ofm", (1, 3, 1), OUT, bits=0x100).run("pool", 0)
+    ends = [((1, 3), "INT8", 0.5, 0, 0)], [((1, 3), "INT8", 0.5, 0, OUT)]
+    path = tflite(writer, *ends, fast=66).save(tmp_path)
+    with pytest.warns(
+        DeviceWarning, match="uses 67 bytes of the fast memory, and the file says 66"
+    ):
+        session = qemu_nn.load(path).session("m55")
+    (got,) = session.run(np.int8([[5, 9, 2]])).values()
+    assert got.tolist() == [[5, 9, 2]]
+    with pytest.raises(ModelError, match="of region 2, which has 0"):
+        qemu_nn.load(tflite(writer, *ends).save(tmp_path))
+
+
 def change(**registers):
     writer = copy_program()
     last = writer.words.pop()

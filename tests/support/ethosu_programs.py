@@ -193,7 +193,11 @@ def tflite(writer, inputs, outputs, constants=b"", arena=4096, target="ethos-u55
     count = len(inputs)
     file.inputs, file.outputs = ends[:count], ends[count:]
     options = more.get("options", b"\x01\x04\x01")
-    given = [*tensors, tensors[2], *ends[:count]]
+    fast = tensors[2]
+    if "fast" in more:
+        fast = file.tensor([more["fast"]], "UINT8")
+        offsets.append(0)
+    given = [*tensors, fast, *ends[:count]]
     file.operator("CUSTOM:ethos-u", given, ends[count:], None, custom=options)
     file.buffers.append(np.array([0, 1, len(offsets), *offsets], np.int32).tobytes())
     file.metadata.append(("OfflineMemoryAllocation", len(file.buffers) - 1))
