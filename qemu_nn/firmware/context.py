@@ -248,6 +248,8 @@ def call_text(call: MemoryCall, layer: LayerSymbols, buffers: Buffers, cmsis: st
             arguments.append(f"&{argument.name}")
         elif argument.name in SCRATCH:
             arguments.append(_format_scratch(call, argument, buffers))
+        elif argument.name in declared.derived:
+            arguments.append(format_extent(declared.derived[argument.name], values))
         else:
             arguments.append(values[argument.name])
     indent = _INNER + 4 if structs and declared.answers else _INNER if structs else _OUTER

@@ -10,6 +10,7 @@ from ..errors import Error
 from ..functions.older_buffers import count_older_bytes
 from ..ir.graph import Address, Graph, Memory
 from ..kernels.table import choose, list_rows
+from ..releases import place_of
 from ..runtime.addresses import plan_addresses
 from ..runtime.arena import TFLM_ALIGNMENT, align, plan_tensor_arena
 from ..runtime.plan import Plan
@@ -22,6 +23,9 @@ ARENA, STATES = "arena", "states"
 
 #: Layer -> C name of its scratch memory -> bytes.
 Needed = Mapping[str, Mapping[str, int]]
+
+#: The first state with code for Helium: before, a core with Helium runs that of the DSP extension.
+_HELIUM_FROM = "f7e96efd"
 
 #: Every address is a multiple of this many bytes: the widest element's.
 _ALIGNMENT = 4
@@ -130,8 +134,11 @@ def plan_layout(plan: Plan) -> Layout:
 def _count_scratch(step: Step, profile: Profile) -> dict[str, int]:
     """Return scratch memory of a call, with what an older state asks for besides."""
     function, params = step.node.function, step.node.params
-    found = function.scratch_buffers(params, profile.path)
-    older = count_older_bytes(function.name, params, profile.path, profile.cmsis)
+    path = profile.path
+    if path == "mve" and place_of(profile.cmsis) < place_of(_HELIUM_FROM):
+        path = "dsp"
+    found = function.scratch_buffers(params, path)
+    older = count_older_bytes(function.name, params, path, profile.cmsis)
     return {**found, "ctx": max(found.get("ctx", 0), older)} if older else found
 
 

@@ -215,7 +215,7 @@ def _list_functions(calls: Iterable[MemoryCall], profile: Profile, name: str) ->
 
     A network with a name of its own has its own functions, whatever another export computes.
     """
-    functions = stand_in.make_stand_ins(calls)
+    functions = stand_in.make_stand_ins(calls, profile.cmsis)
     contents: dict[str, str] = {}
     for folder, stem in (("tflm", "tflm"), ("local", "local_NN"), ("kernels", "stand_in")):
         group = [one for one in functions if one.folder == folder]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Union
 
 import numpy as np
 
-from ..errors import Error
 from ..functions import Array, Function
 from ..functions.c_signature import Elements
 from ..functions.prototypes import (
@@ -42,104 +42,132 @@ LOCAL_HEADER = "local_NN.h"
 #: Status type -> the enumerator for success.
 _SUCCESS = {"arm_status": "ARM_MATH_SUCCESS", "arm_cmsis_nn_status": "ARM_CMSIS_NN_SUCCESS"}
 
-_NEEDS = ("spare", "stacked", "joined", "has_scratch")
+
+#: A field's number, or the C name of a row.
+Value = Union[int, str]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Values of a field of a row's parameters, or rows, by arguments of the call.
+
+    names: the arguments; none: one value for all calls. values: the arguments -> the value.
+    """
+
+    names: tuple[str, ...]
+    values: Mapping[tuple[int, ...], Value]
+
+    def format(self, texts: Mapping[str, str]) -> str:
+        """Return the C text; texts: argument -> its C text."""
+        *cases, (_, last) = sorted(self.values.items(), key=lambda case: case[1])
+        text = str(last)
+        for given, value in reversed(cases):
+            if value != last:
+                tests = " && ".join(f"{texts[n]} == {v}" for n, v in zip(self.names, given))
+                text = f"{tests} ? {value} : {text}"
+        return text if len(self.values) == 1 else f"({text})"
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """A function, the row that computes it, and the fields of the row's C parameters.
+    """A function, the rows that compute it, and the fields of their C parameters.
+
+    run: the C name of the row of a call.
 
     spare: bytes of scratch memory that the row needs if the calls have none. stacked, joined: bytes
     of the arrays for per-channel parameters and for weights, if the calls have several.
     has_scratch: true if the calls have scratch memory `ctx` (`bufferA` of the legacy API).
-    profile: number in the row's parameters. changed: fields to which the release gives other values
-    than the call.
+    cmsis: the state that the export is for. changed:
+    the profile's number in calls, and fields to which the release gives other values than the call.
     """
 
     function: Function
-    row: Row
+    rows: tuple[Row, ...]
+    run: Choice
     fields: tuple[str, ...]
     spare: int
     stacked: int
     joined: int
     has_scratch: bool
-    profile: int
-    changed: tuple[tuple[str, int], ...] = ()
+    cmsis: str
+    changed: Mapping[str, Choice]
 
     @property
     def folder(self) -> str:
         """Its folder in an export: for functions of CMSIS-NN, or for further ones that firmware
         needs.
         """
-        if is_own(self.function):
+        if is_own(self.function, self.cmsis):
             return "tflm"
         order = self.function.order
         return "local" if order and order.header == LOCAL_HEADER else "kernels"
 
 
-def make_stand_ins(calls: Iterable[MemoryCall]) -> list[StandIn]:
-    """Return the stand-ins of these calls, each function once.
+def make_stand_ins(calls: Iterable[MemoryCall], cmsis: str) -> list[StandIn]:
+    """Return the stand-ins of these calls for a state of CMSIS-NN, each function once."""
+    functions: dict[str, list[MemoryCall]] = {}
+    for call in calls:
+        functions.setdefault(call.step.node.function.name, []).append(call)
+    return [_make_stand_in(own, cmsis) for _, own in sorted(functions.items())]
 
-    If one call needs the model of the device's path, all calls of its function use it: its bits
-    equal those of the plain row.
+
+def _make_stand_in(calls: Sequence[MemoryCall], cmsis: str) -> StandIn:
+    """Return the stand-in of all calls of a function.
+
+    If one call needs the model of the device's path, all use it: its bits equal those of the plain
+    row. Plain rows differ by profile, and rules of the release may give calls different profiles.
     """
-    calls = list(calls)
-    changes = _list_changes([call.step for call in calls])
-    functions: dict[str, StandIn] = {}
-    for call in sorted(calls, key=lambda call: call.step.row.kind != "model"):
-        step, function = call.step, call.step.node.function
-        first = functions.get(function.name)
-        row = first.row if first else step.row
-        needed = row.scratch(step.params)
-        own = StandIn(
-            function,
-            row,
-            tuple(dir(step.params)),
-            spare=needed if needed > call.scratch_bytes else 0,
-            stacked=step.sizes.bias if function.stack else 0,
-            joined=step.sizes.weights if function.parts else 0,
-            has_scratch="ctx" in call.scratch,
-            profile=step.params.profile,
-            changed=changes[function.name],
-        )
-        functions[function.name] = own if first is None else _merge(own, first)
-    return sorted(functions.values(), key=lambda one: one.function.name)
+    steps = [call.step for call in calls]
+    function = steps[0].node.function
+    models = [step.row for step in steps if step.row.kind == "model"]
+    rows = [models[0] if models else step.row for step in steps]
+    needed = [row.scratch(step.params) for row, step in zip(rows, steps)]
+    return StandIn(
+        function,
+        tuple(dict.fromkeys(rows)),
+        _choose_value(steps, [row.symbol for row in rows]),
+        tuple(dir(steps[0].params)),
+        spare=max(n if n > call.scratch_bytes else 0 for n, call in zip(needed, calls)),
+        stacked=max(step.sizes.bias for step in steps) if function.stack else 0,
+        joined=max(step.sizes.weights for step in steps) if function.parts else 0,
+        has_scratch=any("ctx" in call.scratch for call in calls),
+        cmsis=cmsis,
+        changed=_list_changes(steps),
+    )
 
 
-def _merge(one: StandIn, other: StandIn) -> StandIn:
-    """Merge the needs of both calls."""
-    most = {name: max(getattr(one, name), getattr(other, name)) for name in _NEEDS}
-    return replace(one, **most)
+def _list_changes(steps: Sequence[Step]) -> dict[str, Choice]:
+    """Return the profile, and the fields that rules of the release change: field -> its values."""
+    declared = [step.node.function.struct_values(step.node.params) for step in steps]
+    changed = {
+        name
+        for own, step in zip(declared, steps)
+        for name, value in own.items()
+        if hasattr(step.params, name) and getattr(step.params, name) != value
+    }
+    return {
+        name: _choose_value(steps, [getattr(step.params, name) for step in steps])
+        for name in ("profile", *sorted(changed))
+    }
 
 
-def _list_changes(steps: Sequence[Step]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return function -> the fields that the rules of the release changed, and their values.
-
-    Raises Error if two calls of a function need different profiles or values.
-    """
-    found: dict[str, dict[str, int]] = {step.node.function.name: {} for step in steps}
-    for step in steps:
-        values = step.node.function.struct_values(step.node.params)
-        found[step.node.function.name].update(
-            (name, getattr(step.params, name))
-            for name, value in values.items()
-            if hasattr(step.params, name) and getattr(step.params, name) != value
-        )
-    profiles: dict[str, int] = {}
-    for step in steps:
-        name, params = step.node.function.name, step.params
-        same = profiles.setdefault(name, params.profile) == params.profile
-        if not same or any(getattr(params, f) != value for f, value in found[name].items()):
-            raise Error(
-                f"the release computes calls of {name} in different ways, but a stand-in has one; "
-                "export the network for the nearest tag of docs/releases.md"
-            )
-    return {name: tuple(changed.items()) for name, changed in found.items()}
+def _choose_value(steps: Sequence[Step], wanted: Sequence[Value]) -> Choice:
+    """Return the values of calls by the fewest arguments that tell the calls apart."""
+    names = steps[0].node.function.params
+    for count in range(len(names) + 1):
+        for chosen in combinations(names, count):
+            values: dict[tuple[int, ...], set[Value]] = {}
+            for step, value in zip(steps, wanted):
+                given = tuple(step.node.params[name] for name in chosen)
+                values.setdefault(given, set()).add(value)
+            if all(len(found) == 1 for found in values.values()):
+                return Choice(chosen, {given: found.pop() for given, found in values.items()})
+    raise AssertionError(f"equal calls of {steps[0].node.function.name} are computed differently")
 
 
 def list_sources(functions: Iterable[StandIn]) -> dict[str, str]:
     """Return the C files of the rows: path -> content."""
-    return plain_kernels.list_sources(each.row.symbol for each in functions)
+    return plain_kernels.list_sources(row.symbol for each in functions for row in each.rows)
 
 
 def make_implementation(functions: Iterable[StandIn], profile: Profile) -> dict[str, Any]:
@@ -150,7 +178,9 @@ def make_implementation(functions: Iterable[StandIn], profile: Profile) -> dict[
         "headers": sorted(
             {make_prototype(each.function, profile.cmsis).header for each in functions}
         ),
-        "kernel_headers": plain_kernels.list_headers(each.row.symbol for each in functions),
+        "kernel_headers": plain_kernels.list_headers(
+            row.symbol for each in functions for row in each.rows
+        ),
         **{
             name: max((getattr(each, name) for each in functions), default=0)
             for name in ("spare", "stacked", "joined")
@@ -237,7 +267,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
     spoiling = _spoil(stand_in, declared, values)
     body = [
         *_put_arrays(function, values),
-        f"    {wrap_lines(f'const {stand_in.row.op.params} call = {{', params, '};')}",
+        f"    {wrap_lines(f'const {stand_in.rows[0].op.params} call = {{', params, '};')}",
         f"    {wrap_lines('const qn_buffers memory = {', buffers, '};')}",
         *spoiling.before,
     ]
@@ -246,7 +276,7 @@ def _definition(stand_in: StandIn, profile: Profile) -> str:
             format_signature(declared, " {"),
             *body,
             *_list_unused(declared, "\n".join(body)),
-            *_ending(function, declared, stand_in.row.symbol, spoiling.after),
+            *_ending(function, declared, stand_in.run.format(values), spoiling.after),
             "}",
         ]
     )
@@ -277,8 +307,8 @@ def _list_fields(stand_in: StandIn, values: Mapping[str, str]) -> Mapping[str, U
     """Return field of the row's parameters -> the C text that fills it."""
     function = stand_in.function
     scalars = {name: values[name] for name in function.params}
-    own = {"profile": stand_in.profile, **function.struct_values(scalars)}
-    return {**own, **dict(stand_in.changed)}
+    changed = {name: choice.format(values) for name, choice in stand_in.changed.items()}
+    return {**function.struct_values(scalars), **changed}
 
 
 def _list_unused(declared: Prototype, body: str) -> list[str]:
@@ -292,7 +322,7 @@ def _spoil(stand_in: StandIn, declared: Prototype, values: Mapping[str, str]) ->
     or in firmware.
     """
     legacy = any(argument.name in SCRATCH for argument in declared.arguments)
-    kept = stand_in.row.kind == "model" or stand_in.folder != "kernels"
+    kept = stand_in.rows[0].kind == "model" or stand_in.folder != "kernels"
     if kept or (legacy and not stand_in.has_scratch):
         return scratch.Spoiling()
     return scratch.spoil(declared, stand_in.function, values)

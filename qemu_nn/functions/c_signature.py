@@ -57,7 +57,8 @@ class Order:
 
     types: of scalars that are not int32_t (uint16_t in a legacy function); "output" is the type of
     the output's elements. returns: "output" is a pointer to these. implied: scalars of our
-    declaration that are not C arguments -> their C text. sums: if the call needs scratch memory
+    declaration that are not C arguments -> their C text. derived: C arguments that are products of
+    scalars of our declaration -> these. sums: if the call needs scratch memory
     `ctx`, it expects sums of weights in it, computed by arm_vector_sum_s8() with these arguments.
     scratch_buffers: if there are several pieces of scratch memory, the argument or struct member ->
     bytes, as Function.buffer, or as an extent if C passes no size. before: last state of CMSIS-NN
@@ -70,6 +71,7 @@ class Order:
     returns: str = STATUS
     types: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
+    derived: Mapping[str, Extent] = field(default_factory=dict)
     sums: tuple[Extent, ...] = ()
     scratch_buffers: Mapping[str, Union[Bytes, Extent]] = field(default_factory=dict)
     header: str = "arm_nnfunctions.h"

@@ -7,6 +7,7 @@ from typing import Optional
 import numpy as np
 
 from ..operators import Conv
+from ..releases import place_of
 from ..targets import Profile
 from .base import Function, Params, find_no_fault
 from .c_signature import STATUS, legacy
@@ -102,18 +103,19 @@ def _names(square: bool, stem: str) -> tuple[str, str]:
 
 
 def _odd_channels(params: Mapping[str, int], profile: Profile) -> Optional[str]:
-    """Return the reason for a fault: 5.6.0 widens pixel by pixel, to odd halfword addresses after
-    an odd pixel.
+    """Return the reason for a fault: CMSIS up to 5.6.0 widens pixel by pixel, to odd halfword
+    addresses after an odd pixel (until commit 04c0b9a8).
 
     GCC merges these stores into doubleword stores, which need word alignment.
     """
     channels = params["ch_im_in"]
-    if (profile.cmsis, profile.path) != ("5.6.0", "dsp") or channels < 5 or channels % 2 == 0:
+    is_new = place_of(profile.cmsis) > place_of("5.6.0")
+    if is_new or profile.path != "dsp" or channels < 5 or channels % 2 == 0:
         return None
     return (
-        f"CMSIS 5.6.0, compiled by GCC with -O2 or -O3, ends in a hard fault on a core with the "
-        f"DSP extension for an odd number of input channels from 5 on, here {channels}; use "
-        f"cmsis='5.9.0' or an even number of channels"
+        f"CMSIS {profile.cmsis}, compiled by GCC with -O2 or -O3, ends in a hard fault on a core "
+        f"with the DSP extension for an odd number of input channels from 5 on, here {channels}; "
+        "use cmsis='5.9.0' or an even number of channels"
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from ..errors import Error
-from ..releases import FIRST, c_name, has_function, place_of
+from ..releases import AFFINE, FIRST, c_name, has_function, is_brought, place_of
 from ..targets import is_affine
 from .base import Function
 from .c_signature import STATUS, Order, Struct
+from .flat_orders import find_flat_order
 from .shapes import Extent
 
 _LEGACY_TYPES = {"int8": "q7_t", "int16": "q15_t", "int32": "q31_t"}
@@ -30,9 +31,6 @@ CONTEXTS = ("ctx", "input_ctx", "output_ctx", "reverse_conv_ctx")
 _OWN, OWN_HEADER = ("tflm_", "executorch_"), "tflm.h"
 
 _STATUS_TYPES = ("arm_status", "arm_cmsis_nn_status")
-
-#: The first state whose s8 functions all take structs.
-_STRUCTS_FROM = "01f5b32b"
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Prototype:
     """C declaration of a function.
 
     returns: its type. header: the one that declares it. implied: scalars that are not C arguments
-    -> their C text. sums: see Order.
+    -> their C text. derived, sums: see Order.
     """
 
     header: str
@@ -63,6 +61,7 @@ class Prototype:
     name: str
     arguments: tuple[Argument, ...]
     implied: Mapping[str, str] = field(default_factory=dict)
+    derived: Mapping[str, Extent] = field(default_factory=dict)
     sums: tuple[Extent, ...] = ()
 
     def __str__(self) -> str:
@@ -88,7 +87,7 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     if function.not_called:
         raise Error(f"{function.name} cannot be exported: {function.not_called}")
     order = _find_order(function, cmsis)
-    types = C_TYPES if is_own(function) else get_c_types(cmsis)
+    types = C_TYPES if is_own(function, cmsis) else get_c_types(cmsis)
     status = get_status_type(cmsis)
     returns = {STATUS: status, "output": f"{types[function.output.dtype]} *"}
     arguments = tuple(
@@ -98,11 +97,19 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     return Prototype(
         order.header,
         returns.get(order.returns, order.returns),
-        c_name(function.name, cmsis),
+        _name(function, cmsis),
         arguments,
         order.implied,
+        order.derived,
         order.sums,
     )
+
+
+def _name(function: Function, cmsis: str) -> str:
+    """Return the C name of a function in exports for a state."""
+    if is_brought(function.name, cmsis):
+        return f"tflm_{function.name}"
+    return c_name(function.name, cmsis)
 
 
 def get_status_type(cmsis: str) -> str:
@@ -112,15 +119,15 @@ def get_status_type(cmsis: str) -> str:
 
 def _find_order(function: Function, cmsis: str) -> Order:
     """Return the order of a function's arguments in a release."""
+    if is_brought(function.name, cmsis):
+        return _make_own_order(function)
     order, place = function.order or _make_own_order(function), place_of(cmsis)
     if not has_function(function.name, cmsis):
         first = FIRST[function.name]
         raise Error(f"CMSIS {cmsis} has no {function.name}, which came with {first}")
-    if "ctx" in order.names and place < place_of(_STRUCTS_FROM):
-        raise Error(
-            f"CMSIS {cmsis} takes flat arguments for {function.name}; exports call the structs of "
-            f"{_STRUCTS_FROM} (September 2020) and later"
-        )
+    flat = find_flat_order(function.name, cmsis)
+    if flat is not None:
+        return flat
     older = (own for last, own in order.before.items() if place <= place_of(last))
     return next(older, order)
 
@@ -163,9 +170,9 @@ def list_sums(declared: Prototype, cmsis: str) -> tuple[Extent, ...]:
     return declared.sums if place >= place_of("f2cb41ca") else (*declared.sums[:3], 1, "NULL")
 
 
-def is_own(function: Function) -> bool:
-    """True if CMSIS-NN does not have the function."""
-    return function.name.startswith(_OWN)
+def is_own(function: Function, cmsis: str = AFFINE) -> bool:
+    """True if a state of CMSIS-NN does not have the function, but the network's framework does."""
+    return function.name.startswith(_OWN) or is_brought(function.name, cmsis)
 
 
 def _make_own_order(function: Function) -> Order:
@@ -183,7 +190,7 @@ def _get_type(function: Function, order: Order, name: str, types: Mapping[str, s
         return "const cmsis_nn_context *"
     if name in SCRATCH:
         return f"{types['int8' if name == 'bufferB' else order.scratch]} *"
-    if name in function.params:
+    if name in function.params or name in order.derived:
         type = order.types.get(name, "uint16_t" if order.legacy else "int32_t")
         return types[function.output.dtype] if type == "output" else type
     if name == function.output.name:

@@ -10,6 +10,7 @@ from ..errors import Refused
 from ..functions import FUNCTIONS
 from ..functions.esp_nn_rules import EspCall, compute_as
 from ..functions.tflm_builds import DIFFERENCES, ESP_FACTS
+from ..releases import name_in_network
 from ..targets import Profile
 from .graph import Graph, Node, Tensor
 
@@ -73,7 +74,12 @@ def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:
     else:
         if profile.kernels == "reference" and not node.effect.startswith(_ESP_NN):
             node = replace(node, effect="")
-    return _call_esp_nn(graph, node, profile, facts) if profile.esp_nn else node
+    if profile.esp_nn:
+        return _call_esp_nn(graph, node, profile, facts)
+    if profile.path == "npu":
+        return node
+    name = name_in_network(node.function.name, profile.cmsis)
+    return node if name == node.function.name else replace(node, function=FUNCTIONS[name])
 
 
 def _call_esp_nn(graph: Graph, node: Node, profile: Profile, facts: Container[str]) -> Node:

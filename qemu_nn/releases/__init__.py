@@ -1,6 +1,6 @@
 """Releases of CMSIS-NN: the states that SDKs ship, whose rows compute them, and their names."""
 
-from .functions import FIRST, c_name, has_function
+from .functions import FIRST, c_name, has_function, is_brought, name_in_network
 from .names import canonical
 from .rules import RULES, Call, Rule, computed_as
 from .sdks import SDKS, Sdk
@@ -29,5 +29,7 @@ __all__ = [
     "choices",
     "computed_as",
     "has_function",
+    "is_brought",
+    "name_in_network",
     "place_of",
 ]

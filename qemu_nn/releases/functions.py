@@ -60,6 +60,19 @@ _UNWRAPPED["arm_transpose_conv_wrapper_s8"] = "arm_transpose_conv_s8"
 _EXACT = ("arm_pad_s8", "arm_transpose_s8", "arm_minimum_s8", "arm_maximum_s8")
 
 
+def name_in_network(name: str, state: str) -> str:
+    """Return the function that frameworks called in a state for this one: itself, or the function
+    for any shape if the state has no wrapper.
+    """
+    general = _UNWRAPPED.get(name, name)
+    return general if not has_function(name, state) and has_function(general, state) else name
+
+
+def is_brought(name: str, state: str) -> bool:
+    """True if a network's framework computes a function itself, as a state does not have it."""
+    return name in _EXACT and not has_function(name, state)
+
+
 def has_function(name: str, state: str, in_network: bool = False) -> bool:
     """True if a state has a function.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Optional
 from unittest import mock
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..functions.shapes import get_extent
 from ..ir.formats import draw_numbers
 from ..ir.graph import Graph, Node, Tensor
 from ..kernels import table as kernels
+from ..releases import has_function, name_in_network
 from ..runtime import split
 from ..runtime.session import Session
 from ..targets import Profile
@@ -107,10 +109,19 @@ class _Growing:
         self.values[name] = call.wanted
 
 
-def draw_network(rng: Random, family: str) -> tuple[Graph, Profile]:
-    """Return a network of two to seven layers, and a profile that runs it."""
+def draw_network(
+    rng: Random, family: str, given: Optional[Profile] = None
+) -> tuple[Graph, Profile]:
+    """Return a network of two to seven layers, and a profile that runs it.
+
+    given: the profile; then the layers are those of the family that its state of CMSIS-NN has.
+    """
     names = FAMILIES[family]
-    profile = rng.choice([p for p in EVERY_PROFILE if all(_runs(DECLARED[n], p) for n in names)])
+    if given is not None:
+        names = tuple(filter(None, (_find_function(name, given) for name in names)))
+    profile = given or rng.choice(
+        [p for p in EVERY_PROFILE if all(_runs(DECLARED[n], p) for n in names)]
+    )
     channels = rng.choice((1, 2, 2, 3, 4, 4, 8, 8, 16, 17, 24, 64))
     shape, dtype = (rng.randint(1, 12), rng.randint(1, 18), channels), DECLARED[names[0]].inputs[0]
     source = Tensor("input", shape, dtype.dtype)
@@ -125,6 +136,13 @@ def draw_network(rng: Random, family: str) -> tuple[Graph, Profile]:
     shown = {network.nodes[-1].name, rng.choice(network.nodes).name}
     outputs = tuple(node.name for node in network.nodes if node.name in shown)
     return Graph(family, (source,), tuple(network.nodes), outputs, network.arrays), profile
+
+
+def _find_function(name: str, profile: Profile) -> str:
+    """Return the function that a state calls in a network for another one; "" if it has none."""
+    name = name_in_network(name, profile.cmsis)
+    found = has_function(name, profile.cmsis) and _runs(DECLARED[name], profile)
+    return name if found else ""
 
 
 def _runs(function: Function, profile: Profile) -> bool:

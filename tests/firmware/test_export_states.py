@@ -47,6 +47,9 @@ def network(filter_offset=0, batches=1):
 
 #: State -> arguments of arm_convolve_s8, and of arm_vector_sum_s8 as called on Helium.
 STATES = {
+    "b214a23d": (24, 0),
+    "5.7.0": (24, 0),
+    "f7e96efd": (11, 0),
     "01f5b32b": (11, 0),
     "5.8.0": (11, 0),
     "5.9.0": (11, 0),
@@ -62,7 +65,7 @@ STATES = {
 
 
 #: States whose functions answer ARM_MATH_SUCCESS.
-OLD = ("01f5b32b", "5.8.0", "5.9.0")
+OLD = ("b214a23d", "5.7.0", "f7e96efd", "01f5b32b", "5.8.0", "5.9.0")
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -112,9 +115,29 @@ def test_quantized_networks_have_functions_of_their_release():
     ]
 
 
-def test_flat_arguments_and_absent_functions_are_refused():
-    with pytest.raises(Error, match=r"CMSIS 5\.7\.0 takes flat arguments for arm_convolve_s8"):
-        make_prototype(FUNCTIONS["arm_convolve_s8"], "5.7.0")
+def test_flat_arguments_have_the_order_of_the_state():
+
+    names = [
+        [argument.name for argument in make_prototype(FUNCTIONS[name], state).arguments]
+        for name, state in (
+            ("arm_convolve_s8", "5.7.0"),
+            ("arm_depthwise_conv_s8", "f7e96efd"),
+            ("arm_avgpool_s8", "5.7.0"),
+        )
+    ]
+    assert " ".join(names[0]) == (
+        "input input_w input_h input_c batches filter output_c filter_w filter_h pad_w pad_h "
+        "stride_w stride_h bias output shift multiplier output_offset input_offset act_min act_max "
+        "output_w output_h bufferA"
+    )
+    assert " ".join(names[1][-9:]) == (
+        "output_w output_h output_offset input_offset act_min act_max dilation_w dilation_h bufferA"
+    )
+    assert names[2][:2] == ["input_h", "input_w"]
+    assert "ctx" in str(make_prototype(FUNCTIONS["arm_avgpool_s8"], "01f5b32b"))
+
+
+def test_absent_functions_are_refused():
     with pytest.raises(Error, match=r"has no arm_convolve_wrapper_s8, which came with f7e96efd"):
         make_prototype(FUNCTIONS["arm_convolve_wrapper_s8"], "5.7.0")
 
@@ -122,7 +145,9 @@ def test_flat_arguments_and_absent_functions_are_refused():
 @needs("pc")
 @pytest.mark.compiles
 @pytest.mark.parametrize("core", ["m4", "m55"])
-@pytest.mark.parametrize("state", ["5.8.0", "51263182", "4.1.0", "5.0.0", "6.0.0"])
+@pytest.mark.parametrize(
+    "state", ["5.7.0", "f7e96efd", "5.8.0", "51263182", "4.1.0", "5.0.0", "6.0.0"]
+)
 def test_the_self_test_passes_with_the_stand_ins_of_a_state(state, core, tmp_path):
     folder = write(tmp_path / "net", network(), target=Target(core, state))
     code, lines = check(folder)
@@ -147,6 +172,39 @@ def test_the_self_test_passes_on_an_emulated_cortex_m4(state, tmp_path):
 def test_a_stand_in_ignores_what_the_state_ignores(tmp_path):
     folder = write(tmp_path / "net", network(filter_offset=4), target=Target("m4", "5.0.0"))
     assert ".filter_offset = 0" in (folder / "kernels" / "stand_in.c").read_text()
+    assert check(folder)[0] == 0
+
+
+def mixed():
+    """Return a network with a convolution of one row, one of an image, padding and a maximum."""
+    net = Builder("mixed", (1, 1, 12, 4))
+    sides = {"input_h": 1, "input_w": 12, "output_h": 1, "output_w": 12, "filter_h": 1}
+    row = {**WINDOW, **sides, "pad_h": 0, "input_c": 4, "filter_c": 4, "output_c": 4}
+    net.call("row", "arm_convolve_wrapper_s8", row)
+    net.call("wide", "arm_convolve_wrapper_s8", {**row, "dilation_w": 2, "pad_w": 2})
+    pad = {"input_n": 1, "input_h": 1, "input_w": 12, "input_c": 4, "pad_value": 3}
+    pad.update(pre_n=0, pre_h=1, pre_w=0, pre_c=0, post_n=0, post_h=0, post_w=2, post_c=0)
+    net.call("pad", "arm_pad_s8", pad)
+    return net.graph()
+
+
+@needs("pc")
+@pytest.mark.compiles
+def test_calls_of_a_function_that_the_state_computes_in_two_ways(tmp_path):
+    """Compute rows on Helium by 5.0.0 with the bits of plain cores, and images with its own."""
+    folder = write(tmp_path / "net", mixed(), target=Target("m55", "5.0.0"))
+    text = (folder / "kernels" / "stand_in.c").read_text()
+    assert re.search(r"\.profile = \(\w+->\w+(\.\w+)? == \d+ \? \d+ : \d+\)", text)
+    code, lines = check(folder)
+    assert (code, lines[-1]) == (0, "PASS: 0 failures")
+
+
+@needs("pc")
+@pytest.mark.compiles
+def test_frameworks_bring_functions_that_a_state_has_not(tmp_path):
+    folder = write(tmp_path / "net", mixed(), target=Target("m4", "5.9.0"))
+    assert "tflm_arm_pad_s8(" in (folder / "network.c").read_text()
+    assert "tflm_arm_pad_s8(" in (folder / "tflm" / "tflm.c").read_text()
     assert check(folder)[0] == 0
 
 
