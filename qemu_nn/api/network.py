@@ -51,6 +51,8 @@ DEFAULT_STACK = 4096
 
 
 #: Suffixes of models, and the most that a message names.
+#: Files that stand for their folder.
+_IN_FOLDERS = ("network.json", "saved_model.pb")
 _MODELS, _NAMED = (".tflite", ".qnz", ".onnx", ".pte"), 3
 
 #: Method that other libraries have -> what does the same here.
@@ -557,8 +559,8 @@ def load(
     Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .onnx with
     quantized tensors, firmware in C and C++ (.c, .cpp, .cc, .cxx, .ino) that calls CMSIS-NN, and
     network.json (or its folder), which describes firmware.
-    Float networks: .onnx, .h5, .hdf5, .keras, .pb, .pt2, .tflite of floats, and .prototxt with
-    `weights` next to it.
+    Float networks: .onnx, .h5, .hdf5, .keras, .pb, folders of a SavedModel, .pt2, .tflite of
+    floats, and .prototxt with `weights` next to it.
 
     Parameters
     ----------
@@ -571,7 +573,8 @@ def load(
     method : str, optional
         The method of a .pte file; default: "forward".
     signature : str, optional
-        The signature of a .tflite file; default: its first graph, which TensorFlow Lite Micro runs.
+        The signature of a .tflite file or a SavedModel; default: the first graph of the file, which
+        TensorFlow Lite Micro runs, and "serving_default" or the only one of a SavedModel.
     include : sequence of str or Path, optional
         Of firmware: folders of its headers, and of further sources with its functions and arrays.
     defines : mapping, optional
@@ -616,12 +619,13 @@ def load(
             return _read(file, options)
     path = as_path(source, "a model")
     if path.is_dir():
-        folder, path = path, path / "network.json"
-        if not path.exists():
+        folder = path
+        path = next((folder / name for name in _IN_FOLDERS if (folder / name).exists()), folder)
+        if path == folder:
             names = sorted(e.name for e in folder.iterdir() if e.suffix.lower() in _MODELS)
             some = f", such as {', '.join(names[:_NAMED])}" if names else ""
             raise ModelError(
-                f"{folder} is a folder without a network.json: name a file in it{some}"
+                f"{folder} is a folder without {' or '.join(_IN_FOLDERS)}: name a file in it{some}"
             )
     if not path.exists():
         raise ModelError(f"there is no file {path}")

@@ -59,7 +59,7 @@ _FIRMWARE = ("include", "defines", "inputs", "function")
 READERS = (
     Reader((".onnx",), f"{__name__}.onnx", _CUT),
     Reader((".h5", ".hdf5", ".keras"), f"{__name__}.keras", _CUT, _signature(0, b"\x89HDF")),
-    Reader((".pb",), f"{__name__}.tensorflow", _CUT),
+    Reader((".pb",), f"{__name__}.tensorflow", (*_CUT, "signature")),
     Reader((".prototxt",), f"{__name__}.caffe", (*_CUT, "weights")),
     Reader((".pt2",), f"{__name__}.pt2", _CUT),
     Reader(

@@ -12,31 +12,43 @@ import numpy as np
 from ..errors import Error
 from ..io.arguments import as_array, as_flag
 from ..ir.float_graph import FloatGraph
+from .inputs import Inputs, name_arrays
 from .ordered import order_sums
 
 
-def evaluate(graph: FloatGraph, x: np.ndarray, trace: bool = False) -> dict[str, np.ndarray]:
+def evaluate(graph: FloatGraph, x: Inputs, trace: bool = False) -> dict[str, np.ndarray]:
     """Return tensor name -> float array [N, *shape], for the outputs, or for every tensor if
     traced.
 
-    x: [N, *graph.shape]; float64 is computed in float64, all further types in float32. Raises Error
-    for a different shape and for NaN.
+    x: [N, *graph.shape], or such arrays of all inputs; float64 is computed in float64, all further
+    types in float32. Raises Error for a different shape, for different counts, and for NaN.
     """
-    x, trace = as_array(x, "the input"), as_flag(trace, "trace")
-    if x.shape[1:] != graph.shape or x.ndim == 0:
+    given, trace = name_arrays(graph.name, list(graph.starts), x, as_array), as_flag(trace, "trace")
+    real = {name: _as_floats(graph, name, array) for name, array in given.items()}
+    counts = {name: len(array) for name, array in real.items()}
+    if len({*counts.values()}) > 1:
+        raise Error(f"the inputs of {graph.name} have different numbers of samples: {counts}")
+    if trace:
+        return dict(iterate_tensors(graph, real))
+    found = {name: value for name, value in iterate_tensors(graph, real) if name in graph.outputs}
+    return {name: found[name] for name in graph.outputs}
+
+
+def _as_floats(graph: FloatGraph, name: str, x: np.ndarray) -> np.ndarray:
+    """Return the values of an input as floats."""
+    own = f"{graph.name}" if len(graph.starts) == 1 else f"the input {name!r} of {graph.name}"
+    shape = graph.starts[name]
+    if x.shape[1:] != shape or x.ndim == 0:
         raise Error(
-            f"{graph.name} takes inputs of the shape [N, {', '.join(map(str, graph.shape))}], "
+            f"{own} takes inputs of the shape [N, {', '.join(map(str, shape))}], "
             f"not {list(x.shape)}"
         )
     if x.dtype.kind not in "fiub":
-        raise Error(f"{graph.name} takes real numbers, not {x.dtype}")
+        raise Error(f"{own} takes real numbers, not {x.dtype}")
     x = x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
     if np.isnan(x).any():
-        raise Error(f"the input of {graph.name} contains NaN")
-    if trace:
-        return dict(iterate_tensors(graph, x))
-    found = {name: value for name, value in iterate_tensors(graph, x) if name in graph.outputs}
-    return {name: found[name] for name in graph.outputs}
+        raise Error(f"the input {name!r} of {graph.name} contains NaN")
+    return x
 
 
 def fix_sum_order(graph: FloatGraph) -> FloatGraph:

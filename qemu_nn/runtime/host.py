@@ -31,6 +31,8 @@ Arrays = Mapping[str, np.ndarray]
 #: a softmax.
 _BEHIND = (Reshape, Identity, Softmax)
 
+_MIXED = "some inputs are a single sample and some a batch: give all alike"
+
 
 @dataclass(frozen=True)
 class Host:
@@ -373,7 +375,7 @@ class Host:
             codes[tensor.name] = taken
             singles.append(single)
         if len({*singles}) > 1:
-            raise Error("some inputs are a single sample and some a batch: give all alike")
+            raise Error(_MIXED)
         return codes, reals, singles[0]
 
     def _names_codes(self, x: Any) -> bool:
@@ -403,7 +405,7 @@ class Host:
             expect_finite(starts[name], what)
             singles.add(single)
         if len(singles) > 1:
-            raise Error("some inputs are a single sample and some a batch: give all alike")
+            raise Error(_MIXED)
         made = _apply_steps(self.before, starts)
         tensors = self.graph.inputs
         return {each.name: each.to_memory(made[each.name]) for each in tensors}, singles.pop()
@@ -560,11 +562,17 @@ def predict_float(
     graph: FloatGraph, x: Any, layout: Optional[str] = None
 ) -> Union[np.ndarray, dict[str, np.ndarray]]:
     """Return the same of a float network, computed in numpy."""
-    array = convert_to_numbers(x[graph.input] if _names_input(x, graph.input) else x, "the input")
-    own = graph.layout
-    real, single = shape_samples(array, "the input", graph.shape, own, layout, own)
-    expect_finite(real, "the input")
-    scores = dict(evaluate(graph, real))
+    arrays = name_arrays(graph.name, list(graph.starts), x, convert_to_numbers)
+    own, real, singles = graph.layout, {}, set()
+    for name, shape in graph.starts.items():
+        what = "the input" if len(arrays) == 1 else f"the input {name!r}"
+        image = own if len(shape) == 3 else None
+        real[name], single = shape_samples(arrays[name], what, shape, image, layout, image)
+        expect_finite(real[name], what)
+        singles.add(single)
+    if len(singles) > 1:
+        raise Error(_MIXED)
+    single, scores = singles.pop(), dict(evaluate(graph, real))
     images = {n: layout or own for n, values in scores.items() if own and values.ndim == 4}
     for name, wanted in images.items():
         scores[name] = move_channels(scores[name], own, wanted)

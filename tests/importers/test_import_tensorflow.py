@@ -13,7 +13,6 @@ from tensorflow_files import (
     const,
     graph,
     load,
-    new,
     node,
     placeholder,
     run,
@@ -179,9 +178,9 @@ REFUSED = [
     ),
     ((placeholder(1, 3), node("y", "Shape", "x")), {}, "'y' is a constant or not a tensor"),
     (
-        (placeholder(1, 3), placeholder(1, 3, name="k"), node("y", "Mul", "x k")),
+        (placeholder(1, 3), placeholder(1, 3, name="k", dtype=STRING), node("y", "Mul", "x k")),
         {},
-        "only one input of real numbers is supported, but it has Placeholder 'x' of float32,",
+        "its inputs must be floats, but it has Placeholder 'k' of strings",
     ),
     (
         (placeholder(1, 3, dtype=UINT8), node("f", "Cast", "x"), node("y", "Relu", "f")),
@@ -226,13 +225,20 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path, nodes, choice, m
     assert "\n" not in str(caught.value)
 
 
-def test_a_saved_model_says_how_to_freeze_it(tmp_path):
-    saved = new("SavedModel")
-    saved.saved_model_schema_version = 1
-    saved.meta_graphs.append(graph(placeholder(1, 3)))
-    (tmp_path / "saved_model.pb").write_bytes(saved.SerializeToString())
-    with pytest.raises(ModelError, match=r"this is a SavedModel, .* freeze it to a GraphDef"):
-        qemu_nn.load(tmp_path / "saved_model.pb")
+def test_a_graph_of_several_inputs_takes_them_by_name_or_in_order(tmp_path):
+    nodes = (placeholder(-1, 3, name="b"), placeholder(-1, 3, name="a"), node("y", "Sub", "a b"))
+    network = load(tmp_path, *nodes)
+    a, b = np.ones((2, 3)), np.full((2, 3), 4.0)
+    assert [each.name for each in network.inputs] == ["b", "a"]
+    for given in ({"a": a, "b": b}, [b, a]):
+        np.testing.assert_array_equal(network.evaluate(given)["y"], np.full((2, 3), -3.0))
+        np.testing.assert_array_equal(network.predict(given), np.full((2, 3), -3.0))
+    with pytest.raises(Error, match=r"different numbers of samples: \{'b': 1, 'a': 2}"):
+        network.evaluate([b[:1], a])
+    with pytest.raises(Error, match=r"some inputs are a single sample and some a batch"):
+        network.predict([b[0], a])
+    with pytest.raises(Error, match=r"the input 'a' of net takes inputs of the shape \[N, 3\]"):
+        network.evaluate([b, a[:, :2]])
 
 
 def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):

@@ -17,6 +17,10 @@ class Type(int):
     """The number of an element type, as an attribute."""
 
 
+class Called(str):
+    """The name of a function, as an attribute."""
+
+
 def shape_of(message, dims):
     """Fill a Shape message."""
     for size in dims:
@@ -42,7 +46,9 @@ def value(given):
     """Serialize a Value message: tuples are shapes, lists are lists of integers."""
     message = new("Value")
     kinds = {Type: "type", bool: "b", int: "i", float: "f"}
-    if isinstance(given, str):
+    if isinstance(given, Called):
+        message.func.name = given.encode()
+    elif isinstance(given, str):
         message.s = given.encode()
     elif isinstance(given, tuple):
         message.shape.SetInParent()

@@ -36,8 +36,13 @@ class SizeBudget:
 class TensorflowBuilder:
     """Tensors and constants by name, and the nodes that make the tensors."""
 
-    def __init__(self, start: Tensor, constants: Mapping[str, np.ndarray], taken: Iterable[str]):
-        self.values: dict[str, Value] = {**constants, start.name: start}
+    def __init__(
+        self,
+        starts: Iterable[Tensor],
+        constants: Mapping[str, np.ndarray],
+        taken: Iterable[str],
+    ) -> None:
+        self.values: dict[str, Value] = {**constants, **{each.name: each for each in starts}}
         self.nodes: list[FloatNode] = []
         self._taken = set(taken)
 

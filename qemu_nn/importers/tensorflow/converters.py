@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,12 +22,12 @@ _KINDS = {"x": (Tensor,), "c": (np.ndarray,), "v": (Tensor, np.ndarray)}
 
 def build(
     order: Iterable[TensorflowNode],
-    start: Tensor,
+    starts: Sequence[Tensor],
     constants: Mapping[str, np.ndarray],
     nodes: Iterable[str],
 ) -> TensorflowBuilder:
-    """Return the operators of nodes in order; the first ones read the start and constants."""
-    builder, budget = TensorflowBuilder(start, constants, nodes), SizeBudget()
+    """Return the operators of nodes in order; the first ones read the starts and constants."""
+    builder, budget = TensorflowBuilder(starts, constants, nodes), SizeBudget()
     for node in order:
         if node.name in builder.values:
             continue

@@ -38,6 +38,10 @@ def constants(order: Iterable[TensorflowNode], budget: SizeBudget) -> dict[str, 
     return found
 
 
+def _const(node: TensorflowNode, budget: SizeBudget) -> np.ndarray:
+    return array_of(node.tensor("value"), budget.spend) if node.array is None else node.array
+
+
 def _arithmetic(ufunc: Callable[..., Any]) -> Fold:
     """Return the result in float64, for later folding."""
 
@@ -116,7 +120,7 @@ SHAPES = ("Shape", "Size", "Rank")
 
 #: Operator -> function that computes its array from constants.
 FOLDS: dict[str, Fold] = {
-    "Const": lambda node, budget: array_of(node.tensor("value"), budget.spend),
+    "Const": _const,
     **dict.fromkeys(
         ("Identity", "StopGradient", "CheckNumerics", "Snapshot", "PlaceholderWithDefault"),
         _fold_identity,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Optional
 
 import numpy as np
 
@@ -54,15 +53,15 @@ def shorten_names(names: Iterable[str]) -> str:
 
 
 def find_ancestors(
-    nodes: Mapping[str, TensorflowNode], output: str, start: Optional[str]
+    nodes: Mapping[str, TensorflowNode], outputs: Sequence[str], starts: Collection[str]
 ) -> tuple[TensorflowNode, ...]:
-    """Return the nodes that an output needs, in executable order, without those before `start`.
+    """Return the nodes that outputs need, in executable order, without those before `starts`.
 
     Raises ModelError for a loop and for a missing node.
     """
     done: dict[str, TensorflowNode] = {}
     entered: set[str] = set()
-    stack = [(get_producer(output), "the output", False)]
+    stack = [(get_producer(output), "the output", False) for output in reversed(outputs)]
     while stack:
         name, reader, leave = stack.pop()
         if name in done:
@@ -77,32 +76,32 @@ def find_ancestors(
             raise ModelError(f"{node} depends on itself; loops are not supported")
         entered.add(name)
         stack.append((name, "", True))
-        read = (each for each in reversed(node.inputs) if each != start)
+        read = (each for each in reversed(node.inputs) if each not in starts)
         stack.extend((get_producer(each), str(node), False) for each in read)
     return tuple(done.values())
 
 
 @dataclass(frozen=True)
 class Section:
-    """Nodes from an input to an output.
+    """Nodes from inputs to outputs.
 
-    start: the first tensor; None for all that the output needs. constants: nodes that depend on no
-    input.
+    starts: the first tensors; none for all that the outputs need. constants: nodes that depend on
+    no input.
     """
 
     order: tuple[TensorflowNode, ...]
-    start: Optional[str]
-    output: str
+    starts: tuple[str, ...]
+    outputs: tuple[str, ...]
     constants: Mapping[str, np.ndarray]
 
     @cached_property
     def unsupported(self) -> tuple[TensorflowNode, ...]:
-        """Nodes without an operator, and inputs other than the start."""
+        """Nodes without an operator, and inputs other than the starts."""
         folded, found = set(self.constants), []
         for node in self.order:
             if node.op in SHAPES or (node.op in FOLDS and folded.issuperset(node.inputs)):
                 folded.add(node.name)
-            elif node.op not in CONVERTERS and node.name != self.start:
+            elif node.op not in CONVERTERS and node.name not in self.starts:
                 found.append(node)
         return tuple(found)
 
@@ -112,8 +111,8 @@ class Section:
 
         In executable order, no later node reads a tensor from before such a node.
         """
-        last: dict[str, int] = {get_producer(self.output): len(self.order)}
-        ports = {get_producer(self.output)} if ":" in self.output else set()
+        last = {get_producer(output): len(self.order) for output in self.outputs}
+        ports = {get_producer(output) for output in self.outputs if ":" in output}
         for i, node in enumerate(self.order):
             for name in node.inputs:
                 last[get_producer(name)] = max(last.get(get_producer(name), 0), i)
@@ -129,7 +128,9 @@ class Section:
         return tuple(found)
 
 
-def cut_section(nodes: Mapping[str, TensorflowNode], output: str, start: Optional[str]) -> Section:
-    """Return the part of a graph between two tensors, with its constants computed."""
-    order = find_ancestors(nodes, output, start)
-    return Section(order, start, output, constants(order, SizeBudget()))
+def cut_section(
+    nodes: Mapping[str, TensorflowNode], outputs: Sequence[str], starts: Sequence[str] = ()
+) -> Section:
+    """Return the part of a graph between tensors, with its constants computed."""
+    order = find_ancestors(nodes, outputs, starts)
+    return Section(order, tuple(starts), tuple(outputs), constants(order, SizeBudget()))

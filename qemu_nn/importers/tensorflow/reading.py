@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
 
 from ...errors import ModelError
-from ...io import files
 from ...ir.float_graph import NODE_LIMIT
 from . import tensors
 from .schema import parse
 
-_LIMIT = 128 * files.MEGABYTE
 _MOST_ATTRIBUTES, _MOST_NUMBERS = 64, 64
 _NAME = re.compile(r"[\w.>][\w.>/\\-]{0,999}", re.ASCII)
 
@@ -23,13 +22,16 @@ _NAME = re.compile(r"[\w.>][\w.>/\\-]{0,999}", re.ASCII)
 class TensorflowNode:
     """A node of the file; inputs: its input tensors, attributes: Value messages as bytes.
 
-    The name of a tensor is that of its node, with ":1" and so on for further outputs.
+    The name of a tensor is that of its node, with ":1" and so on for further outputs. after: nodes
+    that run before this one. array: the value of a variable.
     """
 
     name: str
     op: str
     inputs: tuple[str, ...]
     attributes: Mapping[str, bytes]
+    after: tuple[str, ...] = ()
+    array: Optional[np.ndarray] = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.op} {self.name!r}"
@@ -59,6 +61,11 @@ class TensorflowNode:
         value: int = self._value(key, "type", 0)
         return value
 
+    def function(self, key: str) -> str:
+        """Return the name of a function."""
+        found = self._value(key, "func", None)
+        return "" if found is None else decode(found.name)
+
     def integers(self, key: str) -> list[int]:
         """Return a list of integers; empty if it is not given."""
         found = self._value(key, "list", None)
@@ -87,20 +94,18 @@ class TensorflowNode:
         return getattr(value, kind)
 
 
-def read_nodes(path: Path) -> dict[str, TensorflowNode]:
+def read_nodes(data: bytes) -> dict[str, TensorflowNode]:
     """Return the nodes of a GraphDef by name, in the file's order; raise ModelError for any other
-    file.
+    content.
     """
-    data = files.read_bytes(path, _LIMIT)
     saved = parse("Graph", data).node
     if not saved:
-        other = parse("SavedModel", data)
-        if other.HasField("saved_model_schema_version") or other.meta_graphs:
-            raise ModelError(
-                "this is a SavedModel, which keeps its weights in other files; freeze it to a "
-                "GraphDef (convert_variables_to_constants_v2) and load that"
-            )
         raise ModelError("this is not a frozen graph of TensorFlow")
+    return parse_nodes(saved)
+
+
+def parse_nodes(saved: Sequence[bytes]) -> dict[str, TensorflowNode]:
+    """Return nodes by name, in the file's order; raise ModelError for unusual names."""
     if len(saved) > NODE_LIMIT:
         raise ModelError(f"it has {len(saved)} nodes; at most {NODE_LIMIT} are supported")
     nodes: dict[str, TensorflowNode] = {}
@@ -131,12 +136,14 @@ def _node(node: Any) -> TensorflowNode:
         raise ModelError(f"a node has more than {_MOST_ATTRIBUTES} attributes")
     attributes = [parse("Attribute", entry) for entry in node.attr]
     return TensorflowNode(
-        name=_text(node.name),
-        op=_text(node.op),
-        inputs=tuple(tensor_name(_text(entry)) for entry in node.input if entry[:1] != b"^"),
-        attributes={_text(entry.key): entry.value for entry in attributes},
+        name=decode(node.name),
+        op=decode(node.op),
+        inputs=tuple(tensor_name(decode(entry)) for entry in node.input if entry[:1] != b"^"),
+        attributes={decode(entry.key): entry.value for entry in attributes},
+        after=tuple(decode(entry[1:]) for entry in node.input if entry[:1] == b"^"),
     )
 
 
-def _text(data: bytes) -> str:
+def decode(data: bytes) -> str:
+    """Return a name of the file as text."""
     return data.decode("utf-8", "replace")

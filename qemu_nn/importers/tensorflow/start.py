@@ -21,21 +21,23 @@ _VARIABLES = ("Variable", "VariableV2", "VarHandleOp", "ReadVariableOp")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
 
 
-def find_only_input(part: Section) -> Optional[str]:
-    """Return the only Placeholder of floats; None if there are none or several."""
-    found = [
+def find_inputs(nodes: Iterable[str], part: Section) -> tuple[str, ...]:
+    """Return the Placeholders of floats, in the order of the graph."""
+    found = {
         node.name
         for node in part.order
         if node.op == "Placeholder" and node.type("dtype") in FLOAT_TYPES
-    ]
-    return found[0] if len(found) == 1 else None
+    }
+    return tuple(name for name in nodes if name in found)
 
 
 def refusal(part: Section) -> str:
     """Return why a part of a graph is not supported, and which part of it is."""
     bad = part.unsupported
     if not bad:
-        return f"the output {part.output!r} depends on no Placeholder; choose a tensor with input="
+        return (
+            f"the output {part.outputs[0]!r} depends on no Placeholder; choose a tensor with input="
+        )
     if any(node.op in _VARIABLES for node in bad):
         return (
             "it holds variables without their values; freeze it "
@@ -43,17 +45,17 @@ def refusal(part: Section) -> str:
         )
     names = shorten_names(map(_describe_tensor, bad))
     if all(node.op == "Placeholder" for node in bad):
-        why = have = f"only one input of real numbers is supported, but it has {names}"
+        why = have = f"its inputs must be floats, but it has {names}"
     else:
         why = f"these operators are not supported: {names}"
         have = f"{why}; have: {', '.join(sorted(CONVERTERS))}"
     known = _find_known(part.cuts, part.order, part.constants)
     cuts = part.cuts[part.cuts.index(known[0]) :] if known else ()
-    starts = [node.name for node in cuts if node.name != part.output]
+    starts = [node.name for node in cuts if node.name not in part.outputs]
     if starts:
         names = shorten_names(starts)
         return f"{why}; choose a part that begins after them, with input= one of: {names}"
-    made = {node.name for node in part.order} - {part.start, *(node.name for node in bad)}
+    made = {node.name for node in part.order} - {*part.starts, *(node.name for node in bad)}
     ends = [name for name in bad[0].inputs if name in made and name not in part.constants]
     return f"{have}; the part before is supported, with output={ends[0]!r}" if ends else have
 
@@ -65,7 +67,7 @@ def start_tensor(nodes: Mapping[str, TensorflowNode], part: Section, name: str) 
     unknown.
     """
     try:
-        before = cut_section(nodes, name, None)
+        before = cut_section(nodes, [name])
     except ModelError:  # the removed part may be damaged, or have loops
         before = replace(part, order=(), constants={})
     order, constants = (*before.order, *part.order), {**before.constants, **part.constants}
@@ -74,7 +76,7 @@ def start_tensor(nodes: Mapping[str, TensorflowNode], part: Section, name: str) 
         found: Optional[Value] = _find_requested_sizes(order, constants).get(name)
     else:
         behind = before.order[before.order.index(known[0]) + 1 :]
-        found = build(behind, known[1], before.constants, nodes).values.get(name)
+        found = build(behind, [known[1]], before.constants, nodes).values.get(name)
     if not isinstance(found, Tensor):
         raise ModelError(_make_unknown_error(nodes[get_producer(name)], name))
     return found

@@ -40,6 +40,20 @@ def dtype_of(number: int) -> np.dtype:
     return np.dtype(np.float32 if number in (_BFLOAT16, _HALF) else _TYPES[number][0])
 
 
+def stored_type(number: int) -> np.dtype:
+    """Return the numpy type of the bytes of an element type; see widen()."""
+    dtype_of(number)
+    return np.dtype(_TYPES[number][0])
+
+
+def widen(array: np.ndarray, number: int) -> np.ndarray:
+    """Return an array of an element type as it is read: halves become float32."""
+    if number == _BFLOAT16:
+        floats: np.ndarray = (array.astype("<u4") << np.uint32(16)).view("<f4")
+        return floats
+    return array.astype(dtype_of(number), copy=False)
+
+
 def type_name(number: int) -> str:
     """Return the name of an element type in messages."""
     if number == 7:
@@ -59,10 +73,10 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
 
     spend: called with the number of elements that are not in the file, before they are allocated.
     """
-    shape, dtype = dims(tensor.tensor_shape), dtype_of(tensor.dtype)
+    shape, stored = dims(tensor.tensor_shape), stored_type(tensor.dtype)
     if min(shape, default=0) < 0:
         raise ModelError(f"an array cannot have the shape {list(shape)}")
-    stored, field = np.dtype(_TYPES[tensor.dtype][0]), _TYPES[tensor.dtype][1]
+    field = _TYPES[tensor.dtype][1]
     listed, content = getattr(tensor, field), tensor.tensor_content
     if content:
         need = math.prod(shape) * stored.itemsize
@@ -77,10 +91,7 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
         if field == "half_val":
             numbers = numbers.astype("<u2").view(stored)
         array = _repeat_elements(numbers.astype(stored, copy=False), shape, spend)
-    if tensor.dtype == _BFLOAT16:
-        floats: np.ndarray = (array.astype("<u4") << np.uint32(16)).view("<f4")
-        return floats
-    return array.astype(dtype, copy=False)
+    return widen(array, tensor.dtype)
 
 
 def _repeat_elements(listed: np.ndarray, shape: Shape, spend: Callable[[int], None]) -> np.ndarray:
