@@ -18,6 +18,7 @@ from ..cycles.table import COUNTERS
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import Error
 from ..ir.graph import Graph, Node
+from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, KERNELS, Target, chip_of
 from .network import Network, quantized
 
@@ -92,14 +93,16 @@ def estimate(
         raise Error(f"the core of {place.name} is {place.core}, not {core}; name no other target")
     part = chip_of(wanted.device) if place is None else None
     megahertz = _megahertz(clock, place, part)
-    plan = quantized(network).session(wanted).plan
-    setting = (core, plan.profile.cmsis, optimization, float_abi)
-    layers = [_layer(plan.graph, node, setting, place) for node in plan.graph.nodes]
+    network = quantized(network)
+    profile = network.profile(wanted)
+    graph = plan(network.graph, profile, trace=True).graph  # the device's calls, checked
+    setting = (core, profile.cmsis, optimization, float_abi)
+    layers = [_layer(graph, node, setting, place) for node in graph.nodes]
     if not any(layer.calls for layer in layers):
         names = ", ".join(sorted({layer.node.function.name for layer in layers}))
         raise Error(f"there are no instruction counts of any layer; the network calls {names}")
     total = _total(layers)
-    facts = _facts(plan.graph.name, layers, total, setting, place, megahertz)
+    facts = _facts(graph.name, layers, total, setting, place, megahertz)
     if part is not None and clock is None and megahertz is not None:
         facts["clock"] = f"the highest of {part.name}; memory answers without wait states"
     return Estimate(facts, _table(layers, total.cycles[1], megahertz), *total)

@@ -26,7 +26,7 @@ from .sound_features import (
     EdgeImpulseMfe,
     FrontEnd,
     front_end_of,
-    hop_of,
+    window_of,
 )
 
 #: Name of TensorFlow's "micro frontend" with its usual parameters, and its hop: 20 ms.
@@ -122,19 +122,7 @@ class WindowSource(SoundFiles):
         """front: what makes the features; shape: of the network's input."""
         super().__init__(list_files(path, SOUNDS, "WAV files"))
         self._front, self._shape = front, shape
-        size, hop = hop_of(front)
-        frames, rest = divmod(prod(shape), front.width)
-        if front.seconds is None:
-            self._window = size + (frames - 1) * hop
-        else:
-            self._window = round(front.seconds * front.rate)
-        have = (self._window - (size - hop)) // hop
-        if rest or have != frames:
-            made = f"windows of {self._window} samples give [{have}, {front.width}]"
-            raise Error(
-                f"the network takes {list(shape)}, but {type(front).__name__} makes "
-                f"{front.width} features of each frame, and {made}"
-            )
+        self._window = window_of(front, shape)
         self._counts = [self._inputs(file) for file in self.listing.files]
 
     def _inputs(self, file: Path) -> int:

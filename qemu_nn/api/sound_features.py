@@ -7,6 +7,7 @@ precision; its device code in single precision, so that a feature may differ in 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Optional, Union
 
@@ -240,6 +241,29 @@ def hop_of(front: FrontEnd) -> tuple[int, int]:
     return _samples(front.rate * front.frame_length), _samples(front.rate * front.frame_stride)
 
 
+def window_of(front: FrontEnd, shape: Sequence[int]) -> int:
+    """Return samples of a window whose features fill an input of this shape; Error if none do."""
+    size, hop = hop_of(front)
+    frames, rest = divmod(math.prod(shape), front.width)
+    if front.seconds is None:
+        window = size + (frames - 1) * hop
+    else:
+        window = round(front.seconds * front.rate)
+    have = (window - (size - hop)) // hop
+    if rest or have != frames:
+        made = f"windows of {window} samples give [{have}, {front.width}]"
+        raise Error(
+            f"the network takes {list(shape)}, but {type(front).__name__} makes "
+            f"{front.width} features of each frame, and {made}"
+        )
+    return window
+
+
+def filter_weights(front: FrontEnd) -> tuple[np.ndarray, np.ndarray]:
+    """Return the filters, [filters, fft_length / 2 + 1], and the cosines, [filters, features]."""
+    return _bank(front), _cosines(front.filters, front.width)
+
+
 def _samples(exact: float) -> int:
     """Round up, unless a number is very close above an integer."""
     close = 0 < exact - math.floor(exact) < 0.001
@@ -293,9 +317,9 @@ def _positive(x: np.ndarray) -> np.ndarray:
 
 def _normalized(x: np.ndarray, window: int) -> np.ndarray:
     """Return coefficients less their mean, divided by their deviation, over a sliding window."""
-    centred = (x - _windows(x, window).mean(-1)).astype(np.float32)
+    centred = x - _windows(x, window).mean(-1)
     deviation = _windows(centred, window).std(-1)
-    found: np.ndarray = (centred / (deviation + np.float32(_NOTHING))).astype(np.float32)
+    found: np.ndarray = (centred / (deviation + _NOTHING)).astype(np.float32)
     return found
 
 

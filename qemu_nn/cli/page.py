@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import click
 
 from ..analysis.table import json_text
 from ..api import golden as pipeline
 from ..api import page as pages
+from ..api.chain_json import described_by
+from ..api.network import Network
+from ..errors import Error
 from .data_options import data as data_option
 from .data_options import dataset, reading
 from .options import PATH, device, form, say
@@ -32,10 +35,15 @@ def page(
     target: Any,
     **names: Any,
 ) -> None:
-    """Write MODEL as a page that runs it in a browser."""
-    network = pipeline.load_quantized(model)
-    samples = dataset(network, data, names) if data else None
-    pages.page(network, output, target=[target, *beside], data=samples)
+    """Write MODEL, or a chain.json, as a page that runs it in a browser."""
+    front_end, samples = names["front_end"], None
+    network: Union[Network, Path] = model
+    if described_by(model) is None:
+        network = pipeline.load_quantized(model)
+        samples = dataset(network, data, names) if data else None
+    elif data:
+        raise Error(f"{model} is a chain of networks: its page takes no --data; leave it out")
+    pages.page(network, output, target=[target, *beside], data=samples, front_end=front_end)
     size = output.stat().st_size
     if form:
         say(json_text({"page": str(output), "bytes": size}))

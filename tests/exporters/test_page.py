@@ -2,17 +2,15 @@
 
 import base64
 import html
-import importlib.util
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from random import Random
 
 import lstm_networks
 import numpy as np
 import pytest
+from browser import ask, browse
 from paths import SHARED
 
 import qemu_nn
@@ -26,7 +24,6 @@ from qemu_nn.testing.networks import FAMILIES, draw_network
 
 DEMO = Path(qemu_nn.__file__).parent / "demo"
 FOLDER = Path(document.__file__).parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 #: Runs each document's samples through every layer, and puts the bytes into the title.
 RUNNER = """
@@ -51,29 +48,6 @@ try {
 } catch (error) { document.title = JSON.stringify(String(error)); }
 </script>
 """
-
-
-def browse(path, *options):
-    """Return what Chromium prints for a page."""
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,2000"]
-    command += ["--virtual-time-budget=60000", *options, path.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
-
-
-@pytest.fixture(scope="module")
-def built():
-    """Build the core of these sources, unless it is there."""
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here")
-    try:
-        return core.read_core()
-    except Error:
-        if core.SOURCES is None or importlib.util.find_spec("ziglang") is None:
-            pytest.skip("there is no WebAssembly core, nor ziglang and sources to build it")
-        from qemu_nn.exporters.page.build import build
-
-        build()
-        return core.read_core()
 
 
 def encode(array):
@@ -197,6 +171,55 @@ def test_the_page_shows_scores_layers_and_what_differs(built, tmp_path):
     )
     script = re.sub(r"<script.*?</script>", "", page.read_text("utf-8"), flags=re.S)
     assert not re.search(r"src=|href=|url\(|https?:", script)
+
+
+#: Returns the colours of the graph, and the marks of layers that differ from the second device.
+LOOK = """
+$("beside").value = "2";
+$("beside").dispatchEvent(new Event("change"));
+const apart = $("apart").textContent, cards = [...document.querySelectorAll("#layers .layer")];
+const marks = cards.map(card => {
+  const [, second] = card.querySelectorAll(".two canvas");
+  if (!second) return null;
+  const { data } = second.getContext("2d").getImageData(0, 0, second.width, second.height);
+  const red = (value, i) => i % 4 === 0 && value === 217 && data[i + 1] === 60;
+  return data.filter(red).length;
+});
+const colour = $("graph").querySelector('[data-layer="2"] rect').getAttribute("fill");
+$("shade").value = "0";
+$("shade").dispatchEvent(new Event("change"));
+const nodes = [...$("graph").querySelectorAll("[data-layer]")];
+nodes[2].dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+const focused = document.activeElement.id;
+const pen = document.querySelector(".pen"), before = [...inputs[0]].join();
+pen.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", shiftKey: true }));
+return { marks, apart, focused,
+  drawn: before !== [...inputs[0]].join(),
+  sqnr: cards.map(card => card.innerText.match(/SQNR (.*) dB/)?.[1]),
+  colours: [colour, nodes[2].querySelector("rect").getAttribute("fill")],
+  names: nodes.every(node => node.getAttribute("aria-label") && node.tabIndex === 0) };
+"""
+
+
+@pytest.mark.compiles
+def test_two_devices_are_side_by_side_and_the_keyboard_reaches_all(built, tmp_path):
+    with np.load(DEMO / "digits.npz") as arrays:
+        images = arrays["x"][:2]
+    network = qemu_nn.load(DEMO / "digits.tflite")
+    targets = ["m4", qemu_nn.Target("m4", rounding="single")]
+    qemu_nn.page(network, tmp_path / "x.html", target=targets, data=images)
+    told = ask((tmp_path / "x.html").read_text("utf-8"), LOOK)
+    codes = network.host.codes(images[:1])
+    first, second = (network.session(each).run(codes, trace=True) for each in targets)
+    names = [node.name for node in network.graph.nodes]
+    apart = [int((first[name] != second[name]).sum()) for name in names]
+    assert told["marks"] == [count or None for count in apart]
+    assert told["apart"].startswith(f"{sum(map(bool, apart))} of {len(names)} layers differ; ")
+    assert (told["focused"], told["drawn"], told["names"]) == ("layer-2", True, True)
+    ratios = {layer.name: layer.whole.sqnr for layer in qemu_nn.analyze(network, images).layers}
+    shown = [ratios[name] for name in names if name in ratios]
+    assert [float(each) for each in told["sqnr"] if each] == pytest.approx(shown, rel=1e-3)
+    assert told["colours"][0] != told["colours"][1]
 
 
 def test_equal_weights_are_stored_once():

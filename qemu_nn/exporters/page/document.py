@@ -28,7 +28,7 @@ def fill_page(title: str, document: Mapping[str, Any]) -> str:
         ("TITLE", html.escape(printable(title))),
         ("MADE", f"qemu_nn {__version__}, {date.today().isoformat()}"),
         ("STYLE", _read("page.css")),
-        ("SCRIPT", _read("network.js") + _read("page.js")),
+        ("SCRIPT", _read("network.js") + _read("sound.js") + _read("page.js")),
         ("DOCUMENT", data),  # last: no marker in it is replaced
     ):
         page = page.replace(f"@{name}@", text)
