@@ -8,6 +8,7 @@
 #include "s/convolve/kernels.h"
 #include "s/dense/kernels.h"
 #include "s/elementwise/kernels.h"
+#include "s/esp_dl/kernels.h"
 #include "s/esp_nn/kernels.h"
 #include "s/float/kernels.h"
 #include "s/movement/kernels.h"

@@ -206,6 +206,39 @@ typedef struct qn_s_esp_softmax {
     int32_t input_align, in_vectors;
 } qn_s_esp_softmax;
 
+/* ---- of ESP-DL ---- */
+/* Chips whose kernels compute a call: portable C (ESP32, S2, C3, C6), or vectors. */
+enum { QN_DL_C = 0, QN_DL_S3 = 1, QN_DL_P4 = 2 };
+
+/* right_shift: the exponent of the output less those of input and filter. rectified: the
+ * result is at least 0. A depthwise convolution has no output_c. */
+typedef struct qn_dl_conv {
+    int32_t profile;
+    int32_t batches, input_h, input_w, input_c, filter_h, filter_w;
+    int32_t output_h, output_w, output_c;
+    int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int32_t right_shift, rectified, chip;
+} qn_dl_conv;
+
+/* matrices: products of as many pairs of matrices. */
+typedef struct qn_dl_dense {
+    int32_t profile;
+    int32_t matrices, batches, input_c, output_c;
+    int32_t right_shift, rectified, chip;
+} qn_dl_dense;
+
+/* row_size: elements of the innermost axis, on which the vector kernels of a chip work. */
+typedef struct qn_dl_pair {
+    int32_t profile;
+    int32_t block_size, row_size, right_shift, chip;
+} qn_dl_pair;
+
+/* right_shift: the exponent of the output less that of the input. */
+typedef struct qn_dl_vector {
+    int32_t profile;
+    int32_t block_size, right_shift, chip;
+} qn_dl_vector;
+
 /* ---- primitives: qn_vector ---- */
 
 #endif

@@ -4,6 +4,7 @@ from . import (
     activation,
     convolve,
     elementwise,
+    esp_dl,
     esp_nn,
     ethosu,
     executorch,
@@ -50,7 +51,7 @@ FUNCTIONS: dict[str, Function] = {
         *(s8_elementwise, s8_softmax, s8_movement, s8_broadcast, s8_primitives),
         *(tflm, tflm_prelu, tflm_elementwise, tflm_boolean, tflm_movement, tflm_gather_scatter),
         *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, tflm_detection),
-        *(micro_frontend, executorch, executorch_portable, esp_nn),
+        *(micro_frontend, executorch, executorch_portable, esp_nn, esp_dl),
     )
     for function in family.FUNCTIONS
 }

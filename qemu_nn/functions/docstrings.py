@@ -59,6 +59,9 @@ _SCALARS = {
     "ch_mult": "Output channels for each input channel.",
     "input_align": "The address of the input modulo 16.",
     "in_vectors": "1 to take the maximum of a row 16 elements at a time.",
+    "chip": "0 portable C (ESP32, S2, C3, C6), 1 ESP32-S3, 2 ESP32-P4.",
+    "rectified": "1 where negative results are 0.",
+    "matrices": "Pairs of matrices.",
     "act_min|quant_min": "The least integer of the output, which is clamped.",
     "act_max|quant_max": "The largest integer of the output, which is clamped.",
     "(in|out)_act_(min|max)": "The {2}imum to which the state (in) or the output (out) is clamped.",
@@ -130,10 +133,7 @@ _PATTERNS = tuple((re.compile(pattern), text) for pattern, text in _SCALARS.item
 
 def make_docstring(function: Function, notes: str) -> str:
     """Return numpydoc's sections of a function of `qemu_nn.cmsis`; notes: on releases and cores."""
-    own = is_own(function)
-    framework = "ExecuTorch" if function.name.startswith("executorch_") else "TensorFlow Lite Micro"
-    source = f"what {framework} computes itself" if own else "of CMSIS"
-    lines = [f"{function.name}{',' * own} {source}, bit for bit.", ""]
+    lines = [f"{function.name}{_name_source(function)}, bit for bit.", ""]
     lines += ["Parameters", "----------"]
     for array in function.arrays:
         lines += [
@@ -199,6 +199,21 @@ def _describe_output(function: Function) -> str:
     return f"The contents of {function.output.name}."
 
 
+def _name_source(function: Function) -> str:
+    """Return whose function it is, after its name in a sentence."""
+    if function.name.startswith("esp_"):
+        return f" of {_name_esp_library(function)}"
+    if not is_own(function):
+        return " of CMSIS"
+    is_executorch = function.name.startswith("executorch_")
+    framework = "ExecuTorch" if is_executorch else "TensorFlow Lite Micro"
+    return f", what {framework} computes itself"
+
+
+def _name_esp_library(function: Function) -> str:
+    return "ESP-DL" if function.name.startswith("esp_dl_") else "ESP-NN"
+
+
 def _describe_profile_arguments() -> Iterator[str]:
     yield "target : str or Target, default 'cortex-m4'"
     yield '    A core ("m4"), a chip ("stm32f411"), a path of targets.PATHS, or a Target.'
@@ -213,6 +228,8 @@ def _describe_profile_arguments() -> Iterator[str]:
 
 
 def _format_reference(function: Function) -> str:
+    if function.name.startswith("esp_"):
+        return f"{_name_esp_library(function)}, which Espressif publishes."
     if function.name.startswith("executorch_"):
         return "ExecuTorch, backends/cortex_m/ops."
     if is_own(function):

@@ -19,6 +19,7 @@ from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function
 from ..functions.esp_nn_rules import EspCall, compute_as
 from ..targets import Profile, Target, profile
+from . import esp_dl_calls
 
 #: Name of a recorded argument -> its name in our declarations.
 RENAMED = {"filter_oc": "output_c", "filter_depth": "input_c", "output_before": "output"}
@@ -49,7 +50,7 @@ class Recording:
     case: str
     device: str
     wanted: Optional[Profile]
-    params: Mapping[str, int]
+    params: Mapping[str, Any]
     arrays: Mapping[str, Optional[np.ndarray]]
     shape: tuple[int, ...]
     expected: Any
@@ -111,7 +112,9 @@ def read(folder: Path) -> Iterator[Recording]:
             named = "functions" in case or "function" in manifest
             if not (named and "inputs" in case and "outputs" in case):
                 continue
-            if case.get("functions", [""])[0].startswith("esp_nn_"):
+            if manifest.get("operation", "").startswith("espdl_"):
+                yield from _find_esp_dl(case, stored)
+            elif case.get("functions", [""])[0].startswith("esp_nn_"):
                 yield from _find_esp_nn(case, stored)
             else:
                 yield from _find_case(manifest, case, stored)
@@ -138,6 +141,15 @@ def _find_esp_nn(case: Mapping[str, Any], stored: Mapping[str, np.ndarray]) -> I
         for device, target in devices.items():
             call = (case["functions"][0], case["id"], device, target.profile(), case["params"])
             yield Recording(*call, arrays, expected.shape, expected, {}, known=known)
+
+
+def _find_esp_dl(case: Mapping[str, Any], stored: Mapping[str, np.ndarray]) -> Iterator[Recording]:
+    """Yield a recorded operator of ESP-DL for each of its builds."""
+    name = f"espdl_{case['functions'][0]}_{case['params']['quant_type'].lower()}"
+    for build, chip in esp_dl_calls.BUILDS.items():
+        expected = stored[case["outputs"][build]]
+        call = (name, case["id"], f"{chip}/{build}", Target(chip).profile(), case)
+        yield Recording(*call, stored, expected.shape, expected, {})
 
 
 def _find_case(
@@ -311,6 +323,8 @@ def outcome(recording: Recording) -> tuple[str, str]:
     """
     if recording.function.startswith("esp_nn_"):
         return _esp_nn_outcome(recording)
+    if recording.function.startswith("espdl_"):
+        return _esp_dl_outcome(recording)
     function = FUNCTIONS.get(recording.function)
     if function is None or recording.wanted is None:
         what = recording.function if function is None else f"the device {recording.device}"
@@ -388,6 +402,19 @@ def _esp_nn_outcome(recording: Recording) -> tuple[str, str]:
     known = slice(None) if recording.known is None else recording.known.ravel() != 0
     pair = got.ravel()[known], expected.ravel()[known]
     return ("equal", "") if np.array_equal(*pair) else ("different", _get_first(*pair))
+
+
+def _esp_dl_outcome(recording: Recording) -> tuple[str, str]:
+    """Return the outcome of an operator of ESP-DL; its params are the case of the manifest."""
+    build = recording.device.partition("/")[2]
+    try:
+        got = esp_dl_calls.compute(recording.params, recording.arrays, build)
+    except Error as error:
+        return "refused", str(error)
+    expected = np.asarray(recording.expected)
+    if got.dtype == expected.dtype and got.tobytes() == expected.tobytes():
+        return "equal", ""
+    return "different", _get_first(got.ravel(), expected.ravel())
 
 
 def _written(expected: np.ndarray, images: int) -> int:

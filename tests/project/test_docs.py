@@ -91,7 +91,7 @@ def test_every_public_name_is_in_the_reference():
 def test_what_users_call_or_hold_is_in_the_reference():
     text = "".join(read(page) for page in DOCS.glob("api*.md"))
     shown = {name.rpartition(".")[2] for name in re.findall(r"\.\. auto\w+:: (\S+)", text)}
-    families = re.compile(r"\.cmsis\.(arm|tflm|executorch|esp_nn)_")
+    families = re.compile(r"\.cmsis\.(arm|tflm|executorch|esp_nn|esp_dl)_")
     wanted = {name for name in SURFACE if not families.search(name)}
     missing = {name for name in wanted if name.rpartition(".")[2] not in shown | WITHIN}
     assert missing == set(), "add it to docs/api.md or docs/api-npu.md"

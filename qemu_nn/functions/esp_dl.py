@@ -1,0 +1,293 @@
+"""Operators of ESP-DL, for networks in .espdl files; csrc/s/esp_dl/ has their contracts.
+
+An integer with exponent e has the value integer * 2^e. right_shift is the exponent of the output
+less the sum of those of the inputs that are multiplied. chip is 0 for portable C (ESP32, S2, C3,
+C6), 1 for an ESP32-S3, 2 for an ESP32-P4; a network has 0, and `ir.builds` sets the chip of its
+target. T is s8 or s16; a bias is int32, of s16 int64, and may be missing (None).
+
+========================================  =====================================================
+function: arrays                          scalar arguments
+========================================  =====================================================
+esp_dl_conv_T: input [n][h][w][c],        batches input_h input_w input_c filter_h filter_w
+filter [o][h][w][c], bias [o]             output_h output_w output_c stride_h stride_w pad_h pad_w
+                                          dilation_h dilation_w right_shift rectified chip;
+                                          pad_h above, pad_w on the left, the rest is implied by
+                                          the output; one axis: h is 1
+esp_dl_depthwise_conv_T: input, filter    the same without output_c
+[h][w][c], bias [c]
+esp_dl_dense_T (Gemm, MatMul by           batches input_c output_c right_shift rectified chip
+constants): input [n][c], filter [o][c],
+bias [o]
+esp_dl_matmul_T: input1 [m][n][c],        matrices batches input_c output_c right_shift chip
+input2 [m][o][c]
+esp_dl_add_T, esp_dl_sub_T: input1,       block_size
+input2
+esp_dl_mul_T: input1, input2              block_size row_size right_shift chip; row_size of
+                                          fold_axes()
+esp_dl_requantize_T, _s8_s16, _s16_s8     block_size right_shift chip
+========================================  =====================================================
+
+Operands of element-wise functions have the shape of the output: tflm_broadcast_T copies others.
+MaxPool is arm_max_pool_T over its whole range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from ..operators import Conv, Dense, Elementwise
+from .base import Function, Params
+from .float_semantics import FloatCall, Meant, define_meaning, define_operator_meaning, get_pads
+from .random_params import WIDTHS, Drawn, draw_length
+from .s8_windows import FREE, IMAGE, SIDES, WINDOW, draw_windows, image
+from .shapes import DTYPES, Array, vector
+
+#: Kernel set of a profile of the ESP32 family -> the argument `chip`.
+CHIPS = {"esp32": 0, "esp32s3": 1, "esp32p4": 2}
+
+#: Reason why no exported C calls these functions.
+_NOT_CALLED = "it is an operator of ESP-DL, which reads the .espdl file itself"
+
+_SCALE: tuple[str, ...] = ("right_shift", "rectified", "chip")
+_TYPES = ("s8", "s16")
+
+
+def fold_axes(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return row_size: elements of the innermost axis after ESP-DL folded axes into one.
+
+    first, second: the shapes of the operands before they are broadcast.
+    """
+    sides = max(len(first), len(second))
+    one, two = ([1] * (sides - len(each)) + [*each] for each in (first, second))
+    row, alike = 1, None
+    for a, b in zip(reversed(one), reversed(two)):
+        if max(a, b) == 1:
+            continue
+        kind = "both" if a == b else "first" if b == 1 else "second"
+        if alike not in (None, kind):
+            break
+        row, alike = row * max(a, b), kind
+    return row
+
+
+# ---- random arguments ----
+
+
+def _draw_scale(rng: Random, function: Function, terms: int) -> Drawn:
+    """Return a chip, and a shift that leaves results of a sum of products in range; sometimes any
+    shift.
+    """
+    chip, most = rng.randrange(3), 31 if function.type == "s8" else 40
+    own = (7 if function.type == "s8" else 15) + round(math.log2(terms) / 2) + rng.randint(-3, 3)
+    shift = (
+        rng.randint(0 if chip == CHIPS["esp32s3"] else -6, most) if rng.randrange(8) == 0 else own
+    )
+    drawn = {"chip": chip, "right_shift": max(shift, 0) if chip == 1 else shift}
+    return {**drawn, **({"rectified": rng.randrange(2)} if "rectified" in function.params else {})}
+
+
+def _draw_conv(rng: Random, function: Function) -> Drawn:
+    p = {**draw_windows(rng), "input_c": rng.choice(WIDTHS)}
+    depth = 1
+    if "output_c" in function.params:
+        p["output_c"], depth = rng.choice((*WIDTHS, 15, 16, 17)), p["input_c"]
+    return {**p, **_draw_scale(rng, function, p["filter_h"] * p["filter_w"] * depth)}
+
+
+def _draw_dense(rng: Random, function: Function) -> Drawn:
+    p = {"batches": rng.choice((1, 2, 3, 17)), "input_c": rng.choice((*WIDTHS, 130))}
+    p["output_c"] = rng.choice((*WIDTHS, 15, 16, 17))
+    if "matrices" in function.params:
+        p["matrices"] = rng.randint(1, 3)
+    return {**p, **_draw_scale(rng, function, p["input_c"])}
+
+
+def _draw_pair(rng: Random, function: Function) -> Drawn:
+    p = {"block_size": draw_length(rng)}
+    if "row_size" in function.params:
+        p.update(row_size=rng.choice((1, 7, 8, 16)), **_draw_scale(rng, function, 1))
+    return p
+
+
+def _draw_vector(rng: Random, function: Function) -> Drawn:
+    return {
+        "block_size": draw_length(rng),
+        "right_shift": rng.choice((-31, -9, -2, -1, 0, 1, 2, 3, 8, 9, 16, 31)),
+        "chip": rng.randrange(3),
+    }
+
+
+# ---- meanings in floats ----
+
+
+def _make_real(call: FloatCall, own: Conv | Dense) -> Conv | Dense:
+    """Return a layer on integers with the float values of its weights and bias."""
+    step = math.ldexp(call.output.scale, -call.params["right_shift"])
+    bias = None if call.bias is None else call.bias * step
+    return replace(own, weights=own.weights * (step / call.source.scale), bias=bias)
+
+
+def _mean_conv(call: FloatCall) -> Meant:
+    assert call.function.product is not None
+    assert call.weights is not None
+    own = _make_real(call, call.function.product(call.params, call.weights))
+    return Meant((own,), (call.image,))
+
+
+def _mean_dense(call: FloatCall) -> Meant:
+    assert call.function.product is not None
+    assert call.weights is not None
+    own = _make_real(call, call.function.product(call.params, call.weights))
+    return Meant((own,), ((*call.shape[:-1], call.params["input_c"]),))
+
+
+def _multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.asarray(np.matmul(x, np.swapaxes(y, -1, -2)))
+
+
+# ---- declarations ----
+
+
+def _bias(type: str, extent: str) -> Array:
+    return Array("bias", "int32" if type == "s8" else "int64", (extent,), optional=True)
+
+
+def _window_product(params: Params, weights: np.ndarray, depthwise: bool) -> Conv:
+    p, depth = params, params["input_c"]
+    sides = (p["filter_h"], p["filter_w"])
+    values = weights.astype(np.float64)
+    if depthwise:
+        values = np.moveaxis(values.reshape(*sides, depth, 1), 2, 0)
+    else:
+        values = values.reshape(p["output_c"], *sides, depth)
+    stride, dilation = ((p[f"{n}_h"], p[f"{n}_w"]) for n in ("stride", "dilation"))
+    return Conv(values, None, stride, get_pads(p), dilation, depth if depthwise else 1)
+
+
+def _conv(type: str, depthwise: bool) -> Function:
+    width = "input_c" if depthwise else "output_c"
+    kernel = ("filter_h", "filter_w", "input_c")
+    axes = kernel if depthwise else ("output_c", *kernel)
+    outs = () if depthwise else ("output_c",)
+    windows = {**dict.fromkeys(("input_h", "input_w", "output_h", "output_w"), 16)}
+    windows.update(dict.fromkeys(("filter_h", "filter_w"), 3), input_c=16, batches=1)
+    windows.update(dict.fromkeys(WINDOW, 1))
+    scale = {"right_shift": 9 if type == "s8" else 17, "rectified": 0, "chip": 0}
+    return Function(
+        name=f"esp_dl_{'depthwise_' * depthwise}conv_{type}",
+        op="dl_depthwise_conv" if depthwise else "dl_convolve",
+        type=type,
+        params=(*IMAGE, *SIDES, *outs, *WINDOW, *_SCALE),
+        defaults={"rectified": 0, "chip": 0},
+        inputs=(image(type),),
+        weights=Array("filter", DTYPES[type], axes),
+        bias=_bias(type, width),
+        output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", width)),
+        fixed={"output_c": 0} if depthwise else {},
+        macs=("batches", "output_h", "output_w", width, *kernel[: 2 if depthwise else 3]),
+        note=FREE,
+        not_called=_NOT_CALLED,
+        draw=_draw_conv,
+        cases=({**windows, **dict.fromkeys(outs, 16), **scale},),
+        product=lambda params, weights: _window_product(params, weights, depthwise),
+        meaning=_mean_conv,
+    )
+
+
+def _dense(type: str) -> Function:
+    return Function(
+        name=f"esp_dl_dense_{type}",
+        op="dl_dense",
+        type=type,
+        params=("batches", "input_c", "output_c", *_SCALE),
+        defaults={"rectified": 0, "chip": 0},
+        inputs=(Array("input", DTYPES[type], ("batches", "input_c")),),
+        weights=Array("filter", DTYPES[type], ("output_c", "input_c")),
+        bias=_bias(type, "output_c"),
+        output=Array("output", DTYPES[type], ("batches", "output_c")),
+        fixed={"matrices": 1},
+        macs=("batches", "output_c", "input_c"),
+        not_called=_NOT_CALLED,
+        draw=_draw_dense,
+        cases=(
+            {"batches": 1, "input_c": 256, "output_c": 64, "rectified": 0, "chip": 0}
+            | {"right_shift": 9 if type == "s8" else 17},
+        ),
+        product=lambda params, weights: Dense(weights.astype(np.float64)),
+        meaning=_mean_dense,
+    )
+
+
+def _matmul(type: str) -> Function:
+    return Function(
+        name=f"esp_dl_matmul_{type}",
+        op="dl_matmul",
+        type=type,
+        params=("matrices", "batches", "input_c", "output_c", "right_shift", "chip"),
+        defaults={"chip": 0},
+        inputs=(
+            Array("input1", DTYPES[type], ("matrices", "batches", "input_c")),
+            Array("input2", DTYPES[type], ("matrices", "output_c", "input_c")),
+        ),
+        output=Array("output", DTYPES[type], ("matrices", "batches", "output_c")),
+        fixed={"rectified": 0},
+        macs=("matrices", "batches", "output_c", "input_c"),
+        note="Rows of input2 are the columns of the right operand.",
+        not_called=_NOT_CALLED,
+        draw=_draw_dense,
+        cases=(
+            {"matrices": 2, "batches": 16, "input_c": 16, "output_c": 16, "chip": 0}
+            | {"right_shift": 9 if type == "s8" else 17},
+        ),
+        meaning=define_meaning(_multiply, inputs=2),
+    )
+
+
+def _pair(name: str, type: str) -> Function:
+    is_product = name == "multiply"
+    own = {"row_size": 16, "right_shift": 7 if type == "s8" else 15, "chip": 0}
+    return Function(
+        name=f"esp_dl_{name[:3]}_{type}",
+        op=f"dl_{name[:3]}",
+        type=type,
+        params=("block_size", *(own if is_product else ())),
+        inputs=tuple(vector(each, DTYPES[type], "block_size") for each in ("input1", "input2")),
+        output=vector("output", DTYPES[type], "block_size"),
+        defaults={"chip": 0} if is_product else {},
+        fixed={} if is_product else {**own, "right_shift": 0},
+        not_called=_NOT_CALLED,
+        draw=_draw_pair,
+        cases=({"block_size": 4096, **(own if is_product else {})},),
+        meaning=define_operator_meaning(Elementwise(name), inputs=2),
+    )
+
+
+def _requantize(source: str, target: str) -> Function:
+    type = source if source == target else f"{source}_{target}"
+    return Function(
+        name=f"esp_dl_requantize_{type}",
+        op="dl_requantize",
+        type=type,
+        params=("block_size", "right_shift", "chip"),
+        defaults={"chip": 0},
+        inputs=(vector("input", DTYPES[source], "block_size"),),
+        output=vector("output", DTYPES[target], "block_size"),
+        not_called=_NOT_CALLED,
+        draw=_draw_vector,
+        cases=({"block_size": 4096, "right_shift": 1, "chip": 0},),
+        meaning=define_meaning(lambda x: x),
+    )
+
+
+FUNCTIONS = (
+    *(_conv(type, depthwise) for depthwise in (False, True) for type in _TYPES),
+    *(_dense(type) for type in _TYPES),
+    *(_matmul(type) for type in _TYPES),
+    *(_pair(name, type) for name in ("add", "subtract", "multiply") for type in _TYPES),
+    *(_requantize(source, target) for source in _TYPES for target in _TYPES),
+)
