@@ -2,8 +2,8 @@
 
 An integer with exponent e has the value integer * 2^e. right_shift is the exponent of the output
 less the sum of those of the inputs that are multiplied. chip is 0 for portable C (ESP32, S2, C3,
-C6), 1 for an ESP32-S3, 2 for an ESP32-P4; a network has 0, and `ir.builds` sets the chip of its
-target. T is s8 or s16; a bias is int32, of s16 int64, and may be missing (None).
+C6), 1 for an ESP32-S3, 2 for an ESP32-P4; a network has the chip of its file, and `ir.builds` sets
+that of the target. T is s8 or s16; a bias is int32, of s16 int64, and may be missing (None).
 
 ========================================  =====================================================
 function: arrays                          scalar arguments
@@ -47,8 +47,7 @@ from .random_params import WIDTHS, Drawn, draw_length
 from .s8_windows import FREE, IMAGE, SIDES, WINDOW, draw_windows, image
 from .shapes import DTYPES, Array, vector
 
-#: Kernel set of a profile of the ESP32 family -> the argument `chip`.
-CHIPS = {"esp32": 0, "esp32s3": 1, "esp32p4": 2}
+_ESP32S3 = 1
 
 #: Reason why no exported C calls these functions.
 _NOT_CALLED = "it is an operator of ESP-DL, which reads the .espdl file itself"
@@ -84,10 +83,8 @@ def _draw_scale(rng: Random, function: Function, terms: int) -> Drawn:
     """
     chip, most = rng.randrange(3), 31 if function.type == "s8" else 40
     own = (7 if function.type == "s8" else 15) + round(math.log2(terms) / 2) + rng.randint(-3, 3)
-    shift = (
-        rng.randint(0 if chip == CHIPS["esp32s3"] else -6, most) if rng.randrange(8) == 0 else own
-    )
-    drawn = {"chip": chip, "right_shift": max(shift, 0) if chip == 1 else shift}
+    shift = rng.randint(0 if chip == _ESP32S3 else -6, most) if rng.randrange(8) == 0 else own
+    drawn = {"chip": chip, "right_shift": max(shift, 0) if chip == _ESP32S3 else shift}
     return {**drawn, **({"rectified": rng.randrange(2)} if "rectified" in function.params else {})}
 
 
