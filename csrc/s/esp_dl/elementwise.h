@@ -11,7 +11,8 @@
  * Example: 181 * 18101 = 3276281 with shift 1: the float32 of it is exact; 32767 * 32767 with shift
  * 15 is 32766.00003 and as a float32 32766.
  *
- * Ranges: block_size and row_size 1..2^31 - 1 bytes; right_shift -31..31, of mul on an ESP32-S3 0..31.
+ * Ranges: block_size and row_size 1..2^31 - 1 bytes; right_shift -31..31, of mul on an ESP32-S3
+ * 0..31.
  * In place: yes, requantize between two types not. Scratch: none. */
 #ifndef QN_S_ESP_DL_ELEMENTWISE_H
 #define QN_S_ESP_DL_ELEMENTWISE_H

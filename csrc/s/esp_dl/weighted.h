@@ -4,8 +4,8 @@
  *   out = saturate(R(acc / 2^right_shift)), at least 0 if rectified
  *   y' = y*stride_h + ky*dilation_h - pad_h,  x' = x*stride_w + kx*dilation_w - pad_w
  *
- * Elements outside of the image are 0. R is that of rounding.h; right_shift is the exponent of the output
- * less those of input and filter. A negative shift multiplies.
+ * Elements outside of the image are 0. R is that of rounding.h; right_shift is the exponent of the
+ * output less those of input and filter. A negative shift multiplies.
  *
  * Accumulators:
  *   portable C   8 bits: 32 bits, modulo 2^32; 16 bits: 64 bits, modulo 2^64.
@@ -21,8 +21,9 @@
  * rows [n][c], filter [o][c]; matmul: in[0] [m][n][c], in[1] [m][o][c] with m matrices. bias: [o],
  * int32, of 16 bits int64; matmul has none. output_h and output_w are free: padding below and to
  * the right is what they imply.
- * Ranges: sides, strides, dilations 1..65535, pads 0..65535, at most 65535 taps; right_shift -31..31, of
- * 16 bits -31..62, of an ESP32-S3 0..31, of 16 bits 0..40: its shifts count to the right alone.
+ * Ranges: sides, strides, dilations 1..65535, pads 0..65535, at most 65535 taps; right_shift
+ * -31..31, of 16 bits -31..62, of an ESP32-S3 0..31, of 16 bits 0..40: its shifts count to the right
+ * alone.
  * In place: no. Scratch: none. */
 #ifndef QN_S_ESP_DL_WEIGHTED_H
 #define QN_S_ESP_DL_WEIGHTED_H
