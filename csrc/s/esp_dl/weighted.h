@@ -22,8 +22,8 @@
  * int32, of 16 bits int64; matmul has none. output_h and output_w are free: padding below and to
  * the right is what they imply.
  * Ranges: sides, strides, dilations 1..65535, pads 0..65535, at most 65535 taps; right_shift
- * -31..31, of 16 bits -31..62, of an ESP32-S3 0..31, of 16 bits 0..40: its shifts count to the right
- * alone.
+ * -31..31, of 16 bits -31..62, of an ESP32-S3 0..31, of 16 bits 0..40, as its shifts count to the
+ * right alone.
  * In place: no. Scratch: none. */
 #ifndef QN_S_ESP_DL_WEIGHTED_H
 #define QN_S_ESP_DL_WEIGHTED_H
