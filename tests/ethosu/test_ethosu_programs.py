@@ -127,6 +127,15 @@ def test_bricks_hold_16_channels_of_a_row_together():
     assert not bricks[:, 1, :, 3:].any()
 
 
+def test_one_pixel_of_bricks_has_a_gap_between_them():
+    x = draw(26, (1, 1, 17))
+    writer = Writer().map("ifm", x.shape, 0).map("ofm", (1, 1, 17), OUT, bits=0x100, bricks=True)
+    writer.set(ofm_stride_c=64).kernel().clamp().set(ofm_scale=(1, 0)).run("pool", 0)
+    got = run(program(writer, [(0, 17)], [(OUT, 65)]), x).view(np.int8)
+    np.testing.assert_array_equal(got[[*range(16), 64]], x.reshape(-1))
+    assert not got[16:64].any()
+
+
 def test_multipliers_have_32_bits_without_a_sign(monkeypatch):
     monkeypatch.setattr(
         "test_ethosu_programs.records_for", lambda count, seed: ([5], [0x80000001], [37])
