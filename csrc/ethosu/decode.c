@@ -120,6 +120,8 @@ typedef struct decoder {
     int32_t kept[3]; /* rows, columns and channels of the accumulators that the last one keeps */
     uint8_t *block;  /* NULL: bytes are counted only */
     int64_t used, capacity, work, steps;
+    const uint8_t *traces; /* words of the traced operations that are left */
+    int64_t traces_left;
     eu_program *found;
     char *why;
 } decoder;
@@ -1112,10 +1114,36 @@ static int decode_operation(decoder *d, eu_operation *op, int parameter) {
     return status;
 }
 
+/* Read where the trace of an operation is, if it is the next traced one. */
+static int read_trace(decoder *d, eu_operation *op) {
+    if (!d->traces_left || word_at(d->traces, 0) != (uint32_t)d->at) {
+        return QN_OK;
+    }
+    const eu_map *m = &op->out;
+    op->is_traced = 1;
+    op->trace_at = word_at(d->traces, 1);
+    op->trace_row = word_at(d->traces, 2);
+    op->trace_pixel = word_at(d->traces, 3);
+    int64_t end = op->trace_at + times(m->rows - 1, op->trace_row) +
+                  times(m->columns - 1, op->trace_pixel) + (int64_t)m->channels * m->element;
+    if (op->kind == EU_DMA || op->keeps || end > EU_MOST_BYTES) {
+        return refuse(d, "its trace is damaged", end);
+    }
+    if (end > d->found->trace_bytes) {
+        d->found->trace_bytes = end;
+    }
+    d->traces += 4 * EU_TRACE_WORDS;
+    d->traces_left--;
+    return QN_OK;
+}
+
 /* Append the operation that a word starts. */
 static int add_operation(decoder *d, int kind, int parameter, eu_operation *list) {
     eu_operation op = {.kind = kind, .command = (int32_t)d->at};
     int status = decode_operation(d, &op, parameter);
+    if (status == QN_OK) {
+        status = read_trace(d, &op);
+    }
     if (status != QN_OK) {
         return status;
     }
@@ -1151,7 +1179,8 @@ static int read_words(decoder *d, eu_operation *list, int32_t most) {
         } else if (opcode >= 256) {
             d->r0[opcode] = (uint16_t)parameter;
         } else if (opcode == OP_STOP) {
-            return QN_OK;
+            return d->traces_left ? refuse(d, "a traced operation is missing", d->traces_left)
+                                  : QN_OK;
         } else if (kind_of(opcode) >= 0) {
             if (list && d->found->operations == most) {
                 return refuse(d, "it has too many operations", most);
@@ -1201,14 +1230,17 @@ static int read_configuration(decoder *d, uint32_t config) {
     return QN_OK;
 }
 
-/* Read the words before the stream: sizes of the regions, places of inputs and outputs. */
+/* Read the words before the stream: sizes of the regions, places of inputs and outputs, traces. */
 static int read_layout(decoder *d, const uint8_t *words, int64_t count, int64_t constant_bytes) {
     eu_program *p = d->found;
     int64_t places =
         count < EU_LAYOUT_WORDS ? -1 : (int64_t)word_at(words, 9) + (int64_t)word_at(words, 10);
-    if (places < 0 || places > EU_PLACES_MOST || EU_LAYOUT_WORDS + 3 * places > count) {
-        return qn_deny(d->why, QN_REFUSED, "its layout is damaged: it has %lld inputs and outputs",
-                       (long long)places);
+    int64_t traces = places < 0 ? 0 : word_at(words, 11);
+    int64_t head = EU_LAYOUT_WORDS + 3 * places + EU_TRACE_WORDS * traces;
+    if (places < 0 || places > EU_PLACES_MOST || head > count) {
+        return qn_deny(d->why, QN_REFUSED,
+                       "its layout is damaged: it has %lld inputs and outputs, %lld traces",
+                       (long long)places, (long long)traces);
     }
     for (int i = 0; i < EU_REGIONS; i++) {
         p->region_bytes[i] = word_at(words, 1 + i);
@@ -1235,9 +1267,12 @@ static int read_layout(decoder *d, const uint8_t *words, int64_t count, int64_t 
         if (d->block && !is_full(d)) {
             ((eu_place *)(void *)(d->block + p->places_at))[i] = place;
         }
+        p->output_bytes += i < p->inputs ? 0 : place.bytes;
     }
-    d->stream = words + 4 * (EU_LAYOUT_WORDS + 3 * places);
-    d->words = count - EU_LAYOUT_WORDS - 3 * places;
+    d->traces = words + 4 * (EU_LAYOUT_WORDS + 3 * places);
+    d->traces_left = traces;
+    d->stream = words + 4 * head;
+    d->words = count - head;
     return QN_OK;
 }
 

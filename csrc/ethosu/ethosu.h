@@ -1,14 +1,15 @@
 /* Programs of Arm's Ethos-U55, U65 and U85, as vela writes them.
  *
  *   program       out = the outputs, one after the other, of a command stream that has run on the
- *                 inputs, one after the other
+ *                 inputs, one after the other; then the trace: maps of operations, dense
  *   append_bytes  out = the others, then the elements
  *   take_bytes    out = the elements at an offset in the others
  *
  * Weights of a program: little-endian words. First the configuration word of the stream, the bytes
- * of the regions 0 to 7, the numbers of inputs and outputs, then for each of these its region, its
- * offset there and its bytes; then the command stream. Bias: the bytes of region 0. All other
- * regions are zero when a run starts.
+ * of the regions 0 to 7, the numbers of inputs, outputs and traced operations, then for each input
+ * and output its region, its offset there and its bytes, then the traced operations (program.h);
+ * then the command stream. Bias: the bytes of region 0. All other regions are zero when a run
+ * starts.
  *
  * The stream runs in its order; waits and block dependencies change no byte. An operation reads its
  * inputs, then writes its output:

@@ -147,6 +147,8 @@ typedef struct eu_operation {
     eu_copy copy;
     eu_axis y, x;
     int64_t macs;
+    int32_t is_traced;                        /* its map is copied to the trace */
+    int64_t trace_at, trace_row, trace_pixel; /* bytes: start, and from one to the next */
 } eu_operation;
 
 /* Bytes that the program's caller gives or takes. */
@@ -160,12 +162,15 @@ typedef struct eu_program {
     int64_t region_bytes[EU_ALL_REGIONS], region_at[EU_ALL_REGIONS]; /* in the scratch memory */
     int64_t region_used[EU_ALL_REGIONS]; /* the end of the last byte that the stream names */
     int64_t work_at, scratch_bytes, program_bytes, macs;
+    int64_t output_bytes, trace_bytes; /* of the outputs, and of the trace after them */
     int64_t operations_at, places_at;
 } eu_program;
 
-/* Words before the stream: the configuration word, bytes of the regions 0 to 7, how many inputs and
- * outputs, then region, offset and bytes of each of these. */
-enum { EU_LAYOUT_WORDS = 11, EU_PLACES_MOST = 4096 };
+/* Words before the stream: the configuration word, bytes of the regions 0 to 7, how many inputs,
+ * outputs and traced operations; then region, offset and bytes of each input and output; then of
+ * each traced operation its word of the stream, ascending, and the bytes of its trace: start, from
+ * one row to the next, from one pixel to the next. */
+enum { EU_LAYOUT_WORDS = 12, EU_PLACES_MOST = 4096, EU_TRACE_WORDS = 4 };
 
 /* Decode and check. program: the block, or NULL to count its bytes only; capacity: its bytes.
  * Return QN_OK and fill found, or another status with a sentence in why. */

@@ -43,11 +43,11 @@ static void pack(const void *params, const void *weights, const void *bias, void
     eu_decode(weights, p->command_bytes, bias, p->constant_bytes, memory, p->program_bytes, &found,
               why);
     const eu_place *places = (const eu_place *)(const void *)((uint8_t *)memory + found.places_at);
-    int64_t bytes[2] = {0, 0};
-    for (int32_t i = 0; found.is_valid && i < found.inputs + found.outputs; i++) {
-        bytes[i >= found.inputs] += places[i].bytes;
+    int64_t in_bytes = 0;
+    for (int32_t i = 0; found.is_valid && i < found.inputs; i++) {
+        in_bytes += places[i].bytes;
     }
-    int fits = bytes[0] == p->in_bytes && bytes[1] == p->out_bytes &&
+    int fits = in_bytes == p->in_bytes && found.output_bytes + found.trace_bytes == p->out_bytes &&
                found.scratch_bytes <= p->scratch_bytes && p->operations <= found.operations;
     ((eu_program *)memory)->is_valid = found.is_valid && fits;
 }
@@ -75,6 +75,86 @@ int qn_ethosu_inspect(const void *commands, int64_t command_bytes, const void *c
     needs->oddities = found.oddities;
     memcpy(needs->used, found.region_used, sizeof needs->used);
     return status;
+}
+
+/* Add bytes to a hash (FNV-1a). */
+static uint64_t add_hash(uint64_t hash, const void *bytes, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+/* Hash the settings that all operations on one layer share. */
+static int64_t hash_settings(const eu_operation *op) {
+    const int64_t fields[] = {
+        op->kind,         op->mode,       op->kernel_h,     op->kernel_w,    op->stride_h,
+        op->stride_w,     op->dilation_h, op->dilation_w,   op->upscale,     op->is_scaled,
+        op->per_channel,  op->scale.mult, op->scale.shift,  op->function,    op->table,
+        op->table_at,     op->low,        op->high,         op->zero,        op->transpose,
+        op->reverse,      op->in.zero,    op->in2.zero,     op->a.scalar,    op->b.scalar,
+        op->a.scale.mult, op->out.region, op->b.scale.mult, op->out.element, op->out.stride_y,
+        op->out.stride_x, op->columns,    op->in.region,    op->in.stride_y,
+    };
+    return (int64_t)add_hash(0xcbf29ce484222325u, fields, sizeof fields);
+}
+
+/* Hash weights and scales of an operation; 0 without weights. */
+static int64_t hash_weights(const eu_operation *op, const uint8_t *block) {
+    if ((op->kind != EU_CONV && op->kind != EU_DEPTHWISE) || op->operand_weights) {
+        return 0;
+    }
+    int64_t count = (int64_t)op->kernel_h * op->kernel_w * op->channels;
+    count *= op->kind == EU_DEPTHWISE ? 1 : op->in.channels;
+    uint64_t hash = add_hash(0xcbf29ce484222325u, block + op->weights, 2 * count);
+    const eu_channel *channels = (const eu_channel *)(const void *)(block + op->scales);
+    for (int32_t c = 0; c < op->channels; c++) {
+        hash = add_hash(hash, &channels[c].bias, sizeof channels[c].bias);
+    }
+    return (int64_t)hash;
+}
+
+static qn_ethosu_operation describe(const eu_operation *op, const uint8_t *block) {
+    const eu_map *m = &op->out;
+    return (qn_ethosu_operation){
+        .kind = op->kind,
+        .mode = op->mode,
+        .command = op->command,
+        .rows = op->keeps ? 0 : m->rows,
+        .columns = m->columns,
+        .channels = m->channels,
+        .element = m->element,
+        .is_signed = m->is_signed,
+        .region = m->region,
+        .has_bricks = m->has_bricks,
+        .tile_rows = m->height0,
+        .base = m->base[0],
+        .low_base = m->base[2],
+        .stride_y = m->stride_y,
+        .stride_x = m->stride_x,
+        .stride_c = m->stride_c,
+        .in_base = op->in.base[0],
+        .macs = op->macs,
+        .settings = hash_settings(op),
+        .weights = hash_weights(op, block),
+    };
+}
+
+int qn_ethosu_list(const void *commands, int64_t command_bytes, const void *constants,
+                   int64_t constant_bytes, void *program, int64_t program_bytes,
+                   qn_ethosu_operation *list, char *why) {
+    eu_program found;
+    int status = eu_decode(commands, command_bytes, constants, constant_bytes, program,
+                           program_bytes, &found, why);
+    if (status != QN_OK) {
+        return status;
+    }
+    const eu_operation *operations =
+        (const eu_operation *)(const void *)((const uint8_t *)program + found.operations_at);
+    for (int32_t i = 0; i < found.operations; i++) {
+        list[i] = describe(&operations[i], program);
+    }
+    return QN_OK;
 }
 
 int64_t qn_ethosu_weights(const void *stream, int64_t bytes, int32_t fast, int16_t *out,

@@ -871,6 +871,22 @@ static void move_places(const eu_runner *r, int first, int last, const uint8_t *
     }
 }
 
+/* Copy the map that an operation has written to the trace. */
+static void trace(const eu_runner *r, const eu_operation *op, uint8_t *to) {
+    const eu_map *m = &op->out;
+    int32_t step = m->has_bricks ? 16 : m->channels;
+    for (int32_t y = 0; y < m->rows; y++) {
+        for (int32_t x = 0; x < m->columns; x++) {
+            const uint8_t *pixel = pixel_at(r, m, y, x);
+            uint8_t *at = to + op->trace_at + y * op->trace_row + x * op->trace_pixel;
+            for (int32_t c = 0; c < m->channels; c += step, pixel += m->stride_c) {
+                int32_t count = m->channels - c < step ? m->channels - c : step;
+                memcpy(at + (int64_t)c * m->element, pixel, (size_t)count * (size_t)m->element);
+            }
+        }
+    }
+}
+
 static int run_plain(const eu_runner *r, int32_t index) {
     const uint8_t *list = r->block + r->program->operations_at;
     return eu_run_operation(r, &((const eu_operation *)(const void *)list)[index]);
@@ -886,10 +902,17 @@ int eu_run(const eu_program *program, int32_t operations, const void *constants,
     r.work = (uint8_t *)scratch + program->work_at;
     memset(scratch, 0, (size_t)program->work_at);
     move_places(&r, 0, program->inputs, in, NULL);
+    const eu_operation *list =
+        (const eu_operation *)(const void *)(r.block + program->operations_at);
+    uint8_t *traces = (uint8_t *)out + program->output_bytes;
+    memset(traces, 0, (size_t)program->trace_bytes);
     for (int32_t i = 0; i < operations; i++) {
         int status = step ? step(&r, i) : run_plain(&r, i);
         if (status != QN_OK) {
             return status;
+        }
+        if (list[i].is_traced) {
+            trace(&r, &list[i], traces);
         }
     }
     move_places(&r, program->inputs, program->inputs + program->outputs, NULL, out);

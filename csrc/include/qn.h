@@ -286,6 +286,20 @@ typedef struct qn_ethosu_needs {
 int qn_ethosu_inspect(const void *commands, int64_t command_bytes, const void *constants,
                       int64_t constant_bytes, qn_ethosu_needs *needs, char *why);
 
+/* An operation of a program: what it is, and the map that it writes. command: its word of the
+ * stream. kind, mode: as csrc/ethosu/program.h numbers them. Strides and bases in bytes. settings,
+ * weights: hashes; operations on one layer have the same settings, stripes the same weights. */
+typedef struct qn_ethosu_operation {
+    int32_t kind, mode, command, rows, columns, channels, element, is_signed, region, has_bricks;
+    int32_t tile_rows;
+    int64_t base, low_base, stride_y, stride_x, stride_c, in_base, macs, settings, weights;
+} qn_ethosu_operation;
+
+/* Decode a program into memory of qn_ethosu_needs.program_bytes, and list its operations. */
+int qn_ethosu_list(const void *commands, int64_t command_bytes, const void *constants,
+                   int64_t constant_bytes, void *program, int64_t program_bytes,
+                   qn_ethosu_operation *list, char *why);
+
 /* Decode a stream of weights into out[capacity]. Returns their number, or a negative status. */
 int64_t qn_ethosu_weights(const void *stream, int64_t bytes, int32_t fast, int16_t *out,
                           int64_t capacity);

@@ -213,7 +213,7 @@ def _samples(
     """
     from ..firmware.golden import iterate_sample
 
-    graph = next(iter(sessions.values())).graph
+    graph = next(iter(sessions.values())).plan.graph
     samples = len(x[graph.input.name])
     starts = _starts(graph, state, samples)
     with interrupt.open_pool(threads) as pool:

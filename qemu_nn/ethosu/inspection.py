@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,21 @@ def inspect(commands: np.ndarray, constants: np.ndarray) -> Needs:
     sizes = (needs.program_bytes, needs.scratch_bytes, needs.macs, needs.operations)
     found = tuple(text for bit, text in _ODDITIES.items() if needs.oddities & bit)
     return Needs(*sizes, tuple(needs.used), found)
+
+
+def list_fields(
+    commands: np.ndarray, constants: np.ndarray, names: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """Return fields of C's records of the operations of a program; raise ModelError as inspect()
+    does.
+    """
+    needs, why = inspect(commands, constants), ffi.new("char[]", lib.QN_WHY)
+    memory = ffi.new("int64_t[]", needs.program_bytes // 8 + 1)
+    found = ffi.new("qn_ethosu_operation[]", max(needs.operations, 1))
+    given = (_point(commands), commands.nbytes, _point(constants), constants.nbytes)
+    if lib.qn_ethosu_list(*given, memory, needs.program_bytes, found, why) != lib.QN_OK:
+        raise ModelError(ffi.string(why).decode())
+    return [tuple(getattr(found[at], name) for name in names) for at in range(needs.operations)]
 
 
 def decode_weights(stream: bytes, most: int, fast: bool = False) -> np.ndarray:

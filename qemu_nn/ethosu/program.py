@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,9 +11,13 @@ import numpy as np
 from ..errors import ModelError
 from .container import CommandStream
 from .inspection import Needs, inspect
+from .tensors import Piece
 
 #: Number of memory regions of a stream.
 REGIONS = 8
+
+#: Words before the places of inputs and outputs; of each of these, of each traced operation.
+_HEAD, _PLACE, _TRACE = 12, 3, 4
 
 #: Most bytes of a region, and of everything that a call needs.
 _MOST = 2**30
@@ -53,7 +58,8 @@ class Program:
             for place in (*self.inputs, *self.outputs)
             for number in (place.region, place.offset, place.nbytes)
         ]
-        head = [self.stream.configuration, *sizes, len(self.inputs), len(self.outputs), *places]
+        counts = (len(self.inputs), len(self.outputs), 0)
+        head = [self.stream.configuration, *sizes, *counts, *places]
         if max(head) > 0xFFFFFFFF or max(sizes) > _MOST:
             raise ModelError(f"its memory has {max(sizes)} bytes; up to {_MOST} are supported")
         return np.concatenate([np.array(head, "<u4"), self.stream.words]).view(np.uint8)
@@ -87,3 +93,17 @@ def fit_fast_memory(program: Program) -> Program:
     arena, _, *others = program.regions
     largest = replace(program, regions=(arena, _FAST, *others))
     return replace(program, regions=(arena, largest.needs.used[2], *others))
+
+
+def add_traces(commands: np.ndarray, pieces: Sequence[Piece]) -> np.ndarray:
+    """Return the weights of a call that also writes the maps of operations, after its outputs.
+
+    pieces: of different operations; a program without traces is required.
+    """
+    words = np.ascontiguousarray(commands).view("<u4")
+    start = _HEAD + _PLACE * int(words[9] + words[10])
+    traces = sorted((piece.command, piece.offset, piece.row, piece.pixel) for piece in pieces)
+    head = words[:start].copy()
+    head[_HEAD - 1] = len(traces)
+    added = np.array(traces, "<u4").reshape(-1)
+    return np.concatenate([head, added, words[start:]]).view(np.uint8)

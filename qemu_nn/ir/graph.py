@@ -18,6 +18,7 @@ from .loops import check_loops, may_write
 from .memory import Address as Address
 from .memory import CallAddresses as CallAddresses
 from .memory import Memory as Memory
+from .npu import NpuTensor as NpuTensor
 from .tensors import MEMORY_LIMIT as MEMORY_LIMIT
 from .tensors import Tensor as Tensor
 from .tensors import check_tensor
@@ -30,7 +31,8 @@ class Node:
     inputs: names of tensors, in the function's order, without NULL arguments; empty if the graph's
     memory has the addresses that the call reads. weights, bias: names in the graph's arrays.
     effect: an unexpected effect of a device with CMSIS-NN, as a sentence. builds: different calls
-    in other builds of TensorFlow Lite Micro.
+    in other builds of TensorFlow Lite Micro. tensors: those that a command stream writes, under the
+    names of the network that was compiled; () if these are unknown.
     """
 
     function: Function
@@ -41,6 +43,7 @@ class Node:
     bias: Optional[str] = None
     effect: str = ""
     builds: tuple[Build, ...] = ()
+    tensors: tuple[NpuTensor, ...] = ()
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from ..targets import Profile
 from . import split
 from .addresses import Addresses, Offsets, assign_addresses
 from .graph_fusion import Folded, fold
+from .npu import moves_bytes
 from .sign_flip import flip_signs
 from .step import Step
 
@@ -275,7 +276,7 @@ def _stores(
     last = len(steps) - 1
     for index, step in enumerate(steps):
         wanted = []
-        if trace or step.result.name in graph.outputs:
+        if (trace and not moves_bytes(step.node)) or step.result.name in graph.outputs:
             wanted.append((step.output, step.result))
         if trace and step.sizes.destroys and graph.memory is not None:
             wanted.append((step.inputs[0], _find_clobbered(step)))

@@ -32,6 +32,7 @@ from .inputs import (
     pack_reset,
     pack_state,
 )
+from .npu import trace_programs
 from .plan import Plan, plan
 from .stream import Stream
 from .workspace import Batch, Run
@@ -130,7 +131,8 @@ class Session:
 
     def _compile(self, trace: bool) -> Compiled:
         how = (self.profile, self._variant, trace, self.threads)
-        return Compiled(plan(self.graph, *how), self.threads)
+        graph = trace_programs(self.graph) if trace else self.graph
+        return Compiled(plan(graph, *how), self.threads)
 
     @overload
     def run(
