@@ -557,7 +557,7 @@ def own_chip(text: str) -> Chip:
     ram = _kib(given["ram"], "ram")
     clock = given.get("clock", "0")
     if not clock.isdecimal():
-        raise Error(f"clock= must be MHz, such as 100, is {clock!r}")
+        raise Error(f"clock= is {clock!r}, but must be MHz, such as 100")
     return Chip(
         "own chip",
         "",
@@ -576,7 +576,7 @@ def _kib(text: str, name: str) -> int:
     plain = text.upper().removesuffix("B").removesuffix("I")
     number, unit = (plain, "") if plain == "0" else (plain[:-1], plain[-1:])
     if not number.isdecimal() or (unit and unit not in _UNITS):
-        raise Error(f"{name}= must be a size in KiB or MiB, such as 512K or 2M, is {text!r}")
+        raise Error(f"{name}= is {text!r}, but must be a size in KiB or MiB, such as 512K or 2M")
     return int(number) * _UNITS.get(unit, 1)
 
 

@@ -124,7 +124,7 @@ def analyze(
         share = {"client": found, "threads": threads}
         whole = reduce_blocks(job, blocks, merge_figures, **share, progress=progress, total=total)
     if whole is None:
-        raise Error("the data hold no samples")
+        raise Error("the data have no samples: give one or more")
     for gauge in whole.gauges:
         tell(gauge)
     report = run.report(whole)

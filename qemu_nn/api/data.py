@@ -308,7 +308,7 @@ def coded(host: Host, data: Dataset) -> Inputs:
         data = replace(data, source=convert_to_numbers(source, "the input"))
     found = [batch.x for batch in coded_batches(host, data)]
     if not found:
-        raise Error("the data hold no samples")
+        raise Error("the data have no samples: give one or more")
     if isinstance(found[0], Mapping):
         return {name: np.concatenate([x[name] for x in found]) for name in found[0]}
     return np.concatenate(found)
@@ -455,7 +455,7 @@ def _checked(sources: _Sources, take: Take) -> int:
     if len(counts) > 1:
         raise Error("every input must hold as many samples as the others, 1 or more")
     if counts == {0}:
-        raise Error("the data hold no samples: the array is empty")
+        raise Error("the data have no samples: the array is empty")
     one = {name: np.zeros((1, *s.whole[1:]), s.dtype) for name, s in sources.items()}
     for x in one.values():
         if x.dtype.kind not in "fiub":

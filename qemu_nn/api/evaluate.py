@@ -128,7 +128,7 @@ def evaluate(
             total=total,
         )
     if not parts:
-        raise Error("the data hold no samples")
+        raise Error("the data have no samples: give one or more")
     return _evaluation(subject, job, parts, source.classes)
 
 

@@ -253,7 +253,7 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
             for t in graph.states
         }
     if not graph.states:
-        raise Error(f"{graph.name} is not recurrent and takes no state")
+        raise Error(f"{graph.name} is not recurrent and has no state: leave state out")
     if not isinstance(state, Mapping):
         state = {graph.states[0].name: state}
     starts = {name: as_array(values, f"state {name!r}") for name, values in state.items()}

@@ -181,7 +181,7 @@ def _gathered(found: Iterable[Mapping[str, np.ndarray]], count: Optional[int]) -
             whole[name][done : done + samples] = values
         done += samples
     if not done:
-        raise Error("the data hold no samples")
+        raise Error("the data have no samples: give one or more")
     return whole or {name: np.concatenate(values) for name, values in parts.items()}
 
 

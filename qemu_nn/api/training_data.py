@@ -65,7 +65,7 @@ class Reader:
             else:
                 labels.append(np.asarray(batch.y))
         if not inputs:
-            raise Error("the data hold no samples")
+            raise Error("the data have no samples: give one or more")
         if labels and scores:
             raise Error("some batches of the data have labels, and others have none")
         if len({y.shape[1:] for y in labels}) > 1:

@@ -54,8 +54,8 @@ class Labels:
         if found.whole != (count,) or found.dtype.kind not in "iu":
             kind = "number" if self.any_labels else "integer"
             raise Error(
-                f"labels must be one {kind} for each of the {count} samples, are {found.dtype} "
-                f"{list(found.whole)}"
+                f"labels are {found.dtype} {list(found.whole)}, but must be one {kind} for "
+                f"each of the {count} samples"
             )
 
     def take(self, which: Indices) -> np.ndarray:
@@ -63,7 +63,10 @@ class Labels:
         y = self.source.take(which)
         if not self.any_labels and len(y) and y.min() < 0:
             row = int(y.argmin())
-            raise Error(f"the label of sample {int(which[row])} is {y[row]}; classes count from 0")
+            raise Error(
+                f"the label of sample {int(which[row])} is {y[row]}, but classes count from 0: "
+                "subtract the lowest label"
+            )
         return y
 
 
@@ -185,8 +188,8 @@ class Stream(Batches):
     ) -> None:
         if not selection.in_order:
             raise Error(
-                "the data come one after the other, so index and shuffle cannot choose among them: "
-                "give arrays or files, or a limit"
+                "the data are a generator, which index and shuffle cannot choose samples "
+                "of: give arrays or files, or a limit"
             )
         self._source, self._take, self._labels, self._any_labels = source, take, labels, any_labels
         self._limit, self._used = selection.limit, False
@@ -196,7 +199,9 @@ class Stream(Batches):
     def __iter__(self) -> Iterator[Batch]:
         items = iter(self._source)
         if self._used and items is self._source:
-            raise Error("the data come from a generator, which was used up: make it anew")
+            raise Error(
+                "the data come from a generator, which an earlier call has used up: create it again"
+            )
         self._used = True
         done = 0
         for item in items:
@@ -206,13 +211,18 @@ class Stream(Batches):
             if done == self._limit:
                 return
         if self._labels is not None and done != len(self._labels.source):
-            raise Error(f"there are {len(self._labels.source)} labels for {done} samples")
+            raise Error(
+                f"there are {len(self._labels.source)} labels for {done} samples: give one "
+                "label for each sample"
+            )
 
     def __len__(self) -> int:
         try:
             return len(self._source)  # type: ignore[arg-type]
         except TypeError:
-            raise TypeError("the data come from a generator, whose length is unknown") from None
+            raise TypeError(
+                "the data come from a generator, whose length is unknown: give arrays or files"
+            ) from None
 
     def numbers(self, batch: Batch) -> Indices:
         """Return the numbers of the samples of a batch."""
@@ -220,7 +230,9 @@ class Stream(Batches):
 
     def blocks(self, size: int) -> Blocks:
         """Raise Error, because no block of a generator is readable alone."""
-        raise Error("the data come one after the other: save them as .npy to read them in blocks")
+        raise Error(
+            "the data come from a generator, which cannot be read in blocks: save them as .npy"
+        )
 
     def _check_batch(self, item: Any, first: int) -> Batch:
         given, y = item if _is_pair(item) else (item, None)
@@ -236,22 +248,27 @@ class Stream(Batches):
         x = self._decide(x)
         counts = {len(part) if part.ndim else 0 for part in iterate_arrays(x)}
         if len(counts) != 1 or counts == {0}:
-            raise Error("the data must be arrays with an axis of samples, not numbers")
+            raise Error(
+                "the data are single numbers, but must be arrays with an axis of samples, [N, ...]"
+            )
         count = counts.pop()
         labels = self._labels
         if labels is None and y is not None:
             found_labels = MemorySource(convert_to_numbers(y, "labels"))
             if found_labels.array.ndim == 0:
                 raise Error(
-                    "the data give single samples and labels, but must give batches: x [n, ...] "
-                    "and y [n]"
+                    "the data yield single samples and labels, but must yield batches: x "
+                    "[n, ...] and y [n]"
                 )
             labels = Labels.of(found_labels, self._any_labels, self._count)
             labels.check(count)
             y = labels.take(range(count))
         elif labels is not None:
             if first + count > len(labels.source):
-                raise Error(f"there are {len(labels.source)} labels for more samples than that")
+                raise Error(
+                    f"there are {len(labels.source)} labels, but the data have more samples: "
+                    "give one label for each sample"
+                )
             y = labels.take(range(first, first + count))
         most = count if self._limit is None else min(count, self._limit - first)
         x = {k: v[:most] for k, v in x.items()} if isinstance(x, Mapping) else x[:most]
@@ -303,7 +320,7 @@ def keys_of(names: Sequence[str], arrays: Mapping[str, Any], what: str) -> Seque
         if "x" in arrays or len(arrays) == 1:
             return ["x" if "x" in arrays else next(iter(arrays))]
         wanted = "the inputs 'x', and labels 'y'"
-    raise Error(f"{what} holds {', '.join(map(str, arrays)) or 'no arrays'}; name {wanted}")
+    raise Error(f"{what} has {', '.join(map(str, arrays)) or 'no arrays'}; name {wanted}")
 
 
 def _is_pair(item: Any) -> bool:

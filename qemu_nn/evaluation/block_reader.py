@@ -68,7 +68,7 @@ def take_first(source: Batches) -> tuple[Batch, Optional[Iterable[Batch]]]:
     for batch in batches:
         if len(batch):
             return batch, chain([batch], batches)
-    raise Error("the data hold no samples")
+    raise Error("the data have no samples: give one or more")
 
 
 def take_batch_rows(batch: Batch, part: slice) -> tuple[Any, Optional[np.ndarray]]:

@@ -38,10 +38,16 @@ def order_names(
     """
     if known:
         if count is not None and len(known) != count:
-            raise Error(f"there are {len(known)} names of classes for {count} outputs")
+            raise Error(
+                f"there are {len(known)} class names for {count} outputs: give one name for "
+                "each output"
+            )
         for name in names:
             if name not in known:
-                raise Error(f"the label {name!r} is none of the classes: {_few(known)}")
+                raise Error(
+                    f"the label {name!r} is not among the classes {_few(known)}: add it to "
+                    "classes=, or correct the label"
+                )
         return tuple(known), tuple(list(known).index(name) for name in names)
     ways = {tuple(names), *_other_orders(names)}
     if count is not None and len(names) != count:

@@ -61,14 +61,14 @@ class Meaning:
             return _Cast(source, _wider(self.dtype)) if own and not raw else source
         if own and raw and steps is not None and steps.dtype is None:
             raise Error(
-                f"{source.label}: its numbers are {self.dtype}, which are codes of the input, or "
-                f"raw samples for the preprocessing ({steps.spelled}): {_SPELLINGS}"
+                f"{source.label} are {self.dtype}, the type of the input's codes and of raw "
+                f"samples for the preprocessing ({steps.spelled}): {_SPELLINGS}"
             )
         if not own and not raw and _are_within(source, self.dtype):
             low, high = limits(self.dtype)
             raise Error(
-                f"{source.label}: its numbers are {source.dtype} and all lie in {low}..{high}: "
-                f"they may be codes of the {self.dtype} input, or floats: {_SPELLINGS}"
+                f"{source.label} are {source.dtype}, all in {low}..{high}: codes of the "
+                f"{self.dtype} input, or floats; {_SPELLINGS}"
             )
         return source
 
@@ -97,12 +97,18 @@ class _Cast(Source):
 
 def _as_codes(source: Source, dtype: str) -> Source:
     if source.dtype.kind not in "iu":
-        raise Error(f"codes=True is for integers, but {source.label} are {source.dtype}")
+        raise Error(
+            f"codes=True needs integers, but {source.label} are {source.dtype}: leave codes "
+            "out, or give integers"
+        )
     if source.dtype == dtype:
         return source
     if not _are_within(source, dtype):
         low, high = limits(dtype)
-        raise Error(f"codes=True, but {source.label} have values beyond {low}..{high} of {dtype}")
+        raise Error(
+            f"codes=True, but {source.label} have values outside {low}..{high} of {dtype}: "
+            "leave codes out, or give codes"
+        )
     return _Cast(source, np.dtype(dtype))
 
 

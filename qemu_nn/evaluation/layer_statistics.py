@@ -104,7 +104,7 @@ class LayerRun:
             raise make_foreign_error(self.graph)
         if not self.kept:
             raise Error(
-                f"there is nothing to compare {self.graph.name} with: no tensor of it is quantized"
+                f"cannot compare {self.graph.name} with floats: none of its tensors is quantized"
             )
         scores = self.tensors[self.graph.outputs[-1]]
         size = math.prod(scores.shape)
@@ -158,7 +158,8 @@ class LayerRun:
             found.choices.add(device[name], real[name], labels)
         elif labels is not None:
             raise Error(
-                f"{self.graph.name} does not end in scores of classes, so labels have no meaning"
+                f"{self.graph.name} does not end in scores of classes: leave the labels "
+                "out, or give a network that classifies"
             )
 
     def round_input(self, real: Arrays, name: str, single: Arrays) -> np.ndarray:

@@ -60,11 +60,16 @@ class Take:
         """Return height, width and channels of the images that the network takes."""
         shape, layout = self.start
         if layout is None or len(shape) != 3:
-            raise Error(f"the data are images, but the network takes {list(shape)}")
+            raise Error(
+                f"the data are images, but the network reads {list(shape)}, which is no image: "
+                "give arrays"
+            )
         a, b, c = shape
         height, width, channels = (a, b, c) if layout == "NHWC" else (b, c, a)
         if channels not in (1, 3):
-            raise Error(f"images have 1 or 3 channels, but the network takes {channels}")
+            raise Error(
+                f"images have 1 or 3 channels, but the network reads {channels}: give arrays"
+            )
         return height, width, channels
 
 
@@ -220,11 +225,14 @@ def expect_finite(x: Any, name: Name) -> None:
             rows = part.reshape(len(part), math.prod(part.shape[1:]))
             bad = int(np.argwhere(~np.isfinite(rows).all(1))[0, 0])
             what = "NaN" if np.isnan(part[bad]).any() else "infinite numbers"
-            raise Error(f"{name(bad)} contains {what}")
+            raise Error(
+                f"{name(bad)} contains {what}; samples must be finite: remove or replace it"
+            )
 
 
 def require_batch_axis(x: np.ndarray) -> Error:
     """Raise Error for data that are one sample instead of a batch."""
     return Error(
-        f"the data must have an axis of samples in front: for one sample give {[1, *x.shape]}"
+        f"the data have the shape {list(x.shape)}, without an axis of samples: for one "
+        f"sample give {[1, *x.shape]}"
     )

@@ -55,7 +55,7 @@ def lower(
     examples = _move_channels_last(torch, example_inputs, "example_inputs")
     samples = [_move_channels_last(torch, sample, "a calibration sample") for sample in calibration]
     if not samples:
-        raise Error("calibration holds no samples; give some, each as example_inputs")
+        raise Error("calibration has no samples; give some, each as example_inputs")
     config = _target_config(target)
     module = copy.deepcopy(module).eval().to(memory_format=torch.channels_last)
     try:

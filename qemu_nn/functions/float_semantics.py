@@ -48,7 +48,7 @@ class FloatCall:
         """
         batches, *image = self.sides[0]
         if batches > 1:
-            raise ModelError(f"it computes {batches} images of one sample")
+            raise ModelError(f"it reads {batches} images as one sample; a sample must be one image")
         return tuple(image)
 
     def factor(self, multiplier: str = "multiplier", shift: str = "shift") -> float:

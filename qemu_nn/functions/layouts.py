@@ -40,7 +40,9 @@ def _permute(weights: np.ndarray, layout: str, inverse: bool) -> np.ndarray:
     if layout not in _TO_OHWI:
         raise Error(f"no layout {layout!r} of convolution weights; have: {', '.join(_TO_OHWI)}")
     if np.ndim(weights) != 4:
-        raise Error(f"convolution weights have 4 axes, got the shape {list(np.shape(weights))}")
+        raise Error(
+            f"convolution weights have the shape {list(np.shape(weights))}, but must have 4 axes"
+        )
     axes = _TO_OHWI[layout]
     return np.transpose(weights, np.argsort(axes) if inverse else axes)
 
@@ -65,8 +67,8 @@ def dense_to_chw(matrix: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
 def _make_grid(matrix: np.ndarray, axes: tuple[int, int, int]) -> np.ndarray:
     if np.ndim(matrix) != 2 or matrix.shape[1] != np.prod(axes):
         raise Error(
-            f"a layer that flattens {' x '.join(map(str, axes))} needs a matrix "
-            f"[rows, {int(np.prod(axes))}], got the shape {list(np.shape(matrix))}"
+            f"the matrix has the shape {list(np.shape(matrix))}, but a layer that flattens "
+            f"{' x '.join(map(str, axes))} needs [rows, {int(np.prod(axes))}]"
         )
     return matrix.reshape(len(matrix), *axes)
 
@@ -100,7 +102,9 @@ def pack(matrix: np.ndarray, stream: str) -> np.ndarray:
     """
     matrix = np.asarray(matrix)
     if matrix.ndim != 2:
-        raise Error(f"pack() takes a matrix [rows, columns], got the shape {list(matrix.shape)}")
+        raise Error(
+            f"the matrix has the shape {list(matrix.shape)}, but pack() needs [rows, columns]"
+        )
     rows, columns = matrix.shape
     packed: np.ndarray = matrix.ravel()[_make_order(rows, columns, stream)]
     return packed
@@ -110,7 +114,9 @@ def unpack(packed: np.ndarray, rows: int, columns: int, stream: str) -> np.ndarr
     """Return the matrix [rows, columns] of a weight stream: the inverse of pack()."""
     packed = np.asarray(packed)
     if packed.size != rows * columns:
-        raise Error(f"{rows} x {columns} weights make {rows * columns}, got {packed.size}")
+        raise Error(
+            f"there are {packed.size} packed weights, but {rows} x {columns} need {rows * columns}"
+        )
     matrix = np.empty(rows * columns, packed.dtype)
     matrix[_make_order(rows, columns, stream)] = packed.ravel()
     return matrix.reshape(rows, columns)
@@ -130,5 +136,8 @@ def unpack_nibbles(packed: np.ndarray, count: int) -> np.ndarray:
     pairs = np.asarray(packed, np.int8).ravel()
     both = np.stack([pairs << 4, pairs], axis=1).ravel()
     if not both.size - 1 <= count <= both.size:
-        raise Error(f"{count} weights of 4 bits do not come in {pairs.size} bytes")
+        raise Error(
+            f"{pairs.size} bytes contain {both.size - 1} or {both.size} weights of 4 bits, not "
+            f"{count}"
+        )
     return both[:count] >> 4

@@ -85,7 +85,9 @@ def make_prototype(function: Function, cmsis: str) -> Prototype:
     Raises Error for a function that no network calls, or that the release has not or otherwise.
     """
     if function.not_called:
-        raise Error(f"{function.name} cannot be exported: {function.not_called}")
+        raise Error(
+            f"{function.name} cannot be exported: {function.not_called}; run it on this host only"
+        )
     order = _find_order(function, cmsis)
     types = C_TYPES if is_own(function, cmsis) else get_c_types(cmsis)
     status = get_status_type(cmsis)
@@ -124,7 +126,10 @@ def _find_order(function: Function, cmsis: str) -> Order:
     order, place = function.order or _make_own_order(function), place_of(cmsis)
     if not has_function(function.name, cmsis):
         first = FIRST[function.name]
-        raise Error(f"CMSIS {cmsis} has no {function.name}, which came with {first}")
+        raise Error(
+            f"CMSIS {cmsis} has no {function.name}, which {first} was first to have; export for "
+            "that release or a newer one"
+        )
     flat = find_flat_order(function.name, cmsis)
     if flat is not None:
         return flat

@@ -16,7 +16,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     that need a shift below -31, yield (0, 0). Kernels accept no shift above 30.
     """
     if not 0 <= real < math.inf:
-        raise Error(f"no multiplier stands for the factor {real}; it must be finite and >= 0")
+        raise Error(f"no multiplier represents the factor {real}; it must be finite and >= 0")
     fraction, shift = math.frexp(float(real))
     multiplier = math.floor(fraction * 2**31 + 0.5)
     if multiplier == 2**31:
@@ -34,8 +34,8 @@ def scale_softmax(beta: float, scale: float, integer_bits: int = 5) -> tuple[int
     factor = min(float(beta) * float(scale) * 2**fraction_bits, 2.0**31 - 1)
     if not factor > 1:
         raise Error(
-            f"softmax needs beta * scale above 2^-{fraction_bits}, is {beta} * {scale}: "
-            "all outputs would be equal"
+            f"beta * scale of a softmax is {beta} * {scale}; it must be above "
+            f"2^-{fraction_bits}, else all outputs are equal"
         )
     mult, shift = quantize_multiplier(factor)
     return mult, shift, -(((2**integer_bits - 1) << fraction_bits) >> shift)
@@ -114,7 +114,10 @@ def compare_scaling(first: float, second: float) -> dict[str, int]:
     made = {}
     for name, scale in (("input_1", first), ("input_2", second)):
         if not 0 < scale < 1:
-            raise Error(f"only tensors with scales below 1 can be compared, one has {scale:g}")
+            raise Error(
+                f"a comparison reads a tensor with the scale {scale:g}; scales must be above 0 "
+                "and below 1"
+            )
         made[f"{name}_mult"], made[f"{name}_shift"] = quantize_multiplier(scale)
     return made
 
@@ -131,7 +134,10 @@ def scale_hard_swish(scale: float, output_scale: float) -> dict[str, int]:
     for name, factor in factors.items():
         made[f"{name}_multiplier"], made[f"{name}_shift"] = quantize_multiplier(float(factor))
     if made["output_shift"] > 0:
-        raise Error(f"HARD_SWISH needs an output scale of 1/128 of the input's {scale:g} at least")
+        raise Error(
+            f"HARD_SWISH has the input scale {scale:g} and the output scale {output_scale:g}; "
+            "the output's must be at least 1/128 of the input's"
+        )
     return made
 
 
@@ -140,7 +146,10 @@ def compute_rsqrt_factor(scale: float, output_scale: float) -> float:
     with np.errstate(all="ignore"):
         product = float(np.sqrt(np.float32(scale)) * np.float32(output_scale))
     if not product > 0:
-        raise Error(f"RSQRT has no factor for the scales {scale:g} and {output_scale:g}")
+        raise Error(
+            f"RSQRT has no factor for the scales {scale:g} and {output_scale:g}; their product "
+            "must be above 0 in float32"
+        )
     return 1.0 / product
 
 
@@ -151,7 +160,7 @@ def log_softmax_scaling(scale: float) -> dict[str, int]:
     mult, shift, least = scale_softmax(1.0, scale)
     reverse = math.ldexp(1.0, 31 - shift) / mult
     if not reverse < 1:
-        raise Error(f"LOG_SOFTMAX needs a scale above 2^-26, is {scale:g}")
+        raise Error(f"LOG_SOFTMAX has the scale {scale:g}; it must be above 2^-26")
     pair = quantize_multiplier(reverse)
     made = {"mult": mult, "shift": shift, "diff_min": least}
     return {**made, "reverse_mult": pair[0], "reverse_shift": pair[1]}
@@ -166,7 +175,7 @@ def scale_logistic(scale: float) -> tuple[int, int, int]:
     """
     multiplier, shift = quantize_multiplier(float(scale) * 2**27)
     if not (multiplier and shift >= 0):
-        raise Error(f"LOGISTIC and TANH need a scale above 2^-28, is {scale}")
+        raise Error(f"LOGISTIC or TANH has the scale {scale}; it must be above 2^-28")
     return multiplier, min(shift, 30), (15 << 27) >> shift
 
 
@@ -192,7 +201,7 @@ def scale_logistic_s16(scale: float, tanh: bool = False) -> tuple[int, int]:
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
         multiplier, shift = multiplier * 2.0, shift + 1
     if not multiplier < 32768:
-        raise Error(f"LOGISTIC and TANH of int16 need a scale below 2.66, is {scale}")
+        raise Error(f"LOGISTIC or TANH of int16 has the scale {scale}; it must be below 2.66")
     return int(multiplier), shift
 
 

@@ -43,7 +43,10 @@ class Archive:
         self._zip = stored
         self._entries = {entry.filename: entry for entry in stored.infolist()}
         if len(self._entries) < len(stored.infolist()):
-            raise ModelError(f"{path} has two entries with the same name")
+            raise ModelError(
+                f"{path} has two entries with the same name; names must be unique: write the "
+                "archive again"
+            )
         if len(self._entries) > MOST_ENTRIES:
             raise ModelError(
                 f"{path} has {len(self._entries)} entries; at most {MOST_ENTRIES} are read"
@@ -72,7 +75,7 @@ class Archive:
     def read(self, name: str, most: int = LIMIT) -> bytes:
         """Unpack an entry of at most `most` bytes and verify its checksum."""
         if name not in self._entries:
-            raise ModelError(f"{self.path} has no {name}")
+            raise ModelError(f"{self.path} has no entry {name}")
         entry = self._entries[name]
         where = f"{self.path}: {name}"
         if entry.file_size > most:
@@ -85,7 +88,7 @@ class Archive:
         except _DAMAGE as error:
             raise ModelError(f"{where} is damaged: {files.get_reason(error)}") from None
         if len(data) != entry.file_size:
-            raise ModelError(f"{where} is damaged: it is cut short")
+            raise ModelError(f"{where} is damaged: its data end early; copy the file again")
         return data
 
     def array(self, name: str, dtypes: Mapping[str, str] = INTEGERS) -> np.ndarray:
@@ -102,9 +105,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
                 zipfile.ZipFile(held.enter_context(files.open_regular(path)))
             )
         except zipfile.BadZipFile:
-            raise ModelError(
-                f"cannot read {path}: it is damaged, or another kind of file"
-            ) from None
+            raise ModelError(f"cannot read {path}: it is damaged, or no zip archive") from None
         except _DAMAGE as error:
             raise ModelError(f"cannot read {path}: {files.get_reason(error)}") from None
         yield Archive(path, stored)
@@ -143,9 +144,9 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
     dtype, shape = header.get("descr"), header.get("shape")
     if not isinstance(dtype, str) or dtype not in dtypes:
         have = ", ".join(dtypes.values())
-        raise ModelError(f"{where} holds elements of type {dtype!r}; have: {have}, little-endian")
+        raise ModelError(f"{where} has elements of type {dtype!r}; have: {have}, little-endian")
     if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n <= LIMIT for n in shape):
-        raise ModelError(f"{where} cannot have the shape {shape!r}")
+        raise ModelError(f"{where} has the shape {shape!r}; axes must be integers of 0 or more")
     if header.get("fortran_order") is not False and len(shape) > 1:
         raise ModelError(
             f"{where} is in Fortran order; save the result of numpy.ascontiguousarray()"
@@ -153,8 +154,8 @@ def parse_npy(data: bytes, where: str, dtypes: Mapping[str, str] = INTEGERS) -> 
     expected = math.prod(shape) * np.dtype(dtype).itemsize
     if len(shape) > 8 or expected != len(data) - start:
         raise ModelError(
-            f"{where} is declared with the shape {list(shape)} ({expected} bytes), "
-            f"but holds {len(data) - start} bytes"
+            f"{where} has {len(data) - start} bytes of data, but its shape {list(shape)} "
+            f"needs {expected}"
         )
     array: np.ndarray = np.ndarray(shape, dtype, data, start)
     return array.astype(dtypes[dtype], copy=False)

@@ -24,7 +24,10 @@ def read_npz(path: PathLike) -> dict[str, np.ndarray]:
     """
     with _open_array(path) as loaded:
         if isinstance(loaded, np.ndarray):
-            raise Error(f"{path} is a single array; a .npz with named arrays is needed")
+            raise Error(
+                f"{path} is a single array; a .npz file with named arrays is needed: save with "
+                "numpy.savez"
+            )
         return {name: _get_member(path, loaded, name) for name in loaded.files}
 
 
@@ -33,7 +36,9 @@ def read_array(path: PathLike, name: str) -> np.ndarray:
     with _open_array(path) as loaded:
         array = loaded if isinstance(loaded, np.ndarray) else _get_member(path, loaded, name)
     if array.ndim == 0:
-        raise Error(f"{path} holds a single number, not an array with an axis of samples")
+        raise Error(
+            f"{path} is a single number; an array with an axis of samples is needed, [N, ...]"
+        )
     return array
 
 
@@ -67,7 +72,7 @@ def make_array_error(path: PathLike, error: Exception) -> Error:
 def _get_member(path: PathLike, archive: NpzFile, name: str) -> np.ndarray:
     if name not in archive.files:
         have = ", ".join(archive.files) or "no arrays"
-        raise Error(f"{path} holds {have}; call the array {name!r}, or save it alone as .npy")
+        raise Error(f"{path} has {have}; call the array {name!r}, or save it alone as .npy")
     array = archive[name]
     if not isinstance(array, np.ndarray):
         raise Error(f"{name!r} in {path} is not an array; save with numpy.savez")

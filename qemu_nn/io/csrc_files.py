@@ -21,7 +21,7 @@ def get_folder() -> Path:
     inside = package / "csrc"
     core = inside if inside.is_dir() else package.parent / "csrc"
     if not (core / "sdk").is_dir():
-        raise Error(f"the C files of the package are not at {core}: install it again")
+        raise Error(f"the C files of the package are missing at {core}: install qemu_nn again")
     return core
 
 

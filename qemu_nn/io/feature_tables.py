@@ -65,11 +65,17 @@ def read_features(path: Path) -> Features:
     features, labels = [], []
     for line, row in rows:
         if len(row) != width:
-            raise Error(f"{path}, line {line} has {len(row)} cells, but the first line {width}")
+            raise Error(
+                f"{path}, line {line} has {len(row)} cells, but the first line has {width}: "
+                "give all lines as many"
+            )
         cells = [cell for number, cell in enumerate(row) if number != label]
         wrong = next((cell for cell in cells if not _is_number(cell)), None)
         if wrong is not None:
-            raise Error(f"{path}, line {line} has the cell {wrong!r}, which is no number")
+            raise Error(
+                f"{path}, line {line} has the cell {wrong!r}; cells must be numbers: correct "
+                "it, or name the columns in a first line"
+            )
         features.append([float(cell) for cell in cells])
         if label is not None:
             labels.append(row[label])
@@ -87,9 +93,12 @@ def frame_features(frame: Any) -> Features:
     own = [column for number, column in enumerate(columns) if number != label]
     for name, column in zip(names, columns):
         if name != (None if label is None else names[label]) and column.dtype.kind not in "fiub":
-            raise Error(f"the column {name!r} of the data frame holds {column.dtype}, not numbers")
+            raise Error(
+                f"the column {name!r} of the data frame is {column.dtype}; features must be "
+                "numbers: convert or drop it"
+            )
     if not own:
-        raise Error("the data frame has no column of features")
+        raise Error("the data frame has labels alone; add a column for each feature")
     labels = None if label is None else columns[label].tolist()
     return _features(np.stack(own, axis=1), labels, "the data frame")
 

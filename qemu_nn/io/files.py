@@ -40,7 +40,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
     except (OSError, ValueError) as error:
         raise ModelError(f"cannot read {path}: {get_reason(error)}") from None
     if len(data) > limit:
-        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the limit")
+        raise ModelError(f"{path} has more than {limit // MEGABYTE} MiB, the most that are read")
     return data
 
 

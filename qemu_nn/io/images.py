@@ -159,9 +159,15 @@ class ImageSource(FileSource):
         """Raise Error for an image that is too large or would lose bits."""
         width, height = opened.size
         if width * height > _PIXELS:
-            raise Error(f"{path} has {width} x {height} pixels; at most {_PIXELS} are read")
+            raise Error(
+                f"{path} has {width} x {height} pixels; at most {_PIXELS} are read: make the "
+                "image smaller"
+            )
         if opened.mode.startswith(_DEEP):
-            raise Error(f"{path} has more than 8 bits a pixel: convert it, or give a .npy file")
+            raise Error(
+                f"{path} has more than 8 bits for each channel; 8 are read: convert it, or give "
+                "a .npy file"
+            )
 
 
 class _Started:

@@ -60,7 +60,7 @@ def read_labels(given: Any) -> tuple[Source, tuple[str, ...]]:
         raise Error(f"cannot read {path}: {files.get_reason(error)}") from None
     if "y" in arrays or len(arrays) == 1:
         return arrays.get("y", next(iter(arrays.values()))), ()
-    raise Error(f"{path} holds {', '.join(arrays) or 'no arrays'}; name the labels 'y'")
+    raise Error(f"{path} has {', '.join(arrays) or 'no arrays'}; name the labels 'y'")
 
 
 def read_classes(given: Any) -> tuple[str, ...]:
@@ -81,9 +81,9 @@ def read_classes(given: Any) -> tuple[str, ...]:
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise Error(f"{path} is not a text of names in UTF-8") from None
+        raise Error(f"{path} is not a text of names in UTF-8: save it as one") from None
     if len(text) > _MOST_NAMES or not lines:
-        raise Error(f"{path} must hold a name in each line, and 16 MiB at most")
+        raise Error(f"{path} must have one name a line, and at most 16 MiB")
     return tuple(line.strip() for line in lines)
 
 
@@ -114,7 +114,7 @@ def read_table(path: Path) -> list[Row]:
         raise Error(f"{path} is not a table of text in UTF-8: {error}") from None
     rows = [(line, row) for line, row in rows if any(row)]
     if not rows:
-        raise Error(f"{path} is empty: it must have a line for each sample")
+        raise Error(f"{path} is empty; it must have a line for each sample")
     return rows
 
 
@@ -127,7 +127,9 @@ def find_head(rows: Sequence[Row], words: Sequence[str]) -> Optional[int]:
 def get_cell(row: Sequence[str], column: int, path: Path, line: int) -> str:
     """Return a cell; raise Error if it is missing."""
     if column >= len(row) or not row[column]:
-        raise Error(f"{path}, line {line} has nothing in column {column + 1}")
+        raise Error(
+            f"{path}, line {line} has nothing in column {column + 1}; it must have a label there"
+        )
     return row[column]
 
 

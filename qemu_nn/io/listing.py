@@ -62,7 +62,7 @@ def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
     tables = [entry for entry in entries if entry.suffix.lower() in (".csv", ".tsv")]
     if len(tables) > 1:
         names = ", ".join(table.name for table in tables)
-        raise Error(f"{path} holds several tables ({names}): give one of them as the data")
+        raise Error(f"{path} contains several tables ({names}): give one of them as the data")
     if tables:
         return _list_table_files(tables[0], path)
     classes = [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
@@ -72,12 +72,12 @@ def list_files(path: Path, endings: Sequence[str], what: str) -> Listing:
     found = [(file, label) for label, inside in zip(labels, folders) for file in inside]
     if beside and found:
         raise Error(
-            f"{path} holds {what} beside folders of them: put each into the folder of its class"
+            f"{path} contains {what} next to folders of them: put each into the folder of its class"
         )
     if not beside and not found:
         arrays = [entry.name for entry in entries if entry.suffix.lower() == ".npz"]
         hint = f"; name a file in it: {', '.join(arrays[:3])}" if arrays else ""
-        raise Error(f"{path} holds no {what}, which end in {', '.join(endings)}{hint}")
+        raise Error(f"{path} contains no {what}, which end in {', '.join(endings)}{hint}")
     if beside:
         return Listing(tuple(beside))
     numbers = np.array([label for _, label in found], np.int64)
@@ -100,9 +100,12 @@ def _list_table_files(table: Path, folder: Path) -> Listing:
     for line, row in rows:
         found.append(folder / get_cell(row, file, table, line))
         if not found[-1].is_file():
-            raise Error(f"{table}, line {line}: there is no file {found[-1]}")
+            raise Error(
+                f"{table}, line {line} names the file {found[-1]}, which does not exist: "
+                "correct the path"
+            )
     if not found:
-        raise Error(f"{table} names no files")
+        raise Error(f"{table} names no files; it must have a line for each")
     if label is None:
         return Listing(tuple(found))
     return Listing(

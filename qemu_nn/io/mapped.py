@@ -60,7 +60,10 @@ class Mapped(Source):
         except OSError as error:
             raise Error(f"cannot read {self.path}: {files.get_reason(error)}") from None
         except ValueError:
-            raise Error(f"{self.path} is cut short: it holds fewer samples than it says") from None
+            raise Error(
+                f"{self.path} is cut short: it has fewer samples than its header says; copy it "
+                "again"
+            ) from None
         return mapped
 
 
@@ -167,7 +170,9 @@ def _map_array(file: BinaryIO, path: Path, end: int) -> Mapped:
     if dtype.hasobject:
         raise make_array_error(path, ValueError("Python objects"))
     if not shape:
-        raise Error(f"{path} holds a single number, not an array with an axis of samples")
+        raise Error(
+            f"{path} is a single number; an array with an axis of samples is needed, [N, ...]"
+        )
     size = dtype.itemsize
     for length in shape:
         size *= length
@@ -187,7 +192,7 @@ def map_shards(folder: Path) -> Source:
     """
     found = [path for path in folder.iterdir() if path.suffix.lower() == ".npy"]
     if not found:
-        raise Error(f"{folder} holds no .npy files")
+        raise Error(f"{folder} contains no .npy files")
     return Shards([map_npy(path) for path in sorted(found, key=_split_numbers)])
 
 

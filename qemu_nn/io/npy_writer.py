@@ -63,7 +63,7 @@ def open_growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
         def begin(name: str) -> GrowingArray:
             file, only = stem(name), path.suffix == ".npy"
             if only and arrays:
-                raise Error(f"{path} takes one array, but there are more: name it {path.stem}.npz")
+                raise Error(f"{path} is one array, but there are several: name it {path.stem}.npz")
             if path.suffix == ".npz":
                 beside = stack.enter_context(_open_unnamed(path))
             else:
@@ -83,7 +83,7 @@ def open_growing(path: Path, stem: Callable[[str], str]) -> Iterator[Append]:
 
         yield append
         if not arrays:
-            raise Error("the data hold no samples")
+            raise Error("the data have no samples: give one or more")
         for array in arrays.values():
             with files.naming(path):
                 array.finish()

@@ -177,7 +177,7 @@ def open_cache() -> Optional[SampleCache]:
     if not reason:
         return SampleCache(folder, most)
     if named:
-        raise Error(f"{FOLDER} names {named}, which cannot be the cache: {reason}")
+        raise Error(f"{FOLDER} is {named}, which cannot be the cache: {reason}")
     return None
 
 
@@ -194,7 +194,7 @@ def _find_user_folder() -> Path:
 def _find_fault(folder: Path) -> str:
     """Return the reason that a folder cannot be a cache; "" without one."""
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return "you may not write into it"
+        return "you may not read and write in it; name a folder of your own"
     if sys.platform != "win32":
         found = os.stat(folder)
         if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -86,7 +86,10 @@ class Selection:
             which = np.asarray(which)[np.random.RandomState(self.seed).permutation(len(which))]
         which = which[: self.limit]
         if not len(which):
-            raise Error(f"index leaves none of the {count} samples of the data: give other numbers")
+            raise Error(
+                f"index chooses none of the {count} samples of the data: give numbers from 0 to "
+                f"{count - 1}"
+            )
         return which
 
 
@@ -148,7 +151,7 @@ def _pick_samples(parts: tuple[Union[int, slice], ...], count: int) -> Indices:
         elif -count <= part < count:
             numbers.append(part % count)
         else:
-            raise Error(f"there is no sample {part}: the data hold {count}, from 0 to {count - 1}")
+            raise Error(f"there is no sample {part}: the data have {count}, from 0 to {count - 1}")
     return np.array(numbers, np.int64)
 
 

@@ -147,8 +147,9 @@ class Shards(Pieces):
         for part in self.parts:
             if (part.whole[1:], part.dtype) != (first.whole[1:], first.dtype):
                 raise Error(
-                    f"{part.label} holds samples {part.dtype} {list(part.whole[1:])}, but "
-                    f"{first.label} {first.dtype} {list(first.whole[1:])}: shards must be alike"
+                    f"{part.label} has samples {part.dtype} {list(part.whole[1:])}, but "
+                    f"{first.label} {first.dtype} {list(first.whole[1:])}: all files of the "
+                    "data must have one type and shape"
                 )
 
     @cached_property

@@ -35,16 +35,20 @@ def parse_json(data: bytes, where: str) -> Fields:
         values = dict(pairs)
         if len(values) < len(pairs):
             (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-            raise ModelError(f"{where}: the key {twice!r} is given twice in one object")
+            raise ModelError(
+                f"{where}: the key {twice!r} is given twice in one object; keys must be unique"
+            )
         return values
 
     def short(digits: str) -> int:
         if len(digits) > _DIGITS:
-            raise ModelError(f"{where}: a number has {len(digits)} digits")
+            raise ModelError(
+                f"{where}: a number has {len(digits)} digits; at most {_DIGITS} are read"
+            )
         return int(digits)
 
     def never(name: str) -> None:
-        raise ModelError(f"{where}: {name} is not a number that a network can hold")
+        raise ModelError(f"{where}: {name} is given, but numbers must be finite")
 
     try:
         document = json.loads(
@@ -55,9 +59,9 @@ def parse_json(data: bytes, where: str) -> Fields:
     except UnicodeDecodeError:
         raise ModelError(f"{where} is not UTF-8 text, as JSON must be") from None
     except RecursionError:
-        raise ModelError(f"{where} is nested too deeply") from None
+        raise ModelError(f"{where} is nested too deeply to be read") from None
     if not isinstance(document, dict):
-        raise ModelError(f"{where} must hold a JSON object")
+        raise ModelError(f"{where} must be a JSON object")
     return Fields(document, where)
 
 
@@ -142,7 +146,7 @@ class Fields:
         if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
             raise self.error(f"{what} must be {_KINDS[kind]}, not {_shorten(value)}")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise self.error(f"{what} must fit into 64 bits, and {value} does not")
+            raise self.error(f"{what} is {value}, but must fit into 64 bits")
         return value
 
 

@@ -31,8 +31,8 @@ def read_wav(path: Union[str, Path], rate: int) -> np.ndarray:
         data = sound.readframes(count)
     if len(data) != 2 * count:
         raise Error(
-            f"{path} is cut short: it says that it has {count} samples, but has {len(data) // 2}; "
-            f"{_way_out(path, rate)}"
+            f"{path} is cut short: its header says {count} samples, but it has "
+            f"{len(data) // 2}; {_way_out(path, rate)}"
         )
     return np.frombuffer(data, np.int16)
 
@@ -53,8 +53,8 @@ def _open_wav(path: Union[str, Path], rate: int) -> Iterator[wave.Wave_read]:
                 if (channels, width, own) != (1, 2, rate):
                     has = f"{channels} channels of {8 * width} bits at {own} Hz"
                     raise Error(
-                        f"{path} has {has}, but must have 1 of 16 bits at {rate} Hz; "
-                        f"{_way_out(path, rate)}"
+                        f"{path} has {has}, but must have 1 channel of 16 bits at {rate} "
+                        f"Hz; {_way_out(path, rate)}"
                     )
                 yield sound
         except (wave.Error, EOFError, RuntimeError) as error:

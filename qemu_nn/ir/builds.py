@@ -89,8 +89,8 @@ def _call_esp_nn(graph: Graph, node: Node, profile: Profile, facts: Container[st
     """
     if node.function.name.startswith("executorch_"):
         raise Refused(
-            f"{graph.name}: layer {node.name!r} is of ExecuTorch, whose cortex_m backend is for "
-            "Cortex-M cores; choose one, or convert the network to .tflite"
+            f"{graph.name}: layer {node.name!r} is of ExecuTorch's cortex_m backend, which "
+            "needs a Cortex-M; give one as the target, or convert the network to .tflite"
         )
     if "esp_mul_broadcast" in facts:
         return node

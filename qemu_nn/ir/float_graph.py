@@ -65,13 +65,16 @@ class FloatGraph:
             where = f"{self.name}: {type(node.operator).__name__} {node.name!r}"
             for name in node.inputs:
                 if name not in shapes:
-                    raise ModelError(f"{where} reads {name!r}, which no earlier node makes")
+                    raise ModelError(f"{where} reads {name!r}, which no earlier node computes")
             try:
                 shape = node.operator.shape(*(shapes[name] for name in node.inputs))
             except ModelError as error:
                 raise ModelError(f"{where}: {error}") from None
             if math.prod(shape) > TENSOR_LIMIT or len(shape) > 8:
-                raise ModelError(f"{where} makes a tensor {list(shape)}, which is too large")
+                raise ModelError(
+                    f"{where} computes a tensor {list(shape)}; a tensor has at most 8 axes and "
+                    f"{TENSOR_LIMIT} elements"
+                )
             shapes[node.name] = shape
         return shapes
 
@@ -100,23 +103,33 @@ class FloatGraph:
 
 def _check(graph: FloatGraph) -> None:
     if not graph.nodes:
-        raise ModelError(f"{graph.name} has no layers between its input and its output")
+        raise ModelError(
+            f"{graph.name} has no layers between its input and its output; it needs one or more"
+        )
     if len(graph.nodes) > NODE_LIMIT:
         raise ModelError(
             f"{graph.name} has {len(graph.nodes)} nodes; a network has at most {NODE_LIMIT}"
         )
     if graph.layout is not None and (graph.layout not in LAYOUTS or len(graph.shape) != 3):
-        raise ModelError(f"{graph.name}: an input {list(graph.shape)} is not {graph.layout}")
+        raise ModelError(
+            f"{graph.name}: the input has the shape {list(graph.shape)} and the layout "
+            f"{graph.layout}; images have 3 axes, NHWC or NCHW"
+        )
     if min(graph.shape, default=1) < 1 or math.prod(graph.shape) > TENSOR_LIMIT:
-        raise ModelError(f"{graph.name}: its input has the shape {list(graph.shape)}")
+        raise ModelError(
+            f"{graph.name}: the input has the shape {list(graph.shape)}; axes must be 1 or "
+            f"more, and elements at most {TENSOR_LIMIT}"
+        )
     seen = set(graph.starts)
     for node in graph.nodes:
         if node.name in seen:
-            raise ModelError(f"{graph.name}: the name {node.name!r} is used twice")
+            raise ModelError(
+                f"{graph.name}: the name {node.name!r} is used twice; names must be unique"
+            )
         seen.add(node.name)
     for name in graph.outputs:
         if name not in seen:
-            raise ModelError(f"{graph.name}: the output {name!r} is not a tensor of it")
+            raise ModelError(f"{graph.name}: the output {name!r} is none of its tensors")
     if not graph.outputs:
-        raise ModelError(f"{graph.name} has no outputs")
+        raise ModelError(f"{graph.name} has no outputs; it needs one or more")
     assert graph.shapes  # every shape fits

@@ -47,7 +47,7 @@ def compute_dec_bit(largest: float, bits: int = 8) -> int:
     Exact at powers of two; 0.0 gives bits - 1.
     """
     if not np.isfinite(largest):
-        raise Error(f"no format holds {largest}")
+        raise Error(f"no format represents {largest}; values must be finite")
     if largest == 0:
         return bits - 1
     mantissa, exponent = np.frexp(abs(float(largest)))  # largest = mantissa * 2^exponent
@@ -62,7 +62,7 @@ def quantize(x: np.ndarray, frac: int, dtype: str = "int8") -> np.ndarray:
     x = np.asarray(x, np.float64)
     x = np.ldexp(x, frac) if abs(frac) > 1000 else x * 2.0**frac  # the same, in a tenth of the time
     if np.isnan(x.min(initial=0.0)):
-        raise Error("the data contain NaN, which no integer can represent")
+        raise Error("the data contain NaN, which no integer represents: replace it")
     x = np.rint(x, out=x) if x.ndim else np.rint(x)
     return np.clip(x, *limits(dtype), out=x if x.ndim else None).astype(dtype)
 
@@ -77,7 +77,7 @@ def quantize_affine(
     """
     x = np.asarray(x, np.float32)
     if np.isnan(x).any():
-        raise Error("the data contain NaN, which no integer can represent")
+        raise Error("the data contain NaN, which no integer represents: replace it")
     rounded = _round_half_away((x / np.float32(scale)).astype(np.float64))
     integers: np.ndarray = np.clip(rounded + zero_point, *limits(dtype)).astype(dtype)
     return integers
@@ -179,7 +179,7 @@ def affine_format(low: float, high: float, dtype: str = "int8") -> Format:
     if not scale > 0:
         low32, scale = np.float32(0), np.float32(1 / steps)
     if not np.isfinite(scale):
-        raise Error(f"no format holds {low} .. {high}")
+        raise Error(f"no format represents {low} .. {high}; both must be finite")
     if symmetric:
         return Format(dtype, float(scale))
     zero = int(_round_half_away(np.float64(np.float32(least) - low32 / scale)))

@@ -128,11 +128,11 @@ class Graph:
 def _check_outputs(graph: Graph, layers: Container[str]) -> None:
     for at, name in enumerate(graph.outputs):
         if name not in layers:
-            raise ModelError(f"{graph.name}: the output {name!r} is not a layer")
+            raise ModelError(f"{graph.name}: the output {name!r} is no layer of it")
         if name in graph.outputs[:at]:
             raise ModelError(f"{graph.name}: the output {name!r} is listed twice; add a copy of it")
     if not graph.outputs:
-        raise ModelError(f"{graph.name} has no outputs")
+        raise ModelError(f"{graph.name} has no outputs; it needs one or more")
 
 
 def _check(graph: Graph) -> None:
@@ -140,12 +140,12 @@ def _check(graph: Graph) -> None:
     starts = (*graph.inputs, *graph.states)
     names = [*(tensor.name for tensor in starts), *(node.name for node in graph.nodes)]
     if not graph.inputs:
-        raise ModelError(f"{graph.name} has no inputs")
+        raise ModelError(f"{graph.name} has no inputs; it needs one or more")
     ((most, times),) = Counter(names).most_common(1)
     if times > 1:
-        raise ModelError(f"{graph.name}: the name {most!r} is used twice")
+        raise ModelError(f"{graph.name}: the name {most!r} is used twice; names must be unique")
     if not graph.nodes:
-        raise ModelError(f"{graph.name} has no layers")
+        raise ModelError(f"{graph.name} has no layers; it needs one or more")
     for tensor in (*starts, *(node.output for node in graph.nodes)):
         check_tensor(f"{graph.name}: {tensor.name}", tensor)
     layers = {node.name for node in graph.nodes}
@@ -168,8 +168,8 @@ def _check_reset(graph: Graph, state: Tensor) -> None:
     reset = graph.arrays.get(state.name)
     if reset is not None and (reset.dtype != state.dtype or reset.nbytes != state.nbytes):
         raise ModelError(
-            f"{graph.name}: the state {state.name!r} is {state.dtype} {list(state.shape)}, but "
-            f"after reset it holds {reset.dtype} {list(reset.shape)}"
+            f"{graph.name}: the state {state.name!r} is {state.dtype} {list(state.shape)}, "
+            f"but its value after reset is {reset.dtype} {list(reset.shape)}"
         )
 
 
@@ -195,7 +195,10 @@ def _check_states(graph: Graph) -> None:
 
 def _check_loops(graph: Graph) -> None:
     if graph.memory is not None:
-        raise ModelError(f"{graph.name}: a network with its own memory has no loops")
+        raise ModelError(
+            f"{graph.name}: its memory and its loops are both described; a network can have one "
+            "of them"
+        )
     try:
         reads = [node.inputs for node in graph.nodes]
         check_loops(graph.loops, graph.made, reads, graph.outputs, graph.tensors)
@@ -207,9 +210,13 @@ def _check_memory(graph: Graph, memory: Memory) -> None:
     """Raise ModelError unless every pointer has an address inside a buffer of legal size."""
     for name, size in memory.buffers.items():
         if size <= 0:
-            raise ModelError(f"{graph.name}: buffer {name!r} has {size} bytes")
+            raise ModelError(
+                f"{graph.name}: buffer {name!r} has {size} bytes; it needs one or more"
+            )
     if sum(memory.buffers.values()) > MEMORY_LIMIT:
-        raise ModelError(f"{graph.name}: its buffers take more than {MEMORY_LIMIT // 2**20} MiB")
+        raise ModelError(
+            f"{graph.name}: its buffers take more than {MEMORY_LIMIT // 2**20} MiB, the limit"
+        )
     for what, needed, given in (
         ("layer", {node.name for node in graph.nodes}, set(memory.calls)),
         ("state", {tensor.name for tensor in graph.states}, set(memory.states)),
@@ -221,7 +228,9 @@ def _check_memory(graph: Graph, memory: Memory) -> None:
                 f"{graph.name}: its memory has addresses of {name!r}, which is no {what}"
             )
     if len(graph.inputs) > 1:
-        raise ModelError(f"{graph.name}: a network with its own memory has one input")
+        raise ModelError(
+            f"{graph.name}: a network with its own memory has one input, not {len(graph.inputs)}"
+        )
     uses = [("the input", memory.input)]
     uses += [(f"state {name!r}", address) for name, address in memory.states.items()]
     for node in graph.nodes:
@@ -242,7 +251,8 @@ def _check_addresses(graph: Graph, node: Node, call: CallAddresses) -> list[tupl
     declared = [array.name for array in node.function.list_read_inputs(node.params)]
     if len(call.inputs) != len(declared):
         raise ModelError(
-            f"{graph.name}: {where} takes {len(declared)} inputs, has {len(call.inputs)}"
+            f"{graph.name}: {where} has {len(call.inputs)} inputs, but its function takes "
+            f"{len(declared)}"
         )
     if node.function.in_place:
         shared = call.inputs[declared.index(node.function.output.name)]
@@ -263,8 +273,8 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
     same_size = min(computed) > 0 and node.output.nbytes == declared.nbytes(node.params)
     if node.output.dtype != declared.dtype or not same_size:
         raise ModelError(
-            f"{where} computes {declared.dtype} {list(computed)}, "
-            f"but its output is said to be {node.output.dtype} {list(node.output.shape)}"
+            f"{where} computes {declared.dtype} {list(computed)}, but its output is "
+            f"declared as {node.output.dtype} {list(node.output.shape)}"
         )
     _check_arrays(graph, where, node.function, node.params, (node.weights, node.bias))
     for build in node.builds:
@@ -273,10 +283,12 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
         return
     declared_inputs = node.function.list_read_inputs(node.params)
     if len(node.inputs) != len(declared_inputs):
-        raise ModelError(f"{where} takes {len(declared_inputs)} inputs, has {len(node.inputs)}")
+        raise ModelError(
+            f"{where} has {len(node.inputs)} inputs, but its function takes {len(declared_inputs)}"
+        )
     for array, name in zip(declared_inputs, node.inputs):
         if name not in tensors:
-            raise ModelError(f"{where} reads {name!r}, which no earlier layer makes")
+            raise ModelError(f"{where} reads {name!r}, which no earlier layer computes")
         tensor = tensors[name]
         if (tensor.dtype, tensor.nbytes) != (array.dtype, array.nbytes(node.params)):
             raise ModelError(
@@ -297,7 +309,10 @@ def _check_build(graph: Graph, node: Node, build: Build) -> None:
     wanted = [*_describe_call(node.function, node.params)]
     wanted += [(state.dtype, state.nbytes, True) for state in build.states]
     if wanted != [*_describe_call(function, params)]:
-        raise ModelError(f"{where} takes other arrays than {node.function.name}, which it replaces")
+        raise ModelError(
+            f"{where} takes arrays that differ from those of {node.function.name}, which it "
+            "replaces"
+        )
 
 
 def _describe_call(
@@ -319,7 +334,7 @@ def _check_arrays(
         if array is not None:
             _check_array(graph, where, array, name, params)
         elif name is not None:
-            raise ModelError(f"{where} does not take the array {name!r}")
+            raise ModelError(f"{where} has the array {name!r}, which its function does not take")
 
 
 def _check_array(
@@ -328,12 +343,12 @@ def _check_array(
     if name is None:
         raise ModelError(f"{where} needs an array for {array.name}")
     if name not in graph.arrays:
-        raise ModelError(f"{where}: there is no array {name!r}")
+        raise ModelError(f"{where} names the array {name!r}, which the network does not have")
     value = graph.arrays[name]
     if value.dtype != np.dtype(array.dtype):
-        raise ModelError(f"{where}: {name!r} must be {array.dtype}, is {value.dtype}")
+        raise ModelError(f"{where}: {name!r} is {value.dtype}, but must be {array.dtype}")
     if value.nbytes != array.nbytes(params):
         raise ModelError(
-            f"{where}: {name!r} must have {math.prod(array.shape(params))} elements, "
-            f"has {value.size}"
+            f"{where}: {name!r} has {value.size} elements, but must have "
+            f"{math.prod(array.shape(params))}"
         )

@@ -89,17 +89,22 @@ def check_loops(
     calls inside a loop may read its tensors, because the body may have no iteration.
     """
     if len(loops) > _MOST:
-        raise ModelError(f"it has {len(loops)} loops; {_MOST} are supported")
+        raise ModelError(f"it has {len(loops)} loops; at most {_MOST} are supported")
     for number, loop in enumerate(loops):
         if not 0 <= loop.first <= loop.test <= loop.last <= len(reads) or loop.first == loop.last:
-            raise ModelError(f"loop {number} has the calls {loop.first}, {loop.test}, {loop.last}")
+            raise ModelError(
+                f"loop {number} begins at call {loop.first}, tests at {loop.test} and ends at "
+                f"{loop.last}; these must follow one another among {len(reads)} calls"
+            )
         tensor = tensors.get(loop.condition)
         if tensor is None or made[loop.condition] >= loop.test:
-            raise ModelError(f"loop {number}: nothing makes the condition {loop.condition!r}")
+            raise ModelError(
+                f"loop {number}: nothing before its test computes the condition {loop.condition!r}"
+            )
         if (tensor.dtype, tensor.nbytes) != ("bool", 1):
             raise ModelError(
                 f"loop {number}: the condition {loop.condition!r} is {tensor.dtype} "
-                f"{list(tensor.shape)}, not one bool"
+                f"{list(tensor.shape)}, but must be one bool"
             )
     list_program(len(reads), loops)
     readers = [(name, call) for call, names in enumerate(reads) for name in names]

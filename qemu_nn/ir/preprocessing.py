@@ -70,7 +70,7 @@ class Preprocessing:
         for name in ("mean", "std"):
             object.__setattr__(self, name, _parse_numbers(getattr(self, name), name))
         if 0.0 in self.std:
-            raise Error("std must not be 0: samples are divided by it")
+            raise Error("std is 0, but samples are divided by it: give numbers other than 0")
         counts = {len(each) for each in (scale, self.mean, self.std)} - {1}
         if len(counts) > 1:
             raise Error(
@@ -127,8 +127,8 @@ class Preprocessing:
         channels = self.channels
         if channels is not None and (x.ndim == 0 or x.shape[-3 if first else -1] != channels):
             raise Error(
-                f"the preprocessing is for {channels} channels, but samples have the shape "
-                f"{list(x.shape)}"
+                f"the preprocessing has {channels} channels, but samples have the shape "
+                f"{list(x.shape)}: give one number, or one for each channel"
             )
         spread = (-1, 1, 1) if first else (-1,)
         scale, mean, std = (np.reshape(each, spread) for each in (self.scale, self.mean, self.std))
@@ -160,7 +160,7 @@ class Preprocessing:
             wrong |= x != np.rint(x)
         if wrong.any():
             raise Error(
-                f"the preprocessing takes raw samples of {self.dtype}, but the data hold "
+                f"the preprocessing takes raw samples of {self.dtype}, but the data contain "
                 f"{x[wrong].flat[0]}: give samples as they are before preprocessing"
             )
 
@@ -183,7 +183,7 @@ class Preprocessing:
             Pillow is missing, or the image is smaller than the crop.
         """
         if self.size is not None and pixels.shape[:2] != self.size:
-            image = require("PIL.Image", "images", "resizing a picture")
+            image = require("PIL.Image", "images", "resizing an image")
             flat = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
             resized = self.resize_picture(image.fromarray(flat))
             pixels = np.asarray(resized).reshape(*self.size, -1)
@@ -204,7 +204,7 @@ class Preprocessing:
         """
         if self.size is None or picture.size == self.size[::-1]:
             return picture
-        image = require("PIL.Image", "images", "resizing a picture")
+        image = require("PIL.Image", "images", "resizing an image")
         return picture.resize(self.size[::-1], getattr(image, "Resampling", image).BILINEAR)
 
     def crop_image(self, pixels: np.ndarray) -> np.ndarray:
@@ -230,8 +230,8 @@ class Preprocessing:
         starts = [(have - want) // 2 for have, want in zip(pixels.shape, self.crop)]
         if min(starts) < 0:
             raise Error(
-                f"a picture of {_format_size(pixels.shape[:2])} pixels is smaller than the crop of "
-                f"{_format_size(self.crop)}"
+                f"an image of {_format_size(pixels.shape[:2])} pixels is smaller than the "
+                f"crop of {_format_size(self.crop)}: give a smaller crop=, or a size="
             )
         (top, left), (height, width) = starts, self.crop
         return pixels[top : top + height, left : left + width]

@@ -89,13 +89,26 @@ def check_tensor(where: str, tensor: Tensor) -> None:
             "too small or too large for a power of two; scheme='affine' has scales for them"
         )
     if tensor.scale is not None and not (0 < tensor.scale < math.inf and tensor.frac is None):
-        raise ModelError(f"{where} has the scale {tensor.scale} and {tensor.frac} fraction bits")
+        raise ModelError(
+            f"{where} has the scale {tensor.scale} and {tensor.frac} fraction bits; it needs "
+            "one of them"
+        )
     low, high = limits(tensor.dtype) if tensor.scale is not None else (0, 0)
     if not low <= tensor.zero_point <= high:
-        raise ModelError(f"{where} has the zero point {tensor.zero_point}")
+        raise ModelError(
+            f"{where} has the zero point {tensor.zero_point}, which its type {tensor.dtype} "
+            "cannot represent"
+        )
     if not all(axis > 0 for axis in tensor.shape):
-        raise ModelError(f"{where} has the shape {list(tensor.shape)}")
+        raise ModelError(
+            f"{where} has the shape {list(tensor.shape)}; axes must be integers of 1 or more"
+        )
     if tensor.order and sorted(tensor.order) != list(range(len(tensor.shape))):
-        raise ModelError(f"{where} has the axes {list(tensor.order)} of {len(tensor.shape)}")
+        raise ModelError(
+            f"{where} has the axis order {list(tensor.order)}; it must be a permutation of its "
+            f"{len(tensor.shape)} axes"
+        )
     if len(tensor.shape) > 8 or tensor.nbytes > MEMORY_LIMIT:
-        raise ModelError(f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes")
+        raise ModelError(
+            f"{where} has {len(tensor.shape)} axes and {tensor.nbytes} bytes, more than the limits"
+        )

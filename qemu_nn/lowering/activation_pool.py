@@ -22,7 +22,10 @@ _S8_POOLS = {"max": "max_pool", "average": "avgpool"}
 def pool(site: Site, operator: Pool) -> None:
     """Append the q7 pooling if it is exact, else the s8 or s16 pooling of CMSIS 5.9.0."""
     if operator.kind == "average" and operator.count_pads and any(operator.pads):
-        raise ModelError("some of its windows count padding and others end at the border")
+        raise ModelError(
+            "some of its windows count padding in the average and others do not; no function "
+            "does both"
+        )
     pairs = geometry(site, operator)
     channels = site.image()[2]
     plain = is_square(pairs) and pairs["padding"][0] < pairs["stride"][0]
@@ -76,7 +79,10 @@ def clip(site: Site, operator: Clip) -> None:
     low = _integer(operator.low, site.fracs[0]) + most
     high = most - 1 - _integer(operator.high, site.fracs[0])
     if low > most or high > most:
-        raise ModelError(f"zero does not lie between its limits {operator.low} and {operator.high}")
+        raise ModelError(
+            f"its limits are {operator.low} and {operator.high}; 0 must be between them, within "
+            "the format"
+        )
     _add(site, [-offset for offset in _make_cap(low)] + _make_cap(high) or [0])
 
 
@@ -105,7 +111,9 @@ def softmax(site: Site, operator: Softmax) -> None:
     """Append the softmax of a vector."""
     shape = site.shapes[0]
     if operator.log or math.prod(shape) != shape[operator.axis] or shape[operator.axis] > _LONGEST:
-        raise ModelError(f"the softmax functions take one vector, not the shape {list(shape)}")
+        raise ModelError(
+            f"its input has the shape {list(shape)}; the softmax functions take one vector"
+        )
     site.call(f"arm_softmax_{site.suffix}", {"dim_vec": math.prod(shape)})
 
 
@@ -132,7 +140,7 @@ def elementwise(site: Site, operator: Elementwise) -> None:
 def _size(site: Site, most: int = 2**31 - 1) -> int:
     size = math.prod(site.shapes[0])
     if size > most:
-        raise ModelError(f"it has {size} elements, but its function takes at most {most}")
+        raise ModelError(f"it has {size} elements; its function takes at most {most}")
     return size
 
 

@@ -56,7 +56,10 @@ def _are_unchecked_inside(pairs: Pairs) -> bool:
 def convolve(site: Site, conv: Conv) -> None:
     """Append the fastest convolution of the device that takes the layer."""
     if min(conv.pads[:2]) < 0:
-        raise ModelError(f"its pads {conv.pads} crop the input, which no function does")
+        raise ModelError(
+            f"its pads {conv.pads} crop the input, which no function does; crop it by a slice "
+            "before"
+        )
     pairs = geometry(site, conv)
     channels, out = site.image()[2], len(conv.weights)
     given = {"ch_im_in": channels, "ch_im_out": out}
@@ -102,7 +105,9 @@ def fully_connected(site: Site, dense: Dense) -> None:
     """Append a fully connected layer, of interleaved weights unless the plain function is named."""
     rows, columns = dense.weights.shape
     if max(rows, columns) > 65535 or math.prod(site.shapes[0]) != columns:
-        raise ModelError(f"its function takes up to 65535 rows and columns, not {rows} x {columns}")
+        raise ModelError(
+            f"it has {rows} rows and {columns} columns; its function takes up to 65535 of each"
+        )
     plain = f"arm_fully_connected_{site.suffix}"
     function = site.choose([(f"{plain}_opt", True), (plain, True)])
     weights = site.filters(dense.weights)

@@ -29,8 +29,8 @@ def dequantize_graph(graph: Graph) -> FloatGraph:
     """
     if graph.memory is not None or graph.states or graph.loops:
         raise Error(
-            f"there is nothing to compare {graph.name} with: it works in memory of its own, "
-            "keeps a state, or has loops, which no float network does"
+            f"cannot compare {graph.name} with floats: it works in memory of its own, keeps "
+            "a state, or has loops, which no float network does"
         )
     made = _Made(graph)
     for node in graph.nodes:
@@ -38,7 +38,7 @@ def dequantize_graph(graph: Graph) -> FloatGraph:
             made.add(node)
         except ModelError as problem:
             raise Error(
-                f"there is nothing to compare {graph.name} with: {node.name}: {problem}"
+                f"cannot compare {graph.name} with floats: {node.name}: {problem}"
             ) from None
     (start, shape), *others = ((tensor.name, tensor.shape) for tensor in graph.inputs)
     layout = "NHWC" if len(shape) == 3 else None
@@ -79,7 +79,7 @@ class _Made:
     def add(self, node: Node) -> None:
         """Append a call."""
         if node.function.meaning is None:
-            raise ModelError(f"{node.function.name} is not known in real numbers")
+            raise ModelError(f"{node.function.name} has no float meaning")
         meant = node.function.meaning(self._get_inputs(node))
         sources = [self.find_holder(name) for name in node.inputs]
         if not meant.operators:

@@ -51,7 +51,7 @@ class Counterpart:
 
 def make_foreign_error(graph: Graph) -> Error:
     """Return the error for a float network that is not the source of a quantized network."""
-    return Error(f"the float reference of {graph.name} is another network: quantize it again")
+    return Error(f"the float reference of {graph.name} is of another network: quantize it again")
 
 
 def find_meanings(graph: Graph, reference: FloatGraph) -> dict[str, Meaning]:

@@ -105,8 +105,8 @@ class _Found:
         low, high = limits(tensor.dtype)
         if not low <= zero <= high or abs(self.scales[tensor.name]) > _MOST:
             raise Error(
-                f"there is nothing to compare {self.graph.name} with: {tensor.name} has the zero "
-                f"point {zero} and the scale 2^{self.scales[tensor.name]:.1f}"
+                f"cannot compare {self.graph.name} with floats: {tensor.name!r} has the "
+                f"zero point {zero} and the scale 2^{self.scales[tensor.name]:.1f}"
             )
         return replace(tensor, scale=2.0 ** self.scales[tensor.name], zero_point=zero)
 

@@ -38,7 +38,9 @@ class AnySite:
         """Return height, width and channels of an input, or with -1 of the output."""
         shape = self.shapes[index]
         if len(shape) != 3:
-            raise ModelError(f"it needs an image, but its input has the shape {list(shape)}")
+            raise ModelError(
+                f"its input has the shape {list(shape)}, but must be an image of 3 axes"
+            )
         return (shape[0], shape[1], shape[2])
 
     def choose(self, candidates: Sequence[tuple[str, bool]], hint: str = "") -> str:

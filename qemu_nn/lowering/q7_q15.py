@@ -112,5 +112,6 @@ def check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:
         if name not in graph.shapes:
             choices = have([node.name for node in graph.nodes], name)
             raise Error(
-                f"{graph.name} has no layer {name!r}, for which functions names one; {choices}"
+                f"{graph.name} has no layer {name!r}, for which functions= names a "
+                f"function; {choices}"
             )

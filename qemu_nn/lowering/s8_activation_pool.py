@@ -75,10 +75,11 @@ def rectify(site: S8Site, operator: Relu | Clip) -> None:
 def _leaky(site: S8Site, operator: Relu) -> None:
     if operator.limit is not None:
         raise ModelError(
-            f"no function has both a slope below zero and the limit {operator.limit:g}"
+            f"it has both a negative slope and the limit {operator.limit:g}; functions have "
+            "one of them"
         )
     if operator.slope < 0:
-        raise ModelError(f"no function has the negative slope {operator.slope:g}")
+        raise ModelError(f"its negative slope is {operator.slope:g}, which no function computes")
     source, output = site.formats
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
     pairs = scale_leaky_relu(source.scale, output.scale, operator.slope)
@@ -117,7 +118,7 @@ def table(site: S8Site, operator: Curve) -> None:
         _scale_unary(site, "rsqrt", compute_rsqrt_factor(source.scale, output.scale))
         return
     if site.wide:
-        raise ModelError("its function has a table of 8 bits alone; take bits=8")
+        raise ModelError("its function has a table of 8 bits only; take bits=8")
     if _ELU.equals(operator):
         formats = (source.scale, source.zero_point, output.scale, output.zero_point)
         site.call("tflm_elu_s8", length, make_elu_table(*formats)[0])
@@ -126,7 +127,7 @@ def table(site: S8Site, operator: Curve) -> None:
     results = operator.evaluate(source.dequantize(codes))
     known = ~np.isnan(results)
     if not known.any():
-        raise ModelError("its function has no value for any of the input's integers")
+        raise ModelError("its function has no finite value for any of the input's integers")
     results = np.interp(codes, codes[known], np.clip(results[known], *output.ends))
     site.call("executorch_quantized_activation_s8", length, output.quantize(results))
 
@@ -135,7 +136,10 @@ def _scale_unary(site: S8Site, name: str, factor: float) -> None:
     source, output = site.formats
     multiplier, shift = site.make_scaling(factor)
     if name == "rsqrt" and shift < _LEAST_ROOT_SHIFT:
-        raise ModelError("its scales give a factor below 2^-12, at which the device stops")
+        raise ModelError(
+            "its scales give a factor below 2^-12, at which the device stops; give its output "
+            "a narrower range"
+        )
     params = {"input_zero_point": source.zero_point, "output_zero_point": output.zero_point}
     params.update(length=math.prod(site.shapes[0]), multiplier=multiplier, shift=shift)
     site.call(f"tflm_{name}_{site.suffix}", params)
@@ -208,7 +212,7 @@ def softmax(site: S8Site, operator: Softmax) -> None:
 
 def _log_softmax(site: S8Site, sides: dict[str, int]) -> None:
     if site.wide:
-        raise ModelError("the logarithm of a softmax has a function of 8 bits alone; take bits=8")
+        raise ModelError("the logarithm of a softmax has a function of 8 bits only; take bits=8")
     try:
         scales = log_softmax_scaling(site.formats[0].scale)
     except Error as error:

@@ -37,7 +37,10 @@ def geometry(site: S8Site, window: Conv | Pool) -> dict[str, int]:
     the image.
     """
     if min(window.pads[:2]) < 0:
-        raise ModelError(f"its pads {window.pads} crop the input, which no function does")
+        raise ModelError(
+            f"its pads {window.pads} crop the input, which no function does; crop it by a slice "
+            "before"
+        )
     steps = window.dilation if isinstance(window, Conv) else (1, 1)
     stems = ("input", "filter", "stride", "pad", "dilation", "output")
     pairs = (site.image(), window.kernel, window.stride, window.pads, steps, site.image(-1))
@@ -105,7 +108,10 @@ def fully_connected(site: S8Site, dense: Dense) -> None:
 def pool(site: S8Site, operator: Pool) -> None:
     """Append the maximum or average of the cells of each window that are inside the image."""
     if operator.kind == "average" and operator.count_pads and any(operator.pads):
-        raise ModelError("some of its windows count padding and others end at the border")
+        raise ModelError(
+            "some of its windows count padding in the average and others do not; no function "
+            "does both"
+        )
     site.same_formats()
     params = {**geometry(site, operator), **site.clamp(), "channels": site.image()[2]}
     site.call(site.choose([(f"{_POOLS[operator.kind]}_{site.suffix}", True)]), params)

@@ -32,7 +32,7 @@ _SLICED, _MOVED = 5, 6
 def pad_to_four_axes(shape: Shape) -> Shape:
     """Return the shape with leading axes of one element, so that there are four."""
     if len(shape) > len(_AXES):
-        raise ModelError(f"its function takes up to 4 axes, but the shape is {list(shape)}")
+        raise ModelError(f"its shape is {list(shape)}; its function takes up to 4 axes")
     return (*[1] * (len(_AXES) - len(shape)), *shape)
 
 
@@ -47,7 +47,7 @@ def concatenate(site: S8Site, operator: Concat) -> None:
     axis = operator.axis
     parts = [(source, sides[axis]) for source, sides in zip(site.sources, site.shapes)]
     if len(parts) == 1:
-        raise ModelError("it concatenates a single tensor")
+        raise ModelError("it concatenates a single tensor; its function takes two or more")
     _join(site, axis, parts)
 
 
@@ -91,7 +91,7 @@ def append_slice(
     """
     shape = site.shapes[0] if shape is None else shape
     if len(shape) > _SLICED:
-        raise ModelError(f"its function takes up to {_SLICED} axes, but the shape is {list(shape)}")
+        raise ModelError(f"its shape is {list(shape)}; its function takes up to {_SLICED} axes")
     ahead = (1,) * (_SLICED - len(shape))
     begin, stride = [0] * _SLICED, [1] * _SLICED
     begin[len(ahead) + operator.axis] = operator.start
@@ -110,7 +110,10 @@ def pad(site: S8Site, operator: Pad) -> None:
     site.same_formats()
     before, after = (tuple(pair[i] for pair in operator.pads) for i in (0, 1))
     if min(*before, *after) < 0:
-        raise ModelError(f"it crops its input ({list(operator.pads)}), which no function does")
+        raise ModelError(
+            f"its pads {list(operator.pads)} crop the input, which no function does; crop it by "
+            "a slice before"
+        )
     zeros = (0,) * (len(_AXES) - len(before))
     params = {
         **name_sides("input", pad_to_four_axes(site.shapes[0])),
@@ -145,7 +148,7 @@ def resize(site: S8Site, operator: Resize) -> None:
     site.same_formats()
     if operator.kind == "bilinear" and site.wide:
         raise ModelError(
-            "bilinear resizing has a function of 8 bits alone; take bits=8, or the nearest pixel"
+            "bilinear resizing has a function of 8 bits only; take bits=8, or the nearest pixel"
         )
     height, width, channels = site.image()
     params = {"batches": 1, "input_h": height, "input_w": width, "channels": channels}
@@ -233,7 +236,7 @@ def _move(site: S8Site, split: Sequence[int], permutation: Sequence[int]) -> Non
     """Append a transposition of up to six axes by TensorFlow Lite Micro's function."""
     missing = _MOVED - len(split)
     if missing < 0:
-        raise ModelError(f"its function takes up to {_MOVED} axes, but the shape is {list(split)}")
+        raise ModelError(f"its axes are {list(split)}; its function takes up to {_MOVED}")
     sides = [*[1] * missing, *split]
     order = [*range(missing), *(missing + axis for axis in permutation)]
     columns = {"input": sides, "output": [sides[axis] for axis in order], "perm": order}

@@ -53,7 +53,7 @@ def _compose(name: str) -> Curve:
         for factor in _ERF[1:]:
             total = (total + factor) * share
         return (1.0 - total * (size * size * -1.0).of("exp")) * (X / size.maximum(_TINY))
-    raise ModelError(f"no function of float32 computes {name!r}")
+    raise ModelError(f"its function {name!r} has no form in float32")
 
 
 @dataclass
@@ -132,7 +132,7 @@ class _Floats:
             elif first is not None and name != "power":
                 values.append(self.apply(_compose(name), first))
             else:
-                raise ModelError("its function has a power that float32 does not compute")
+                raise ModelError("its function has a power that float32 does not represent")
         return values[-1]
 
 

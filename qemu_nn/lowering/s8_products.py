@@ -21,7 +21,10 @@ def convolve_transposed(site: S8Site, conv: ConvTranspose) -> None:
     out: CMSIS-NN leaves out whole strides of rows, and fewer than a filter has.
     """
     if min(conv.pads[:2]) < 0:
-        raise ModelError(f"its pads {conv.pads} add rows or columns before the image's first")
+        raise ModelError(
+            f"its pads {conv.pads} add rows or columns before the image's first, which no "
+            "function does"
+        )
     params = _make_geometry(site, conv)
     filters = _extend_filters(quantize_weights(site, conv.weights), params)
     params.update({f"filter_{axis}": n for axis, n in zip(_AXES, filters.shape[1:3])})

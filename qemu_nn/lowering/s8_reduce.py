@@ -33,8 +33,8 @@ def _pool(site: S8Site, operator: Reduce, sides: dict[str, int]) -> None:
     """Append a maximum of 16 bits as a pooling of one window for each image row."""
     if operator.kind == "min" or sides["reduced_1"] > 1:
         raise ModelError(
-            f"the {operator.kind} over axes {list(operator.axes)} of {list(site.shapes[0])} has a "
-            "function of 8 bits alone; take bits=8"
+            f"the {operator.kind} over axes {list(operator.axes)} of {list(site.shapes[0])} "
+            "has a function of 8 bits only; take bits=8"
         )
     rows, columns, channels = (sides[name] for name in _GROUPS[:3])
     image = {"input": (rows, columns), "filter": (1, columns), "stride": (1, 1), "pad": (0, 0)}
@@ -66,7 +66,7 @@ def group_axes(site: S8Site, axes: tuple[int, ...]) -> dict[str, int]:
 def arg_max(site: S8Site, operator: ArgMax) -> None:
     """Append the index of the largest or smallest element of an axis, in 32 bits."""
     if site.formats[0].dtype != "int8":
-        raise ModelError("indices of largest elements have a function of 8 bits alone; take bits=8")
+        raise ModelError("indices of largest elements have a function of 8 bits only; take bits=8")
     kind = "min" if operator.least else "max"
     site.call(f"tflm_arg_{kind}_s8", group_one_axis(site.shapes[0], operator.axis))
 

@@ -65,7 +65,10 @@ class PRelu(Operator):
         except ValueError:
             fits = False
         if not fits:
-            raise ModelError(f"its slope {list(self.slope.shape)} does not fit {list(shape)}")
+            raise ModelError(
+                f"its slope has the shape {list(self.slope.shape)}, which does not broadcast to "
+                f"the input {list(shape)}"
+            )
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

@@ -30,7 +30,10 @@ class Affine(Operator):
         (shape,) = inputs
         for name, value in (("scale", self.scale), ("offset", self.offset)):
             if not _fits(value.shape, shape):
-                raise ModelError(f"its {name} {list(value.shape)} does not fit {list(shape)}")
+                raise ModelError(
+                    f"its {name} has the shape {list(value.shape)}, which does not broadcast to "
+                    f"the input {list(shape)}"
+                )
         return shape
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

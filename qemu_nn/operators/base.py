@@ -40,7 +40,7 @@ class Operator(ABC):
 def image(shape: Shape, layout: str) -> tuple[int, int, int]:
     """Return (height, width, channels) of an image's shape."""
     if len(shape) != 3:
-        raise ModelError(f"its input must be an image of 3 axes, not {list(shape)}")
+        raise ModelError(f"its input has the shape {list(shape)}, but must be an image of 3 axes")
     return shape if layout == "NHWC" else (shape[1], shape[2], shape[0])
 
 
@@ -70,7 +70,7 @@ def windows(size: int, kernel: int, stride: int, pads: Pair, dilation: int, ceil
     spare = size + before + after - span
     if min(kernel, stride, dilation) < 1 or spare < 0:
         raise ModelError(
-            f"a window of {kernel} (stride {stride}, dilation {dilation}) does not fit "
+            f"a window of {kernel} (stride {stride}, dilation {dilation}) is larger than "
             f"{size} elements padded by {before} and {after}"
         )
     if not ceil:
@@ -121,4 +121,4 @@ def tap(x: np.ndarray, at: Pair, stride: Pair, count: Pair) -> np.ndarray:
 def check_array(name: str, value: Optional[np.ndarray], shape: Shape) -> None:
     """Check that an array of an operator has the shape that its other fields require."""
     if value is not None and value.shape != shape:
-        raise ModelError(f"{name} must have the shape {list(shape)}, not {list(value.shape)}")
+        raise ModelError(f"{name} has the shape {list(value.shape)}, but must have {list(shape)}")

@@ -116,8 +116,8 @@ class Curve(_Unary):
         """Return the input's; check the steps."""
         if len(self.steps) != len(self.operands) or len(self.steps) > _MOST_STEPS:
             raise ModelError(
-                f"its function has {len(self.steps)} steps and operands of {len(self.operands)}; "
-                f"both must be equally many, at most {_MOST_STEPS}"
+                f"its function has {len(self.steps)} steps and {len(self.operands)} pairs "
+                f"of operands; there must be one pair for each step, at most {_MOST_STEPS}"
             )
         if self.constants.ndim != 1:
             raise ModelError(f"its constants {list(self.constants.shape)} must have one axis")

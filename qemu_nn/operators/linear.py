@@ -52,7 +52,7 @@ class Conv(Operator):
         """Return [height, width, out] in the order of the layout."""
         if self.weights.ndim != 4:
             raise ModelError(
-                f"its weights must have 4 axes, not the shape {list(self.weights.shape)}"
+                f"its weights have the shape {list(self.weights.shape)}, but must have 4 axes"
             )
         height, width, channels = base.image(inputs[0], self.layout)
         out, _, _, depth = self.weights.shape
@@ -206,7 +206,10 @@ class MatMul(Operator):
                     return (*outer, first[-2], columns)
             except ValueError:
                 pass
-        raise ModelError(f"its inputs {list(first)} and {list(second)} cannot be multiplied")
+        raise ModelError(
+            f"its inputs have the shapes {list(first)} and {list(second)}, which cannot be "
+            "multiplied: the inner axes must be equal"
+        )
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """Return the products."""
@@ -227,8 +230,8 @@ class Dense(Operator):
         (shape,) = inputs
         if self.weights.ndim != 2 or not shape or shape[-1] != self.weights.shape[1]:
             raise ModelError(
-                f"its weights {list(self.weights.shape)} [out, in] do not fit the input "
-                f"{list(shape)}"
+                f"its weights {list(self.weights.shape)} must be [out, in] with as many "
+                f"inputs as the last axis of {list(shape)}"
             )
         base.check_array("its bias", self.bias, self.weights.shape[:1])
         return (*shape[:-1], self.weights.shape[0])

@@ -140,7 +140,10 @@ class Reshape(Operator):
         """Return the new one."""
         (shape,) = inputs
         if math.prod(shape) != math.prod(self.to) or min(self.to, default=1) < 1:
-            raise ModelError(f"a tensor {list(shape)} cannot be reshaped to {list(self.to)}")
+            raise ModelError(
+                f"its input {list(shape)} cannot be reshaped to {list(self.to)}: the elements "
+                "must be as many"
+            )
         return self.to
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:

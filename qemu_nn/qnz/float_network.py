@@ -79,7 +79,10 @@ def read_float(
     """
     fields, folder = _fields(archive, main), _FOLDERS[main]
     if fields.integer("version") != _VERSION:
-        raise fields.error(f"version {fields.integer('version')}; this qemu_nn reads {_VERSION}")
+        raise fields.error(
+            f"version {fields.integer('version')}; this qemu_nn reads {_VERSION}: update "
+            "qemu_nn, or save the network again"
+        )
     nodes = (_to_node(archive, folder, node, operators) for node in fields.objects("nodes"))
     parts: dict[str, Any] = {
         "name": fields.text("name"),
@@ -114,7 +117,9 @@ def _from_operator(graph: FloatGraph, node: FloatNode, arrays: list[np.ndarray])
         value = getattr(node.operator, field.name)
         if isinstance(value, np.ndarray):
             if not np.isfinite(value).all():
-                raise ModelError(f"{graph.name}: {node.name}: its {field.name} are not all finite")
+                raise ModelError(
+                    f"{graph.name}: {node.name}: {field.name} has values that are not finite"
+                )
             arrays.append(value if value.dtype == np.float32 else value.astype(np.float64))
             value = {"array": len(arrays) - 1}
         elif isinstance(value, float):
@@ -128,12 +133,12 @@ def _to_node(
 ) -> FloatNode:
     kind = operators.get(fields.text("operator"))
     if kind is None:
-        raise fields.error(f"the operator {fields.text('operator')!r} is not known")
+        raise fields.error(f"the operator {fields.text('operator')!r} is unknown; update qemu_nn")
     given = fields.object("fields")
     hints = get_type_hints(kind)
     names = [field.name for field in fields_of(kind)]  # type: ignore[arg-type]
     if sorted(given.values) != sorted(names):
-        raise given.error(f"{kind.__name__} has the fields {', '.join(names)}")
+        raise given.error(f"{kind.__name__} must have exactly the fields {', '.join(names)}")
     values = {name: _value(archive, folder, given, name, hints[name]) for name in names}
     operator: Operator = kind(**values)
     return FloatNode(fields.text("name"), operator, tuple(fields.texts("inputs")))

@@ -62,7 +62,7 @@ def save_package(
     """
     path = as_path(path, "the file of a network")
     if path.suffix == ".tflite":
-        raise Error(f"{path} would hold integers, and this is a float network: quantize it first")
+        raise Error(f"{path} stores integers, but this is a float network: quantize it first")
     if path.suffix != ".qnz":
         raise Error(
             f"{path}: a network is saved as a .qnz file; name it {path.stem or 'network'}.qnz"

@@ -161,7 +161,7 @@ def _parse_called(fields: Fields) -> dict[str, Any]:
     """Return function, parameters and arrays of a call."""
     function = NETWORK_FUNCTIONS.get(fields.text("function"))
     if function is None:
-        raise fields.error(f"the function {fields.text('function')!r} is not known")
+        raise fields.error(f"the function {fields.text('function')!r} is unknown; update qemu_nn")
     params = fields.object("params")
     given = {name: params.integer(name) for name in params.values}
     try:

@@ -240,11 +240,9 @@ def _check_given(
             if role not in ROLES or (role != "output" and name not in weighted):
                 raise Error(f"{name} has no {role!r} that takes a format; have: {', '.join(ROLES)}")
             if not isinstance(frac, int):
-                raise Error(f"{name}: the format of its {role} is an integer, not {frac!r}")
+                raise Error(f"{name}: the format of its {role} is {frac!r}, but must be an integer")
             if not -32 <= frac <= 32:
-                raise Error(
-                    f"{name}: its {role} has {frac} fraction bits, which are out of -32..32"
-                )
+                raise Error(f"{name}: its {role} has {frac} fraction bits, but must have -32..32")
     seen: dict[int, tuple[str, int]] = {}
     for name, roles in given.items():
         if "output" not in roles:

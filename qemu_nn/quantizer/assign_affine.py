@@ -180,7 +180,7 @@ def _prevent_overflow(
         if fits.all():
             return scales
         scales = scales * np.where(fits, 1, 2).reshape(scales.shape).astype(np.float32)
-    raise Error("its biases are too large for its inputs and weights: no scale holds both")
+    raise Error("its biases are too large for its inputs and weights: no scale represents both")
 
 
 def _check_given(
@@ -208,9 +208,9 @@ def _check_given(
 def _check_range(name: str, ends: Any) -> None:
     pair = isinstance(ends, (tuple, list)) and len(ends) == 2
     if not pair or not all(isinstance(e, (int, float)) and math.isfinite(e) for e in ends):
-        raise Error(f"{name}: the range of its output is (low, high), not {ends!r}")
+        raise Error(f"{name}: the range of its output is {ends!r}, but must be (low, high)")
     low, high = ends
     if not low <= 0 <= high or low == high:
         raise Error(
-            f"{name}: the range {low} .. {high} of its output must hold 0 and another value"
+            f"{name}: the range {low:g} .. {high:g} of its output must contain 0 and another value"
         )

@@ -62,7 +62,7 @@ def kl(statistics: Union[Statistics, Histogram], bits: int) -> int:
 def percentile(percent: float) -> Policy:
     """Return the finest format in which so many percent of the data do not saturate."""
     if not 0 < percent <= 100:
-        raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
+        raise Error(f"the percentile is {percent:g}, but must be above 0 and at most 100")
     return partial(_covers_range, percent)
 
 

@@ -106,7 +106,7 @@ def get_range_method(
         return Ranges(dtype=dtype, samples=_SAMPLES)
     percent = parse_percent(method, (_EXTRAPOLATE, *_LOSSES), also)
     if not 0 < percent <= 100:
-        raise Error(f"a percentile must be above 0 and at most 100, is {percent}")
+        raise Error(f"the percentile is {percent:g}, but must be above 0 and at most 100")
     return Ranges(None, percent, dtype)
 
 

@@ -27,5 +27,5 @@ def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Stati
             except Error as error:
                 raise Error(f"{graph.name}: tensor {name!r}: {error}") from None
     if not samples:
-        raise Error("there is no data to calibrate with")
+        raise Error("there are no samples to calibrate with: give one or more")
     return statistics

@@ -225,7 +225,8 @@ def _access(graph: Graph, memory: Memory, profile: Profile, step: Step, span: _R
     declared = node.function.list_read_inputs(node.params)
     if len(given.inputs) != len(declared):
         raise Refused(
-            f"{graph.name}: {where} takes {len(declared)} inputs, but has {len(given.inputs)}"
+            f"{graph.name}: {where} has {len(given.inputs)} inputs, but its function takes "
+            f"{len(declared)}"
         )
     inputs = tuple(
         span(f"the input of {where}", address, size, np.dtype(array.dtype).itemsize)

@@ -154,7 +154,7 @@ class _Counted:
 
     def __len__(self) -> int:
         if self.total is None:
-            raise TypeError("the number of blocks is unknown")
+            raise TypeError("the number of blocks is unknown: give data of known length")
         return self.total
 
 
@@ -274,7 +274,9 @@ def _get_value(future: Any, number: int) -> Any:
     try:
         return future.result()
     except CancelledError:
-        raise Error(f"block {number} was cancelled: the cluster has restarted or gone") from None
+        raise Error(
+            f"block {number} was cancelled: the cluster has restarted or stopped; run again"
+        ) from None
     except Exception as error:
         raise _describe_error(error, number) from None
 
@@ -283,8 +285,8 @@ def _describe_error(error: BaseException, number: int) -> BaseException:
     """Return an error of the cluster as a sentence; all further errors unchanged."""
     if type(error).__name__ == "KilledWorker":
         return Error(
-            f"block {number} ended every worker that tried it, perhaps for want of memory: give "
-            "workers more of it"
+            f"block {number} ended every worker that tried it, perhaps by using up its "
+            "memory: give workers more of it"
         )
     cause: Optional[BaseException] = error
     while cause is not None and not isinstance(cause, ImportError):

@@ -36,18 +36,17 @@ def evaluate(graph: FloatGraph, x: Inputs, trace: bool = False) -> dict[str, np.
 
 def _as_floats(graph: FloatGraph, name: str, x: np.ndarray) -> np.ndarray:
     """Return the values of an input as floats."""
-    own = f"{graph.name}" if len(graph.starts) == 1 else f"the input {name!r} of {graph.name}"
     shape = graph.starts[name]
     if x.shape[1:] != shape or x.ndim == 0:
         raise Error(
-            f"{own} takes inputs of the shape [N, {', '.join(map(str, shape))}], "
-            f"not {list(x.shape)}"
+            f"the input {name!r} has the shape {list(x.shape)}, but {graph.name} takes [N, "
+            f"{', '.join(map(str, shape))}]"
         )
     if x.dtype.kind not in "fiub":
-        raise Error(f"{own} takes real numbers, not {x.dtype}")
+        raise Error(f"the input {name!r} is {x.dtype}, but {graph.name} takes floats")
     x = x.astype(np.float64 if x.dtype == np.float64 else np.float32, copy=False)
     if np.isnan(x).any():
-        raise Error(f"the input {name!r} of {graph.name} contains NaN")
+        raise Error(f"the input {name!r} of {graph.name} contains NaN: remove or replace it")
     return x
 
 

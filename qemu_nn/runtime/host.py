@@ -31,7 +31,7 @@ Arrays = Mapping[str, np.ndarray]
 #: a softmax.
 _BEHIND = (Reshape, Identity, Softmax)
 
-_MIXED = "some inputs are a single sample and some a batch: give all alike"
+_MIXED = "some inputs are a single sample and some a batch: give all as one of them"
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Host:
     def __post_init__(self) -> None:
         if self.preprocessing is not None and len(self.inputs) > 1:
             raise Error(
-                f"{self.graph.name} has {len(self.inputs)} inputs: a preprocessing is for "
-                "networks of one"
+                f"{self.graph.name} has {len(self.inputs)} inputs, but a preprocessing "
+                "needs a network of one"
             )
         tensors = self.graph.tensors
         starts = {} if self.after is None else self.after.starts
@@ -75,7 +75,9 @@ class Host:
         fits = all(n in self.graph.outputs and tensors[n].logical == starts[n] for n in starts)
         fits &= self.before is None or made == {tensor.name for tensor in self.graph.inputs}
         if not fits or any(tensors[name].logical != ends[name] for name in made):
-            raise Error(f"the steps around {self.graph.name} are those of another network")
+            raise Error(
+                f"the steps around {self.graph.name} are of another network: quantize it again"
+            )
 
     @property
     def inputs(self) -> dict[str, Shape]:
@@ -167,7 +169,10 @@ class Host:
             The numbers do not fit, or the network has several inputs.
         """
         if len(self.graph.inputs) > 1:
-            raise Error(f"{self.graph.name} has {len(self.graph.inputs)} inputs, not one")
+            raise Error(
+                f"{self.graph.name} has {len(self.graph.inputs)} inputs, but this needs a "
+                "network of one"
+            )
         array, tensor = convert_to_numbers(self._take_unnamed(x), "the input"), self.graph.input
         if not self._are_codes(array, tensor):
             if self.before is not None:
@@ -175,8 +180,8 @@ class Host:
             return self._make_reals(array, layout)[0]
         if self._prepares:
             raise Error(
-                f"{array.dtype} is the type of the device's own input {tensor.name!r}, which the "
-                "host computes: give real numbers"
+                f"{array.dtype} is the type of the device's own input {tensor.name!r}, "
+                "which the host computes: give floats"
             )
         codes, _ = self._shape_samples(array, tensor, layout)
         real = tensor.format.dequantize(codes)
@@ -515,7 +520,7 @@ class Host:
 
     def _make_unknown_output_error(self) -> Error:
         return Error(
-            f"the float reference of {self.graph.name} is another network: quantize it again"
+            f"the float reference of {self.graph.name} is of another network: quantize it again"
         )
 
 
@@ -637,7 +642,7 @@ def _check_whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
     low, high = limits(tensor.dtype)
     if not ((x >= low) & (x <= high) & (x == np.rint(x))).all():
         raise Error(
-            f"{what} is {tensor.dtype} and its number format is unknown, so only whole numbers "
-            f"{low}..{high} have a code"
+            f"{what} is {tensor.dtype} of unknown number format, so it represents whole "
+            f"numbers {low}..{high} only"
         )
     return x.astype(tensor.dtype)

@@ -33,15 +33,16 @@ def name_arrays(
     if isinstance(x, Mapping):
         if set(x) != set(names):
             raise Error(
-                f"the inputs are {_quote_names(names)}, but given are {_quote_names(list(x))}"
+                f"the inputs given are {_quote_names(list(x))}, but the network has "
+                f"{_quote_names(names)}"
             )
         return {name: read(x[name], f"the input {name!r}") for name in names}
     if len(names) == 1:
         return {names[0]: read(x, "the input")}
     if not isinstance(x, (list, tuple)) or len(x) != len(names):
         raise Error(
-            f"{owner} has {len(names)} inputs: give a list of so many arrays, or a dictionary "
-            f"with the names {_quote_names(names)}"
+            f"{owner} has {len(names)} inputs: give a list of {len(names)} arrays, or a "
+            f"dictionary with the names {_quote_names(names)}"
         )
     return {name: read(part, f"the input {name!r}") for name, part in zip(names, x)}
 
@@ -140,19 +141,19 @@ def pack_state(
     if not tensors:
         if isinstance(state, Mapping) and not state:
             return np.zeros((*lead, 0), np.uint8)
-        raise Error(f"{graph.name} is not recurrent and takes no state")
+        raise Error(f"{graph.name} is not recurrent and has no state: leave state out")
     if not isinstance(state, Mapping):
         state = {tensors[0].name: state}
     if set(state) != {t.name for t in tensors}:
         names = ", ".join(t.name for t in tensors)
-        raise Error(f"state must hold {names}, but holds {', '.join(map(str, state))}")
+        raise Error(f"state has {', '.join(map(str, state))}, but must have {names}")
     parts = []
     for tensor in tensors:
         part = as_array(state[tensor.name], f"state {tensor.name!r}")
         expect_dtype(f"state {tensor.name!r}", part, tensor)
         if part.shape != (*lead, *tensor.shape):
             want, has = [*lead, *tensor.shape], list(part.shape)
-            raise Error(f"state {tensor.name!r} must have the shape {want}, but has {has}")
+            raise Error(f"state {tensor.name!r} has the shape {has}, but must have {want}")
         parts.append(part)
     return _join_bytes(parts, len(lead))
 

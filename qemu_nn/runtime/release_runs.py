@@ -56,7 +56,7 @@ def find_runs(
     """
     if wanted.espressif:
         raise Error(
-            f"states of CMSIS-NN do not exist on {wanted.path}, which runs none; choose a "
+            f"{wanted.path} runs kernels that have no states of CMSIS-NN; choose a "
             "Cortex-M, or leave out --releases"
         )
     known: dict[Hashable, Result] = {}

@@ -26,9 +26,7 @@ def convert_to_numbers(x: Any, name: str) -> np.ndarray:
     if array.dtype.name == "bfloat16":  # of a library that brings the type along
         array = array.astype(np.float32)
     if array.dtype.kind not in "fiub":
-        raise Error(
-            f"{name} must be real numbers, not {format_value(x)}, which holds {array.dtype}"
-        )
+        raise Error(f"{name} must be numbers, not {format_value(x)}, whose type is {array.dtype}")
     if array.dtype.itemsize > 8:  # long doubles
         array = array.astype(np.float64)
     return array
@@ -111,7 +109,9 @@ def expect_finite(x: np.ndarray, what: str) -> None:
     if x.dtype.kind == "f" and not np.isfinite(x).all():
         bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
         found = "NaN" if np.isnan(x[bad]).any() else "infinite numbers"
-        raise Error(f"sample {bad} of {what} contains {found}")
+        raise Error(
+            f"sample {bad} of {what} contains {found}; samples must be finite: remove or replace it"
+        )
 
 
 #: Layout, a possible shape of a sample, and its complete shape.

@@ -103,6 +103,6 @@ class Stream:
 
     def __reduce__(self) -> NoReturn:
         raise Error(
-            "a stream cannot be pickled, as it lives in memory of its own: pickle its session and "
-            "its state, and go on with session.stream() and reset(state)"
+            "a stream cannot be pickled: pickle its session and its state, and continue "
+            "with session.stream() and reset(state)"
         )

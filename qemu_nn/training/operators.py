@@ -80,7 +80,7 @@ def compute_operator(operator: Operator, *inputs: Tensor) -> Tensor:
         if issubclass(kind, known):
             result: Tensor = function(operator, *inputs)
             return result
-    raise ModelError(f"{kind.__name__} has no gradient here")
+    raise ModelError(f"{kind.__name__} has no gradient here: freeze or replace it")
 
 
 def _pad_images(image: Tensor, pads: Pads, value: float) -> Tensor:

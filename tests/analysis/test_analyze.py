@@ -226,9 +226,9 @@ def test_labels_may_come_apart_from_a_stream_of_data():
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ([0, 1], r"one integer for each of the 3 samples, are int64 \[2\]"),
-        ([0, 1, 2, 0], r"one integer for each of the 3 samples, are int64 \[4\]"),
-        ([0.0, 1.5, 2.0], "one integer for each of the 3 samples, are float64"),
+        ([0, 1], r"int64 \[2\], but must be one integer for each of the 3 samples"),
+        ([0, 1, 2, 0], r"int64 \[4\], but must be one integer for each of the 3 samples"),
+        ([0.0, 1.5, 2.0], r"float64 \[3\], but must be one integer for each of the 3 samples"),
         ([[0], [1], [2]], r"are int64 \[3, 1\]"),
         ([0, -1, 2], "the label of sample 1 is -1"),
     ],
@@ -274,9 +274,9 @@ def test_a_reference_of_another_network_is_refused():
     network = dense(PLAIN, data=GOOD)
     others = (dense(PLAIN[:2], data=GOOD), dense(PLAIN[:, :2], data=GOOD[:, :2]), images()[0])
     for other in others:
-        with pytest.raises(Error, match="is another network: quantize it again"):
+        with pytest.raises(Error, match="is of another network: quantize it again"):
             qemu_nn.analyze(replace(network, reference=other.reference), GOOD)
-    with pytest.raises(Error, match="the data hold no samples"):
+    with pytest.raises(Error, match="the data have no samples"):
         qemu_nn.analyze(network, iter(()))
 
 

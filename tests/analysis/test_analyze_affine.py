@@ -357,7 +357,7 @@ def test_a_network_without_a_reference_takes_its_own_integers_too():
 def test_what_has_no_meaning_in_real_numbers_is_refused_by_name():
     sides = {**named("input", (4, 6, 1, 1), "xyzw"), "output_y": 6, "offset": 0}
     graph = of_calls(call("joined:arm_concatenation_s8_y", (2, 3, 4), ("x", "x"), sides))
-    with pytest.raises(Error, match="calls with: joined: arm_concatenation_s8_y is not known"):
+    with pytest.raises(Error, match="joined: arm_concatenation_s8_y has no float meaning"):
         qemu_nn.analyze(pipeline.Network(graph), np.zeros((1, 2, 3, 4)))
 
 

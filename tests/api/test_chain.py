@@ -323,7 +323,11 @@ def test_a_recording_is_read_as_it_is(folder):
 
 
 WAVS = {
-    "stereo": ({"channels": 2}, np.int16, "2 channels of 16 bits at 16000 Hz, but must have 1 of"),
+    "stereo": (
+        {"channels": 2},
+        np.int16,
+        "2 channels of 16 bits at 16000 Hz, but must have 1 channel of",
+    ),
     "rate": ({"rate": 44100}, np.int16, "at 44100 Hz, .* at 16000 Hz; convert it: ffmpeg -i s.wav"),
     "bytes": ({}, np.uint8, "1 channels of 8 bits"),
 }
@@ -339,7 +343,7 @@ def test_other_recordings_are_refused_with_the_way_out(folder, how, dtype, words
 def test_a_recording_that_is_cut_short_is_refused(folder):
     data = (folder / "speech.wav").read_bytes()
     (folder / "speech.wav").write_bytes(data[:-1001])
-    with pytest.raises(Error, match="cut short: it says that it has 16000 samples, but has 15499"):
+    with pytest.raises(Error, match="cut short: its header says 16000 samples, but it has 15499"):
         read_wav("speech.wav", 16000)
 
 

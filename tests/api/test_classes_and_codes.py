@@ -82,7 +82,7 @@ def test_names_of_fewer_classes_than_outputs_are_refused(digits):
     some = y > 0
     with pytest.raises(Error, match=r"labels are 9 names .* but the network has 10 classes"):
         qemu_nn.evaluate(network, Dataset(x[some], names[some]))
-    with pytest.raises(Error, match="there are 3 names of classes for 10 outputs"):
+    with pytest.raises(Error, match="there are 3 class names for 10 outputs"):
         qemu_nn.evaluate(network, Dataset(x, names, classes=["a", "b", "c"]))
 
 
@@ -92,7 +92,7 @@ def test_the_names_of_the_network_count(digits):
     some = y > 0
     found = qemu_nn.evaluate(named, Dataset(x[some], np.array(WORDS)[y[some]]))
     assert found.figures["accuracy"] == share(network, (x[some], y[some]))
-    with pytest.raises(Error, match="the label 'ten' is none of the classes: zero, one"):
+    with pytest.raises(Error, match="the label 'ten' is not among the classes zero, one"):
         qemu_nn.evaluate(named, Dataset(x, np.full(len(x), "ten")))
 
 
@@ -141,7 +141,7 @@ def outputs(network, data):
 def test_the_same_values_in_another_type_are_refused_until_it_is_said(digits):
     network, x, _ = digits
     wide = x.astype(np.int64)
-    with pytest.raises(Error, match=r"int64 and all lie in -128..127: .*codes=True.*codes=False"):
+    with pytest.raises(Error, match=r"int64, all in -128..127: .*codes=True.*codes=False"):
         qemu_nn.run(network, wide)
     codes = outputs(network, x)
     np.testing.assert_array_equal(outputs(network, Dataset(wide, codes=True)), codes)
@@ -157,9 +157,9 @@ def test_values_beyond_the_codes_are_floats_and_not_codes(digits):
     np.testing.assert_array_equal(
         outputs(network, pixels), outputs(network, pixels.astype(np.float32))
     )
-    with pytest.raises(Error, match=r"codes=True, but the data have values beyond -128\.\.127"):
+    with pytest.raises(Error, match=r"codes=True, but the data have values outside -128\.\.127"):
         qemu_nn.run(network, Dataset(pixels, codes=True))
-    with pytest.raises(Error, match="codes=True is for integers, but the data are float64"):
+    with pytest.raises(Error, match="codes=True needs integers, but the data are float64"):
         qemu_nn.run(network, Dataset(x / 2, codes=True))
     with pytest.raises(Error, match="codes must be True or False"):
         Dataset(x, codes="yes")
@@ -168,7 +168,9 @@ def test_values_beyond_the_codes_are_floats_and_not_codes(digits):
 def test_codes_beside_a_preprocessing_are_refused_until_it_is_said(digits):
     network, x, _ = digits
     prepared = replace(network, preprocessing=Preprocessing(scale=1 / 128))
-    with pytest.raises(Error, match=r"int8, which are codes .* or raw samples .*codes=True"):
+    with pytest.raises(
+        Error, match=r"int8, the type of the input's codes and of raw samples .*codes=True"
+    ):
         qemu_nn.run(prepared, x)
     codes = outputs(prepared, Dataset(x, codes=True))
     np.testing.assert_array_equal(codes, outputs(network, x))

@@ -89,7 +89,7 @@ def test_a_calibration_reader_is_read_again_if_it_can_be_rewound():
         np.testing.assert_array_equal(np.concatenate([batch.x for batch in again]), X)
     once = batches(CalibrationReader(items), HWC, "NHWC")
     assert len(list(once)) == 2
-    with pytest.raises(Error, match="used up: make it anew"):
+    with pytest.raises(Error, match="used up: create it again"):
         list(once)
 
 
@@ -114,9 +114,9 @@ def test_dictionaries_of_several_inputs_are_read_by_name_or_in_order():
         np.testing.assert_array_equal(batch.x["a"], a)
         np.testing.assert_array_equal(batch.x["b"], b)
         assert (batch.y is None) == ("y" not in item)
-    with pytest.raises(Error, match="holds c, b; name the inputs 'a', 'b', or x0, x1"):
+    with pytest.raises(Error, match="has c, b; name the inputs 'a', 'b', or x0, x1"):
         list(batches_by_name([{"c": a, "b": b}], tensors))
-    with pytest.raises(Error, match="a batch of the data holds c, b; name the inputs 'x'"):
+    with pytest.raises(Error, match="a batch of the data has c, b; name the inputs 'x'"):
         list(batches([{"c": X, "b": X}], HWC, "NHWC"))
 
 
@@ -199,16 +199,16 @@ def two_arrays(tmp_path):
         ),
         (np.zeros((0, 4, 5, 3)), "empty"),
         (np.float32(3), "files, arrays or generators, not float32"),
-        (np.full((2, 4, 5, 3), "a"), "real numbers, not of type ndarray, which holds <U1"),
+        (np.full((2, 4, 5, 3), "a"), "numbers, not of type ndarray, whose type is <U1"),
         (np.where(X == 100, np.nan, X), "sample 1 of the data contains NaN"),
         (np.where(X == 100, -np.inf, X), "sample 1 of the data contains infinite numbers"),
         (objects_npy, "objects.npy is not .* of plain numbers: it holds Python objects"),
-        ((X, Y[:3]), r"one integer for each of the 7 samples, are int64 \[3\]"),
-        ((X, Y / 2), "one integer for each of the 7 samples, are float64"),
+        ((X, Y[:3]), r"int64 \[3\], but must be one integer for each of the 7 samples"),
+        ((X, Y / 2), r"float64 \[7\], but must be one integer for each of the 7 samples"),
         (5, "files, arrays or generators, not int"),
-        ([5], "not numbers"),
+        ([5], "single numbers"),
         (broken_npy, "broken.npy is not a .npy or .npz file of plain numbers: it is broken"),
-        (two_arrays, "two.npz holds a, b; name the inputs 'x'"),
+        (two_arrays, "two.npz has a, b; name the inputs 'x'"),
     ],
 )
 def test_data_that_can_not_be_used_are_refused_with_the_reason(tmp_path, source, reason):
@@ -254,7 +254,7 @@ def test_images_of_another_size_and_files_that_are_no_images_are_refused(tmp_pat
     (tmp_path / "a.png").write_bytes(b"not an image")
     with pytest.raises(Error, match=r"cannot read the image .*a\.png"):
         gathered(tmp_path)
-    with pytest.raises(Error, match=r"are images, but the network takes \[8\]"):
+    with pytest.raises(Error, match=r"are images, but the network reads \[8\]"):
         gathered(tmp_path, (8,), None)
 
 

@@ -78,12 +78,15 @@ def test_a_table_without_labels_and_one_image_are_data(pictures):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("0.png,1\nnone.png,2\n", r"t\.csv, line 2: there is no file .*none\.png"),
+        (
+            "0.png,1\nnone.png,2\n",
+            r"t\.csv, line 2 names the file .*none\.png, which",
+        ),
         ("0.png,1\n1.png\n", r"t\.csv, line 2 has nothing in column 2"),
         ("file,label\n", "names no files"),
         ("", "is empty"),
         (b"\xff\xfe", "is not a table of text in UTF-8"),
-        ("..,1\n", r"line 1: there is no file"),
+        ("..,1\n", r"line 1 names the file"),
     ],
 )
 def test_tables_that_cannot_be_read_are_refused(pictures, text, reason):
@@ -95,7 +98,7 @@ def test_tables_that_cannot_be_read_are_refused(pictures, text, reason):
 def test_folders_that_say_two_things_are_refused(pictures):
     (pictures / "cats").mkdir()
     (pictures / "0.png").rename(pictures / "cats" / "0.png")
-    with pytest.raises(Error, match="holds images beside folders of them"):
+    with pytest.raises(Error, match="contains images next to folders of them"):
         read(pictures)
     for name in ("a.csv", "b.tsv"):
         (pictures / name).write_text("1.png,0\n")
@@ -152,7 +155,7 @@ def test_arrays_are_prepared_alike(pictures):
 
 def test_pixels_of_more_than_8_bits_and_huge_images_are_refused(tmp_path, image, monkeypatch):
     image.fromarray(np.full((4, 5), 40_000, np.uint16)).save(tmp_path / "deep.png")
-    with pytest.raises(Error, match=r"deep\.png has more than 8 bits a pixel"):
+    with pytest.raises(Error, match=r"deep\.png has more than 8 bits for each channel"):
         read(tmp_path, (4, 5, 1))
     monkeypatch.setattr("qemu_nn.io.images._PIXELS", 19)
     with pytest.raises(Error, match=r"deep\.png has 5 x 4 pixels; at most 19"):
@@ -170,7 +173,7 @@ def test_pipes_and_circles_among_images_are_refused(pictures):
         read(pictures)
     (pictures / "8.png").unlink()
     os.symlink(pictures, pictures / "again")  # a folder in itself
-    with pytest.raises(Error, match="beside folders"):
+    with pytest.raises(Error, match="next to folders"):
         read(pictures)
 
 
@@ -284,7 +287,7 @@ def test_loaders_of_torch_give_batches_and_labels():
     np.testing.assert_array_equal(got, PIXELS)
     assert y is None
     np.testing.assert_array_equal(read(Tensorlike(x))[0], PIXELS)
-    with pytest.raises(Error, match=r"one integer for each of the 4 samples, are float64"):
+    with pytest.raises(Error, match=r"float64 .* must be one integer for each of the 4 samples"):
         read(Loader(x, labels / 2))
 
 

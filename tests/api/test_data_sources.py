@@ -77,9 +77,9 @@ def test_a_selection_takes_the_same_samples_of_every_source(folder, name):
     ("how", "reason"),
     [
         ({"limit": 0}, "limit must be at least 1"),
-        ({"index": "5,50"}, "no sample 50: the data hold 50, from 0 to 49"),
+        ({"index": "5,50"}, "no sample 50: the data have 50, from 0 to 49"),
         ({"index": [-51]}, "no sample -51"),
-        ({"index": "60:"}, "leaves none of the 50 samples"),
+        ({"index": "60:"}, "chooses none of the 50 samples"),
         ({"index": "a:3"}, "numbers of samples and ranges of them, such as 0,5,10:20, not 'a:3'"),
         ({"index": "1:2:3:4"}, "numbers of samples and ranges"),
         ({"index": "1,,2"}, "numbers of samples and ranges"),
@@ -117,7 +117,7 @@ def test_samples_by_number_read_nothing_else_of_a_file(folder, monkeypatch):
 def test_shards_follow_the_numbers_in_their_names_and_must_be_alike(folder):
     np.testing.assert_array_equal(read(folder / "shards")[0], X)
     np.save(folder / "shards" / "part_99.npy", X.astype(np.float64))
-    with pytest.raises(Error, match=r"part_99.npy holds samples float64 \[8\], but part_0.npy"):
+    with pytest.raises(Error, match=r"part_99.npy has samples float64 \[8\], but part_0.npy"):
         read(folder / "shards")
 
 
@@ -162,7 +162,7 @@ def test_a_generator_is_used_once_and_a_list_again():
     stream = batches((x for x in [X]), (8,), None)
     assert stream.samples is None
     assert len(list(stream)) == 1
-    with pytest.raises(Error, match="was used up"):
+    with pytest.raises(Error, match="has used up"):
         list(stream)
     again = batches([X, X], (8,), None)
     assert [len(list(again)) for _ in range(2)] == [2, 2]
@@ -212,11 +212,11 @@ def test_names_are_labels_and_their_order_is_that_of_the_alphabet(folder):
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        (Y[:49], r"one integer for each of the 50 samples, are int64 \[49\]"),
-        (Y / 2, "one integer for each of the 50 samples, are float64"),
+        (Y[:49], r"int64 \[49\], but must be one integer for each of the 50 samples"),
+        (Y / 2, r"float64 \[50\], but must be one integer for each of the 50 samples"),
         (
             np.where(np.arange(50) == 20, -1, Y),
-            "the label of sample 20 is -1; classes count from 0",
+            "the label of sample 20 is -1, but classes count from 0",
         ),
         (Path("none.npy"), "cannot read .*none.npy: No such file"),
         (b"a,b\n1,2", r"\.csv, line 1 has 2 columns: give one with the label"),
@@ -273,7 +273,7 @@ def of_one_number(path):
     [
         (cut_short, "it is broken"),
         (of_objects, "it holds Python objects"),
-        (of_one_number, "holds a single number"),
+        (of_one_number, "is a single number"),
         (lambda path: path.write_bytes(b""), "it is broken"),
     ],
 )

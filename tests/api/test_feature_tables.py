@@ -77,7 +77,7 @@ def test_a_data_frame_is_such_a_table(library, network, right):
     quantized = qemu_nn.quantize(network, plain, scheme="affine")
     assert (qemu_nn.run(quantized, plain)["out"] == qemu_nn.run(quantized, X)["out"]).all()
     assert qemu_nn.evaluate(network, labelled).accuracy == 1
-    with pytest.raises(Error, match=r"column 'a' of the data frame holds .*, not numbers"):
+    with pytest.raises(Error, match=r"column 'a' of the .* is .*; features must be numbers"):
         qemu_nn.run(quantized, frames.DataFrame({**columns, "a": ["x"] * 40}))
 
 
@@ -94,9 +94,9 @@ def test_features_get_the_shape_of_the_network(tmp_path):
 
 
 BAD = {
-    "a,b,c,d\n1,2,3\n": "line 2 has 3 cells, but the first line 4",
-    "a,b,c,d\n1,2,3,4\n1,2,x,4\n": "line 3 has the cell 'x', which is no number",
-    "a,b,c,d\n1,2,3,4\n1,2,nan,4\n": "line 3 has the cell 'nan', which is no number",
+    "a,b,c,d\n1,2,3\n": "line 2 has 3 cells, but the first line has 4",
+    "a,b,c,d\n1,2,3,4\n1,2,x,4\n": "line 3 has the cell 'x'; cells must be numbers",
+    "a,b,c,d\n1,2,3,4\n1,2,nan,4\n": "line 3 has the cell 'nan'; cells must be numbers",
     "1,2,3,4,0\n": "call the one with the labels 'label'",
     "1,2,3\n": r"samples \[4\].*has the shape \[1, 3\]",
 }

@@ -250,5 +250,5 @@ def test_links_to_folders_and_into_the_folder_itself_are_refused(written, tmp_pa
 @pytest.mark.parametrize("name", ["net.qnz", "net.keras"])
 def test_a_file_with_another_content_than_its_name_says_is_told(tmp_path, name):
     (tmp_path / name).write_bytes(b"<html>not found</html>")
-    with pytest.raises(ModelError, match=f"{name}: it is damaged, or another kind"):
+    with pytest.raises(ModelError, match=f"{name}: it is damaged, or no zip archive"):
         qemu_nn.load(tmp_path / name)

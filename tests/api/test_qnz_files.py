@@ -160,7 +160,7 @@ REFUSED = {
     "'version' is missing": edit(lambda d: d.pop("version")),
     "'version' must be an integer, not true": edit(lambda d: d.update(version=True)),
     "this is not a model of qemu_nn": edit(lambda d: d.update(format="zip")),
-    "has no graph.json": lambda c: {k: v for k, v in c.items() if k != "graph.json"},
+    "has no entry graph.json": lambda c: {k: v for k, v in c.items() if k != "graph.json"},
     "arrays/1.npy is missing": lambda c: {k: v for k, v in c.items() if k != "arrays/1.npy"},
     "arrays/2.npy is not expected": lambda c: c.update({"arrays/2.npy": npy(BIAS)}),
     "../evil is not expected": lambda c: c.update({"../evil": b""}),
@@ -173,7 +173,7 @@ REFUSED = {
     "is not JSON": lambda c: c.update({"graph.json": b"{"}),
     "'nodes' must be a list, not an object": edit(lambda d: d.update(nodes={})),
     "'nodes'[0] must be an object, not 1": edit(lambda d: d.update(nodes=[1])),
-    "nodes[0]: the function 'exec' is not known": edit(
+    "nodes[0]: the function 'exec' is unknown": edit(
         lambda d: d["nodes"][0].update(function="exec")
     ),
     "nodes[0]: params: 'dim_vec' is missing": edit(
@@ -182,9 +182,7 @@ REFUSED = {
     "nodes[0]: params: 'dim_vec' must be an integer, not \"4\"": edit(
         lambda d: d["nodes"][0]["params"].update(dim_vec="4")
     ),
-    "must have 12000000 elements": edit(
-        lambda d: d["nodes"][0]["params"].update(dim_vec=4_000_000)
-    ),
+    "must have 12000000": edit(lambda d: d["nodes"][0]["params"].update(dim_vec=4_000_000)),
     "nodes[0]: output: 'shape'[0] must be an integer, not 3.0": edit(
         lambda d: d["nodes"][0]["output"].update(shape=[3.0])
     ),
@@ -195,7 +193,7 @@ REFUSED = {
     "input is float64; have: int8": edit(lambda d: d["input"].update(dtype="float64")),
     "input has 65 fraction bits": edit(lambda d: d["input"].update(frac=65)),
     "the name 'fc' is used twice": edit(lambda d: d["nodes"][1]["output"].update(name="fc")),
-    "there is no array 'other'": edit(lambda d: d["nodes"][0].update(weights="other")),
+    "names the array 'other'": edit(lambda d: d["nodes"][0].update(weights="other")),
     "its memory lacks the addresses of layer 'fc'": edit(lambda d: d["memory"]["places"].pop("fc")),
     "its memory has addresses of 'h', which is no state": edit(
         lambda d: d["memory"]["states"].update(h={"buffer": "in", "offset": 0})
@@ -207,12 +205,12 @@ REFUSED = {
     "there is no buffer 'x' for the input": edit(lambda d: d["memory"]["input"].update(buffer="x")),
     "buffer 'in' has -1 bytes": edit(lambda d: d["memory"]["buffers"].update({"in": -1})),
     "buffers take more than 256 MiB": edit(lambda d: d["memory"]["buffers"].update({"in": 2**40})),
-    "cannot have the shape (-3,)": array_0(npy(BIAS, shape=(-3,))),
-    "cannot have the shape (True,)": array_0(npy(BIAS, shape=(True,))),
-    "declared with the shape [4] (4 bytes), but holds 3 bytes": array_0(npy(BIAS, shape=(4,))),
-    "but holds 4 bytes": array_0(npy(BIAS) + b"x"),
-    "cannot have the shape (1099511627776,)": array_0(npy(BIAS, shape=(2**40,))),
-    "declared with the shape [268435456, 268435456]": array_0(npy(BIAS, shape=(2**28, 2**28))),
+    "has the shape (-3,); axes": array_0(npy(BIAS, shape=(-3,))),
+    "has the shape (True,); axes": array_0(npy(BIAS, shape=(True,))),
+    "has 3 bytes of data, but its shape [4] needs 4": array_0(npy(BIAS, shape=(4,))),
+    "has 4 bytes of data": array_0(npy(BIAS) + b"x"),
+    "has the shape (1099511627776,); axes": array_0(npy(BIAS, shape=(2**40,))),
+    "its shape [268435456, 268435456] needs": array_0(npy(BIAS, shape=(2**28, 2**28))),
     "elements of type '<f8'": array_0(npy(BIAS.astype(np.float64))),
     "elements of type '>i2'": array_0(npy(BIAS.astype(">i2"))),
     "elements of type '|O'": array_0(npy(BIAS, descr="|O")),
@@ -220,8 +218,8 @@ REFUSED = {
     "is in Fortran order": array_0(npy(np.zeros((2, 2), np.int8), fortran_order=True)),
     "is not a .npy array": array_0(b"\x80\x04pickle"),
     "has no readable .npy header": array_0(npy(BIAS).replace(b"{", b"(")),
-    "fc_bias' must be int8, is int16": array_0(npy(BIAS.astype("<i2"))),
-    "must have 3 elements, has 2": array_0(npy(BIAS[:2])),
+    "'fc_bias' is int16, but must be int8": array_0(npy(BIAS.astype("<i2"))),
+    "'fc_bias' has 2 elements, but must have 3": array_0(npy(BIAS[:2])),
 }
 
 

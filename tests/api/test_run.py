@@ -83,7 +83,7 @@ def test_every_layer_is_written_under_a_name_of_its_own():
     for name, values in traced.items():
         np.testing.assert_array_equal(found[name], values)
     assert len(list(Path("all").glob("*.npy"))) == len(traced)
-    with pytest.raises(Error, match=r"out\.npy takes one array, but there are more"):
+    with pytest.raises(Error, match=r"out\.npy is one array, but there are several"):
         qemu_nn.run(DIGITS, X, "out.npy", trace=True)
     assert not Path("out.npy").exists()
 
@@ -158,8 +158,8 @@ def test_nothing_is_left_of_a_run_that_fails():
         ({"output": "out.csv"}, "a folder, a .npy or a .npz file"),
         ({"output": "none/out.npz"}, "there is no folder none"),
         ({"trace": True, "real": True}, "give trace=True or real=True"),
-        ({"data": np.zeros((0, 8, 8, 1), np.int8)}, "hold no samples"),
-        ({"data": []}, "hold no samples"),
+        ({"data": np.zeros((0, 8, 8, 1), np.int8)}, "have no samples"),
+        ({"data": []}, "have no samples"),
         ({"data": X[0][:4]}, r"but the input has the shape \[4, 8, 1\]"),
         ({"data": 5}, "must be files, arrays or generators"),
     ],

@@ -68,7 +68,7 @@ def test_a_folder_of_classes_names_them(tmp_path):
     [
         (b"one\ntwo\n", "there are 2 names of classes, but 10 scores in 'softmax'"),
         (b"\xff\xfe\xff", "is not a text of names in UTF-8"),
-        (b"", "must hold a name in each line"),
+        (b"", "must have one name a line"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(tmp_path, content, told):

@@ -53,7 +53,7 @@ GUESSES = {
     "info digits.tflite --fit arduino": "no core or chip 'arduino'",
     "evaluate digits.tflite -d arrays": "name a file in it: late.npz",
     "evaluate digits.tflite -d late.npz": "but one is 10; classes count from 0",
-    "run digits.tflite -d x64.npy": "x64.npy: its numbers are int64 and all lie in -128..127",
+    "run digits.tflite -d x64.npy": "x64.npy are int64, all in -128..127",
     "run digits.tflite -d other.npz": "name the inputs 'x', and labels 'y'",
     "compare test.npz digits.npz": "holds no golden set",
     "compare x64.npy test.npz": "x64.npy is no golden: give the folder",
@@ -128,5 +128,5 @@ def test_methods_of_other_libraries_are_answered():
     with pytest.raises(AttributeError, match="did you mean arm_relu_q7"):
         _ = cmsis.arm_reluq7
     x, y = np.zeros((4, 8, 8, 1), np.float32), np.zeros(4, np.int64)
-    with pytest.raises(qemu_nn.Error, match=r"single samples and labels, but must give batches"):
+    with pytest.raises(qemu_nn.Error, match=r"single samples and labels, but must yield batches"):
         qemu_nn.evaluate(network, zip(x, y))

@@ -335,7 +335,7 @@ def test_names_of_classes_are_matched(tmp_path):
     names = np.array(list("edcba"))[chosen]
     assert qemu_nn.evaluate(turned, qemu_nn.Dataset(x, names)).accuracy == 1.0
     other = np.array(["one", "two", "three", "four", "five"])
-    with pytest.raises(Error, match="the label 'five' is none of the classes: e, d, c, b, a"):
+    with pytest.raises(Error, match="the label 'five' is not among the classes e, d, c, b, a"):
         qemu_nn.evaluate(turned, qemu_nn.Dataset(x, np.r_[other, np.full(45, "one")]))
 
 

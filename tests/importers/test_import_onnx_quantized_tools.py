@@ -854,7 +854,7 @@ def test_steps_of_another_network_are_refused(load, tmp_path):
     network = load([*pair("x", "a"), *TAIL], half=np.array(0.5, np.float32))
     other = load([*HEAD, node("Flatten", "a", "y")], ("n", 2, 4), two=np.array(2, np.float32))
     for steps in ({"before": other.before}, {"after": other.before}):
-        with pytest.raises(Error, match="the steps around net are those of another network"):
+        with pytest.raises(Error, match="the steps around net are of another network"):
             dataclasses.replace(network, **steps)
     network.save(tmp_path / "net.qnz")
     with zipfile.ZipFile(tmp_path / "net.qnz") as archive:
@@ -864,7 +864,7 @@ def test_steps_of_another_network_are_refused(load, tmp_path):
     with zipfile.ZipFile(tmp_path / "bad.qnz", "w") as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(ModelError, match=r"after\.json: .*'Unknown' is not known"):
+    with pytest.raises(ModelError, match=r"after\.json: .*'Unknown' is unknown"):
         qemu_nn.load(tmp_path / "bad.qnz")
 
 

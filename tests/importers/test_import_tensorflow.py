@@ -237,7 +237,7 @@ def test_a_graph_of_several_inputs_takes_them_by_name_or_in_order(tmp_path):
         network.evaluate([b[:1], a])
     with pytest.raises(Error, match=r"some inputs are a single sample and some a batch"):
         network.predict([b[0], a])
-    with pytest.raises(Error, match=r"the input 'a' of net takes inputs of the shape \[N, 3\]"):
+    with pytest.raises(Error, match=r"'a' has the shape .* net takes \[N, 3\]"):
         network.evaluate([b, a[:, :2]])
 
 

@@ -164,16 +164,16 @@ REFUSED = {
     "params: 'dim_vec' must be an integer": _params(dim_vec=True),
     "must fit into 32 bits": _params(dim_vec=2**40),
     "a number has 31 digits": _params(dim_vec=10**30),
-    "must have 3 elements, has": lambda d, a: a.update(fc_bias=np.zeros(4, np.int8)),
-    "must have 12 elements, has": lambda d, a: a.update(fc_wt=np.zeros(11, np.int8)),
-    "must be int8, is int16": lambda d, a: a.update(fc_wt=np.zeros((3, 4), np.int16)),
-    "holds elements of type '<f8'": lambda d, a: a.update(fc_wt=np.zeros((3, 4))),
-    "holds elements of type '|O'": lambda d, a: a.update(fc_wt=np.array([{}] * 12)),
+    "elements, but must have 3": lambda d, a: a.update(fc_bias=np.zeros(4, np.int8)),
+    "elements, but must have 12": lambda d, a: a.update(fc_wt=np.zeros(11, np.int8)),
+    "is int16, but must be int8": lambda d, a: a.update(fc_wt=np.zeros((3, 4), np.int16)),
+    "has elements of type '<f8'": lambda d, a: a.update(fc_wt=np.zeros((3, 4))),
+    "has elements of type '|O'": lambda d, a: a.update(fc_wt=np.array([{}] * 12)),
     "Fortran order": lambda d, a: a.update(fc_wt=np.asfortranarray(a["fc_wt"])),
     "layer 'fc': weights: there is no array 'fc_wt'": lambda d, a: a.pop("fc_wt"),
     "layer 'fc': 'weights' must be a string, not 3": _layer(weights=3),
     "needs an array for pM": _layer(weights=None),
-    "does not take the array 'fc_wt'": lambda d, a: d["layers"][1].update(weights="fc_wt"),
+    "has the array 'fc_wt', which": lambda d, a: d["layers"][1].update(weights="fc_wt"),
     "there is no buffer or part 'nowhere'": _layer(output=at("nowhere")),
     "layer 'fc': output: 'offset' leads to byte 16 of 'pad', which has only 16 bytes": _layer(
         output=at("pad", 16)
@@ -181,11 +181,11 @@ REFUSED = {
     "output: 'offset' leads to byte -1": _layer(output=at("out", -1)),
     "layer 'fc': inputs[0]: 'symbol' is missing": _layer(inputs=[{"offset": 0}]),
     "layer 'fc': 'inputs' must be a list, not an object": _layer(inputs=at("in")),
-    "takes 1 inputs, has 2": _layer(inputs=[at("in"), at("in")]),
+    "has 2 inputs, but its function takes 1": _layer(inputs=[at("in"), at("in")]),
     "works in place at pad, so its output cannot be at in": lambda d, a: d["layers"][1].update(
         output=at("in")
     ),
-    "computes int8 [3], but its output is said to be int8 [4]": _layer(output_shape=[4]),
+    "computes int8 [3], but its output is declared as int8 [4]": _layer(output_shape=[4]),
     "'output_shape'[0] must be an integer, not \"x\"": _layer(output_shape=["x"]),
     "the name 'relu' is used twice": lambda d, a: d["layers"].append(d["layers"][1]),
     "buffers: pad: 'bytes' must be positive, not 0": _buffer(bytes=0),
@@ -204,13 +204,13 @@ REFUSED = {
     "input has 1000 fraction bits": _input(frac_bits=1000),
     "input has the shape [0]": _input(shape=[0]),
     "input has the shape [-2, -2]": _input(shape=[-2, -2]),
-    "the output 'other' is not a layer": lambda d, a: d.update(outputs=["other"]),
+    "the output 'other' is no layer of it": lambda d, a: d.update(outputs=["other"]),
     "'outputs'[0] must be a string": lambda d, a: d.update(outputs=[0]),
     "has no outputs": lambda d, a: d.update(outputs=[]),
     "has no layers": lambda d, a: d.update(layers=[], outputs=[]),
     "'classes'[0] must be a string": lambda d, a: d.update(classes=[1]),
     "'format' is 2; this version reads 1": lambda d, a: d.update(format=2),
-    "NaN is not a number that a network can hold": lambda d, a: d.update(macs=float("nan")),
+    "NaN is given, but numbers must be finite": lambda d, a: d.update(macs=float("nan")),
 }
 
 
@@ -224,7 +224,7 @@ def test_what_decides_bits_is_refused_by_name(tmp_path, reason):
     [
         ("", ":1: this is not JSON"),
         ("{\n1}", ":2: this is not JSON"),
-        ("[1]", "must hold a JSON object"),
+        ("[1]", "must be a JSON object"),
         ('{"a": 1, "a": 1}', "the key 'a' is given twice"),
         ("[" * 100000, "nested too deeply"),
         (b"\xff\xfe{}", "not UTF-8"),

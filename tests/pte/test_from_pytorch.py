@@ -125,7 +125,7 @@ def test_from_pytorch_is_load_of_the_lowered_program(module, program, images):
 
 
 def test_what_cannot_be_lowered_is_a_sentence(module, images):
-    with pytest.raises(Error, match="calibration holds no samples"):
+    with pytest.raises(Error, match="calibration has no samples"):
         executorch.lower(module, (images[0],), [])
     with pytest.raises(Error, match=r"comes a torch\.nn\.Module"):
         executorch.lower("net.pt", (images[0],), images)

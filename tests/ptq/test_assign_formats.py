@@ -154,7 +154,7 @@ def test_given_formats_are_taken_and_reach_their_group():
         ({"dense9": {"output": 3}}, "no layer 'dense9'; have: x, dense0"),
         ({"relu1": {"weights": 3}}, "no 'weights'"),
         ({"dense0": {"speed": 3}}, "no 'speed'"),
-        ({"dense0": {"output": 33}}, r"out of -32\.\.32"),
+        ({"dense0": {"output": 33}}, r"must have -32\.\.32"),
         ({"dense0": {"output": 3}, "relu1": {"output": 4}}, "share one format"),
         ({"dense0": {"output": 14, "weights": 8}}, "cannot have 14 fraction bits.*give it 13"),
         ({"dense0": {"bias": 14, "weights": 8}}, "cannot have 14 fraction bits.*give it 13"),

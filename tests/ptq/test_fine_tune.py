@@ -324,7 +324,7 @@ WRONG = [
     ),
     ({"loss_fn": lambda outputs, _: (outputs - outputs.detach()).square().sum().sqrt()}, "slope"),
     ({"optimizer": lambda p: torch.optim.LBFGS(p)}, "optimizer is LBFGS"),
-    ({"data": iter([])}, "the data hold no samples"),
+    ({"data": iter([])}, "the data have no samples"),
     ({"data": [(images(9), np.zeros((9, k))) for k in (1, 2)], **MEAN}, "and another in others"),
     ({"data": [(images(9), LABELS[:9]), images(9)]}, "some batches of the data have labels"),
 ]

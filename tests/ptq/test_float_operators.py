@@ -36,7 +36,7 @@ from qemu_nn.runtime.evaluate import evaluate
 
 RNG = np.random.default_rng(1)
 TABLE = "executorch_quantized_activation_s8"
-NARROW = "of 8 bits alone"
+NARROW = "of 8 bits only"
 
 
 def normal(*shape):

@@ -28,7 +28,7 @@ def test_dec_bit_counts_the_bits_of_the_element():
 
 @pytest.mark.parametrize("largest", [np.inf, -np.inf, np.nan])
 def test_no_format_holds_what_is_not_finite(largest):
-    with pytest.raises(Error, match="no format holds"):
+    with pytest.raises(Error, match="no format represents"):
         compute_dec_bit(largest)
 
 

@@ -180,7 +180,7 @@ def test_a_rectifier_over_more_elements_than_its_function_counts_is_a_clamping_p
     graph = network((64, 64, 17), Relu(limit=limit))
     assert called(graph) == ["arm_max_pool_s8"]
     assert_equal_to_float(graph, spread=120)
-    with pytest.raises(ModelError, match="69632 elements, but its function takes at most 65535"):
+    with pytest.raises(ModelError, match="69632 elements; its function takes at most 65535"):
         lowered(graph, cmsis="5.6.0")
 
 

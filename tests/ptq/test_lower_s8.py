@@ -148,8 +148,8 @@ def test_what_the_functions_can_not_do_is_refused(nodes, reason):
 @pytest.mark.parametrize(
     ("operator", "reason"),
     [
-        (Relu(slope=0.1, limit=6.0), "a slope below zero and the limit 6"),
-        (Relu(slope=-0.5), "the negative slope -0.5"),
+        (Relu(slope=0.1, limit=6.0), "a negative slope and the limit 6"),
+        (Relu(slope=-0.5), "its negative slope is -0.5"),
     ],
 )
 def test_activations_that_only_a_table_computes_are_refused_at_16_bits(operator, reason):

@@ -366,15 +366,15 @@ def test_digits_are_recognized_as_by_the_float_network():
             {"method": "best"},
             "no method 'best'; have: extrapolate, minmax, mse, kl, or a percentile",
         ),
-        ({"method": 101}, "at most 100, is 101"),
+        ({"method": 101}, "is 101, but must be above 0 and at most 100"),
         ({"formats": {"conv9": {"output": (0, 1)}}}, "no layer 'conv9'"),
-        ({"formats": {"relu": {"output": 5}}}, r"is \(low, high\), not 5"),
+        ({"formats": {"relu": {"output": 5}}}, r"is 5, but must be \(low, high\)"),
         (
             {"formats": {"relu": {"weights": (0, 1)}}},
             "only its .output. takes a range, not its weights",
         ),
-        ({"formats": {"relu": {"output": (1.0, 2.0)}}}, "must hold 0"),
-        ({"formats": {"relu": {"output": (0.0, float("inf"))}}}, r"is \(low, high\), not"),
+        ({"formats": {"relu": {"output": (1.0, 2.0)}}}, "must contain 0"),
+        ({"formats": {"relu": {"output": (0.0, float("inf"))}}}, r"but must be \(low, high\)"),
         ({"formats": {"softmax": {"output": (0, 1)}}}, "the device fixes its format"),
         (
             {"formats": {"wide": {"output": (0, 1)}, "mean": {"output": (0, 2)}}},
@@ -382,7 +382,7 @@ def test_digits_are_recognized_as_by_the_float_network():
         ),
         (
             {"scheme": "power2", "formats": {"conv": {"output": (0, 1)}}},
-            "is an integer, not",
+            "must be an integer",
         ),
         ({"functions": {"conv": "arm_relu_q7"}}, "conv: arm_relu_q7 does not compute this"),
         ({"functions": {"none": "arm_relu_q7"}}, "no layer 'none'"),

@@ -131,7 +131,7 @@ def test_a_network_whose_values_overflow_is_refused_by_the_tensor_s_name(graph):
 
 
 def test_no_data_is_refused(graph):
-    with pytest.raises(Error, match="no data"):
+    with pytest.raises(Error, match="no samples"):
         observe(graph, [])
 
 

@@ -98,9 +98,9 @@ def test_16_bit_activations_of_scales_almost_a_power_of_two_have_no_multiplier()
 
 
 def test_scales_that_no_activation_takes_are_errors():
-    with pytest.raises(Error, match=r"scale above 2\^-28"):
+    with pytest.raises(Error, match=r"above 2\^-28"):
         scaling.scale_logistic(2.0**-29)
-    with pytest.raises(Error, match=r"scale below 2\.66"):
+    with pytest.raises(Error, match=r"below 2\.66"):
         scaling.scale_logistic_s16(3.0)
 
 

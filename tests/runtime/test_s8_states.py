@@ -154,7 +154,7 @@ def test_states_have_memory_of_their_own_beside_the_arena():
 
 def test_a_state_must_be_the_networks():
     graph = network()
-    with pytest.raises(ModelError, match="reads 'state1', which no earlier layer makes"):
+    with pytest.raises(ModelError, match="reads 'state1', which no earlier layer computes"):
         replace(graph, states=graph.states[:1])
     params = svdf_params(features=48, units=3)  # a state of 48 bytes
     node = replace(graph.nodes[1], params=params, inputs=("x", "x"))

@@ -89,11 +89,11 @@ def test_names_are_those_of_the_inputs(network):
     x, names = inputs(network), NAMES[network.graph.name]
     named = dict(zip(names, x))
     first = named.pop(names[0])
-    refused(network, named, "the inputs are '.*', but given are '")
-    refused(network, {**named, "A": first}, "the inputs are '.*', but given are '.*A'")
-    refused(network, {**named, names[0]: first, "z": first}, "but given are")
-    refused(network, {}, "the inputs are")
-    refused(network, {**named, 0: first}, "but given are")
+    refused(network, named, "the inputs given are '")
+    refused(network, {**named, "A": first}, "the inputs given are '.*A'")
+    refused(network, {**named, names[0]: first, "z": first}, "but the network has")
+    refused(network, {}, "the inputs given are")
+    refused(network, {**named, 0: first}, "but the network has")
 
 
 def test_every_input_has_its_shape(network):

@@ -229,7 +229,7 @@ def test_a_step_of_a_network_without_states_is_a_run_on_one_sample():
     assert stream.state == {}
     stream.reset()
     for wrong in (lambda: session.stream(x[0]), lambda: stream.reset(x[0])):
-        with pytest.raises(Error, match="is not recurrent and takes no state"):
+        with pytest.raises(Error, match="is not recurrent and has no state"):
             wrong()
 
 

@@ -27,7 +27,7 @@ BY_DESIGN = {
     "zeros for missing options have no meaning": r"it lacks its options",
     "a zero point of int16 is ignored, or one outside of its type": r"with the zero point|"
     r"the zero point -?\d+; it must be -?\d+ to",
-    "products of the kernel exceed 32 bits": r"need a scale below 2\.66",
+    "products of the kernel exceed 32 bits": r"need a below 2\.66",
     "a build with checks stops at a quotient": r"stops at sample .* DIV by 0",
 }
 

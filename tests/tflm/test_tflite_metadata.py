@@ -101,7 +101,7 @@ def test_the_networks_own_integers_stay_codes(network):
         network.predict(codes), *network.host.scores(network.session().run(codes)).values()
     )
     assert got.dtype == np.int8
-    with pytest.raises(Error, match="takes raw samples of uint8, but the data hold -0"):
+    with pytest.raises(Error, match="takes raw samples of uint8, but the data contain -0"):
         network.predict(codes.astype(float) / -200 - 0.3)
 
 
@@ -131,11 +131,11 @@ def test_what_is_said_is_taken_where_it_fits(tmp_path, said, behind, prepared, n
     ("said", "behind", "told"),
     [
         (written(mark=b"M999"), None, "its metadata lack the identifier 'M001'"),
-        (written(std=(0,)), None, "std must not be 0"),
+        (written(std=(0,)), None, "std is 0"),
         (written(mean=(np.nan,)), None, "mean must be a finite number"),
         (written(mean=(1, 2)), None, "it normalizes 2 channels of an input"),
         (written(mean=(1, 2), std=(1, 2, 3)), None, "have 1, 2 and 3 numbers"),
-        (written(file="other.txt"), None, "has no other.txt"),
+        (written(file="other.txt"), None, "has no entry other.txt"),
         (written(), b"", "cannot read .*net.tflite"),
         (written(), zipped(b"\xff\xfe"), "its file of class names, 'labels.txt', must be UTF-8"),
         (written(), zipped(bytes(2**25)), "unpacks to 33554432 bytes; at most 16777216 are read"),

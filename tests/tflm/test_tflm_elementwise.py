@@ -234,9 +234,9 @@ def test_entries_of_a_table_that_hang_on_the_last_bit_of_an_exponential_are_coun
 
 def test_scales_that_no_function_takes_are_errors():
     for wrong, message in (
-        (lambda: scaling.compare_scaling(0.5, 1.0), "below 1 can be compared"),
-        (lambda: scaling.scale_hard_swish(1.0, 1e-3), "output scale of 1/128"),
-        (lambda: scaling.log_softmax_scaling(np.nextafter(2.0**-26, 1)), r"above 2\^-26, is"),
+        (lambda: scaling.compare_scaling(0.5, 1.0), "above 0 and below 1"),
+        (lambda: scaling.scale_hard_swish(1.0, 1e-3), "at least 1/128"),
+        (lambda: scaling.log_softmax_scaling(np.nextafter(2.0**-26, 1)), r"above 2\^-26"),
         (lambda: scaling.compute_rsqrt_factor(1e-45, 1e-38), "RSQRT has no factor"),
     ):
         with pytest.raises(Error, match=message):

@@ -92,7 +92,7 @@ def test_a_build_that_reads_other_arrays_is_refused(tmp_path):
     graph = load("lstm_one", tmp_path)[0].graph
     (node,) = graph.nodes
     build = replace(node.builds[0], states=node.builds[0].states[:1])
-    with pytest.raises(ModelError, match="takes other arrays than"):
+    with pytest.raises(ModelError, match="takes arrays that differ from those of"):
         replace(graph, nodes=(replace(node, builds=(build,)),))
 
 

@@ -341,13 +341,13 @@ def test_damaged_loops_are_refused_or_read(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"first": -1}, "loop 0 has the calls"),
-        ({"last": 999}, "loop 0 has the calls"),
-        ({"test": 0}, "loop 0 has the calls"),
-        ({"last": 7, "test": 7, "first": 7}, "loop 0 has the calls"),
-        ({"condition": "nothing"}, "nothing makes the condition 'nothing'"),
+        ({"first": -1}, "loop 0 begins at call"),
+        ({"last": 999}, "loop 0 begins at call"),
+        ({"test": 0}, "loop 0 begins at call"),
+        ({"last": 7, "test": 7, "first": 7}, "loop 0 begins at call"),
+        ({"condition": "nothing"}, "nothing before its test computes the condition 'nothing'"),
         ({"condition": "x"}, "the condition 'x' is int8"),
-        ({"first": 9}, "loop 0 has the calls 9, 7, 26"),
+        ({"first": 9}, "loop 0 begins at call 9, tests at 7 and ends at 26"),
         ({"first": 3}, "is made in loop 0 and read outside of it"),
         ({"test": 12}, "begins or ends in the middle of another one"),
         ({"last": 13}, "begins or ends in the middle of another one"),
@@ -369,7 +369,7 @@ def test_what_a_loop_makes_is_read_inside_of_it_alone(tmp_path):
         replace(graph, outputs=(*graph.outputs, inside))
     with pytest.raises(ModelError, match="no state of the network"):
         replace(graph, loops=())
-    with pytest.raises(ModelError, match="101 loops; 100 are supported"):
+    with pytest.raises(ModelError, match="101 loops; at most 100 are supported"):
         replace(graph, loops=(loop,) * 101)
 
 
