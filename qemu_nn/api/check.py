@@ -24,7 +24,7 @@ PathLike = Union[str, Path]
 
 #: Suffixes of model files in folders.
 _TFLITE = (".tflite", ".lite")
-_ENDINGS = (*_TFLITE, ".pte", ".qnz")
+_ENDINGS = (*_TFLITE, ".pte", ".espdl", ".qnz")
 _DESCRIBED = "network.json"
 
 
@@ -55,8 +55,8 @@ def check(
     Parameters
     ----------
     paths : str or Path, or several
-        Files as load() reads them, and folders, in which .tflite, .lite, .pte and .qnz files and
-        network.json are looked for.
+        Files as load() reads them, and folders, in which .tflite, .lite, .pte, .espdl and .qnz
+        files and network.json are looked for.
     target : str or Target, default "cortex-m4"
         The device, as Network.session() takes it.
     progress : callable, optional

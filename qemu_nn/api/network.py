@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
-from ..ir.builds import find_esp_chip
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputSummary
@@ -53,7 +52,7 @@ DEFAULT_STACK = 4096
 #: Suffixes of models, and the most that a message names.
 #: Files that stand for their folder.
 _IN_FOLDERS = ("network.json", "saved_model.pb")
-_MODELS, _NAMED = (".tflite", ".qnz", ".onnx", ".pte"), 3
+_MODELS, _NAMED = (".tflite", ".qnz", ".onnx", ".pte", ".espdl"), 3
 
 #: Method that other libraries have -> what does the same here.
 _INSTEAD = {
@@ -258,8 +257,8 @@ class Network:
         Parameters
         ----------
         target : str, Target or Profile, default "cortex-m4"
-            The device, as session() takes it; a profile is returned as it is. Of a network of
-            ESP-DL the default is the chip that it was exported for.
+            The device, as session() takes it; a profile is returned as it is. A network of ESP-DL
+            has no default.
 
         Returns
         -------
@@ -272,8 +271,6 @@ class Network:
             A name is unknown, the release does not have this core or rounding, or the network is
             compiled for another NPU.
         """
-        if target == DEFAULT_CORE:
-            target = find_esp_chip(self.graph) or target
         if not isinstance(target, Profile):
             check_npu(self.graph, Target.of(target))
         return profile_for(self.graph.ops, target)
@@ -549,6 +546,8 @@ def load(
     weights: Union[str, Path, None] = None,
     method: Optional[str] = None,
     signature: Optional[str] = None,
+    model: Optional[str] = None,
+    target: Optional[str] = None,
     include: Sequence[Union[str, Path]] = (),
     defines: Optional[Mapping[str, object]] = None,
     inputs: Union[str, Mapping[str, Optional[Sequence[int]]], None] = None,
@@ -556,9 +555,9 @@ def load(
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
-    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .onnx with
-    quantized tensors, firmware in C and C++ (.c, .cpp, .cc, .cxx, .ino) that calls CMSIS-NN, and
-    network.json (or its folder), which describes firmware.
+    Quantized networks: .qnz, .tflite, .pte (programs of ExecuTorch's cortex_m backend), .espdl (of
+    ESP-DL), .onnx with quantized tensors, firmware in C and C++ (.c, .cpp, .cc, .cxx, .ino) that
+    calls CMSIS-NN, and network.json (or its folder), which describes firmware.
     Float networks: .onnx, .h5, .hdf5, .keras, .pb, folders of a SavedModel, .pt2, .tflite of
     floats, and .prototxt with `weights` next to it.
 
@@ -575,6 +574,11 @@ def load(
     signature : str, optional
         The signature of a .tflite file or a SavedModel; default: the first graph of the file, which
         TensorFlow Lite Micro runs, and "serving_default" or the only one of a SavedModel.
+    model : str, optional
+        The name of a model in a pack of .espdl files; default: the only one.
+    target : str, optional
+        The chip that an .espdl file was exported for, such as "esp32s3" or "c" (generic C), where
+        neither the file nor the labels of its weights tell.
     include : sequence of str or Path, optional
         Of firmware: folders of its headers, and of further sources with its functions and arrays.
     defines : mapping, optional
@@ -613,6 +617,7 @@ def load(
     beside = None if weights is None else as_path(weights, "weights")
     options = {"input": input, "output": output, "weights": beside, "method": method}
     options["signature"] = signature
+    options.update(model=as_text(model, "model"), target=as_text(target, "target"))
     options.update(_as_firmware(include, defines, inputs, function))
     if is_model(source):
         with written(source) as file:

@@ -50,6 +50,11 @@ def _signature(offset: int, bytes_: bytes) -> Callable[[bytes], bool]:
     return lambda start: start[offset : offset + len(bytes_)] == bytes_
 
 
+def _has_esp_dl_signature(start: bytes) -> bool:
+    """True for a model of ESP-DL, or a pack of them."""
+    return start[:4] in (b"EDL1", b"EDL2", b"PDL1", b"PDL2", b"PDL3")
+
+
 _CUT = ("input", "output")
 #: Suffixes of firmware's sources.
 FIRMWARE = (".c", ".cpp", ".cc", ".cxx", ".ino")
@@ -66,6 +71,7 @@ READERS = (
         (".tflite", ".lite"), f"{__name__}.tflite", (*_CUT, "signature"), _signature(4, b"TFL3")
     ),
     Reader((".pte",), f"{__name__}.pte", ("method",), _signature(4, b"ET12")),
+    Reader((".espdl",), f"{__name__}.espdl", ("model", "target"), _has_esp_dl_signature),
     Reader(
         (".npz", ".vela_bin_stream"), f"{__name__}.ethosu", (), _signature(0, b"vela_bin_stream")
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
-from typing import Optional
 
 from ..errors import Refused
 from ..functions import FUNCTIONS
@@ -43,12 +42,6 @@ def _list_more_states(graph: Graph, profile: Profile) -> list[Tensor]:
     builds = (build for node in graph.nodes for build in node.builds)
     held = (build for build in builds if DIFFERENCES[build.difference].applies_to(profile))
     return [state for build in held for state in build.states]
-
-
-def find_esp_chip(graph: Graph) -> Optional[str]:
-    """Return the chip that a network of ESP-DL was made for; None for a different network."""
-    chips = (node.params["chip"] for node in graph.nodes if _calls_esp_dl(node))
-    return next((ESP_DL_CHIPS[chip] for chip in chips), None)
 
 
 def _calls_esp_dl(node: Node) -> bool:

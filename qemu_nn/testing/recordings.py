@@ -20,6 +20,7 @@ from ..functions import FUNCTIONS, Function
 from ..functions.esp_nn_rules import EspCall, compute_as
 from ..targets import Profile, Target, profile
 from . import esp_dl_calls
+from .esp_dl_networks import compare_networks
 
 #: Name of a recorded argument -> its name in our declarations.
 RENAMED = {"filter_oc": "output_c", "filter_depth": "input_c", "output_before": "output"}
@@ -432,7 +433,7 @@ def _get_first(got: np.ndarray, expected: np.ndarray) -> str:
 
 
 def compare(folder: Path) -> dict[tuple[str, str], Counter[str]]:
-    """Return the outcomes of a folder's calls by function and device; print differences.
+    """Return the outcomes of a folder's calls and .espdl networks; print differences.
 
     Parameters
     ----------
@@ -442,7 +443,7 @@ def compare(folder: Path) -> dict[tuple[str, str], Counter[str]]:
     Returns
     -------
     dict
-        (function, device) -> outcome or reason -> count.
+        (function or network, device) -> outcome or reason -> count.
     """
     found: dict[tuple[str, str], Counter[str]] = {}
     for recording in read(folder):
@@ -453,6 +454,13 @@ def compare(folder: Path) -> dict[tuple[str, str], Counter[str]]:
             print(f"{recording.function} {recording.case} {recording.device}: {why}")
         elif why:
             counts[why] += 1
+    for each in compare_networks(folder):
+        counts = found.setdefault((f"espdl_network {each.network}", each.device), Counter())
+        counts[each.outcome] += 1
+        if each.outcome == "different":
+            print(f"{each.network} {each.device} {each.tensor}: {each.why}")
+        elif each.why:
+            counts[each.why] += 1
     return found
 
 

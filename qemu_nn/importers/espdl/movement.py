@@ -1,0 +1,230 @@
+"""Operators that move elements without arithmetic, and the cache of streaming models."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from ...errors import ModelError
+from ..arguments import SUFFIXES, moves, sides
+from .call import Converter, EspCall
+from .model import EspValue
+
+#: Types whose elements are moved.
+_MOVED = ("int8", "int16", "float32")
+
+#: Arguments of a padding by axis.
+_AXES = "nhwc"
+
+
+def reshape(call: EspCall) -> None:
+    """Convert Reshape: -1 is what remains, 0 the input's own side."""
+    call.expect(2)
+    x, wanted = call.value(0, *_MOVED), call.numbers(1)
+    keeps_zero = call.integer("allowzero", 0) == 0
+    shape = []
+    for at, side in enumerate(wanted):
+        if side == 0 and keeps_zero and at < len(x.shape):
+            side = x.shape[at]
+        shape.append(side)
+    known = math.prod(side for side in shape if side != -1)
+    if shape.count(-1) > 1 or known < 1 or x.size % known or any(side < -1 for side in shape):
+        raise ModelError(f"it makes {wanted[:9]} of {x}")
+    call.view(x, [x.size // known if side == -1 else side for side in shape])
+
+
+def flatten(call: EspCall) -> None:
+    """Convert Flatten: two axes, the first of those before an axis."""
+    call.expect(1)
+    x = call.value(0, *_MOVED)
+    rank, axis = len(x.shape), call.integer("axis", 1)
+    axis = rank if axis == rank else call.axis(axis, rank)
+    call.view(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+
+
+def squeeze(call: EspCall) -> None:
+    """Convert Squeeze: remove given axes of length 1; without a list, all of them."""
+    call.expect(1, 2)
+    x = call.value(0, *_MOVED)
+    rank = len(x.shape)
+    given = [call.axis(axis, rank) for axis in call.numbers(1)] if call.has(1) else [*range(rank)]
+    kept = [side for axis, side in enumerate(x.shape) if side != 1 or axis not in given]
+    call.view(x, kept)
+
+
+def unsqueeze(call: EspCall) -> None:
+    """Convert Unsqueeze: axes of length 1 at given places of the result."""
+    call.expect(2)
+    x, given = call.value(0, *_MOVED), call.numbers(1)
+    rank = len(x.shape) + len(given)
+    places = {call.axis(axis, rank) for axis in given}
+    rest = iter(x.shape)
+    call.view(x, [1 if axis in places else next(rest, 1) for axis in range(rank)])
+
+
+def keep(call: EspCall) -> None:
+    """Convert Identity."""
+    call.expect(1)
+    x = call.value(0, *_MOVED)
+    call.view(x, x.shape)
+
+
+def concatenate(call: EspCall) -> None:
+    """Convert Concat. The device copies integers, whatever the exponents are."""
+    call.expect(2, 1000)
+    values = [call.value(at, *_MOVED) for at in range(len(call.node.inputs))]
+    first, rank = values[0], len(values[0].shape)
+    axis = call.axis(call.integer("axis", 0), rank)
+    for value in values:
+        fits = len(value.shape) == rank and value.dtype == first.dtype
+        if not fits or any(
+            a != b for at, (a, b) in enumerate(zip(first.shape, value.shape)) if at != axis
+        ):
+            raise ModelError(f"it joins {first} and {value} along axis {axis}")
+    function, outer = f"tflm_concatenation_{SUFFIXES[first.dtype]}", math.prod(first.shape[:axis])
+    widths = [value.size // outer for value in values]
+    shape = [*first.shape]
+    shape[axis] = sum(value.shape[axis] for value in values)
+    x, width = first, widths[0]
+    for number, (value, more) in enumerate(zip(values[1:-1], widths[1:-1])):
+        params = {"outer": outer, "inner1": width, "inner2": more}
+        width += more
+        like = replace(first, shape=(outer, width))
+        x = call.part(f"joined{number}", function, params, [x, value], like)
+    params = {"outer": outer, "inner1": width, "inner2": widths[-1]}
+    call.put(function, params, [x, values[-1]], call.result(shape, 0, first.dtype))
+
+
+def transpose(call: EspCall) -> None:
+    """Convert Transpose."""
+    call.expect(1)
+    x = call.value(0, *_MOVED)
+    rank = len(x.shape)
+    order = [axis % rank for axis in call.integers("perm", rank, (), -rank)]
+    if sorted(order) != [*range(rank)]:
+        raise ModelError(f"its perm is {order}; it must name each of {rank} axes once")
+    output = call.result([x.shape[axis] for axis in order], 0, x.dtype)
+    call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(x.shape, order), [x], output)
+
+
+def slice_(call: EspCall) -> None:
+    """Convert Slice with constant ends and steps from 1 on."""
+    call.expect(3, 5)
+    x, starts, ends = call.value(0, *_MOVED), call.numbers(1), call.numbers(2)
+    rank = len(x.shape)
+    axes = call.numbers(3) if call.has(3) else [*range(len(starts))]
+    steps = call.numbers(4) if call.has(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) <= rank:
+        raise ModelError(f"its starts, ends, axes and steps are {starts}, {ends}, {axes}, {steps}")
+    begins, strides, counts = [0] * rank, [1] * rank, [*x.shape]
+    for start, end, given, step in zip(starts, ends, axes, steps):
+        if step < 1:
+            raise ModelError(f"its step is {step}; it must be 1 or more")
+        axis = call.axis(given, rank)
+        begin, stop, _ = slice(start, end, step).indices(x.shape[axis])
+        begins[axis], strides[axis] = begin, step
+        counts[axis] = len(range(begin, stop, step))
+    _take(call, x, (begins, strides, counts), 0)
+
+
+def split(call: EspCall) -> None:
+    """Convert Split into parts of given lengths."""
+    call.expect(1, 2, len(call.node.outputs))
+    x = call.value(0, *_MOVED)
+    if not call.has(1):
+        raise ModelError(
+            "it has no lengths of its parts: the device takes num_outputs for a length; export the "
+            "model with a list of lengths"
+        )
+    lengths, rank = call.numbers(1), len(x.shape)
+    axis = call.axis(call.integer("axis", 0), rank)
+    right = len(lengths) == len(call.node.outputs) and sum(lengths) == x.shape[axis]
+    if not right or min(lengths) < 1:
+        raise ModelError(f"its parts {lengths[:9]} do not add up to {x.shape[axis]}")
+    begin = 0
+    for number, length in enumerate(lengths):
+        begins, counts = [0] * rank, [*x.shape]
+        begins[axis], counts[axis] = begin, length
+        _take(call, x, (begins, [1] * rank, counts), number)
+        begin += length
+
+
+def _take(
+    call: EspCall, x: EspValue, part: tuple[list[int], list[int], list[int]], number: int
+) -> None:
+    """Add the call that copies a part of a value to an output: begins, steps, counts."""
+    params = call.take(x.shape, *part)
+    output = call.result(part[2], number, x.dtype)
+    call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", params, [x], output)
+
+
+def pad(call: EspCall) -> None:
+    """Convert Pad by a constant, of up to four axes."""
+    call.expect(2, 3)
+    x, counts, mode = call.value(0, *_MOVED), call.numbers(1), call.text("mode", "constant")
+    rank = len(x.shape)
+    if mode != "constant":
+        raise ModelError(f"its mode is {mode!r}; only 'constant' is supported")
+    if len(counts) != 2 * rank or min(counts, default=-1) < 0:
+        raise ModelError(f"its pads are {counts[:9]}; it must have {2 * rank} from 0 on")
+    before, after = counts[:rank], counts[rank:]
+    output = call.result(
+        [side + sum(more) for side, *more in zip(x.shape, before, after)], 0, x.dtype
+    )
+    missing = [0] * (4 - rank)
+    params = {**sides("input", x.shape), "pad_value": _find_filling(call, x)}
+    for name, numbers in (("pre", before), ("post", after)):
+        params.update({f"{name}_{a}": n for a, n in zip(_AXES, [*missing, *numbers])})
+    name = "arm_pad_s8" if x.dtype == "int8" else f"tflm_pad_{SUFFIXES[x.dtype]}"
+    call.put(name, params, [x], output)
+
+
+def _find_filling(call: EspCall, x: EspValue) -> int:
+    """Return the integer that a Pad fills with."""
+    if not call.has(2):
+        return 0
+    value = call.constant(2)
+    is_zero = value.data.size == 1 and not value.data[0]
+    if value.data.size != 1 or value.dtype != x.dtype or (x.dtype == "float32" and not is_zero):
+        raise ModelError(f"it fills {x} with {value}; it must be one number of the same type")
+    return int(value.data[0])
+
+
+def stream(call: EspCall) -> None:
+    """Convert StreamingCache: its last rows of input come before the next ones."""
+    call.expect(1)
+    x = call.value(0, *_MOVED)
+    axis = call.axis(call.integer("frame_axis", 1), len(x.shape))
+    rows = call.integer("window_size", 1) - 1
+    if rows < 1:
+        raise ModelError(f"its window_size is {rows + 1}; it must be 2 or more")
+    if math.prod(x.shape[:axis]) != 1:
+        raise ModelError(f"its input is {x}; the axes before axis {axis} must be of length 1")
+    name, depth = call.node.outputs[0], math.prod(x.shape[axis + 1 :])
+    shape, kept = [*x.shape], [*x.shape]
+    shape[axis] += rows
+    kept[axis] = rows
+    suffix = SUFFIXES[x.dtype]
+    cache = call.builder.add_state(replace(x, name=f"{name}/cache", shape=tuple(kept)))
+    params = {"outer": 1, "inner1": rows * depth, "inner2": x.size}
+    output = call.result(shape, 0, x.dtype)
+    call.put(f"tflm_concatenation_{suffix}", params, [cache, x], output)
+    params = call.take((output.size,), (x.size,), (1,), (cache.size,))
+    last = call.part("last", f"tflm_slice_{suffix}", params, [output], cache)
+    params = {"length": cache.size}
+    call.part("kept", f"tflm_assign_variable_{suffix}", params, [cache, last], cache)
+
+
+MOVEMENT: dict[str, Converter] = {
+    "Reshape": reshape,
+    "Flatten": flatten,
+    "Squeeze": squeeze,
+    "Unsqueeze": unsqueeze,
+    "Identity": keep,
+    "Concat": concatenate,
+    "Transpose": transpose,
+    "Slice": slice_,
+    "Split": split,
+    "Pad": pad,
+    "StreamingCache": stream,
+}

@@ -1,0 +1,406 @@
+"""Files of ESP-DL: containers, orders of weights, targets, operators, and damage."""
+
+import contextlib
+import warnings
+
+import numpy as np
+import pytest
+from espdl_cases import CASES, classifier, conv, draw, integers, single, streaming
+from espdl_files import Model, contain, pack_models
+from paths import SHARED
+from tflite_damage import changed, every_word
+
+import qemu_nn
+from qemu_nn.errors import Error, ModelError
+from qemu_nn.runtime.session import draw_inputs
+from qemu_nn.testing.esp_dl_networks import compare_networks
+
+pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+
+CHIPS = ("esp32", "esp32s3", "esp32p4")
+
+
+def load(model, tmp_path, **options):
+    return qemu_nn.load(model.write(tmp_path / "net.espdl"), **options)
+
+
+def run(model, tmp_path, x=None, chip="esp32"):
+    """Return the inputs of a network, and its first output."""
+    network = load(model, tmp_path)
+    x = draw_inputs(network.graph, 3) if x is None else x
+    return x, network.session(chip).run(x)[network.graph.outputs[0]]
+
+
+def rounded(sums, shift):
+    """Return floor(sums / 2^shift + 1/2), saturated to int8."""
+    wide = sums.astype(np.int64) * 2 ** max(-shift, 0)
+    if shift > 0:
+        wide = (wide + 2 ** (shift - 1)) >> shift
+    return wide.clip(-128, 127)
+
+
+def convolved(x, filters, bias, pads=(0, 0, 0, 0)):
+    """Return sums of an image [n, h, w, c] and filters [kh, kw, c, out] with stride 1."""
+    top, left, bottom, right = pads
+    x = np.pad(x.astype(np.int64), [(0, 0), (top, bottom), (left, right), (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(x, filters.shape[:2], (1, 2))
+    return np.einsum("nyxcij,ijco->nyxo", windows, filters.astype(np.int64)) + bias
+
+
+# ---- containers ----
+
+
+@pytest.mark.parametrize("kind", [b"PDL2", b"PDL3"])
+def test_model_of_a_pack_is_read_by_its_name(tmp_path, kind):
+    models = {"one.espdl": CASES["gemm"](), "two.espdl": classifier()}
+    path = tmp_path / "models.bin"
+    path.write_bytes(pack_models({name: contain(m.pack()) for name, m in models.items()}, kind))
+    found = qemu_nn.load(path, model="two.espdl")
+    assert [node.function.name for node in found.graph.nodes][-1] == "esp_dl_dense_s8"
+    with pytest.raises(ModelError, match=r"a pack of 2 models; name one.*have: one.espdl, two"):
+        qemu_nn.load(path)
+    with pytest.raises(ModelError, match="no model 'three'"):
+        qemu_nn.load(path, model="three")
+
+
+def test_pack_of_one_model_needs_no_name(tmp_path):
+    path = tmp_path / "models.espdl"
+    path.write_bytes(pack_models({"one.espdl": contain(classifier().pack())}))
+    assert len(qemu_nn.load(path).graph.nodes) == 5
+
+
+def test_pack_with_another_checksum_is_refused(tmp_path):
+    data = bytearray(pack_models({"one": contain(classifier().pack())}, b"PDL3"))
+    data[-40] ^= 1
+    (tmp_path / "models.espdl").write_bytes(data)
+    with pytest.raises(ModelError, match="the checksum of its pack"):
+        qemu_nn.load(tmp_path / "models.espdl")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "it is empty"),
+        (b"EDL1" + bytes(60), "the form EDL1"),
+        (pack_models({"one": b"EDL1" + bytes(60)}, b"PDL1"), "the form EDL1"),
+        (contain(bytes(64), mode=1), "encrypted"),
+        (contain(bytes(64), mode=7), "its mode is 7"),
+        (b"TFL3" + bytes(60), "no model of ESP-DL"),
+        (contain(bytes(64))[:40], "its model has 64 bytes, and 24 follow"),
+    ],
+)
+def test_container_is_refused_with_its_reason(tmp_path, data, why):
+    path = tmp_path / "net.espdl"
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match=why):
+        qemu_nn.load(path)
+
+
+# ---- orders of weights and targets ----
+
+
+@pytest.mark.parametrize("out", [1, 7, 8, 15, 16, 17, 31, 32, 35])
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_both_orders_of_filters_are_the_same_weights(tmp_path, out, dtype):
+    filters = draw((3, 2, 5, out), dtype)
+    graphs = [load(conv(filters, (1, 4, 4, 5), dtype, blocks=b), tmp_path).graph for b in (0, 1)]
+    for graph in graphs:
+        found = graph.arrays["y/weights"].reshape(out, 3, 2, 5)
+        np.testing.assert_array_equal(found, filters.transpose(3, 0, 1, 2))
+
+
+@pytest.mark.parametrize("out", [1, 8, 15, 16, 17, 33])
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_both_orders_of_depthwise_filters_are_the_same_weights(tmp_path, out, dtype):
+    filters = draw((3, 2, out, 1), dtype)
+    for blocks in (0, 1):
+        model = conv(filters, (1, 4, 4, out), dtype, blocks=blocks, group=out)
+        if out > 1:  # one channel is an ordinary convolution
+            found = load(model, tmp_path).graph.arrays["y/weights"]
+            np.testing.assert_array_equal(found.reshape(3, 2, out), filters[..., 0])
+
+
+def test_file_without_label_and_target_is_refused_until_the_target_is_said(tmp_path):
+    filters = draw((3, 3, 2, 16))
+    model = conv(filters, (1, 4, 4, 2), labels=False)
+    with pytest.raises(ModelError, match="say for which chip"):
+        load(model, tmp_path)
+    found = load(model, tmp_path, target="esp32s3").graph.arrays["y/weights"]
+    np.testing.assert_array_equal(found.reshape(16, 3, 3, 2), filters.transpose(3, 0, 1, 2))
+    other = load(model, tmp_path, target="c").graph.arrays["y/weights"]
+    assert (other.ravel() != found.ravel()).any()
+
+
+def test_file_of_few_channels_needs_no_target(tmp_path):
+    assert load(conv(draw((3, 3, 2, 15)), (1, 4, 4, 2), labels=False), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "why"),
+    [
+        ({"target": "c"}, {}, "order of generic C by the file says target 'c', but of the ESP32"),
+        ({}, {"target": "esp32c3"}, "by target= 'esp32c3', but of the ESP32-S3 and ESP32-P4"),
+        ({"target": "esp32x"}, {}, "'esp32x', which is not supported"),
+    ],
+)
+def test_contradicting_target_is_refused(tmp_path, model, options, why):
+    with pytest.raises(ModelError, match=why):
+        load(conv(draw((3, 3, 2, 16)), (1, 4, 4, 2), **model), tmp_path, **options)
+
+
+def test_exponents_of_channels_are_refused(tmp_path):
+    model = conv(draw((3, 3, 2, 3)), (1, 4, 4, 2), exponents=(-5, [-7, -6, -7], -4))
+    with pytest.raises(ModelError, match="an exponent for each channel"):
+        load(model, tmp_path)
+
+
+def test_network_needs_a_chip_of_the_family(tmp_path):
+    network = load(classifier(), tmp_path)
+    with pytest.raises(Error, match=r"calls ESP-DL.*not on cortex-m4; give such a target: esp32,"):
+        network.session()
+    assert str(network.profile("esp32c3")) == "ESP-DL 3.3.9, esp32"
+    assert network.session("esp32-s3-devkitc-1").profile.path == "esp32s3"
+
+
+def test_notes_name_the_chip_of_the_file(tmp_path):
+    assert "an ESP32-S3 or ESP32-P4" in load(classifier(), tmp_path).notes[0]
+    assert "exported for esp32p4" in load(classifier(target="esp32p4"), tmp_path).notes[0]
+
+
+# ---- operators ----
+
+
+@pytest.mark.parametrize("rectified", [0, 1])
+def test_conv_has_padding_on_four_sides_and_its_activation(tmp_path, rectified):
+    filters, pads = draw((3, 2, 4, 17)), [1, 0, 2, 1]
+    model = conv(filters, (1, 5, 6, 4), pads=pads, activation="Relu" if rectified else "Linear")
+    x, got = run(model, tmp_path)
+    bias = draw(17, "int32", 1, -900, 900)
+    wanted = rounded(convolved(x, filters, bias, pads), -4 + 5 + 7)
+    np.testing.assert_array_equal(got, np.maximum(wanted, 0) if rectified else wanted)
+    assert (wanted < 0).any()
+
+
+def test_conv_of_rows_has_the_shape_of_its_input_not_that_of_the_description(tmp_path):
+    filters = draw((3, 4, 6))
+    x, got = run(conv(filters, (1, 9, 4)), tmp_path)
+    bias = draw(6, "int32", 1, -900, 900)
+    sums = convolved(x[:, None], filters[None], bias)[:, 0]
+    np.testing.assert_array_equal(got, rounded(sums, 8))
+    assert got.shape == (3, 7, 6)
+
+
+def test_gemm_and_matmul_by_constants_take_rows_of_any_rank(tmp_path):
+    weights = draw((5, 18))
+    for operator, shape in (("Gemm", (1, 1, 5, 18)), ("MatMul", (5, 18))):
+        model = Model()
+        model.inputs.append(model.value("x", "int8", (1, 4, 5), -5))
+        model.outputs.append(model.value("y", "int8", (1, 4, 18), -4))
+        model.filters("w", weights[None, None], -7)
+        name, data, _, *told = model.constants.pop()
+        model.constants.append((name, data, shape, *told))
+        model.node(operator, ["x", "w"], ["y"], quant_type="S8")
+        x, got = run(model, tmp_path)
+        sums = x.astype(np.int64) @ weights.astype(np.int64)
+        np.testing.assert_array_equal(got, rounded(sums, 8))
+
+
+@pytest.mark.parametrize(("depth", "out"), [(8, 16), (8, 19), (3, 33), (5, 7), (1, 16)])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_right_operand_that_a_node_computes_is_in_the_order_of_weights(
+    tmp_path, depth, out, blocks
+):
+    from espdl_files import pack
+
+    model = single("MatMul", [(1, 2, 3, depth), (1, 2, depth, out)], (1, 2, 3, out), made=-4)
+    model.target = "esp32s3" if blocks else "c"
+    network = load(model, tmp_path)
+    left, right = draw((1, 2, 3, depth), seed=1), draw((2, depth, out), seed=2)
+    stored = [pack(each[None, None], 16 if blocks else 2**30) for each in right]
+    x = {"x0": left, "x1": np.array(stored).reshape(1, 2, depth, out)}
+    got = network.session("esp32").run(x)["y"]
+    sums = left.astype(np.int64) @ right.astype(np.int64)
+    np.testing.assert_array_equal(got, rounded(sums, 6))
+
+
+def test_operands_broadcast_in_both_directions(tmp_path):
+    shapes = [(1, 3, 1, 5), (4, 1)]
+    for operator, function, shift in (("Mul", np.multiply, 6), ("Add", np.add, 0)):
+        model = single(operator, shapes, (1, 3, 4, 5), made=-4)
+        a, b = draw(shapes[0], seed=1), draw(shapes[1], seed=2)
+        got = load(model, tmp_path).session("esp32").run({"x0": a, "x1": b[None]})["y"]
+        np.testing.assert_array_equal(got, rounded(function(a.astype(int), b.astype(int)), shift))
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("transpose", lambda x: x.transpose(0, 3, 1, 2)),
+        ("slice", lambda x: x[:, 1:9:3, 1::2]),
+        ("reshape", lambda x: x.reshape(-1, 3, 8)),
+        ("pad", lambda x: np.pad(x, [(0, 0), (2, 0), (0, 1)])),
+        ("requantize", lambda x: rounded(x, 2)),
+    ],
+)
+def test_elements_move_as_in_numpy(tmp_path, name, wanted):
+    x, got = run(CASES[name](), tmp_path)
+    np.testing.assert_array_equal(got, wanted(x))
+
+
+def test_concat_copies_integers_of_different_exponents(tmp_path):
+    network = load(CASES["concat"](), tmp_path)
+    x = draw_inputs(network.graph, 2)
+    got = network.session("esp32").run(x)["y"]
+    np.testing.assert_array_equal(got, np.concatenate(x, axis=1))
+
+
+def test_split_has_an_output_for_each_part(tmp_path):
+    model = single("Split", [(1, 3, 7)], (1, 3, 2), constants={"l": integers(2, 5)}, axis=-1)
+    model.outputs.append(model.value("z", "int8", (1, 3, 5), -5))
+    model.nodes[0][3].append("z")
+    network = load(model, tmp_path)
+    x = draw_inputs(network.graph, 2)
+    got = network.session("esp32").run(x)
+    np.testing.assert_array_equal(np.concatenate([got["y"], got["z"]], axis=-1), x)
+
+
+def test_views_that_are_outputs_have_the_names_of_the_file(tmp_path):
+    model = single("Squeeze", [(1, 1, 5)], (1, 5), constants={"axes": integers(1)})
+    network = load(model, tmp_path)
+    assert network.graph.outputs == ("y",)
+    x = draw_inputs(network.graph, 2)
+    np.testing.assert_array_equal(network.session("esp32").run(x)["y"], x.reshape(2, 5))
+
+
+def test_cache_of_a_stream_keeps_its_rows_between_steps(tmp_path):
+    network = load(streaming(), tmp_path)
+    x = draw((2, 6, 2, 4), low=-99, high=99)
+    got = network.session("esp32").run(x)["y"]
+    rows = np.concatenate([np.zeros((2, 2, 4), "int8"), x.reshape(2, 12, 4)], axis=1)
+    sums = convolved(rows[:, None], draw((1, 3, 4, 5)), 0)[:, 0]
+    np.testing.assert_array_equal(got.reshape(2, 12, 5), rounded(sums, 8))
+
+
+def test_nodes_run_after_those_that_compute_their_inputs(tmp_path):
+    model = classifier()
+    _, wanted = run(model, tmp_path)
+    model.nodes.reverse()
+    np.testing.assert_array_equal(run(model, tmp_path)[1], wanted)
+    model.nodes[0][2][0] = "y"
+    with pytest.raises(ModelError, match="depends on its own output"):
+        load(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "more", "why"),
+    [
+        ("GridSample", [(1, 4)], {}, r"not supported: GridSample 'GridSample_0' \(node 0\)"),
+        ("Split", [(1, 4)], {"axis": 1}, "takes num_outputs for a length"),
+        ("Slice", [(1, 4)], {"constants": {"s": integers(3), "e": integers(0), "a": integers(1),
+         "p": integers(-1)}}, "its step is -1"),
+        ("Concat", [(1, 4), (2, 4)], {"axis": 1}, "it joins"),
+        ("Transpose", [(1, 4)], {"perm": [0, 0]}, "each of 2 axes once"),
+        ("Reshape", [(1, 4)], {"constants": {"s": integers(3)}}, "it makes"),
+        ("Flatten", [(1, 4)], {"made": -4}, "shares memory with its input"),
+        ("StreamingCache", [(2, 4)], {"window_size": 2}, "before axis 1 must be of length 1"),
+        ("Add", [(1, 4), (1, 3)], {}, "shapes"),
+        ("Add", [(1, 4)], {}, "it has 1 inputs; it must have 2"),
+        ("MaxPool", [(1, 4, 2)], {"kernel_shape": [5]}, "has the shape"),
+    ],
+)  # fmt: skip
+def test_node_is_refused_by_name_with_its_reason(tmp_path, operator, shapes, more, why):
+    with pytest.raises(ModelError, match=why) as told:
+        load(single(operator, shapes, (1, 4), **more), tmp_path)
+    assert operator in str(told.value)
+    assert "node 0" in str(told.value)
+
+
+def test_kernel_of_another_type_is_refused(tmp_path):
+    model = classifier()
+    operator, name, inputs, outputs, attributes = model.nodes[0]
+    model.nodes[0] = (operator, name, inputs, outputs, {**attributes, "quant_type": "S16"})
+    with pytest.raises(ModelError, match=r"its quant_type is 'S16', but its input 0.*is int8"):
+        load(model, tmp_path)
+
+
+# ---- whole networks ----
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_orders_of_weights_do_not_change_results(tmp_path, chip):
+    results = [run(classifier(blocks), tmp_path, chip=chip)[1] for blocks in (False, True)]
+    np.testing.assert_array_equal(*results)
+
+
+def test_chips_differ_in_rounding_and_in_their_accumulators(tmp_path):
+    filters = np.full((1, 1, 64, 16), 127, np.int8)
+    x = np.full((1, 1, 1, 64), 127, np.int8)
+    model = conv(filters, (1, 1, 1, 64), exponents=(-5, -7, 3), bias=False)
+    got = {chip: int(run(model, tmp_path, x, chip)[1].ravel()[0]) for chip in CHIPS}
+    assert got == {"esp32": 32, "esp32s3": 16, "esp32p4": 32}  # 64 * 127 * 127 is above 2^19
+    half = conv(np.full((1, 1, 1, 1), 1, np.int8), (1, 1, 1, 1), exponents=(0, 0, 1), bias=False)
+    halves = np.array([[1], [3]], np.int8).reshape(2, 1, 1, 1)
+    got = {chip: run(half, tmp_path, halves, chip)[1].ravel().tolist() for chip in CHIPS}
+    assert got == {"esp32": [1, 2], "esp32s3": [1, 2], "esp32p4": [0, 2]}
+
+
+def test_variants_compares_the_three_kernel_sets(tmp_path):
+    network = load(classifier(), tmp_path)
+    table = qemu_nn.variants(network, target="esp32s3")
+    told = {row["other_profiles"] for row in table.records()}
+    assert "ESP-DL 3.3.9, esp32p4" in told
+    assert not any("CMSIS" in each for each in told)
+
+
+def test_network_survives_qnz_and_pickles(tmp_path):
+    import pickle
+
+    for make in (classifier, streaming):
+        network = load(make(), tmp_path)
+        x = draw_inputs(network.graph, 4)
+        wanted = network.session("esp32s3").run(x)["y"]
+        network.save(tmp_path / "net.qnz")
+        for again in (qemu_nn.load(tmp_path / "net.qnz"), pickle.loads(pickle.dumps(network))):
+            session = again.session("esp32s3", threads=2)
+            np.testing.assert_array_equal(session.run(x)["y"], wanted)
+            copied = pickle.loads(pickle.dumps(session))
+            np.testing.assert_array_equal(copied.run(x)["y"], wanted)
+
+
+# ---- damage ----
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_damaged_files_are_refused_with_one_sentence(tmp_path, name):
+    data, path = contain(CASES[name]().pack()), tmp_path / "net.espdl"
+    told = []
+    for seed in range(40):
+        path.write_bytes(changed(data, np.random.default_rng(seed), every_word))
+        with said(told):
+            network = qemu_nn.load(path)
+            lead = (1, 2) if network.graph.states else (1,)
+            x = {t.name: np.ones((*lead, *t.shape), t.dtype) for t in network.graph.inputs}
+            network.session("esp32s3").run(x)
+    assert told
+    assert all("\n" not in each and len(each) < 2000 for each in told)
+
+
+@contextlib.contextmanager
+def said(told):
+    """Append the sentence of an error."""
+    try:
+        yield
+    except Error as error:
+        told.append(str(error))
+
+
+# ---- the public networks ----
+
+
+@pytest.mark.skipif(not (SHARED / "esp").is_dir(), reason="needs the recorded networks")
+def test_public_networks_have_the_recorded_tensors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [*compare_networks(SHARED / "esp")]
+    assert [each for each in found if each.outcome == "different"] == []
+    assert sum(each.outcome == "equal" for each in found) > 200
