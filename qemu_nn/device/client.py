@@ -35,8 +35,8 @@ _DAMAGED = bytes([protocol.DAMAGED])
 
 #: Reasons for a device that receives nothing, or no valid frame.
 _NOBODY = (
-    "it is another program, port or speed, it hangs, or the line changes bytes (7 bits, parity, "
-    "newlines, XON/XOFF)"
+    "it is another program, port or baud rate, it hangs, or the line changes bytes (parity, 7 "
+    "bits, newlines, XON/XOFF)"
 )
 
 
@@ -86,6 +86,7 @@ class Device:
         self._decoder = protocol.Decoder()
         self._number = self._session = self._run = 0
         self._heard, self._frames = b"", 0  # since the pending request
+        self._errors = 0  # of the line, before that
         self._damaged = b""  # what the device received of it, if that was no frame
         self.repeated = 0  # requests that were sent again
 
@@ -199,6 +200,7 @@ class Device:
         request = protocol.encode_frame(Frame(kind, self._number, self._session, content))
         end, patience = time.monotonic() + self._timeout, _PATIENCE
         self._heard, self._frames, self._damaged = b"", 0, b""
+        self._errors = self._transport.errors
         try:
             while True:
                 self._transport.write(request)
@@ -252,7 +254,7 @@ class Device:
             hint = request_fault(request, self._damaged)
         elif self._heard:
             came = f"{len(self._heard)} bytes came, but no valid frame"
-            hint = line_fault(self._heard)
+            hint = line_fault(self._heard, self._transport.errors - self._errors)
         else:
             came = "nothing came"
             hint = "it hangs, or a layer takes longer" if self._run else _NOBODY

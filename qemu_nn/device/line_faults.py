@@ -19,11 +19,22 @@ _ENOUGH = 16
 #: Pieces that are searched: a device may send any number of them.
 _PIECES = 4
 
-_SETTINGS = "check speed, data bits, parity, newline translation and flow control on both ends"
+_SETTINGS = (
+    "check the baud rate, then data bits, parity, newline translation and flow control, on both "
+    "ends"
+)
 
 
-def line_fault(received: bytes) -> str:
-    """Return the likely cause of bytes without a valid frame, and what to change."""
+def line_fault(received: bytes, errors: int = 0) -> str:
+    """Return the likely cause of bytes without a valid frame, and what to change.
+
+    errors: how many of the bytes have a wrong parity or stop bit.
+    """
+    if errors:
+        return (
+            f"{errors} of them have a wrong parity or stop bit: set the same baud rate, 8 data "
+            "bits, no parity and 1 stop bit on both ends"
+        )
     pieces = [piece for piece in dict.fromkeys(received.split(b"\0")) if piece][:_PIECES]
     if _text(received):
         start = received[:40].decode("ascii").strip()
@@ -47,9 +58,10 @@ def request_fault(request: bytes, received: bytes) -> str:
     """Return the likely cause of a request that reached the device as different bytes."""
     sent = request.strip(b"\0")
     most = len(received)
+    repeated = request * (2 + most // len(request))
     if _mask(sent)[:most] == received:
         return "all have 7 bits: set 8 data bits on both ends"
-    if _mask(sent)[:most] == _mask(received) and len(_parities(received)) == 1:
+    if _mask(received) in _mask(repeated) and len(_parities(received)) == 1:
         return "all have the same parity: set 8 data bits and no parity on both ends"
     if sent.translate(None, b"".join(_FLOW))[:most] == received:
         return "the line removes the bytes 0x11 or 0x13: switch off XON/XOFF, as `stty -ixon` does"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import shlex
 import socket
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,6 +38,10 @@ class Closed(Exception):
 class Transport(Protocol):
     """A stream of bytes to a device and back."""
 
+    @property
+    def errors(self) -> int:
+        """Bytes with a wrong parity or stop bit so far; 0 if the line does not tell."""
+
     def read(self, timeout: float) -> bytes:
         """Return the received bytes, at least one, or none after this many seconds.
         Raises Closed.
@@ -50,6 +56,8 @@ class Transport(Protocol):
 
 class Socket:
     """A connected socket."""
+
+    errors = 0
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -82,20 +90,65 @@ class Socket:
         self._socket.close()
 
 
+class Marks:
+    """Reader of a POSIX terminal's marks: 255 0 X is a byte X with an error, 255 255 a byte 255."""
+
+    def __init__(self) -> None:
+        self.errors = 0
+        self._mark = b""
+
+    def feed(self, received: bytes) -> bytes:
+        """Return the bytes without marks, and count those with errors."""
+        found = bytearray()
+        for byte in received:
+            if self._mark == b"\xff\0":
+                self.errors += 1
+                self._mark = b""
+            elif self._mark and byte == 0:
+                self._mark += b"\0"
+                continue
+            elif not self._mark and byte == 0xFF:
+                self._mark = b"\xff"
+                continue
+            self._mark = b""
+            found.append(byte)
+        return bytes(found)
+
+
 class Serial:
-    """A serial port, by pyserial; port: a serial.Serial."""
+    """A serial port, by pyserial; port: a serial.Serial. On POSIX the system marks errors."""
 
     def __init__(self, port: Any) -> None:
         self._port = port
+        self._marks = _switch_marks_on(port) if os.name == "posix" else None
+
+    @property
+    def errors(self) -> int:
+        """See Transport."""
+        return self._marks.errors if self._marks else 0
 
     def read(self, timeout: float) -> bytes:
         """See Transport."""
         try:
+            if self._marks is not None:
+                return self._read_marked(self._marks, timeout)
             self._port.timeout = timeout
             first = self._port.read(1)
             return bytes(first + self._port.read(min(self._port.in_waiting, _MOST)))
         except OSError as error:  # of which pyserial's errors are
             raise Closed(f"the serial port is gone: {error}") from None
+
+    def _read_marked(self, marks: Marks, timeout: float) -> bytes:
+        """Read without pyserial, which switches marks off."""
+        end = time.monotonic() + timeout
+        while select.select([self._port.fileno()], [], [], max(0.0, end - time.monotonic()))[0]:
+            received = os.read(self._port.fileno(), _MOST)
+            if not received:
+                raise Closed("the serial port is gone: its other end is closed")
+            content = marks.feed(received)
+            if content:
+                return content
+        return b""
 
     def write(self, content: bytes) -> None:
         """See Transport."""
@@ -114,6 +167,8 @@ class Command:
     """A program on its standard streams; a thread reads them, because some systems cannot wait for
     several at a time.
     """
+
+    errors = 0
 
     def __init__(self, arguments: list[str]) -> None:
         self._name = arguments[0]
@@ -172,6 +227,17 @@ class Command:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _switch_marks_on(port: Any) -> Marks:
+    """Make the system mark bytes with a wrong parity or stop bit."""
+    import termios
+
+    attributes: list[Any] = termios.tcgetattr(port.fileno())
+    attributes[0] |= termios.PARMRK | termios.INPCK
+    attributes[0] &= ~(termios.IGNPAR | termios.IGNBRK | termios.BRKINT | termios.ISTRIP)
+    termios.tcsetattr(port.fileno(), termios.TCSANOW, attributes)
+    return Marks()
 
 
 def connect(where: str) -> Transport:

@@ -10,7 +10,7 @@ from fake_devices import FakeDevice
 import qemu_nn
 from qemu_nn.api import validate as validation
 from qemu_nn.api.golden import example
-from qemu_nn.device import protocol, transports
+from qemu_nn.device import client, protocol, transports
 from qemu_nn.device.line_faults import line_fault
 from qemu_nn.device.transports import Command
 from qemu_nn.errors import Error
@@ -166,7 +166,10 @@ LINES = {
         lambda _: b"Hello, I am\r\nanother program\r\n",
         "they are text, such as 'Hello, I am",
     ),
-    "speed": (lambda sent: bytes(byte * 7 + 3 & 255 for byte in sent), "check speed, data bits"),
+    "speed": (
+        lambda sent: bytes(byte * 7 + 3 & 255 for byte in sent),
+        "check the baud rate, then data bits",
+    ),
 }
 
 #: Sentences on requests, if they differ from those on answers.
@@ -196,10 +199,59 @@ def test_the_device_tells_what_the_line_does_to_requests(validated, monkeypatch,
     assert "bytes reached it, but no valid frame within 0.3 seconds" in str(raised.value)
 
 
+def test_a_silent_device_may_have_another_baud_rate(validated):
+    with pytest.raises(Error, match=r"nothing came .* baud rate.* the line changes bytes \(parity"):
+        validated(heard=lambda _: b"", timeout=0.3)
+
+
 @pytest.mark.parametrize("line", ["odd", "speed"])  # which change the zeros around a frame
-def test_lines_without_zeros_are_named_as_a_cause(validated, line):
-    with pytest.raises(Error, match=r"nothing came .* or the line changes bytes \(7 bits, parity"):
+def test_repeated_requests_without_zeros_reach_the_device(validated, monkeypatch, line):
+    monkeypatch.setattr(client, "_PATIENCE", 0.001)
+    monkeypatch.setattr(os, "urandom", lambda count: b"\xa5\x7f"[:count])
+    with pytest.raises(Error, match=f"48 bytes reached it, .*; {LINES[line][1]}"):
         validated(heard=LINES[line][0], timeout=0.3)
+
+
+def test_bytes_with_a_wrong_parity_or_stop_bit_are_counted(monkeypatch):
+    class Wrong(FakeDevice):
+        def read(self, timeout):
+            self.errors += 3
+            return super().read(timeout)
+
+    wrong = Wrong(NETWORK, sent=lambda sent: bytes(byte ^ 0x5A for byte in sent))
+    monkeypatch.setattr(validation, "connect", lambda _: wrong)
+    with pytest.raises(Error, match="of them have a wrong parity or stop bit: set the same baud"):
+        qemu_nn.validate(NETWORK, IMAGES[:2], "tcp:fake:1", timeout=0.3)
+
+
+def test_marks_of_a_terminal_are_read_in_any_pieces():
+    marked = b"ab\xff\xffc\xff\0d\xff\0\0e\xff\xff\xff\xff"
+    for size in range(1, len(marked)):
+        marks = transports.Marks()
+        pieces = [marked[at : at + size] for at in range(0, len(marked), size)]
+        assert b"".join(map(marks.feed, pieces)) == b"ab\xffcd\0e\xff\xff"
+        assert marks.errors == 2
+
+
+def test_a_serial_port_with_marks_passes_every_byte():
+    pytest.importorskip("serial", reason="a serial port needs pyserial")
+    pty = pytest.importorskip("pty", reason="there are no pseudo terminals")
+    ours, theirs = pty.openpty()
+    port = transports.connect(f"serial:{os.ttyname(theirs)}")
+    try:
+        content = bytes(range(256)) * 3
+        os.write(ours, content)
+        received = b""
+        while len(received) < len(content):
+            received += (piece := port.read(5))
+            assert piece
+        assert (received, port.errors, port.read(0.01)) == (content, 0, b"")
+        port.write(b"\xff\0\n")
+        assert os.read(ours, 8) == b"\xff\0\n"
+    finally:
+        port.close()
+        os.close(ours)
+        os.close(theirs)
 
 
 def test_frames_that_answer_nothing_are_counted(validated):
@@ -223,5 +275,5 @@ def test_any_bytes_are_searched_in_bounded_time():
     rng = np.random.default_rng(1)
     pieces = [rng.integers(1, 256, 120, np.uint8).tobytes() for _ in range(30)]
     start = time.monotonic()
-    assert line_fault(b"\0".join(pieces)).startswith("check speed")
+    assert line_fault(b"\0".join(pieces)).startswith("check the baud rate")
     assert time.monotonic() - start < 20

@@ -49,6 +49,7 @@ class FakeDevice:
         self.inputs = [bytearray(tensor.nbytes) for tensor in graph.inputs]
         self.results, self.stop, self.run = {}, 0, 0
         self.waiting, self.decoder = b"", protocol.Decoder()
+        self.errors, self.raw = 0, b""
 
     def read(self, timeout):
         """Return the answers so far."""
@@ -60,14 +61,21 @@ class FakeDevice:
     def write(self, content):
         """Answer the requests in these bytes."""
         heard = self.heard(content)
-        if b"\0" in heard and not any(True for _ in protocol.Decoder().feed(heard)):
-            said = bytes([protocol.DAMAGED]) + heard.strip(b"\0")[:48]
-            self.waiting += self.sent(protocol.encode_frame(Frame(protocol.REFUSAL, 0, 0, said)))
+        self.raw = heard.strip(b"\0") if b"\0" in heard else self.raw + heard
+        if b"\0" in heard or len(self.raw) >= 48:
+            self.tell_damage(heard)
         for frame in self.decoder.feed(heard):
             answer = Frame(frame.kind | protocol.ANSWER, frame.number, frame.session)
             content = self.answered(frame.kind, frame.content)
             sent = protocol.encode_frame(Frame(answer.kind, answer.number, answer.session, content))
             self.waiting += self.sent(sent)
+
+    def tell_damage(self, heard):
+        """Send the bytes that are no frame."""
+        if not any(True for _ in protocol.Decoder().feed(heard)):
+            said = bytes([protocol.DAMAGED]) + self.raw[:48]
+            self.waiting += self.sent(protocol.encode_frame(Frame(protocol.REFUSAL, 0, 0, said)))
+        self.raw = b""
 
     def close(self):
         """Ignore the request."""

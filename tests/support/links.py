@@ -27,6 +27,7 @@ class Line:
 
     def __init__(self, inner, there=bytes, back=bytes):
         self.inner, self.there, self.back = inner, there, back
+        self.errors = 0
 
     def read(self, timeout):
         return self.back(self.inner.read(timeout))
@@ -63,6 +64,7 @@ class Resetting:
     def __init__(self, program, resets):
         self._program, self._resets, self._count = program, resets, -1
         self.inner = Command([str(program)])
+        self.errors = 0
 
     def read(self, timeout):
         return self.inner.read(timeout)

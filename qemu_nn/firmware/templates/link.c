@@ -267,11 +267,16 @@ static int handled(size_t size) {
     return 0;
 }
 
-/* Sends the bytes that are no frame: the PC sees what the line did to its request. */
+/* Sends the bytes that are no frame: the PC sees what the line did to its request. A frame that is
+ * still coming in is kept. */
 static void tell_damage(void) {
-    const size_t at = put(answer(REFUSAL, 0), DAMAGED, 1);
+    uint8_t begun_frame[HEADER + 1 + sizeof raw + CHECK];
+    size_t at;
+    memcpy(begun_frame, frame, sizeof begun_frame);
+    at = put(answer(REFUSAL, 0), DAMAGED, 1);
     memcpy(&frame[at], raw, seen);
     send(at + seen);
+    memcpy(frame, begun_frame, sizeof begun_frame);
 }
 
 /* Answers requests until the network has to go on. */
@@ -283,7 +288,8 @@ static void serve(void) {
             seen = 0;
             return;
         }
-        if (byte == 0) {
+        /* Before a session, a line that changes zeros shows by many bytes without one. */
+        if (byte == 0 || (session == 0 && seen == sizeof raw)) {
             if (size == 0 && seen > 0) {
                 tell_damage();
             }
