@@ -11,7 +11,6 @@ from typing import Any, Optional
 import numpy as np
 
 from ..errors import Error
-from ..io.optional_deps import require
 from .charts import BarChart, Chart, Charted, GridChart, join_svg
 from .figures import PER_CLASS, Classified, Compared, Deviations, Reconstructed
 from .result import TableResult
@@ -163,22 +162,6 @@ class Evaluation(Charted, TableResult):
             "errors": None if self.errors is None else self.errors.tolist(),
             "notes": list(self.notes),
         }
-
-    def to_pandas(self) -> Any:
-        """Return the figures as a data frame of pandas.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The rows of table().
-
-        Raises
-        ------
-        Error
-            pandas is missing.
-        """
-        pandas: Any = require("pandas", "pandas", "a data frame")
-        return pandas.DataFrame(self.table().rows, columns=list(self.table().columns))
 
     def main_figures(self) -> dict[str, Cell]:
         """Return the displayed figures of the network, by name.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Union
 
 from .table import Table, json_text
 
@@ -41,3 +42,48 @@ class TableResult(Result):
             A line for each row, after one with the names of the columns.
         """
         return self.table().csv()
+
+    def to_csv(self, path: Union[str, Path]) -> None:
+        """Write the table as a CSV file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        Error
+            It cannot be written.
+        """
+        self.table().to_csv(path)
+
+    def to_pandas(self) -> Any:
+        """Return the table as a data frame of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows of table(), with values as JSON has them.
+
+        Raises
+        ------
+        Error
+            pandas is missing.
+        """
+        return self.table().to_pandas()
+
+    def to_parquet(self, path: Union[str, Path]) -> None:
+        """Write the table as a Parquet file, by pyarrow.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        Error
+            pyarrow is missing, or the file cannot be written.
+        """
+        self.table().to_parquet(path)

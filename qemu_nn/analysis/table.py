@@ -9,9 +9,12 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Optional, Union
 
 from ..errors import printable, shorten_middle
+from ..io.files import write_bytes, write_text
+from ..io.optional_deps import require
 from ..io.terminal import terminal_width
 from .short_names import shorten_names
 
@@ -143,6 +146,24 @@ class Table:
             writer.writerow(map(escape_formula, row))
         return out.getvalue().rstrip("\n")
 
+    def to_csv(self, path: Union[str, Path]) -> None:
+        """Write the table as a CSV file, as csv() has it."""
+        write_text(Path(path), f"{self.csv()}\n")
+
+    def to_pandas(self) -> Any:
+        """Return the table as a data frame of pandas; Error if pandas is missing."""
+        pandas: Any = require("pandas", "pandas", "a data frame")
+        return pandas.DataFrame(self.records(), columns=list(self.columns))
+
+    def to_parquet(self, path: Union[str, Path]) -> None:
+        """Write the table as a Parquet file; Error if pyarrow is missing."""
+        arrow: Any = require("pyarrow", "parquet", "a Parquet file")
+        parquet: Any = require("pyarrow.parquet", "parquet", "a Parquet file")
+        columns = {name: self._typed_column(i) for i, name in enumerate(self.columns)}
+        buffer = io.BytesIO()
+        parquet.write_table(arrow.table(columns), buffer)
+        write_bytes(Path(path), buffer.getvalue())
+
     def cells(self) -> list[dict[str, Cell]]:
         """Return each row as column -> cell."""
         return [dict(zip(self.columns, row)) for row in self.rows]
@@ -168,6 +189,17 @@ class Table:
             return shorten_middle(spell(shorten_middle(text) if isinstance(text, str) else text))
 
         return [tuple(word(cell, i) for i, cell in enumerate(row)) for row in rows]
+
+    def _typed_column(self, column: int) -> list[Any]:
+        """Return a column's values if they are numbers, texts or lists; else its texts."""
+        cells = [row[column] for row in self.rows]
+        values = [cell.value if isinstance(cell, Said) else cell for cell in cells]
+        kinds = {type(value) for value in values if value is not None}
+        if kinds == {int, float}:
+            return [None if value is None else float(value) for value in values]
+        if len(kinds) <= 1 and dict not in kinds:
+            return values
+        return [None if cell is None else str(cell) for cell in cells]
 
     def _is_numeric(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if row[column] is not None]

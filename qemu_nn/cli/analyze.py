@@ -10,10 +10,11 @@ import click
 
 from ..api import analyze as inspection
 from ..api import golden as pipeline
+from ..api import model_explorer as overlay
 from ..io import files
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, check_page, cluster, device, form, progress, say, threads
+from .options import PATH, check_page, cluster, device, form, parquet, progress, show, threads
 from .spelling import spelled
 
 
@@ -22,17 +23,26 @@ from .spelling import spelled
 @data_option("Test data")
 @click.option("--html", type=PATH, help="HTML page to write.")
 @click.option(
+    "--model-explorer",
+    type=PATH,
+    metavar="FOLDER",
+    help="Folder for node data of Google's Model Explorer: a file for each figure.",
+)
+@click.option(
     "--sensitivity", is_flag=True, help="Also measure what each layer and channel alone costs."
 )
 @reading
 @threads
 @cluster
+@parquet
 @form("json", "csv")
 @device
 def analyze(
     model: Path,
     data: tuple[str, ...],
     html: Optional[Path],
+    model_explorer: Optional[Path],
+    parquet: Optional[Path],
     form: Optional[str],
     **how: Any,
 ) -> None:
@@ -52,6 +62,8 @@ def analyze(
     )
     advice = tuple(spelled(line, click.get_current_context().find_root()) for line in report.advice)
     report = replace(report, files={**report.files, "network": model.name}, advice=advice)
+    if model_explorer is not None:
+        overlay.write_node_data(model_explorer, network, report, how["target"])
     if html is not None:
         files.write_text(html, report.html())
-    say(getattr(report, form or "text")())
+    show(report, form, parquet)

@@ -8,7 +8,7 @@ from typing import Optional
 import click
 
 from ..api.diff import diff as compared
-from .options import PATH, form, say
+from .options import PATH, form, parquet, show
 
 #: The exit code where networks differ.
 DIFFERS = 1
@@ -18,13 +18,16 @@ DIFFERS = 1
 @click.argument("first", type=PATH)
 @click.argument("second", type=PATH)
 @form("json", "csv")
+@parquet
 @click.pass_context
-def diff(ctx: click.Context, first: Path, second: Path, form: Optional[str]) -> None:
+def diff(
+    ctx: click.Context, first: Path, second: Path, form: Optional[str], parquet: Optional[Path]
+) -> None:
     """Say what two networks differ in: layers, formats, weights.
 
     Both are quantized, or both are float networks, of any file format. The exit code is 0 if they
     are the same, 1 if they differ.
     """
     found = compared(first, second)
-    say(getattr(found, form or "text")())
+    show(found, form, parquet)
     ctx.exit(0 if found.same else DIFFERS)

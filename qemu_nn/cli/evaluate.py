@@ -18,7 +18,7 @@ from ..api.network import Network, load
 from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, cluster, device, form, progress, say, threads, variant
+from .options import PATH, cluster, device, form, parquet, progress, say, show, threads, variant
 
 
 def figures(verb: Callable[..., None]) -> Callable[..., None]:
@@ -36,7 +36,7 @@ def figures(verb: Callable[..., None]) -> Callable[..., None]:
         ),
     ):
         verb = option(verb)
-    return cluster(form("json", "csv")(threads(verb)))
+    return cluster(form("json", "csv")(parquet(threads(verb))))
 
 
 @click.command()
@@ -80,13 +80,14 @@ def _report_several(
     for path in models:
         network, own = load(path), dict(how)
         samples, top = dataset(network, data, own), own.pop("top") or (1, 5)
+        own.pop("parquet")
         evaluation = evaluated(network, samples, top=top, progress=progress, **own)
         found.append((str(path), evaluation, _memory(network, own["target"])))
     if form == "json":
         said = [{"model": name, **each.to_dict()} for name, each, _ in found]
         say(json.dumps(said, indent=2))
         return
-    say(getattr(side_by_side(found), form or "text")())
+    show(side_by_side(found), form, how["parquet"])
 
 
 def _memory(network: Any, target: Target) -> tuple[Optional[int], Optional[int]]:
@@ -101,8 +102,13 @@ def _memory(network: Any, target: Target) -> tuple[Optional[int], Optional[int]]
 
 
 def report(
-    network: Any, data: Dataset, form: Optional[str], top: tuple[int, ...], **how: Any
+    network: Any,
+    data: Dataset,
+    form: Optional[str],
+    top: tuple[int, ...],
+    parquet: Optional[Path] = None,
+    **how: Any,
 ) -> None:
     """Evaluate, and print what came out."""
     found = evaluated(network, data, top=top or (1, 5), progress=progress, **how)
-    say(getattr(found, form or "text")())
+    show(found, form, parquet)

@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import click
 from click.core import ParameterSource
@@ -20,6 +20,8 @@ from .terminal import say as say
 
 if TYPE_CHECKING:
     from ..analysis.fit import Fit
+    from ..analysis.result import TableResult
+    from ..analysis.table import Table
 
 
 class _Path(click.Path):
@@ -228,6 +230,16 @@ method = click.option("--method", help="Of a .pte file: the method; by default f
 signature = click.option(
     "--signature", help="Of a .tflite file: the signature; by default its first graph."
 )
+
+
+parquet = click.option("--parquet", type=PATH, help="Parquet file of the table to write.")
+
+
+def show(result: Union[Table, TableResult], form: Optional[str], parquet: Optional[Path]) -> None:
+    """Print a result in a form, and write its table where --parquet asks for it."""
+    if parquet is not None:
+        result.to_parquet(parquet)
+    say(getattr(result, form or "text")())
 
 
 def form(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -35,7 +35,10 @@ def page(
     target: Any,
     **names: Any,
 ) -> None:
-    """Write MODEL, or a chain.json, as a page that runs it in a browser."""
+    """Write MODEL as a page that runs it in a browser.
+
+    MODEL may be a chain.json: the page shows the scores of its last network over a WAV file.
+    """
     front_end, samples = names["front_end"], None
     network: Union[Network, Path] = model
     if described_by(model) is None:

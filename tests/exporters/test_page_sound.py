@@ -32,6 +32,9 @@ files.items.add(new File([bytes], "a.wav"));
 picker.files = files.files;
 picker.dispatchEvent(new Event("change"));
 await until(() => $("heard").textContent);
+$("heard").textContent = "";
+picker.dispatchEvent(new Event("change")); /* again: states begin at reset */
+await until(() => $("heard").textContent);
 if (!heard) return $("heard").textContent;
 const bytesOf = codes => new Uint8Array(codes.buffer, codes.byteOffset, codes.byteLength);
 const text = codes => btoa(String.fromCharCode(...bytesOf(codes)));
