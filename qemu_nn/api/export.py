@@ -14,6 +14,7 @@ from ..firmware.project import Firmware
 from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path, have
 from ..runtime.inputs import arrange_by_name
+from ..runtime.npu import list_programs
 from ..runtime.session import Session, draw_inputs
 from ..targets import DEFAULT_CORE, Target
 from .data import Dataset, coded
@@ -43,12 +44,14 @@ def export(
 
     A preprocessing becomes network_preprocess(), whose integers are those of Network.predict(). For
     a chip of the ESP32 family, write an ESP-IDF project instead: the network's .tflite file as a
-    component that runs in esp-tflite-micro, and a self-test of its outputs.
+    component that runs in esp-tflite-micro, and a self-test of its outputs. Of a file that vela
+    compiled for an Ethos-U, write that file for TensorFlow Lite Micro and the NPU's driver, and a
+    self-test of the results between its operators.
 
     Parameters
     ----------
     network : Network or str or Path
-        A quantized network, or its file.
+        A quantized network, or its file. A network with programs of an Ethos-U must be a file.
     folder : str or Path
         New, empty, or an earlier export, which is replaced.
     target : str or Target, default "cortex-m4"
@@ -88,6 +91,7 @@ def export(
     --------
     >>> export("net.qnz", "firmware", target="cortex-m4")
     """
+    given = network
     network, folder = quantized(network), as_path(folder, "the folder of an export").resolve()
     options = project.Options(
         project.check_name(name),
@@ -96,12 +100,25 @@ def export(
         _parse_weights(weights) == "blob",
     )
     wanted = network.profile(target)
-    if wanted.esp_nn:
-        if options.one_header or options.blob:
+    programs = list_programs(network.graph)
+    if (wanted.esp_nn or programs) and (options.one_header or options.blob):
+        device = "an Ethos-U" if programs else wanted.path
+        raise Error(
+            f"one_header and weights='blob' are for C that calls CMSIS-NN, but {device} runs a "
+            "file of another tool; leave them out"
+        )
+    if programs:
+        from .export_npu import export_program
+
+        if isinstance(given, Network):
             raise Error(
-                f"one_header and weights='blob' are for C that calls CMSIS-NN, but {wanted.path} "
-                "runs a .tflite file; leave them out"
+                f"{network.graph.name} has programs of an Ethos-U, whose file is exported; give "
+                "export() the path of the file instead of the network"
             )
+        path = as_path(given, "network")
+        flag = as_flag(force, "force")
+        return export_program(path, network, folder, Target.of(target), data, options.name, flag)
+    if wanted.esp_nn:
         return _export_component(network, folder, Target.of(target), data, options.name, force)
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)

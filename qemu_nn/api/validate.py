@@ -247,7 +247,7 @@ def _validated(
     graph = session.graph
     first = x[graph.input.name]
     samples, steps = len(first), first.shape[1] if graph.states else 1
-    findings = Findings(session, layers, device.hello.counts)
+    findings = Findings(session, layers, device.hello.counts, device.network.layers)
     resets = 0
     turns = range(samples)
     for sample in progress(turns) if progress else turns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -68,13 +68,24 @@ class _Record:
 class Findings:
     """Layers as a device computes them, sample after sample.
 
-    layers: all of them, or the outputs alone; counts: what the device counts, or "".
+    layers: all of them, or the outputs alone; counts: what the device counts, or "". reported: the
+    C names of the layers that the device reports, None for all.
     """
 
-    def __init__(self, session: Session, layers: bool, counts: str) -> None:
+    def __init__(
+        self,
+        session: Session,
+        layers: bool,
+        counts: str,
+        reported: Optional[Sequence[str]] = None,
+    ) -> None:
         graph = session.graph
         inner = {at for at in range(len(graph.nodes)) for loop in graph.loops if loop.holds(at)}
         outer = [node.name for at, node in enumerate(graph.nodes) if at not in inner]
+        if reported is not None:
+            stems = _name_stems(graph, [node.output.name for node in graph.nodes])
+            outer = [name for name in outer if stems[name] in reported]
+            layers = layers and bool(outer)
         self._session = session
         self._layers = layers
         self._counts = counts
@@ -113,9 +124,7 @@ class Findings:
         """Return the names of the layers in the export: goldens have this order."""
         if self._by_stem:
             return
-        names = Names()
-        every = (*(t.name for t in graph.states), *(t.name for t in graph.inputs), *trace)
-        stems = {name: names[name] for name in every}
+        stems = _name_stems(graph, trace)
         self._by_stem = {stems[name]: name for name in self._names}
 
     def _step(
@@ -272,6 +281,13 @@ class Findings:
                 name, count = row["layer"], row[self._counts]
                 if isinstance(name, str) and isinstance(count, int):
                     yield name, count
+
+
+def _name_stems(graph: Graph, layers: Iterable[str]) -> dict[str, str]:
+    """Return tensor -> its name in goldens and C, of a network with these layers."""
+    names = Names()
+    every = (*(t.name for t in graph.states), *(t.name for t in graph.inputs), *layers)
+    return {name: names[name] for name in every}
 
 
 def _first(x: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from ..analysis.table import json_text
 from ..api import export as delivery
 from ..api import golden as pipeline
 from ..errors import printable
+from ..runtime.npu import list_programs
 from ..targets import Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
@@ -21,9 +22,11 @@ from .options import PATH, device, fit, fitted, force, form, say
 TOO_LARGE = 1
 
 
-def _tell_next(output: Path, target: Target) -> str:
+def _tell_next(output: Path, target: Target, is_npu: bool) -> str:
     """Return the command that runs the self-test of an export."""
     folder = quote(str(output))
+    if is_npu:
+        return f"{folder}/README.md tells how to build its self-test"
     if target.esp_nn is None:
         return f"make -C {folder} runs its self-test"
     return f"idf.py -C {folder} set-target {target.core} build flash monitor runs its self-test"
@@ -79,13 +82,15 @@ def export(
 
     `make` in the folder builds the self-test for this PC, `make m4` for an emulated Cortex-M4,
     likewise `make m0`, `m3`, `m7`, `m33` and `m55`. With --target esp32s3 and the like it is an
-    ESP-IDF project, whose component runs the network in esp-tflite-micro.
+    ESP-IDF project, whose component runs the network in esp-tflite-micro. A file that vela compiled
+    for an Ethos-U becomes a project for TensorFlow Lite Micro and the NPU's driver.
     """
     network = pipeline.load_quantized(model)
     samples = dataset(network, data, names)
     target, found = fitted(ctx, network, fit, stack, target)
     how: dict[str, Any] = {**names, "target": target, "one_header": layers == "one", "force": force}
-    written = delivery.export(network, output, data=samples, **how)
+    is_npu = bool(list_programs(network.graph))
+    written = delivery.export(model if is_npu else network, output, data=samples, **how)
     if form is not None:
         facts = {"folder": str(output), "ram_bytes": written.ram, "flash_bytes": written.flash}
         chip = None if found is None else found.to_dict()
@@ -93,7 +98,7 @@ def export(
         ctx.exit(TOO_LARGE if found and not found.fits else 0)
     say(
         f"{printable(f'{network.graph.name} in {output}')}: {written.ram:,} bytes of RAM, "
-        f"{written.flash:,} of weights and biases; {_tell_next(output, target)}"
+        f"{written.flash:,} of weights and biases; {_tell_next(output, target, is_npu)}"
     )
     if found:
         say(f"\n{found.text()}")

@@ -53,7 +53,8 @@ class Described:
     """The network of a device.
 
     model: its hash. core, path, cmsis, rounding, kernels, tflm: its profile. functions: "stand-in",
-    or "CMSIS-NN" for Arm's own. inputs, outputs: names and bytes.
+    or "CMSIS-NN" for Arm's own. inputs, outputs: names and bytes. layers: those that the device
+    reports, None for all.
     """
 
     network: str
@@ -67,6 +68,7 @@ class Described:
     functions: str
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
+    layers: Optional[tuple[str, ...]] = None
 
 
 class Device:
@@ -271,9 +273,10 @@ def _parse_description(text: bytes) -> Described:
         said = json.loads(text.decode("ascii"))
         words = {name: _parse_word(said, name) for name in (*names, "functions")}
         inputs, outputs = (tuple(map(_block, said[key])) for key in ("inputs", "outputs"))
+        layers = tuple(said["layers"]) if "layers" in said else None
     except (ValueError, TypeError, LookupError, RecursionError):
         raise Malformed("the device does not say which network it has") from None
-    return Described(**words, inputs=inputs, outputs=outputs)
+    return Described(**words, inputs=inputs, outputs=outputs, layers=layers)
 
 
 def _block(said: Any) -> tuple[str, int]:

@@ -40,9 +40,10 @@ class End:
 
 @dataclass(frozen=True)
 class Payload:
-    """A program with the ends that it names itself."""
+    """A program with the ends that it names itself. commands: its command tensor."""
 
     program: Program
+    commands: bytes
     inputs: tuple[End, ...]
     outputs: tuple[End, ...]
 
@@ -73,7 +74,7 @@ def _make_payload(
     program = Program(stream, np.frombuffer(constants, np.uint8), (need, fast), *places)
     if not fast:
         program = fit_fast_memory(program)
-    return Payload(program, tuple(inputs), tuple(outputs))
+    return Payload(program, commands, tuple(inputs), tuple(outputs))
 
 
 # ---- ExecuTorch ----

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from ..ir.graph import Graph, Tensor
 from .golden import About
@@ -29,10 +29,13 @@ FILES = {
 _LINE = 80
 
 
-def make_description(graph: Graph, about: About) -> list[str]:
+def make_description(
+    graph: Graph, about: About, layers: Optional[Sequence[str]] = None
+) -> list[str]:
     """Return the lines of a C string with JSON that describes the device's network.
 
-    The JSON object is left open: the compiler adds the rest.
+    layers: the layers that the device reports, None for all. The JSON object is left open: the
+    compiler adds the rest.
     """
     profile = about.profile
     said = {
@@ -47,6 +50,7 @@ def make_description(graph: Graph, about: About) -> list[str]:
         "tflm": profile.tflm,
         "inputs": _list_sizes(graph.inputs),
         "outputs": _list_sizes([graph.tensors[name] for name in graph.outputs]),
+        **({} if layers is None else {"layers": list(layers)}),
     }
     text = json.dumps(said).rstrip("}") + ", "
     pieces = [text[i : i + _LINE] for i in range(0, len(text), _LINE)]

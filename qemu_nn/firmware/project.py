@@ -158,7 +158,7 @@ def _list_types(header: str, cmsis: str) -> str:
     """Return the types that a stand-in for a header declares."""
     is_new = place_of(cmsis) >= place_of("4ab83cc3")
     names = ("arm_math.h", "arm_nn_types.h") if header == "arm_math.h" else (header,)
-    texts = [_fill(_load_template(name), {"has_hidden_state": is_new}) for name in names]
+    texts = [_fill(load_template(name), {"has_hidden_state": is_new}) for name in names]
     return "\n\n".join(text.rstrip() for text in texts)
 
 
@@ -173,12 +173,12 @@ def _make_contents(values: dict[str, Any], functions: Mapping[str, str]) -> dict
     contents = {path: render(path, values) for path in names}
     contents.update(_make_headers(values))
     contents.update(functions)
-    contents["boards/startup.c"] = _load_template("startup.c")
-    contents["boards/library.sh"] = _load_template("library.sh")
+    contents["boards/startup.c"] = load_template("startup.c")
+    contents["boards/library.sh"] = load_template("library.sh")
     contents["boards/report.c"] = render("report.c", values)
     for board in BOARDS.values():
         contents[f"boards/{board.script}"] = render("board.ld", {"board": board})
-    contents.update({path: _load_template(name) for path, name in link.FILES.items()})
+    contents.update({path: load_template(name) for path, name in link.FILES.items()})
     values.update(builds.list_sources(contents))
     contents.update(builds.make_files(values["build"], values, lambda name: render(name, values)))
     for path in ("link/link_network.c", "link/link.mk"):
@@ -294,7 +294,7 @@ def _list_files(folder: Path, part: str) -> set[str]:
 
 def render(name: str, values: Mapping[str, Any]) -> str:
     """Return a template filled with values."""
-    return _fill(_load_template(f"{name}.jinja"), values)
+    return _fill(load_template(f"{name}.jinja"), values)
 
 
 def _fill(template: str, values: Mapping[str, Any]) -> str:
@@ -308,5 +308,6 @@ def _compile(template: str) -> Any:
     return jinja2.Environment(undefined=jinja2.StrictUndefined, **options).from_string(template)
 
 
-def _load_template(name: str) -> str:
+def load_template(name: str) -> str:
+    """Return a template as it is, or a file that has none to fill."""
     return (files(__package__) / "templates" / name).read_text(encoding="ascii")

@@ -35,11 +35,15 @@ def read(path: Path) -> ModelFile:
     Its inputs and outputs are integers without a scale.
     """
     try:
-        start = read_bytes(path, _FILE_LIMIT)
-        payload = read_payload(start) if is_payload(start) else _read_npz(path)
-        return ModelFile(build_graph(path.stem, payload))
+        return ModelFile(build_graph(path.stem, read_program(path)))
     except Error as error:
         raise ModelError(f"{path.name}: {error}") from None
+
+
+def read_program(path: Path) -> Payload:
+    """Return the program of vela's raw output, or of ExecuTorch's payload."""
+    start = read_bytes(path, _FILE_LIMIT)
+    return read_payload(start) if is_payload(start) else _read_npz(path)
 
 
 def _read_npz(path: Path) -> Payload:

@@ -8,107 +8,23 @@ import subprocess
 import pytest
 from esp32_files import convolution
 from tflite_states import STATES
+from tflm_stand_in import write_framework
 
 import qemu_nn
 from qemu_nn.errors import Error, Refused
-from qemu_nn.firmware.esp_idf import find_method
+from qemu_nn.firmware.tflm import find_method
 from qemu_nn.runtime.session import draw_inputs
-
-STAND_INS = {
-    "tensorflow/lite/micro/stand_in.h": """
-#pragma once
-#include <assert.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <string>
-#include <vector>
-enum TfLiteStatus { kTfLiteOk, kTfLiteError };
-struct TfLiteTensor { union { char *raw; } data; };
-namespace tflite {
-struct Model {};
-inline const Model *GetModel(const void *data) {
-    assert((uintptr_t)data % 16 == 0);
-    assert(memcmp((const char *)data + 4, "TFL3", 4) == 0);
-    return (const Model *)data;
-}
-struct MicroOpResolver {};
-template <int N> class MicroMutableOpResolver : public MicroOpResolver {
-    int count = 0;
-  public:
-    TfLiteStatus Add() { return ++count <= N ? kTfLiteOk : kTfLiteError; }
-METHODS
-};
-struct MicroAllocator {
-    static MicroAllocator *Create(uint8_t *arena, size_t bytes) {
-        assert((uintptr_t)arena % 16 == 0 && bytes >= ARENA);
-        return (MicroAllocator *)arena;
-    }
-};
-struct MicroResourceVariables {
-    static MicroResourceVariables *Create(MicroAllocator *allocator, int count) {
-        assert(count == VARIABLES);
-        return (MicroResourceVariables *)allocator;
-    }
-};
-/* Answers from a file: for each run the step since the start, inputs and outputs. */
-class MicroInterpreter {
-    std::vector<std::string> in{INPUTS}, out{OUTPUTS};
-    TfLiteTensor tensor;
-    int step = -1;
-  public:
-    MicroInterpreter(const Model *, const MicroOpResolver &, MicroAllocator *,
-                     MicroResourceVariables *variables) { assert(!variables == !VARIABLES); }
-    TfLiteStatus AllocateTensors() { step = 0; return kTfLiteOk; }
-    size_t arena_used_bytes() const { return 1234; }
-    TfLiteTensor *input(int i) { tensor.data.raw = &in[i][0]; return &tensor; }
-    TfLiteTensor *output(int i) { tensor.data.raw = &out[i][0]; return &tensor; }
-    TfLiteStatus Invoke() {
-        FILE *file = fopen("answers.bin", "rb");
-        std::string given, wanted;
-        for (auto &each : in) given += each;
-        wanted = given;
-        for (int at = fgetc(file); at != EOF; at = fgetc(file)) {
-            assert(fread(&wanted[0], 1, wanted.size(), file) == wanted.size());
-            for (auto &each : out) assert(fread(&each[0], 1, each.size(), file) == each.size());
-            if (at == step && given == wanted) { step++; fclose(file); return kTfLiteOk; }
-        }
-        fclose(file);
-        return kTfLiteError;
-    }
-};
-}
-""",
-    **dict.fromkeys(
-        (
-            *(f"tensorflow/lite/micro/micro_{name}.h" for name in (
-                "allocator", "interpreter", "mutable_op_resolver", "resource_variable")),
-            "tensorflow/lite/schema/schema_generated.h",
-        ),
-        '#include "tensorflow/lite/micro/stand_in.h"\n',
-    ),
-}  # fmt: skip
 
 
 def write_stand_ins(project, folder, network):
-    """Write headers in place of the framework's, for the methods and sizes of a project."""
+    """Write headers in place of the framework's: one operator computes all outputs."""
     source = (project / "components/network/network.cc").read_text()
-    methods = re.findall(r"memory\.(\w+)\(", source)
     header = (project / "components/network/include/network.h").read_text()
-    tensors = network.graph.tensors
-    sizes = {
-        "METHODS": "".join(f"    TfLiteStatus {name}() {{ return Add(); }}\n" for name in methods),
-        "ARENA": re.search(r"_ARENA = (\d+)", header)[1],
-        "VARIABLES": re.search(r"kVariables = (\d+)", source)[1],
-        "INPUTS": ", ".join(f"std::string({t.nbytes}, 0)" for t in network.graph.inputs),
-        "OUTPUTS": ", ".join(f"std::string({tensors[n].nbytes}, 0)" for n in network.graph.outputs),
-    }
-    for path, text in STAND_INS.items():
-        for word, value in sizes.items():
-            text = re.sub(rf"\b{word}\b", value, text)
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
+    ends = [*network.graph.inputs, *(network.graph.tensors[name] for name in network.graph.outputs)]
+    inputs = range(len(network.graph.inputs))
+    outputs = range(len(inputs), len(ends))
+    sizes = [tensor.nbytes for tensor in ends]
+    write_framework(folder, source, header, sizes, inputs, outputs, [("all", list(outputs))])
 
 
 def sources(project):
@@ -231,6 +147,7 @@ METHODS = {
     "TFLite_Detection_PostProcess": "AddDetectionPostprocess",
     "UNIDIRECTIONAL_SEQUENCE_LSTM": "AddUnidirectionalSequenceLSTM",
     "VAR_HANDLE": "AddVarHandle",
+    "ethos-u": "AddEthosU",
 }
 
 

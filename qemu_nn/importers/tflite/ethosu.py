@@ -16,8 +16,8 @@ from .call import SUFFIXES, Converter, TfliteCall
 from .parser import TfliteModel, TfliteOperator, TfliteTensor
 from .values import BARE, TfliteValue
 
-#: Inputs before the operator's own: command stream, constants, arena, fast memory.
-_OWN = 4
+#: Inputs before those of the network: command stream, constants, arena, fast memory.
+CONTROL = 4
 
 #: Options of the operator: a flexbuffer of the number 1.
 _OPTIONS = b"\x01\x04\x01"
@@ -29,7 +29,7 @@ _OFFSETS = "OfflineMemoryAllocation"
 _HEAD = 3
 
 
-def _read_offsets(model: TfliteModel) -> Optional[np.ndarray]:
+def read_offsets(model: TfliteModel) -> Optional[np.ndarray]:
     """Return the arena offset of each tensor of the first graph; None if the file has none."""
     data = model.read_metadata(_OFFSETS)
     if data is None:
@@ -60,11 +60,11 @@ class _Memory:
 
     def __init__(self, call: TfliteCall, separate: bool) -> None:
         self._call, self._separate = call, separate
-        self._offsets = _read_offsets(call.builder.model)
+        self._offsets = read_offsets(call.builder.model)
         if self._offsets is None and not separate:
             raise ModelError(f"the file lacks the metadata {_OFFSETS}, which vela writes")
         operator = call.operator
-        self.ends = (*operator.inputs[_OWN:], *operator.outputs)
+        self.ends = (*operator.inputs[CONTROL:], *operator.outputs)
         if separate and len(self.ends) > 5:
             raise ModelError(
                 f"it has {len(self.ends)} inputs and outputs of their own; up to 5 fit"
@@ -133,7 +133,7 @@ def _find_outputs(
     call: TfliteCall, memory: _Memory
 ) -> list[tuple[Optional[int], TfliteValue, Place]]:
     """Return outputs and states: index of the tensor, or None of a state; its value; its place."""
-    count = len(call.operator.inputs) - _OWN
+    count = len(call.operator.inputs) - CONTROL
     arena, model = call.builder.arena, call.builder.model
     found: list[tuple[Optional[int], TfliteValue, Place]] = []
     for at, index in enumerate(call.operator.outputs):
@@ -154,10 +154,10 @@ def _find_outputs(
 def convert_program(call: TfliteCall) -> None:
     """Convert an `ethos-u` operator: one call that runs its command stream."""
     operator = call.operator
-    if len(operator.inputs) < _OWN or not operator.outputs:
+    if len(operator.inputs) < CONTROL or not operator.outputs:
         raise ModelError(
             f"it has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs; it must "
-            f"have at least {_OWN + 1} and 1"
+            f"have at least {CONTROL + 1} and 1"
         )
     options = operator.table.numbers("CustomOptions").astype("uint8").tobytes()
     if options != _OPTIONS:
@@ -165,9 +165,9 @@ def convert_program(call: TfliteCall) -> None:
     _, commands = call.constant(0, "UINT8")
     stream = read_stream(commands.tobytes())
     memory = _Memory(call, stream.separate)
-    count = len(operator.inputs) - _OWN
+    count = len(operator.inputs) - CONTROL
     places = [memory.place(at) for at in range(count)]
-    values = [_find_value(call, _OWN + at, place) for at, place in enumerate(places)]
+    values = [_find_value(call, CONTROL + at, place) for at, place in enumerate(places)]
     outputs = _find_outputs(call, memory)
     made = tuple(place for _, _, place in outputs)
     program = Program(stream, _read_constants(call), memory.regions(), tuple(places), made)
