@@ -46,6 +46,7 @@ from ..io.sources import MemorySource, Shards, Source
 from ..io.warn import warn
 from ..io.wav import SOUNDS
 from ..io.zarr_dask import Chunked, is_chunked
+from ..ir.float_graph import FloatGraph
 from ..ir.formats import Format
 from ..ir.preprocessing import Preprocessing
 from ..ir.tensors import Tensor
@@ -231,6 +232,32 @@ def batches(
     if own is None and steps is None and found.codes is None:
         _warn_of_bytes(made)
     return made
+
+
+def float_batches(
+    graph: FloatGraph,
+    data: Any,
+    any_labels: bool = False,
+    count: Optional[int] = None,
+) -> Batches:
+    """Return batches of real samples for a float network, of several inputs by their names.
+
+    any_labels, count: as batches() takes them. Raises Error as batches(), and for a preprocessing
+    of several inputs.
+    """
+    found = Dataset.of(data)
+    if not graph.others:
+        start, known = (graph.shape, graph.layout), graph.classes
+        return batches(found, *start, any_labels=any_labels, known=known, count=count)
+    if found.preprocessing is not None:
+        raise Error(f"{graph.name} has several inputs: give their values without a preprocessing")
+    if found.codes:
+        raise Error("codes=True is for quantized networks: this one takes floats")
+    parts = {
+        name: Arrange(shape, graph.layout_of(name), found.layout)
+        for name, shape in graph.starts.items()
+    }
+    return _batches(found, ByName(parts), SIZE, any_labels, _Known(graph.classes, count))
 
 
 def _warn_of_bytes(made: Batches) -> None:

@@ -24,7 +24,7 @@ from ..runtime.session import make_other_profiles
 from ..runtime.unbounded_s8 import is_affine
 from ..targets import KERNELS, Profile, Target
 from ..wuqi.numpy_net import NumpyLayers
-from .data import Batches, Dataset, batches, coded_batches, real_batches
+from .data import Batches, Dataset, batches, coded_batches, float_batches, real_batches
 from .framework_objects import is_model
 from .network import FloatNetwork, Network, load
 
@@ -61,6 +61,8 @@ class Subject:
         """Bytes of one sample as floats; of a sequence, of one time step."""
         if isinstance(self.scorer, DeviceScorer):
             return 4 * sum(math.prod(t.shape) for t in self.scorer.host.graph.inputs)
+        if isinstance(self.scorer, FloatScorer):
+            return 4 * sum(map(math.prod, self.scorer.graph.starts.values()))
         return 4 * math.prod(self.shape)
 
     def _count(self, kind: Optional[str], output: Optional[str]) -> Optional[int]:
@@ -99,6 +101,8 @@ class Subject:
             if self.recurrent and not isinstance(found, Stream):
                 self._check_sequences(found)
             return found
+        if isinstance(self.scorer, FloatScorer) and self.own is None:
+            return float_batches(self.scorer.graph, data, any_labels=True, count=count)
         return batches(
             data,
             self.shape,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -22,6 +21,7 @@ from ..io.arguments import (
     one_of,
 )
 from ..ir.float_graph import FloatGraph
+from ..ir.graph import Graph
 from ..ir.input_summary import InputTally
 from ..lowering import take_device_part
 from ..lowering.runtimes import tell_functions
@@ -43,7 +43,7 @@ from ..runtime.evaluate import iterate_tensors
 from ..runtime.input_checks import Gauge, tell
 from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, LEGACY_CMSIS, Profile, Target, is_affine, roundings
-from .data import SIZE, Batch, Dataset, batches
+from .data import SIZE, Batch, Dataset, float_batches
 from .kernel_ranking import quickest
 from .network import FloatNetwork, Network, unquantized
 from .quantize_options import Budget, Effort, QuantizeOptions, read_group
@@ -160,23 +160,19 @@ def quantize(
     job = _job(network, chosen, choice.formats or {}, choice.softmax, choice.runtime)
     data = Dataset.of(data)
     float_graph = network.graph
+    if searched or taken or widths:
+        _expect_one_input(float_graph)
     scores = float_graph.shapes[float_graph.outputs[-1]]
-    source = batches(
-        data,
-        float_graph.shape,
-        float_graph.layout,
-        known=float_graph.classes,
-        count=count_classes(scores),
-    )
-    to_device_input = partial(_device_input, job.reference, job.graph.input)
+    source = float_batches(float_graph, data, count=count_classes(scores))
     kept: list[Batch] = []
     tally = InputTally()
 
-    def inputs() -> Iterable[np.ndarray]:
+    def inputs() -> Iterable[Any]:
         for batch in progress(source) if progress else source:
             x = _channels_last(batch.x, network.graph)
-            tally.add(x)
-            x = to_device_input(x)
+            if not isinstance(x, Mapping):
+                tally.add(x)
+                x = _device_input(job.reference, job.graph.input, x)
             if searched or taken or widths or not kept:
                 kept.append(Batch(x, batch.y))
             yield x
@@ -201,13 +197,27 @@ def quantize(
             graph, device.device, wanted, {*(choice.functions or {}).values()}, way.budget
         )
     plan(graph, wanted)  # the device accepts every call
-    gauge, x = Gauge(graph.input), kept[0].x
-    gauge.add(graph.input.format.quantize(x), x)
-    tell(gauge)
+    _tell_inputs(graph, kept[0].x)
     told = (tell_names(source.classes),) if source.classes else ()
     notes = (*told, *describe_calibration(tally.summarize()), *job.notes, *final.notes, *choices)
     made = Network(graph, job.reference, notes, data.preprocessing, curve)
     return replace(made, calibration=tally.summarize())
+
+
+def _expect_one_input(graph: FloatGraph) -> None:
+    if graph.others:
+        raise Error(
+            f"{graph.name} has several inputs: method='search', effort='best' and budget= are for "
+            "networks of one input, leave them out"
+        )
+
+
+def _tell_inputs(graph: Graph, x: Any) -> None:
+    """Log or warn how samples use the formats of the inputs."""
+    for tensor in graph.inputs:
+        gauge, real = Gauge(tensor), x[tensor.name] if isinstance(x, Mapping) else x
+        gauge.add(tensor.format.quantize(real), real)
+        tell(gauge)
 
 
 def _profile_for(scheme: str, device: Target) -> Profile:
@@ -258,15 +268,21 @@ def _check_computed(graph: FloatGraph) -> None:
         name = output
         while name in makers and isinstance(makers[name].operator, (Identity, Reshape)):
             name = makers[name].inputs[0]
-        if name == graph.input:
+        if name in graph.starts:
             raise ModelError(
                 f"{graph.name}: its output {output!r} is its own input {name!r}, for which the "
                 "device has no layers; load() takes the part that it computes with output="
             )
 
 
-def _channels_last(x: np.ndarray, graph: FloatGraph) -> np.ndarray:
-    return np.moveaxis(x, 1, -1) if graph.layout == "NCHW" else x
+def _channels_last(x: Any, graph: FloatGraph) -> Any:
+    """Return samples with the channels of images last, of several inputs by their names."""
+    given = x if isinstance(x, Mapping) else {graph.input: x}
+    moved = {
+        name: np.moveaxis(part, 1, -1) if graph.layout_of(name) == "NCHW" else part
+        for name, part in given.items()
+    }
+    return moved if isinstance(x, Mapping) else moved[graph.input]
 
 
 def _device_input(reference: FloatGraph, name: str, x: np.ndarray) -> np.ndarray:

@@ -30,10 +30,9 @@ class FloatNode:
 class FloatGraph:
     """A float network; nodes are in an executable order.
 
-    shape: of one input sample, in the file's own layout. layout: "NHWC" or "NCHW" if the input is
-    an image, else None. classes: labels of the outputs, if known. others: further inputs and their
-    shapes, in the source of an integer network with several inputs. moved: outputs that are images
-    NHWC, but NCHW in the file.
+    shape: of one input sample, in the file's own layout. layout: "NHWC" or "NCHW" if an input is an
+    image, else None. classes: labels of the outputs, if known. others: further inputs and their
+    shapes. moved: outputs, and inputs of several, that are images NHWC, but NCHW in the file.
     """
 
     name: str
@@ -56,6 +55,10 @@ class FloatGraph:
     def starts(self) -> dict[str, Shape]:
         """Shape of one sample of every input."""
         return {self.input: self.shape, **dict(self.others)}
+
+    def layout_of(self, name: str) -> Optional[str]:
+        """Return the layout of an input that is an image; None for any other."""
+        return self.layout if len(self.starts[name]) == 3 else None
 
     @cached_property
     def shapes(self) -> dict[str, Shape]:
@@ -110,16 +113,20 @@ def _check(graph: FloatGraph) -> None:
         raise ModelError(
             f"{graph.name} has {len(graph.nodes)} nodes; a network has at most {NODE_LIMIT}"
         )
-    if graph.layout is not None and (graph.layout not in LAYOUTS or len(graph.shape) != 3):
+    images = [name for name in graph.starts if graph.layout_of(name)]
+    if graph.layout is not None and (graph.layout not in LAYOUTS or not images):
         raise ModelError(
             f"{graph.name}: the input has the shape {list(graph.shape)} and the layout "
             f"{graph.layout}; images have 3 axes, NHWC or NCHW"
         )
-    if min(graph.shape, default=1) < 1 or math.prod(graph.shape) > TENSOR_LIMIT:
-        raise ModelError(
-            f"{graph.name}: the input has the shape {list(graph.shape)}; axes must be 1 or "
-            f"more, and elements at most {TENSOR_LIMIT}"
-        )
+    if len(graph.starts) != 1 + len(graph.others):
+        raise ModelError(f"{graph.name}: two inputs have the same name")
+    for shape in graph.starts.values():
+        if min(shape, default=1) < 1 or math.prod(shape) > TENSOR_LIMIT:
+            raise ModelError(
+                f"{graph.name}: the input has the shape {list(shape)}; axes must be 1 or more, and "
+                f"elements at most {TENSOR_LIMIT}"
+            )
     seen = set(graph.starts)
     for node in graph.nodes:
         if node.name in seen:

@@ -15,6 +15,9 @@ from .formats import BITS, Format, limits, power_of_two
 #: Types of elements. Integers without a format have their own values.
 DTYPES = (*BITS, "uint8", "uint32", "int64", "uint64", "float32", "bool")
 
+#: The file's axes of an image with channels last, if the file has its channels first.
+CHANNELS_LAST = (1, 2, 0)
+
 #: Most bytes of one tensor, and of all of a firmware's buffers: more than any microcontroller has.
 MEMORY_LIMIT = 256 * 2**20
 

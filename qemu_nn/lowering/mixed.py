@@ -46,11 +46,12 @@ def _is_narrow(operator: Operator) -> bool:
 
 
 def mix_widths(graph: FloatGraph, wide: Collection[str]) -> tuple[FloatGraph, str]:
-    """Return the network with rescaling between widths, and the type of its input.
+    """Return the network with rescaling between widths, and the type of its inputs.
 
     graph: prepared for 8-bit activations. wide: nodes with a choice that read and write 16 bits.
     """
-    kind = {graph.input: _WIDE if _are_all_wide(graph, graph.input, wide) else _NARROW}
+    all_wide = all(_are_all_wide(graph, name, wide) for name in graph.starts)
+    kind = dict.fromkeys(graph.starts, _WIDE if all_wide else _NARROW)
     made: dict[tuple[str, str], str] = {}
     nodes: list[FloatNode] = []
     given = infer_types(graph, _NARROW)
@@ -98,11 +99,10 @@ def find_neighbours(graph: FloatGraph) -> Mapping[str, set[str]]:
     """Return choosing node -> choosing nodes that share a tensor with it, directly or through
     further nodes.
     """
-    sources = [graph.input, *(node.name for node in graph.nodes if chooses_width(node.operator))]
+    sources = [*graph.starts, *(node.name for node in graph.nodes if chooses_width(node.operator))]
     near: dict[str, set[str]] = {name: set() for name in sources}
     for source in sources:
         together = {source, *_list_choosing(graph, source)}
         for name in together:
-            near[name] |= together - {name, graph.input}
-    del near[graph.input]
-    return near
+            near[name] |= together - {name, *graph.starts}
+    return {name: near[name] for name in near if name not in graph.starts}

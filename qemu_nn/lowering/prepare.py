@@ -20,8 +20,10 @@ _HOST = (Affine, Transpose)
 
 def take_device_part(graph: FloatGraph) -> FloatGraph:
     """Return the network after the tensor that the device is given: the host normalizes the
-    input.
+    input. The device gets all of several inputs as they are.
     """
+    if graph.others:
+        return graph
     start, nodes = graph.input, list(graph.nodes)
     while isinstance(nodes[0].operator, (*_HOST, Reshape)) and len(graph.readers(start)) == 1:
         if start in graph.outputs or len(nodes) == 1:

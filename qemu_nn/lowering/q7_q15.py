@@ -13,6 +13,7 @@ from ..errors import Error, ModelError
 from ..io.arguments import have
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph, Node, Tensor
+from ..ir.tensors import CHANNELS_LAST
 from ..operators import (
     Clip,
     Conv,
@@ -64,7 +65,7 @@ def lower(
     """
     wanted = dict(functions or {})
     check_wanted(graph, wanted)
-    holder = {graph.input: graph.input}
+    holder = {name: name for name in graph.starts}
     nodes: list[Node] = []
     arrays: dict[str, np.ndarray] = {}
     problems = []
@@ -101,9 +102,15 @@ def lower(
     if problems:
         raise ModelError(f"{graph.name} cannot run on the device: " + "; ".join(problems))
     dtype = "int8" if formats.bits == 8 else "int16"
-    start = Tensor(graph.input, graph.shape, dtype, formats.tensors[graph.input])
+    starts = tuple(
+        Tensor(
+            *(name, shape, dtype, formats.tensors[name]),
+            order=CHANNELS_LAST if name in graph.moved else (),
+        )
+        for name, shape in graph.starts.items()
+    )
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
-    return Graph(graph.name, (start,), tuple(nodes), outputs, arrays, classes=graph.classes)
+    return Graph(graph.name, starts, tuple(nodes), outputs, arrays, classes=graph.classes)
 
 
 def check_wanted(graph: FloatGraph, wanted: Mapping[str, str]) -> None:

@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import Error, ModelError
 from ..ir.float_graph import FloatGraph, FloatNode
+from ..ir.formats import Format
 from ..ir.graph import Graph, Node, Tensor
+from ..ir.tensors import CHANNELS_LAST
 from ..operators import (
     Affine,
     ArgMax,
@@ -103,7 +105,7 @@ def lower_s8(
     """
     wanted = dict(functions or {})
     check_wanted(graph, wanted)
-    holder = {graph.input: graph.input}
+    holder = {name: name for name in graph.starts}
     nodes: list[Node] = []
     arrays: dict[str, np.ndarray] = {}
     problems = []
@@ -133,17 +135,16 @@ def lower_s8(
         arrays.update(site.arrays)
     if problems:
         raise ModelError(f"{graph.name} cannot run on the device: " + "; ".join(problems))
-    own_format = formats.tensors[graph.input]
-    start = Tensor(
-        graph.input,
-        graph.shape,
-        own_format.dtype,
-        None,
-        own_format.scale,
-        own_format.zero_point,
-    )
+    starts = tuple(_make_start(graph, name, formats.tensors[name]) for name in graph.starts)
     outputs = tuple(dict.fromkeys(holder[name] for name in graph.outputs))
-    return Graph(graph.name, (start,), tuple(nodes), outputs, arrays, classes=graph.classes)
+    return Graph(graph.name, starts, tuple(nodes), outputs, arrays, classes=graph.classes)
+
+
+def _make_start(graph: FloatGraph, name: str, own: Format) -> Tensor:
+    """Return an input of the device."""
+    order = CHANNELS_LAST if name in graph.moved else ()
+    shape = graph.starts[name]
+    return Tensor(name, shape, own.dtype, None, own.scale, own.zero_point, order)
 
 
 def _append_calls(site: S8Site, operator: Operator) -> None:

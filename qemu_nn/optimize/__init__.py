@@ -41,7 +41,7 @@ def _list_notes(graph: FloatGraph) -> list[str]:
     notes = []
     for node in graph.nodes:
         kind = type(node.operator).__name__
-        if kind == "Affine" and node.inputs[0] != graph.input:
+        if kind == "Affine" and node.inputs[0] not in graph.starts:
             readers = " and ".join(repr(reader.name) for reader in graph.readers(node.name))
             notes.append(
                 f"{node.name}: its scale and offset cannot be folded into {readers or 'a layer'}: "

@@ -50,7 +50,7 @@ def scale_images(graph: FloatGraph) -> FloatGraph:
 def _is_first(graph: FloatGraph, node: FloatNode) -> bool:
     """True if only Affines and reshapes are between the input and a node."""
     makers = {maker.name: maker for maker in graph.nodes}
-    while node.inputs[0] != graph.input:
+    while node.inputs[0] not in graph.starts:
         node = makers[node.inputs[0]]
         if not isinstance(node.operator, (Affine, Reshape)):
             return False

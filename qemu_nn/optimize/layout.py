@@ -12,7 +12,7 @@ from typing import Optional
 import numpy as np
 
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..ir.tensors import make_free_name
+from ..ir.tensors import CHANNELS_LAST, make_free_name
 from ..operators import (
     Affine,
     ArgMax,
@@ -51,7 +51,7 @@ from .tidy import rename
 Order = tuple[int, ...]
 
 #: From channels, height, width to height, width, channels.
-_NHWC: Order = (1, 2, 0)
+_NHWC: Order = CHANNELS_LAST
 
 #: Operators that treat every element alike.
 _UNARY = (Identity, Relu, Clip, Sigmoid, Tanh, Curve)
@@ -88,23 +88,33 @@ class _Rewriting:
     def __init__(self, old: FloatGraph) -> None:
         self.old = old
         self.nodes: list[FloatNode] = []
-        self.held = {old.input: self._input()}
+        self.held = {name: self._input(name) for name in old.starts}
         self.transposed: dict[tuple[str, Order], str] = {}
         self.names = set(old.shapes)
 
-    def _input(self) -> _Stored:
-        natural = tuple(range(len(self.old.shape)))
-        return _Stored(self.old.input, _NHWC if self.old.layout == "NCHW" else natural)
+    def _input(self, name: str) -> _Stored:
+        natural = tuple(range(len(self.old.starts[name])))
+        return _Stored(name, _NHWC if self.old.layout_of(name) == "NCHW" else natural)
 
     def graph(self) -> FloatGraph:
         for node in self.old.nodes:
             self.held[node.name] = self._rewrite(node)
-        moved = tuple(name for name in self.old.outputs if self._show(name))
-        start = self.held[self.old.input]
-        shape = tuple(self.old.shape[axis] for axis in start.order)
-        layout = "NHWC" if self.old.layout else None
-        nodes, moved = tuple(self.nodes), (*self.old.moved, *moved)
-        return replace(self.old, shape=shape, layout=layout, nodes=nodes, moved=moved)
+        moved = [name for name in self.old.outputs if self._show(name)]
+        starts = {
+            name: tuple(shape[axis] for axis in self._input(name).order)
+            for name, shape in self.old.starts.items()
+        }
+        if self.old.others and self.old.layout == "NCHW":
+            moved += [name for name in starts if self.old.layout_of(name)]
+        shape, *others = starts.values()
+        return replace(
+            self.old,
+            shape=shape,
+            others=tuple(zip(list(starts)[1:], others)),
+            layout="NHWC" if self.old.layout else None,
+            nodes=tuple(self.nodes),
+            moved=(*self.old.moved, *moved),
+        )
 
     def _show(self, name: str) -> bool:
         """Store an output under its name; return true if its channels are last, unlike the file's.

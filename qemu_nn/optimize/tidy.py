@@ -19,7 +19,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
     """Return the same network without identities, and with one reshape for several in sequence.
 
     An identity that is an output passes its name to its input tensor. It is kept if that tensor is
-    the network's input or another output.
+    an input of the network or another output.
     """
     renamed: dict[str, str] = {}
     nodes: list[FloatNode] = []
@@ -29,7 +29,7 @@ def tidy(graph: FloatGraph) -> FloatGraph:
             nodes.append(_join_reshapes(node, nodes))
         elif node.name not in graph.outputs:
             renamed[node.name] = node.inputs[0]
-        elif node.inputs[0] == graph.input or node.inputs[0] in graph.outputs:
+        elif node.inputs[0] in graph.starts or node.inputs[0] in graph.outputs:
             nodes.append(node)
         else:
             nodes = rename(nodes, node.inputs[0], node.name)

@@ -134,7 +134,7 @@ class PowersOfTwo(Scheme):
     def variables(self, graph: FloatGraph, formats: Formats, given: Overrides) -> list[Variable]:
         """Return weights, outputs of layers that have some, biases."""
         variables: list[Variable] = [(n, "weights", f) for n, f in formats.weights.items()]
-        outputs = (graph.input, *formats.weights)
+        outputs = (*graph.starts, *formats.weights)
         variables += [(n, "output", formats.tensors[n]) for n in outputs]
         variables += [(n, "bias", f) for n, f in formats.biases.items()]
         return [(n, role, f) for n, role, f in variables if role not in given.get(n, {})]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Union
 
 import numpy as np
 
@@ -12,15 +13,18 @@ from ..ir.statistics import Statistics
 from ..runtime.evaluate import iterate_tensors
 
 
-def observe(graph: FloatGraph, batches: Iterable[np.ndarray]) -> dict[str, Statistics]:
-    """Return tensor name -> statistics over all batches [n, *graph.shape] of float data.
+def observe(
+    graph: FloatGraph, batches: Iterable[Union[np.ndarray, Mapping[str, np.ndarray]]]
+) -> dict[str, Statistics]:
+    """Return tensor name -> statistics over all batches [n, *graph.shape] of float data, of several
+    inputs by their names.
 
     Raises Error where there is no data, and where the network's values are not finite.
     """
     statistics = {name: Statistics() for name in graph.shapes}
     samples = 0
     for batch in batches:
-        samples += len(batch)
+        samples += len(next(iter(batch.values())) if isinstance(batch, Mapping) else batch)
         for name, values in iterate_tensors(graph, batch):
             try:
                 statistics[name].add_samples(values)

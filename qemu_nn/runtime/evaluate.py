@@ -66,7 +66,7 @@ def iterate_tensors(
     """Yield name and values of every tensor in turn, inputs first; each is freed after its last
     use.
 
-    x: a dict if there are several inputs. held: rounds a tensor's values to its format.
+    x: a mapping if there are several inputs. held: rounds a tensor's values to its format.
     """
     uses = Counter(name for node in graph.nodes for name in node.inputs)
     given = x if isinstance(x, Mapping) else {graph.input: x}

@@ -128,7 +128,9 @@ def test_a_page_that_names_a_file_which_is_no_unicode_is_written(tmp_path):
 
 
 def test_a_folder_of_models_is_told_from_a_folder_of_firmware(tmp_path):
-    with pytest.raises(ModelError, match=r"is a folder without a network\.json: name a file in it"):
+    with pytest.raises(
+        ModelError, match=r"without network\.json or saved_model\.pb: name a file in it"
+    ):
         qemu_nn.load(tmp_path)
 
 

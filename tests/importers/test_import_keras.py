@@ -330,20 +330,27 @@ def test_what_is_not_supported_is_named(tmp_path, layer, reason):
         evaluated(tmp_path, (4, 3, 2), layer)
 
 
-def test_unknown_input_sizes_and_several_inputs_are_refused(tmp_path):
+def test_unknown_input_sizes_are_refused(tmp_path):
     unknown = kf.sequential(
         kf.layer("Dense", "d", [np.eye(3), np.zeros(3)], batch_input_shape=[None, None])
     )
     with pytest.raises(ModelError, match="has no fixed size"):
         qemu_nn.load(kf.write_h5(tmp_path / "m.h5", unknown))
+
+
+def test_several_inputs_come_in_the_order_of_the_model(tmp_path):
     two = kf.functional(
         *(kf.layer("InputLayer", name, inbound=[], batch_shape=[None, 3]) for name in "ab"),
-        kf.layer("Add", "sum", inbound=["a", "b"]),
-        inputs=["a", "b"],
-        outputs=["sum"],
+        kf.layer("Subtract", "y", inbound=["a", "b"]),
+        inputs=["b", "a"],
+        outputs=["y"],
     )
-    with pytest.raises(ModelError, match=r"several inputs \(a, b\)"):
-        qemu_nn.load(kf.write_h5(tmp_path / "m.h5", two))
+    network = qemu_nn.load(kf.write_h5(tmp_path / "m.h5", two))
+    assert [each.name for each in network.inputs] == ["b", "a"]
+    found = network.evaluate([np.ones((1, 3)), np.full((1, 3), 5.0)])["y"]
+    np.testing.assert_array_equal(found, [[4.0] * 3])
+    with pytest.raises(ModelError, match="y cannot be computed from 'a' alone"):
+        qemu_nn.load(tmp_path / "m.h5", input="a")
 
 
 def test_a_layer_that_depends_on_itself_is_refused(tmp_path):

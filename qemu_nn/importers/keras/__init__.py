@@ -28,15 +28,18 @@ def _cut_network(graph: FloatGraph, input: Optional[str], output: Optional[str])
         if name is not None and name not in graph.shapes:
             have = ", ".join(graph.shapes)
             raise ModelError(f"{graph.name} has no layer {name!r}; have: {have}")
-    start = input or graph.input
     ends = (output,) if output else graph.outputs
     wanted, nodes = set(ends), []
     for node in reversed(graph.nodes):
-        if node.name in wanted and node.name != start:
+        if node.name in wanted and node.name != input:
             wanted.update(node.inputs)
             nodes.append(node)
-    if graph.input in wanted and start != graph.input:
-        raise ModelError(f"{graph.name}: {', '.join(ends)} cannot be computed from {start!r} alone")
-    shape = graph.shapes[start]
-    layout = (graph.layout or "NHWC") if len(shape) == 3 else None
-    return FloatGraph(graph.name, start, shape, layout, tuple(nodes[::-1]), ends)
+    starts = [name for name in graph.starts if name in wanted]
+    if input is not None and {*starts} - {input}:
+        raise ModelError(f"{graph.name}: {', '.join(ends)} cannot be computed from {input!r} alone")
+    start, *others = [input] if input else starts or [graph.input]
+    shapes = tuple((name, graph.shapes[name]) for name in others)
+    images = any(len(graph.shapes[name]) == 3 for name in (start, *others))
+    layout = (graph.layout or "NHWC") if images else None
+    sides = (start, graph.shapes[start], layout)
+    return FloatGraph(graph.name, *sides, tuple(nodes[::-1]), ends, others=shapes)

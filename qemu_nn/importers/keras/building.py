@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 from ...errors import ModelError
 from ...ir.float_graph import FloatGraph, FloatNode
@@ -18,7 +18,7 @@ class KerasBuilder:
         self.name = name
         self.nodes: list[FloatNode] = []
         self.shapes: dict[str, Shape] = {}
-        self.input: Optional[str] = None
+        self.starts: dict[str, Shape] = {}
         self.layouts: Counter[str] = Counter()
 
     def add(self, name: str, operator: Operator, *inputs: str) -> str:
@@ -34,24 +34,20 @@ class KerasBuilder:
 
     def graph(self, outputs: Sequence[str]) -> FloatGraph:
         """Return the whole network."""
-        if self.input is None:
+        if not self.starts:
             raise ModelError(f"{self.name} has no input layer")
-        shape = self.shapes[self.input]
+        (start, shape), *others = self.starts.items()
+        images = any(len(each) == 3 for each in self.starts.values())
         most = self.layouts.most_common(1)
-        layout = (most[0][0] if most else "NHWC") if len(shape) == 3 else None
+        layout = (most[0][0] if most else "NHWC") if images else None
         nodes, ends = tuple(self.nodes), tuple(dict.fromkeys(outputs))
-        return FloatGraph(self.name, self.input, shape, layout, nodes, ends)
+        return FloatGraph(self.name, start, shape, layout, nodes, ends, others=tuple(others))
 
     def start(self, name: str, shape: Any) -> str:
-        """Return the input of the network: a batch shape whose other axes are known."""
-        if self.input is not None:
-            raise ModelError(
-                f"{self.name} has several inputs ({self.input}, {name}); only networks with one "
-                "are supported: choose a part with input="
-            )
+        """Return an input of the network: a batch shape whose other axes are known."""
         if not isinstance(shape, list) or not all(type(axis) is int for axis in shape[1:]):
             raise ModelError(
                 f"{self.name}: the shape {shape!r} of input {name!r} has no fixed size"
             )
-        self.input, self.shapes[name] = name, tuple(shape[1:])
+        self.starts[name] = self.shapes[name] = tuple(shape[1:])
         return name

@@ -124,6 +124,8 @@ class _Model:
             raise ModelError(f"{self.builder.name}: a model inside it has {counts}")
         for (name, call, _), tensor in zip(starts, self.given):
             self.made[name, call] = [tensor]
+        for start in [] if self.given else starts:
+            self._tensor(*start)
         outputs = _refs(config.get("output_layers"), self.builder.name)
         for name in self.layers:  # in the order of the file, if that is executable
             for call in range(self._calls(name)):

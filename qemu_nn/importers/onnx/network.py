@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
 
@@ -37,14 +38,19 @@ CONVERTERS: dict[str, Converter] = {
 def convert(model: Model, input: Optional[str], output: Optional[str]) -> FloatGraph:
     """Return the network between an input and an output, named or the file's own."""
     outputs = model.outputs if output is None else (output,)
-    nodes, start = _cut_nodes(model, input, outputs)
-    shape = _shape(model, start)
-    builder = _build_network(model, nodes, start, shape)
+    nodes, starts = _cut_nodes(model, input, outputs)
+    shapes = {start: _shape(model, start) for start in starts}
+    builder = _build_network(model, nodes, shapes)
     for name in outputs:
         if not isinstance(builder.values.get(name), Tensor):
-            raise ModelError(f"{model.name}: the output {name!r} is not computed from {start!r}")
-    layout = _layout(builder, start, shape)
-    return FloatGraph(Path(model.name).stem, start, shape, layout, tuple(builder.nodes), outputs)
+            where = f"{model.name}: the output {name!r}"
+            raise ModelError(f"{where} is not computed from {_list(starts)}")
+    start, *others = starts
+    layout = _layout(builder, shapes)
+    return FloatGraph(
+        *(Path(model.name).stem, start, shapes[start], layout, tuple(builder.nodes), outputs),
+        others=tuple((name, shapes[name]) for name in others),
+    )
 
 
 def _shape(model: Model, start: str) -> Shape:
@@ -57,7 +63,7 @@ def _shape(model: Model, start: str) -> Shape:
         return model.shape(start)
     nodes, before = _cut_nodes(model, None, (start,))
     try:
-        builder = _build_network(model, nodes, before, model.shape(before))
+        builder = _build_network(model, nodes, {name: model.shape(name) for name in before})
         tensor = builder.value(start)
     except ModelError as error:
         raise ModelError(
@@ -69,9 +75,9 @@ def _shape(model: Model, start: str) -> Shape:
     return tensor.sample
 
 
-def _build_network(model: Model, nodes: list[OnnxNode], start: str, shape: Shape) -> OnnxBuilder:
-    """Return a network of nodes that starts from a tensor."""
-    builder = OnnxBuilder(model, {start: shape})
+def _build_network(model: Model, nodes: list[OnnxNode], shapes: Mapping[str, Shape]) -> OnnxBuilder:
+    """Return a network of nodes that starts from tensors of these shapes."""
+    builder = OnnxBuilder(model, shapes)
     for node in nodes:
         try:
             _convert(builder, node)
@@ -103,8 +109,8 @@ def _convert(builder: OnnxBuilder, node: OnnxNode) -> None:
 
 def _cut_nodes(
     model: Model, input: Optional[str], outputs: tuple[str, ...]
-) -> tuple[list[OnnxNode], str]:
-    """Return the nodes that the outputs need, in order, and the name of their only input."""
+) -> tuple[list[OnnxNode], tuple[str, ...]]:
+    """Return the nodes that the outputs need, in order, and the names of their inputs."""
     known = {*model.inputs, *(name for node in model.nodes for name in node.outputs)} - {""}
     for name in (input, *outputs):
         if name is not None and name not in known:
@@ -118,14 +124,14 @@ def _cut_nodes(
             nodes.append(node)
             needed.update(node.inputs)
     starts = tuple(name for name in model.inputs if name in needed)
-    if input is None and len(starts) != 1:
+    if input is None and not starts:
         raise ModelError(
-            f"{model.name} computes its outputs from {len(starts)} inputs ({_list(starts)}); only "
-            "networks with one input are supported: choose a part with input= and output="
+            f"{model.name} computes its outputs {_list(outputs)} from no input: choose a part with "
+            "input= and output="
         )
     if input is not None and (input not in needed or set(starts) - {input}):
         raise ModelError(f"{model.name}: {_list(outputs)} cannot be computed from {input!r} alone")
-    return nodes[::-1], input or starts[0]
+    return nodes[::-1], starts if input is None else (input,)
 
 
 def _list(names: tuple[str, ...]) -> str:
@@ -133,13 +139,19 @@ def _list(names: tuple[str, ...]) -> str:
     return ", ".join([*map(repr, names[:5]), *(["..."] if len(names) > 5 else [])]) or "none"
 
 
-def _layout(builder: OnnxBuilder, start: str, shape: Shape) -> Optional[str]:
-    """Return NCHW for an image, ONNX's layout; NHWC if its only reader transposes it to NCHW.
+def _layout(builder: OnnxBuilder, shapes: Mapping[str, Shape]) -> Optional[str]:
+    """Return NCHW for images, ONNX's layout; NHWC if their only readers transpose them to NCHW.
 
     Exports from TensorFlow begin with such a Transpose, or, for one channel, with a Reshape.
     """
-    if len(shape) != 3:
+    images = {name: shape for name, shape in shapes.items() if len(shape) == 3}
+    if not images:
         return None
+    last = all(_is_moved(builder, name, shape) for name, shape in images.items())
+    return "NHWC" if last else "NCHW"
+
+
+def _is_moved(builder: OnnxBuilder, name: str, shape: Shape) -> bool:
+    """True if all readers of an image move its channels from the last axis to the first."""
     moves = [Transpose((2, 0, 1)), Reshape((shape[2], *shape[:2])) if shape[2] == 1 else None]
-    readers = [node.operator for node in builder.nodes if start in node.inputs]
-    return "NHWC" if all(operator in moves for operator in readers) else "NCHW"
+    return all(node.operator in moves for node in builder.nodes if name in node.inputs)

@@ -45,7 +45,7 @@ def network(
         if not isinstance(builder.values.get(end), Tensor):
             raise ModelError(f"the output {end!r} is a constant or not a tensor")
     first, *others = starts
-    layout = _layout(builder.nodes) if len(first.sample) == 3 else None
+    layout = _layout(builder.nodes) if any(len(each.sample) == 3 for each in starts) else None
     shapes = tuple((each.name, each.sample) for each in others)
     operators = tuple(builder.nodes)
     return FloatGraph(name, first.name, first.sample, layout, operators, ends, others=shapes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Optional
@@ -76,9 +76,9 @@ def convert_float(
         builder = FloatBuilder(model)
         if output is not None:
             builder.outputs = (_find_tensor(model, output),)
-        start = _start(builder, input)
+        starts = _start(builder, input)
         _convert_all(builder)
-        return _finish(builder, start)
+        return _finish(builder, starts)
     except ModelError as error:
         raise ModelError(f"{model.name}: {error}") from None
 
@@ -102,20 +102,19 @@ def _find_tensor(model: TfliteModel, name: str) -> int:
     return named[0]
 
 
-def _start(builder: FloatBuilder, name: Optional[str] = None) -> Tensor:
-    """Return the network's only input."""
+def _start(builder: FloatBuilder, name: Optional[str] = None) -> list[Tensor]:
+    """Return the network's inputs, or the named one."""
     if name is not None:
-        return builder.start(_find_tensor(builder.model, name))
+        return [builder.start(_find_tensor(builder.model, name))]
     read = {index for operator in _list_needed(builder) for index in operator.inputs}
     given = dict.fromkeys(builder.model.inputs)
     inputs = [index for index in given if index in read or index in builder.outputs]
-    if len(inputs) != 1:
-        names = ", ".join(repr(builder.model.tensor(index).name) for index in inputs[:5]) or "none"
+    if not inputs:
         raise ModelError(
-            f"its outputs need {len(inputs)} inputs ({names}); a float network must have one: "
-            "choose a part with input= and output="
+            "its outputs need no input; a network must have one: choose a part with input= and "
+            "output="
         )
-    return builder.start(inputs[0])
+    return [builder.start(index) for index in inputs]
 
 
 def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
@@ -123,7 +122,7 @@ def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
     against the file as a whole, or ""."""
     builder = FloatBuilder(model)
     try:
-        start = _start(builder)
+        starts = _start(builder)
     except ModelError as error:
         return {}, str(error)
     reasons: dict[int, str] = {}
@@ -139,7 +138,7 @@ def examine_floats(model: TfliteModel) -> tuple[dict[int, str], str]:
     if reasons:
         return reasons, ""
     try:
-        _finish(builder, start)
+        _finish(builder, starts)
     except ModelError as error:
         return {}, str(error)
     return {}, ""
@@ -225,7 +224,7 @@ def _fold(builder: FloatBuilder, operator: TfliteOperator) -> None:
         builder.set_constant(output, arrays[made.name].reshape(made.shape))
 
 
-def _finish(builder: FloatBuilder, start: Tensor) -> FloatGraph:
+def _finish(builder: FloatBuilder, starts: Sequence[Tensor]) -> FloatGraph:
     """Return the network up to the file's outputs."""
     outputs = []
     for index in dict.fromkeys(builder.outputs):
@@ -233,20 +232,29 @@ def _finish(builder: FloatBuilder, start: Tensor) -> FloatGraph:
         if not isinstance(value, Tensor):
             raise ModelError(f"its output, {builder.model.tensor(index)}, is a constant")
         outputs.append(value.name)
-    stem = Path(builder.model.name).stem
-    layout = _find_layout(builder, start)
-    return FloatGraph(stem, start.name, start.sample, layout, tuple(builder.nodes), tuple(outputs))
+    stem, layout = Path(builder.model.name).stem, _find_layout(builder, starts)
+    start, *others = starts
+    return FloatGraph(
+        *(stem, start.name, start.sample, layout, tuple(builder.nodes), tuple(outputs)),
+        others=tuple((each.name, each.sample) for each in others),
+    )
 
 
-def _find_layout(builder: FloatBuilder, start: Tensor) -> Optional[str]:
-    """Return NHWC for an image; NCHW if its only readers transpose it to NHWC.
+def _find_layout(builder: FloatBuilder, starts: Iterable[Tensor]) -> Optional[str]:
+    """Return NHWC for images; NCHW if their only readers transpose them to NHWC.
 
     Files that are converted from PyTorch begin with such a TRANSPOSE, or, for one channel, with a
     RESHAPE.
     """
-    shape = start.sample
-    if len(shape) != 3:
+    images = [each for each in starts if len(each.sample) == 3]
+    if not images:
         return None
+    return "NCHW" if all(_is_moved(builder, each) for each in images) else "NHWC"
+
+
+def _is_moved(builder: FloatBuilder, start: Tensor) -> bool:
+    """True if all readers of an image move its channels from the first axis to the last."""
+    shape = start.sample
     moves = [Transpose((1, 2, 0)), Reshape((*shape[1:], 1)) if shape[0] == 1 else None]
     readers = [node.operator for node in builder.nodes if start.name in node.inputs]
-    return "NCHW" if readers and all(operator in moves for operator in readers) else "NHWC"
+    return bool(readers) and all(operator in moves for operator in readers)
