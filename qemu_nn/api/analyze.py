@@ -21,6 +21,7 @@ from ..evaluation.class_numbers import count_classes, tell_names
 from ..evaluation.layer_statistics import Blockwise, Found, LayerRun, merge_figures
 from ..evaluation.sensitivity import measure_sensitivity
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_flag
+from ..io.stages import announce
 from ..ir.builds import build_calls
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
@@ -122,6 +123,7 @@ def analyze(
         reading, blocks, total = open_blocks(source, rest, sample_bytes, found is not None)
         job = Blockwise(run, reading, size)
         share = {"client": found, "threads": threads}
+        announce("measures layers")
         whole = reduce_blocks(job, blocks, merge_figures, **share, progress=progress, total=total)
     if whole is None:
         raise Error("the data have no samples: give one or more")
@@ -135,9 +137,11 @@ def analyze(
         batch = source.blocks(_TRIED).block(0) if first is None else first
         x, labels = take_batch_rows(batch, slice(_TRIED))
         if tries:
+            announce("tries remedies")
             scheme = _describe_scheme(graph)
             trial = RemedyTrial(network, reference, target, scheme, x, labels)
         if sensitivity:
+            announce("measures each layer alone")
             alone = _measure_sensitivity(run, x)
     return replace(
         report,

@@ -13,6 +13,7 @@ from ..analysis.table import Cell
 from ..errors import DeviceWarning, Error
 from ..io import files
 from ..io.arguments import as_callable, as_path
+from ..io.stages import announce
 from ..kernels.devices import profile_for
 from ..runtime.plan import plan
 from ..runtime.release_runs import find_runs, remove_name
@@ -88,6 +89,7 @@ def check(
     found = [file for path in given for file in _files(as_path(path, "a model"))]
     if not found:
         raise Error("there is nothing to check: give files or folders")
+    announce("checks files")
     each = progress(found) if progress else found
     if releases:
         return Checks(tuple(one for file in each for one in _checked_releases(file, wanted)))

@@ -13,6 +13,7 @@ import numpy as np
 from ..analysis.runtime_comparison import Running, RuntimeComparison
 from ..errors import Error
 from ..io.arguments import as_callable, as_path, one_of
+from ..io.stages import announce
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
 from ..runtime.host import Host
@@ -86,6 +87,7 @@ def compare_runtime(
     source = _batches(session.host, Dataset.of(data))
     host = replace(session.host, preprocessing=None)  # samples come prepared
     samples = 0
+    announce("compares layers")
     for batch in progress(source) if progress else source:
         x = batch.x if before is None else host.codes(batch.x)
         _compare(session, other, x, found, None if before is None else batch.x)

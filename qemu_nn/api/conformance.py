@@ -20,6 +20,7 @@ from ..firmware.c_text import format_definition
 from ..functions.prototypes import C_TYPES
 from ..io import files
 from ..io.arguments import have
+from ..io.stages import announce
 from ..kernels import table as kernels
 from ..runtime.session import Session
 from ..targets import Profile
@@ -169,6 +170,7 @@ def run_on_host(
     chosen = tuple(capped) or caps()
     found: dict[str, list[Difference]] = {cap: [] for cap in chosen}
     turns = [(cap, case) for cap in chosen for case in cases]
+    announce("runs cases")
     for cap, case in progress(turns) if progress else turns:
         with _capped(cap):
             found[cap] += _differences(case)

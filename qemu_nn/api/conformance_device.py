@@ -15,6 +15,7 @@ import numpy as np
 from ..device.client import Device, LayerRefused, Restarted
 from ..errors import DeviceWarning, Error
 from ..io import files
+from ..io.stages import announce
 from ..ir.graph import Graph, Node, Tensor
 from ..qnz.package import model_hash
 from ..targets import AFFINE_CMSIS, LEGACY_CMSIS, Profile, Target
@@ -81,6 +82,7 @@ def run_on_device(
     turns = [(own, part) for own in wanted for part in parts(cases, own)]
     found: dict[Profile, list[Difference]] = {own: [] for own in wanted}
     functions = ""
+    announce("runs cases on the device")
     for own, part in progress(turns) if progress else turns:
 
         def board(piece: Sequence[Case], own: Profile = own) -> AbstractContextManager[Device]:

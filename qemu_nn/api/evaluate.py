@@ -22,6 +22,7 @@ from ..evaluation.block_reader import BlockSource, open_blocks, take_batch_rows,
 from ..evaluation.class_numbers import tell_names
 from ..evaluation.scorers import DeviceScorer, FloatScorer, Samples, Scorer
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_text, one_of
+from ..io.stages import announce
 from ..runtime.cluster import open_cluster, reduce_blocks
 from ..runtime.samples import naming_samples
 from ..targets import DEFAULT_CORE, Target
@@ -118,6 +119,7 @@ def evaluate(
     job = _job(subject, Batch(*take_batch_rows(first, slice(1))), kind, output, tops)
     with open_cluster(client) as found:
         reading, blocks, total = open_blocks(source, rest, subject.sample_bytes, found is not None)
+        announce("runs samples")
         parts = reduce_blocks(
             _Blockwise(job, reading),
             blocks,

@@ -13,6 +13,7 @@ from ..firmware.builds import SYSTEMS
 from ..firmware.project import Firmware
 from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path, have
+from ..io.stages import announce
 from ..runtime.inputs import arrange_by_name
 from ..runtime.npu import list_programs
 from ..runtime.session import Session, draw_inputs
@@ -99,6 +100,7 @@ def export(
         as_flag(one_header, "one_header"),
         _parse_weights(weights) == "blob",
     )
+    announce("writes C")
     wanted = network.profile(target)
     programs = list_programs(network.graph)
     if (wanted.esp_nn or programs) and (options.one_header or options.blob):

@@ -17,6 +17,7 @@ from ..errors import Error, Refused
 from ..io import files
 from ..io.arguments import as_array, as_callable, as_path, format_value, one_of
 from ..io.arrays import read_npz
+from ..io.stages import announce
 from ..io.version import __version__
 from ..ir.graph import Graph
 from ..qnz.package import model_hash
@@ -139,6 +140,7 @@ def write_goldens(
         raise Error(f"all inputs must hold {samples} samples, as the first does")
     sessions = {session.profile: session, **make_other_profiles(session.graph, session.profile)}
     traces = _samples(sessions, named, state, session.threads)
+    announce("writes goldens")
     turns = progress(range(samples)) if progress else range(samples)
     made = (
         (each for each in sample if layers is None or each.layer in layers)

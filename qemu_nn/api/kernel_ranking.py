@@ -15,6 +15,7 @@ from ..analysis.table import Cell, Table, verdict
 from ..cycles.table import COUNTERS
 from ..errors import DeviceWarning, Error
 from ..functions import FUNCTIONS, Function, layouts
+from ..io.stages import count
 from ..ir.formats import find_differing
 from ..ir.graph import Graph, Node
 from ..ptq.budgets import DeviceBudget
@@ -53,7 +54,7 @@ def ranked(network: Network, target: Union[str, Target] = DEFAULT_CORE) -> Table
     wanted = _computed(graph, profile)
     assert wanted is not None
     rows: list[tuple[Cell, ...]] = []
-    for node in graph.nodes:
+    for node in count(graph.nodes):
         found = {node.function.name: own[node.name]}
         for other, swapped in _others(graph, node):
             if _gives(swapped, profile, wanted):

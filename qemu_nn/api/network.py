@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
+from ..io.stages import announce
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputSummary
@@ -634,6 +635,7 @@ def load(
             )
     if not path.exists():
         raise ModelError(f"there is no file {path}")
+    announce(f"reads {path.name}")
     return _read(path, options)
 
 

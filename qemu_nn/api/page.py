@@ -17,6 +17,7 @@ from ..exporters.page.document import fill_page
 from ..exporters.page.image import Sections, make_image
 from ..io.arguments import as_path
 from ..io.files import write_text
+from ..io.stages import announce
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..ir.stored import weight_bytes
@@ -101,6 +102,7 @@ def page(
         ],
         "preprocessing": _describe_preprocessing(network.preprocessing),
     }
+    announce("compresses")
     write_text(path, fill_page(network.graph.name, document))
 
 
@@ -127,6 +129,7 @@ def _make_stage(stage: PageStage, target: Target, sections: Sections) -> dict[st
 
 def _make_plan(network: Network, target: Target, sections: Sections) -> dict[str, Any]:
     """Return the plan for a device, with its costs."""
+    announce(f"plans for {target.device}")
     session = network.session(target)
     summary = describe(network, target)
     layers = [node.name for node in session.graph.nodes]
@@ -147,6 +150,7 @@ def _measure_layers(
     network: Network, data: Dataset, target: Target
 ) -> Optional[list[Optional[float]]]:
     """Return each layer's ratio of signal to noise in dB; None if analyze() cannot measure it."""
+    announce("measures layers")
     few = replace(data, limit=min(data.limit or _MOST_ANALYZED, _MOST_ANALYZED))
     try:
         found = analyze(replace(network, calibration=None), few, target=target)

@@ -20,6 +20,7 @@ from ..io.arguments import (
     as_count,
     one_of,
 )
+from ..io.stages import announce
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputTally
@@ -180,9 +181,11 @@ def quantize(
     tried: Given = {}
     once = limit_blas_threads(float_graph, SIZE), files.lock_file(file)
     with once[0], once[1], open_cluster(client) as found:
+        announce("observes ranges")
         job = replace(job, statistics=observe(job.graph, inputs()))
         until = time.monotonic() + 60 * tries.minutes
         way = StepPlan(taken, until, replace(how, client=found), limits, progress)
+        announce("chooses formats")
         job, curve, way = choose_widths(job, kept, way, goal)
         if searched:
             own = name_search_record(file, "method") if taken else file

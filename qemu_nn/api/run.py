@@ -16,6 +16,7 @@ from ..io import files
 from ..io.arguments import as_callable, as_flag, as_path
 from ..io.mapped import map_npy, map_npz
 from ..io.npy_writer import open_growing
+from ..io.stages import announce
 from ..runtime.batch import PIECE
 from ..runtime.cluster import iterate_blocks, open_cluster
 from ..runtime.inputs import State, take_rows
@@ -118,6 +119,7 @@ def run_batches(
     def results() -> Iterable[Mapping[str, np.ndarray]]:
         if client is None:
             job = _Job(session, BlockSource(), state, trace, real)
+            announce("runs samples")
             for batch in progress(source) if progress else source:
                 yield job(Given(batch, source.numbers(batch)))
             return

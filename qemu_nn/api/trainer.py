@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..analysis.table import Cell, Table
 from ..errors import Error
+from ..io.stages import announce
 from ..ptq.format_search import Progress
 from ..runtime.session import Session
 from ..training.loop import compute_loss, make_optimizer, seed_random, take_step
@@ -87,6 +88,7 @@ class Trainer:
         rng, count = np.random.default_rng(self.seed), len(self.train.x)
         steps = math.ceil(count / self.batch)
         turns = range(self.epochs * steps)
+        announce("trains")
         for turn in self.progress(turns) if self.progress else turns:
             epoch, step = divmod(turn, steps)
             if not step:

@@ -20,6 +20,7 @@ from ..device.transports import connect
 from ..errors import Error
 from ..firmware.boards import BOARDS
 from ..io.arguments import as_callable, as_flag, as_number, format_value, have
+from ..io.stages import announce
 from ..ir.graph import Graph
 from ..qnz.package import model_hash
 from ..runtime.inputs import arrange_by_name
@@ -250,6 +251,7 @@ def _validated(
     findings = Findings(session, layers, device.hello.counts, device.network.layers)
     resets = 0
     turns = range(samples)
+    announce("compares samples")
     for sample in progress(turns) if progress else turns:
         own = {name: values[sample : sample + 1] for name, values in x.items()}
         for _ in range(_RESETS):

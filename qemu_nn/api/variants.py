@@ -17,6 +17,7 @@ from ..cmsis import invoke
 from ..errors import DeviceWarning, Error, Refused, SizeMismatch
 from ..functions import FUNCTIONS, Function
 from ..io.arguments import have
+from ..io.stages import announce, count
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..kernels.table import list_rows
@@ -131,7 +132,8 @@ def _compute_each(
 ) -> dict[Profile, _Outputs]:
     """Return what a job computes under every profile, in their order."""
     with open_cluster(client) as found, open_compute(job, found) as compute:
-        done = dict(compute(profiles))
+        announce("computes profiles")
+        done = dict(count(compute(profiles), len(profiles)))
     return {profile: done[number] for number, profile in enumerate(profiles)}
 
 

@@ -11,6 +11,7 @@ from typing import Optional, Union
 from ..errors import Error
 from ..io.arguments import as_path, one_of
 from ..io.optional_deps import require
+from ..io.stages import announce
 from ..targets import ETHOS_U
 from .network import Network, load_quantized
 
@@ -61,6 +62,7 @@ def vela(
     source = as_path(path, "path")
     one_of(ETHOS_U, target, "NPU")
     one_of(STRATEGIES, optimise, "strategy")
+    announce("runs vela")
     require("ethosu.vela", "ethosu", "compiling for an Ethos-U")
     if not source.is_file():
         raise Error(f"there is no file {source}")

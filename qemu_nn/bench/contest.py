@@ -10,6 +10,7 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..functions import NPU_FUNCTIONS
+from ..io import stages
 from ..io.optional_deps import format_install_command
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
@@ -52,7 +53,9 @@ def run_contest(
     """
     rows: list[tuple[Cell, ...]] = []
     notes: dict[str, None] = {}
-    for graph, batch, count in product(graphs, batches, threads):
+    sizes = list(product(graphs, batches, threads))
+    for graph, batch, count in stages.count(sizes):
+        stages.announce(f"times {graph.name}")
         x = draw_inputs(graph, batch)
         profile = choose_profile(graph, target)
         session = Session(graph, profile, variant, count)

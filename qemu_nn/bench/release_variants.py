@@ -9,6 +9,7 @@ import numpy as np
 
 from ..analysis.table import Cell, Table
 from ..errors import Error
+from ..io.stages import announce, count
 from ..ir.graph import Graph, Tensor
 from ..releases import RULES, Release
 from ..runtime.inputs import Inputs, State
@@ -48,7 +49,8 @@ def compare_release_variants(
     tensors = graph.tensors
     rows: list[tuple[Cell, ...]] = []
     before: Optional[Release] = None
-    for run, result in find_runs(graph, wanted, outputs):
+    announce("computes states of CMSIS-NN")
+    for run, result in count(find_runs(graph, wanted, outputs)):
         commits = ", ".join(_commits(graph, before, run))
         for cells in _lines(dict(base), result, tensors):
             rows.append((str(run), *cells, commits))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Callable, Optional
 
 from ..analysis.table import Cell, Table
+from ..io.stages import announce, count
 from ..kernels import table as kernels
 from ..kernels.devices import profile_for
 from ..kernels.table import Row
@@ -33,7 +34,8 @@ def time_rows(cases: Iterable[Case] = CASES, turns: int = _TURNS) -> Table:
     of the same bits. The last two use the best turns, as the least disturbed.
     """
     rows: list[tuple[Cell, ...]] = []
-    for case in cases:
+    announce("times rows")
+    for case in count(list(cases)):
         usable = _list_usable(case)
         runs, calls = _make_runs(case, usable)
         if case.macs:

@@ -14,8 +14,9 @@ import click
 from ..errors import Error, printable
 from ..io.version import __version__
 from .commands import COMMANDS, GROUPS
-from .messages import messages, verbose
+from .messages import messages, quiet, verbose
 from .spelling import explain_option, spelled
+from .status import QUIET, hide_status, shown_status
 from .terminal import discard_output, say
 
 FAULT, INTERRUPTED = 2, 130
@@ -48,7 +49,7 @@ class _Verbs(click.Group):
         command = next(each for each in found if each.name == name)
         if command.epilog is None:  # on first use
             command.epilog = f"Example: qemu-nn {COMMANDS[name].example}"
-            command.params.append(verbose())
+            command.params += [verbose(), quiet()]
         return command
 
     def resolve_command(
@@ -94,7 +95,9 @@ class _Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
         try:
-            with messages(ctx):
+            with messages(ctx), shown_status(lambda: ctx.invoked_subcommand or "qemu-nn"):
+                if ctx.meta.get(QUIET):
+                    hide_status()
                 return super().invoke(ctx)
         except click.NoSuchOption as error:
             raise explain_option(error, self) from None
@@ -130,4 +133,4 @@ def main() -> None:
     """
 
 
-main.params.append(verbose())
+main.params += [verbose(), quiet()]

@@ -12,6 +12,7 @@ import click
 
 from ..errors import DeviceWarning, InputWarning
 from .spelling import spelled
+from .status import QUIET, hide_status
 from .terminal import say
 
 #: The parent of all loggers of this package.
@@ -39,6 +40,23 @@ def verbose() -> click.Option:
         expose_value=False,
         callback=start,
         help="Also print, on stderr, the range of the inputs and how many codes they use.",
+    )
+
+
+def quiet() -> click.Option:
+    """Return the option --quiet, which every command has."""
+
+    def stop(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+        if given:
+            ctx.find_root().meta[QUIET] = True
+            hide_status()
+
+    return click.Option(
+        ["--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=stop,
+        help="Show no progress on stderr.",
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
@@ -14,6 +13,7 @@ from click.core import ParameterSource
 from ..api.network import DEFAULT_STACK, Network
 from ..errors import Error
 from ..io import files
+from ..io.stages import count
 from ..releases import choices
 from ..targets import DEFAULT_CORE, DEFAULT_TFLM, ESP_NN, KERNELS, TFLM, Target
 from .terminal import say as say
@@ -37,6 +37,9 @@ class _Path(click.Path):
 
 
 PATH = _Path(path_type=Path)
+
+#: The callable that commands pass as progress=: the status of the command counts the turns.
+progress = count
 
 variant = click.option(
     "--variant", help="Variant of the kernels to run wherever it exists, such as avx2, or plain."
@@ -75,16 +78,6 @@ def cluster(verb: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--dask", "client", metavar="ADDRESS", help="Scheduler of a dask cluster to compute on."
     )(found)
-
-
-def progress(turns: Iterable[Any]) -> Iterable[Any]:
-    """Return the turns, with a progress bar if stderr is a terminal."""
-    if not sys.stderr.isatty():
-        return turns
-    from tqdm import tqdm
-
-    shown: Iterable[Any] = tqdm(turns, disable=None, leave=False)
-    return shown
 
 
 def check_page(path: Optional[Path]) -> None:

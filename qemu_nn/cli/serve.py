@@ -19,6 +19,7 @@ import click
 
 from ..errors import Error
 from ..targets import CORES
+from .status import hide_status
 from .terminal import say
 
 #: Bytes of a file, seconds of its planning, files that are planned at the same time.
@@ -132,5 +133,6 @@ def serve(port: int) -> None:
     except OSError as error:
         raise Error(f"port {port} cannot be opened: {error.strerror}; name another") from None
     with server:
+        hide_status()
         say(f"http://localhost:{server.server_address[1]}/ (end with Ctrl-C)")
         server.serve_forever()

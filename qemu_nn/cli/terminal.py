@@ -12,6 +12,7 @@ import click
 
 from ..errors import printable
 from ..io.terminal import has_colours
+from .status import clear_status
 
 #: Pattern -> how its text looks: heads of tables, verdicts at the beginning of a line.
 _STYLES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = (
@@ -27,6 +28,7 @@ def say(text: str, err: bool = False) -> None:
 
     A command continues if the reader of its output is gone, so its exit code stays the verdict.
     """
+    clear_status()
     stream = sys.stderr if err else sys.stdout
     shown = printable(text, kept="\n\t")
     if has_colours(stream):

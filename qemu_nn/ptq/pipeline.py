@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import Error
 from ..evaluation.batches import Batch
+from ..io.stages import announce
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.statistics import Statistics
@@ -100,6 +101,7 @@ def improve_network(
             if name == "search" and len(x) < _ENOUGH:
                 notes.append(f"{name}: it needs {_ENOUGH} samples, and is left out")
                 continue
+            announce(f"step {done} of {len(plan.steps)}, {name}")
             began, outcome = time.monotonic(), "it does not help, and is left out"
             chosen = _choose_way(name, courses, noise, plan, compute)
             if chosen is not None:

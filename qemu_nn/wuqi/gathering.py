@@ -8,13 +8,13 @@ from itertools import chain
 from typing import Any, Optional
 
 import numpy as np
-from tqdm import tqdm
 
 from ..errors import Error
 from .figures import Histogram, Target
 from .integers import check_width
 from .layers import Layer, get_tensor_name_list
 from .numpy_net import build_numpy_layers, read_weights, run_layers
+from .progress_bar import show_bar
 
 Params = Mapping[str, Any]
 
@@ -120,7 +120,7 @@ class Gathering:
             for name, values in run(x).items():
                 ends[name] = _ends([values], ends[name])
         targets = {name: self._target(ends[name]) for name in names}
-        turns = tqdm(chain(front, source), total=self.num_batch, disable=None, leave=False)
+        turns = show_bar(chain(front, source), self.num_batch)
         done = 0
         for done, x in enumerate(turns, 1):
             for name, values in run(x).items():

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 import numpy as np
-from tqdm import tqdm
 
 from ..errors import Error, ModelError
 from ..io import files
@@ -21,6 +20,7 @@ from .model_quantizer import ModelQuantizer
 from .numpy_net import build_numpy_layers, run_layers
 from .overrides import Overrides
 from .preferences import Preferences
+from .progress_bar import show_bar
 from .shifts import ORDERS
 
 __all__ = [
@@ -123,9 +123,7 @@ def quantize_model(
     layers = replace_softmax(layers)
     total = num_step_pre + num_step * (1 if aggressive else len(layers))
     # Not around the caller's own generator: a disabled bar closes its iterable.
-    source = iter(
-        tqdm(iterate_batches(data_generator, total), total=total, disable=None, leave=False)
-    )
+    source = iter(show_bar(iterate_batches(data_generator, total), total))
     first = [x for _, x in zip(range(num_step_pre), source)]
     if not first:
         raise Error("data_generator gives no batch")

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
-from tqdm import tqdm
 
 from ...errors import Error
 from ...training.loop import (
@@ -24,6 +23,7 @@ from ...training.loop import (
 )
 from ..layers import Layer
 from ..modelpack import save_to_file
+from ..progress_bar import show_bar
 from ..training_data import FixedGrid, classes
 from .quant_layer import QuantizedNet
 from .weighted import ROLES
@@ -72,7 +72,7 @@ class Trainer:
         if not parameters:
             return
         optimizer = make_optimizer(self.optimizer, parameters)
-        for step in tqdm(range(1, self.steps + 1), desc=title, disable=None, leave=False):
+        for step in show_bar(range(1, self.steps + 1), title=title):
             where = f"step {step} of {title}"
             pair = next(self.source, None)
             if pair is None:
