@@ -227,10 +227,11 @@ typedef struct qn_dl_dense {
     int32_t right_shift, rectified, chip;
 } qn_dl_dense;
 
-/* row_size: elements of the innermost axis, on which the vector kernels of a chip work. */
+/* row_size: elements of the innermost axis, on which the vector kernels of a chip work. scalar: the
+ * operand, 1 or 2, that has one element for a row; 0: none. */
 typedef struct qn_dl_pair {
     int32_t profile;
-    int32_t block_size, row_size, right_shift, chip;
+    int32_t block_size, row_size, scalar, right_shift, chip;
 } qn_dl_pair;
 
 /* right_shift: the exponent of the output less that of the input. */
@@ -238,6 +239,66 @@ typedef struct qn_dl_vector {
     int32_t profile;
     int32_t block_size, right_shift, chip;
 } qn_dl_vector;
+
+/* places: of the table, 2^16, or one more than a power of two. */
+typedef struct qn_dl_table {
+    int32_t profile;
+    int32_t block_size, places, chip;
+} qn_dl_table;
+
+typedef struct qn_dl_clip {
+    int32_t profile;
+    int32_t block_size, low, high, right_shift, chip;
+} qn_dl_clip;
+
+/* Functions of one number, computed in floats. _bits: of a float32. */
+enum {
+    QN_DL_SIGMOID = 0,
+    QN_DL_TANH = 1,
+    QN_DL_EXP = 2,
+    QN_DL_LOG = 3,
+    QN_DL_SQRT = 4,
+    QN_DL_ELU = 5,
+    QN_DL_LEAKY_RELU = 6,
+    QN_DL_HARD_SWISH = 7,
+    QN_DL_HARD_SIGMOID = 8,
+    QN_DL_SWISH = 9
+};
+typedef struct qn_dl_curve {
+    int32_t profile;
+    int32_t block_size, input_exponent, output_exponent, alpha_bits, beta_bits, kind, chip;
+} qn_dl_curve;
+
+/* input_right_shift: the exponent of the output less that of the input. */
+typedef struct qn_dl_prelu {
+    int32_t profile;
+    int32_t outer, inner, alpha_right_shift, input_right_shift, chip;
+} qn_dl_prelu;
+
+typedef struct qn_dl_pool {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels, filter_h, filter_w, output_h, output_w;
+    int32_t stride_h, stride_w, pad_h, pad_w, right_shift, chip;
+} qn_dl_pool;
+
+/* inverse_.._bits: of a float32, pixels of the input for one of the output. axes: 1 for lines, 2 for
+ * images. */
+typedef struct qn_dl_resize {
+    int32_t profile;
+    int32_t batches, input_h, input_w, channels, output_h, output_w;
+    int32_t inverse_h_bits, inverse_w_bits, align_corners, axes;
+    int32_t input_exponent, output_exponent, chip;
+} qn_dl_resize;
+
+typedef struct qn_dl_softmax {
+    int32_t profile;
+    int32_t outer, size, inner, input_exponent;
+} qn_dl_softmax;
+
+typedef struct qn_dl_reduce {
+    int32_t profile;
+    int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2, right_shift, chip;
+} qn_dl_reduce;
 
 /* ---- primitives: qn_vector ---- */
 

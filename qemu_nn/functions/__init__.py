@@ -5,6 +5,7 @@ from . import (
     convolve,
     elementwise,
     esp_dl,
+    esp_dl_float,
     esp_nn,
     ethosu,
     executorch,
@@ -51,7 +52,7 @@ FUNCTIONS: dict[str, Function] = {
         *(s8_elementwise, s8_softmax, s8_movement, s8_broadcast, s8_primitives),
         *(tflm, tflm_prelu, tflm_elementwise, tflm_boolean, tflm_movement, tflm_gather_scatter),
         *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, tflm_detection),
-        *(micro_frontend, executorch, executorch_portable, esp_nn, esp_dl),
+        *(micro_frontend, executorch, executorch_portable, esp_nn, esp_dl, esp_dl_float),
     )
     for function in family.FUNCTIONS
 }

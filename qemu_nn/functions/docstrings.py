@@ -72,6 +72,15 @@ _SCALARS = {
     "offset": "Added to every element; of a concatenation the first index along the axis.",
     "zero_point_(1|2)": "Zero point of input {1}.",
     "(\\w+)_zero_point": "Zero point of the {1}.",
+    "(alpha|input)_right_shift": "Bits by which products with alpha, or inputs, are shifted to the "
+    "right.",
+    "(input|output)_exponent": "Exponent of the {1}: an integer stands for integer * 2^exponent.",
+    "places": "Numbers of the table: 65536, or 65536 / step + 1 with a power of two as step.",
+    "inverse_([hw])_bits": "Pixels of the input for one of the output along axis {1}, as the bits "
+    "of a float32.",
+    "scalar": "The operand, 1 or 2, that has one element for a row; 0: none.",
+    "axes": "1 for lines, whose height is 1; 2 for images.",
+    "low|high": "The end of the range to which the input is clamped.",
     "right_shift|snr_shift": "Bits by which products are shifted to the right.",
     "input_length": "Elements of one input signal; zeros follow them.",
     "fft_length": "Real numbers of a transform: twice a product of 2, 3 and 5.",

@@ -24,11 +24,39 @@ esp_dl_add_T, esp_dl_sub_T: input1,       block_size
 input2
 esp_dl_mul_T: input1, input2              block_size row_size right_shift chip; row_size of
                                           fold_axes()
+esp_dl_div_T: input1, input2              block_size row_size scalar right_shift chip; right_shift
+                                          is e_out - e_1 + e_2
 esp_dl_requantize_T, _s8_s16, _s16_s8     block_size right_shift chip
+esp_dl_relu_T, esp_dl_neg_T               block_size; exponents are equal (else requantize next)
+esp_dl_clip_T                             block_size low high right_shift chip
+esp_dl_prelu_T: input [outer][inner],     outer inner alpha_right_shift input_right_shift chip;
+alpha [inner]                             alpha_right_shift is e_out - e_in - e_alpha. ESP-DL takes
+                                          alpha[0] for all channels of s16 if the first side of
+                                          alpha in the file is not the channels
+esp_dl_lut_s8: table [256]                block_size
+esp_dl_lut_s16: table [places]            block_size places chip; places is 65536 / step + 1, with
+                                          step 1 65536
+esp_dl_quantize_f32_T                     block_size right_shift chip; right_shift is e_out
+esp_dl_dequantize_T_f32                   block_size right_shift; right_shift is -e_in
+esp_dl_CURVE_T: sigmoid tanh exp log sqrt block_size input_exponent output_exponent chip; of elu and
+elu leaky_relu hard_swish hard_sigmoid    leaky_relu alpha_bits, of hard_sigmoid alpha_bits and
+swish                                     beta_bits, the bits of a float32
+esp_dl_average_pool_T                     batches input_h input_w channels filter_h filter_w
+                                          output_h output_w stride_h stride_w pad_h pad_w
+                                          right_shift chip; GlobalAveragePool: one window
+esp_dl_reduce_mean_T, _sum_T, _max_T,     kept_0 reduced_0 kept_1 reduced_1 kept_2; of mean and sum
+_min_T: input of these five sides         right_shift chip
+esp_dl_resize_nearest_s8, _linear_s8      batches input_h input_w channels output_h output_w
+                                          inverse_h_bits inverse_w_bits input_exponent
+                                          output_exponent chip; linear: align_corners axes.
+                                          inverse is float32(1 / scale), with align_corners of
+                                          float32(1 / float32((out - 1) / (in - 1)))
+esp_dl_softmax_T_f32, log_softmax_T_f32   outer size inner input_exponent
 ========================================  =====================================================
 
 Operands of element-wise functions have the shape of the output: tflm_broadcast_T copies others.
-MaxPool is arm_max_pool_T over its whole range.
+MaxPool is arm_max_pool_T over its whole range. There are no functions for Resize of s16, whose
+kernel in ESP-DL 3.3.9 is empty, and for Gelu without a table, which ESP-DL does not have.
 """
 
 from __future__ import annotations
@@ -40,17 +68,24 @@ from random import Random
 
 import numpy as np
 
-from ..operators import Conv, Dense, Elementwise
+from ..operators import Conv, Dense, Elementwise, PRelu
 from .base import Function, Params
-from .float_semantics import FloatCall, Meant, define_meaning, define_operator_meaning, get_pads
-from .random_params import WIDTHS, Drawn, draw_length
+from .float_semantics import (
+    FloatCall,
+    Meant,
+    Real,
+    define_meaning,
+    define_operator_meaning,
+    get_pads,
+)
+from .random_params import SIZES, WIDTHS, Drawn, draw_ends, draw_length, get_limits
 from .s8_windows import FREE, IMAGE, SIDES, WINDOW, draw_windows, image
 from .shapes import DTYPES, Array, vector
 
 _ESP32S3 = 1
 
 #: Reason why no exported C calls these functions.
-_NOT_CALLED = "it is an operator of ESP-DL, which reads the .espdl file itself"
+NOT_CALLED = "it is an operator of ESP-DL, which reads the .espdl file itself"
 
 _SCALE: tuple[str, ...] = ("right_shift", "rectified", "chip")
 _TYPES = ("s8", "s16")
@@ -108,15 +143,37 @@ def _draw_pair(rng: Random, function: Function) -> Drawn:
     p = {"block_size": draw_length(rng)}
     if "row_size" in function.params:
         p.update(row_size=rng.choice((1, 7, 8, 16)), **_draw_scale(rng, function, 1))
+    if "scalar" in function.params:
+        p.update(scalar=rng.randrange(3), right_shift=rng.randint(-12, 2))
     return p
 
 
 def _draw_vector(rng: Random, function: Function) -> Drawn:
-    return {
-        "block_size": draw_length(rng),
-        "right_shift": rng.choice((-31, -9, -2, -1, 0, 1, 2, 3, 8, 9, 16, 31)),
-        "chip": rng.randrange(3),
-    }
+    p = {"block_size": draw_length(rng)}
+    if "right_shift" in function.params:
+        p["right_shift"] = rng.choice((-31, -9, -2, -1, 0, 1, 2, 3, 8, 9, 16, 31))
+    if "chip" in function.params:
+        p["chip"] = rng.randrange(3)
+        p["right_shift"] = max(p["right_shift"], -31 if p["chip"] == 0 else -6)
+    return p
+
+
+def _draw_clip(rng: Random, function: Function) -> Drawn:
+    ends = draw_ends(rng, function.output.dtype, "low", "high")
+    return {**_draw_vector(rng, function), **ends}
+
+
+def _draw_prelu(rng: Random, function: Function) -> Drawn:
+    most = 9 if function.type == "s8" else 17
+    p = {"outer": rng.choice(SIZES), "inner": draw_length(rng), "chip": rng.randrange(3)}
+    return {**p, "alpha_right_shift": rng.randint(0, most), "input_right_shift": rng.randrange(3)}
+
+
+def _draw_table(rng: Random, function: Function) -> Drawn:
+    p = {"block_size": draw_length(rng)}
+    if "chip" in function.params:
+        p.update(places=rng.choice((65536, 32769, 2049, 257)), chip=rng.randrange(3))
+    return p
 
 
 # ---- meanings in floats ----
@@ -188,7 +245,7 @@ def _conv(type: str, depthwise: bool) -> Function:
         fixed={"output_c": 0} if depthwise else {},
         macs=("batches", "output_h", "output_w", width, *kernel[: 2 if depthwise else 3]),
         note=FREE,
-        not_called=_NOT_CALLED,
+        not_called=NOT_CALLED,
         draw=_draw_conv,
         cases=({**windows, **dict.fromkeys(outs, 16), **scale},),
         product=lambda params, weights: _window_product(params, weights, depthwise),
@@ -209,7 +266,7 @@ def _dense(type: str) -> Function:
         output=Array("output", DTYPES[type], ("batches", "output_c")),
         fixed={"matrices": 1},
         macs=("batches", "output_c", "input_c"),
-        not_called=_NOT_CALLED,
+        not_called=NOT_CALLED,
         draw=_draw_dense,
         cases=(
             {"batches": 1, "input_c": 256, "output_c": 64, "rectified": 0, "chip": 0}
@@ -235,7 +292,7 @@ def _matmul(type: str) -> Function:
         fixed={"rectified": 0},
         macs=("matrices", "batches", "output_c", "input_c"),
         note="Rows of input2 are the columns of the right operand.",
-        not_called=_NOT_CALLED,
+        not_called=NOT_CALLED,
         draw=_draw_dense,
         cases=(
             {"matrices": 2, "batches": 16, "input_c": 16, "output_c": 16, "chip": 0}
@@ -246,20 +303,22 @@ def _matmul(type: str) -> Function:
 
 
 def _pair(name: str, type: str) -> Function:
-    is_product = name == "multiply"
-    own = {"row_size": 16, "right_shift": 7 if type == "s8" else 15, "chip": 0}
+    is_scaled = name in ("multiply", "divide")
+    shift = {"multiply": 7, "divide": -5}.get(name, 0) * (1 if type == "s8" else 2)
+    scalar = {"scalar": 0} if name == "divide" else {}
+    own = {"row_size": 16, **scalar, "right_shift": shift, "chip": 0}
     return Function(
         name=f"esp_dl_{name[:3]}_{type}",
         op=f"dl_{name[:3]}",
         type=type,
-        params=("block_size", *(own if is_product else ())),
+        params=("block_size", *(own if is_scaled else ())),
         inputs=tuple(vector(each, DTYPES[type], "block_size") for each in ("input1", "input2")),
         output=vector("output", DTYPES[type], "block_size"),
-        defaults={"chip": 0} if is_product else {},
-        fixed={} if is_product else {**own, "right_shift": 0},
-        not_called=_NOT_CALLED,
+        defaults={"chip": 0} if is_scaled else {},
+        fixed={} if name == "divide" else {"scalar": 0} if is_scaled else {**own, "scalar": 0},
+        not_called=NOT_CALLED,
         draw=_draw_pair,
-        cases=({"block_size": 4096, **(own if is_product else {})},),
+        cases=({"block_size": 4096, **(own if is_scaled else {})},),
         meaning=define_operator_meaning(Elementwise(name), inputs=2),
     )
 
@@ -274,17 +333,114 @@ def _requantize(source: str, target: str) -> Function:
         defaults={"chip": 0},
         inputs=(vector("input", DTYPES[source], "block_size"),),
         output=vector("output", DTYPES[target], "block_size"),
-        not_called=_NOT_CALLED,
+        not_called=NOT_CALLED,
         draw=_draw_vector,
         cases=({"block_size": 4096, "right_shift": 1, "chip": 0},),
         meaning=define_meaning(lambda x: x),
     )
 
 
+def _unary(name: str, type: str) -> Function:
+    """Return a rectifier or a negation."""
+    is_relu, own = name == "relu", {"s8": "q7", "s16": "q15"}
+    return Function(
+        name=f"esp_dl_{name}_{type}",
+        op="relu" if is_relu else f"dl_{name}",
+        type=own[type] if is_relu else type,
+        params=("block_size",),
+        fields={"block_size": "length"} if is_relu else {},
+        fixed={} if is_relu else {"right_shift": 0, "chip": 0},
+        inputs=(vector("input", DTYPES[type], "block_size"),),
+        output=vector("output", DTYPES[type], "block_size"),
+        not_called=NOT_CALLED,
+        draw=_draw_vector,
+        cases=({"block_size": 4096},),
+        meaning=define_meaning((lambda x: np.maximum(x, 0)) if is_relu else np.negative),
+    )
+
+
+def _clip(type: str) -> Function:
+    high = get_limits(DTYPES[type])[1]
+    return Function(
+        name=f"esp_dl_clip_{type}",
+        op="dl_clip",
+        type=type,
+        params=("block_size", "low", "high", "right_shift", "chip"),
+        defaults={"chip": 0},
+        inputs=(vector("input", DTYPES[type], "block_size"),),
+        output=vector("output", DTYPES[type], "block_size"),
+        not_called=NOT_CALLED,
+        draw=_draw_clip,
+        cases=({"block_size": 4096, "low": 0, "high": high // 2, "right_shift": 0, "chip": 0},),
+        meaning=_mean_clip,
+    )
+
+
+def _mean_clip(call: FloatCall) -> Meant:
+    low, high = (call.params[name] * call.source.scale for name in ("low", "high"))
+    return Meant((Real(lambda x: np.clip(x, low, high)),), (None,))
+
+
+def _prelu(type: str) -> Function:
+    sides = ("outer", "inner")
+    shifts = {"alpha_right_shift": 7 if type == "s8" else 15, "input_right_shift": 0}
+    return Function(
+        name=f"esp_dl_prelu_{type}",
+        op="dl_prelu",
+        type=type,
+        params=(*sides, *shifts, "chip"),
+        defaults={"chip": 0},
+        inputs=(Array("input", DTYPES[type], sides),),
+        weights=vector("alpha", DTYPES[type], "inner"),
+        output=Array("output", DTYPES[type], sides),
+        not_called=NOT_CALLED,
+        draw=_draw_prelu,
+        cases=({"outer": 256, "inner": 16, **shifts, "chip": 0},),
+        meaning=_mean_prelu,
+    )
+
+
+def _mean_prelu(call: FloatCall) -> Meant:
+    assert call.weights is not None
+    step = math.ldexp(call.output.scale, -call.params["alpha_right_shift"]) / call.source.scale
+    return Meant((PRelu(call.weights.reshape(-1) * step),), (call.sides[0],))
+
+
+def _lut(type: str) -> Function:
+    small = type == "s8"
+    return Function(
+        name=f"esp_dl_lut_{type}",
+        op="lookup" if small else "dl_table",
+        type=type,
+        params=("block_size",) if small else ("block_size", "places", "chip"),
+        fields={"block_size": "length"} if small else {},
+        defaults={} if small else {"chip": 0},
+        inputs=(vector("input", DTYPES[type], "block_size"),),
+        weights=vector("table", DTYPES[type], 256 if small else "places"),
+        output=vector("output", DTYPES[type], "block_size"),
+        not_called=NOT_CALLED,
+        draw=_draw_table,
+        cases=({"block_size": 4096, **({} if small else {"places": 2049, "chip": 0})},),
+        meaning=_mean_table,
+    )
+
+
+def _mean_table(call: FloatCall) -> Meant:
+    """Return the results of the table, interpolated."""
+    assert call.weights is not None
+    results = call.output.scale * call.weights.reshape(-1).astype(float)
+    half = 128 if len(results) == 256 else 32768
+    step = max(1, 2 * half // len(results))
+    places = call.source.scale * (step * np.arange(len(results)) - half)
+    return Meant((Real(lambda x: np.asarray(np.interp(x, places, results))),), (None,))
+
+
 FUNCTIONS = (
     *(_conv(type, depthwise) for depthwise in (False, True) for type in _TYPES),
     *(_dense(type) for type in _TYPES),
     *(_matmul(type) for type in _TYPES),
-    *(_pair(name, type) for name in ("add", "subtract", "multiply") for type in _TYPES),
+    *(_pair(name, type) for name in ("add", "subtract", "multiply", "divide") for type in _TYPES),
     *(_requantize(source, target) for source in _TYPES for target in _TYPES),
+    *(_unary(name, type) for name in ("relu", "neg") for type in _TYPES),
+    *(make(type) for make in (_clip, _prelu, _lut) for type in _TYPES),
 )

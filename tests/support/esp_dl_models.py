@@ -108,3 +108,155 @@ def combine(name, p, x, y):
 def requantize(p, x, dtype):
     """Return integers with another exponent."""
     return np.array([finish(p["chip"], dtype, int(each), p["right_shift"]) for each in x], dtype)
+
+
+# ---- in floats ----
+
+F = np.float32
+
+
+def round_floats(chip, v, dtype):
+    """Return float32 rounded as a chip rounds, saturated."""
+    with np.errstate(invalid="ignore"):
+        whole = np.rint(v) if chip == P4 else np.floor((v + np.float64(0.5)).astype(F))
+    whole = np.nan_to_num(whole.astype(np.float64), nan=2**31 - 1)
+    return np.clip(whole, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
+
+
+def once(function, x):
+    """Return a function of float32 rounded once."""
+    with np.errstate(all="ignore"):
+        return function(np.asarray(x, np.float64)).astype(F)
+
+
+def sigmoid(x):
+    """Return the logistic function: sum and quotient in float64."""
+    return (1.0 / (1.0 + once(np.exp, -x).astype(np.float64))).astype(F)
+
+
+#: Curve -> its steps on float32, with alpha and beta.
+CURVES = {
+    "sigmoid": lambda x, a, b: sigmoid(x),
+    "tanh": lambda x, a, b: F(2) * sigmoid(F(2) * x) - F(1),
+    "exp": lambda x, a, b: once(np.exp, x),
+    "log": lambda x, a, b: once(np.log, x),
+    "sqrt": lambda x, a, b: once(np.sqrt, x),
+    "elu": lambda x, a, b: np.where(x >= 0, x, a * (once(np.exp, x) - F(1))),
+    "leaky_relu": lambda x, a, b: np.where(x >= 0, x, x * a),
+    "hard_swish": lambda x, a, b: (np.clip(0.166667 * x.astype(np.float64) + 0.5, 0, 1) * x).astype(
+        F
+    ),
+    "hard_sigmoid": lambda x, a, b: np.clip(a * x + b, F(0), F(1)),
+    "swish": lambda x, a, b: sigmoid(x) * x,
+}
+
+
+def curve(name, p, x):
+    """Return a curve of integers."""
+    a, b = (np.int32(p.get(f"{each}_bits", 0)).view(F) for each in ("alpha", "beta"))
+    v = CURVES[name](x.astype(F) * F(2.0 ** p["input_exponent"]), a, b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return round_floats(p["chip"], v * F(2.0 ** -p["output_exponent"]), x.dtype)
+
+
+def divide(p, x, y):
+    """Return quotients of integers, one by one."""
+    limits, scale = np.iinfo(x.dtype), F(2.0 ** -p["right_shift"])
+    table = p["scalar"] == 1 and x.dtype == np.int8 and p["row_size"] == p["block_size"]
+    out = []
+    for a, b in zip(x.tolist(), y.tolist()):
+        if b == 0 and (a or table):
+            out.append(limits.max if a > 0 else limits.min)
+        elif a == 0:
+            out.append(0)
+        else:
+            v = F(a) * (scale / F(b)) if p["scalar"] == 2 else F(a) * scale / F(b)
+            out.append(round_floats(p["chip"], v, x.dtype))
+    return np.array(out, x.dtype)
+
+
+def average_pool(p, images):
+    """Return means over whole windows, in which padding is 0."""
+    scale = F(1) / F(p["filter_h"] * p["filter_w"]) * F(2.0 ** -p["right_shift"])
+    sides = {**p, "input_c": p["channels"], "dilation_h": 1, "dilation_w": 1}
+    out = [
+        [window.sum((0, 1)).astype(F) * scale for _, _, window in list_windows(sides, image)]
+        for image in images
+    ]
+    return round_floats(p["chip"], np.array(out, F), images.dtype)
+
+
+def reduce(name, p, x):
+    """Return a reduction of axes 1 and 3 of five."""
+    if name in ("max", "min"):
+        return getattr(x, name)((1, 3))
+    total = x.astype(np.int64).sum((1, 3))
+    if name == "sum":
+        values = [finish(p["chip"], x.dtype, int(t), p["right_shift"]) for t in total.ravel()]
+        return np.array(values, x.dtype).reshape(total.shape)
+    v = total.astype(F) / F(p["reduced_0"] * p["reduced_1"]) * F(2.0 ** -p["right_shift"])
+    return round_floats(p["chip"], v, x.dtype)
+
+
+def softmax(p, x, log):
+    """Return rows [outer][size][inner], sums in order."""
+    v = x.astype(F) * F(2.0 ** p["input_exponent"])
+    if x.dtype == np.int16:
+        v = v - v.max(1, keepdims=True)
+    e = once(np.exp, v)
+    total = np.zeros_like(e[:, :1])
+    for i in range(p["size"]):
+        total = total + e[:, i : i + 1]
+    return v - once(np.log, total) if log else e / total
+
+
+def resize_nearest(p, images):
+    """Return the pixels at floor(place / scale)."""
+    rows, columns = (
+        [
+            min(int(np.floor(F(i) * np.int32(p[f"inverse_{a}_bits"]).view(F))), p[f"input_{a}"] - 1)
+            for i in range(p[f"output_{a}"])
+        ]
+        for a in "hw"
+    )
+    picked = images[:, rows][:, :, columns]
+    own = {"chip": p["chip"], "right_shift": p["output_exponent"] - p["input_exponent"]}
+    return requantize(own, picked.ravel(), np.int8).reshape(picked.shape)
+
+
+def blend(p, place, axis):
+    """Return the first of two pixels and the share of the second."""
+    inverse, size = np.int32(p[f"inverse_{axis}_bits"]).view(F), p[f"input_{axis}"]
+    at = F(place) * inverse if p["align_corners"] else (F(place) + F(0.5)) * inverse - F(0.5)
+    first = int(np.floor(at))
+    share = at - F(first)
+    if first < 0:
+        first, share = 0, F(0)
+    return (size - 2, F(1)) if first >= size - 1 else (first, share)
+
+
+def resize_linear(p, images):
+    """Return pixels blended along x, then along y."""
+    v = images.astype(F) * F(2.0 ** p["input_exponent"])
+    for axis, name in ((2, "w"), (1, "h"))[: p["axes"]]:
+        places = [blend(p, i, name) for i in range(p[f"output_{name}"])]
+        pixels = [
+            np.take(v, i, axis) * (F(1) - share) + np.take(v, i + 1, axis) * share
+            for i, share in places
+        ]
+        v = np.stack(pixels, axis)
+    return round_floats(p["chip"], v * F(2.0 ** -p["output_exponent"]), np.int8)
+
+
+def prelu(p, x, alpha):
+    """Return rectified integers with a slope for each channel."""
+    out = []
+    for value, slope in zip(x.ravel().tolist(), np.resize(alpha, x.size).tolist()):
+        if p["chip"] == C or x.dtype == np.int16:
+            result = value if value >= 0 else (value * slope) >> p["alpha_right_shift"]
+        elif value >= 0:
+            result = round_on(p["chip"], Fraction(value, 2 ** p["input_right_shift"]))
+        else:
+            result = round_on(p["chip"], Fraction(value * slope, 2 ** p["alpha_right_shift"]))
+        out.append(saturate(x.dtype, result))
+    return np.array(out, x.dtype)

@@ -1,12 +1,13 @@
 /* Element-wise calls of ESP-DL, plain. */
 #include "elementwise.h"
 
-static int pair(const qn_dl_pair *p, int64_t element, qn_sizes *sizes, char *why) {
+static int pair(const qn_dl_pair *p, int64_t element, int32_t least, qn_sizes *sizes, char *why) {
     const int32_t most = (int32_t)(INT32_MAX / element);
     const s_range all[] = {
         {"block_size", p->block_size, 1, most},
         {"row_size", p->row_size, 1, most},
-        {"right_shift", p->right_shift, p->chip == QN_DL_S3 ? 0 : -31, 31},
+        {"scalar", p->scalar, 0, 2},
+        {"right_shift", p->right_shift, least, 31},
         {"chip", p->chip, QN_DL_C, QN_DL_P4},
     };
     sizes->in[0] = sizes->in[1] = sizes->out = p->block_size * element;
@@ -15,11 +16,22 @@ static int pair(const qn_dl_pair *p, int64_t element, qn_sizes *sizes, char *why
 }
 
 int s_dl_pair_s8_check(const void *params, qn_sizes *sizes, char *why) {
-    return pair(params, 1, sizes, why);
+    return pair(params, 1, -31, sizes, why);
 }
 
 int s_dl_pair_s16_check(const void *params, qn_sizes *sizes, char *why) {
-    return pair(params, 2, sizes, why);
+    return pair(params, 2, -31, sizes, why);
+}
+
+/* The shifts of an ESP32-S3 count to the right alone. */
+static int32_t least_shift(const qn_dl_pair *p) { return p->chip == QN_DL_S3 ? 0 : -31; }
+
+int s_dl_mul_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    return pair(params, 1, least_shift(params), sizes, why);
+}
+
+int s_dl_mul_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    return pair(params, 2, least_shift(params), sizes, why);
 }
 
 int s_dl_add_s8_ref(const void *params, const qn_buffers *b) {
@@ -88,9 +100,10 @@ int s_dl_mul_s16_ref(const void *params, const qn_buffers *b) {
 /* ---- requantize ---- */
 
 static int vector(const qn_dl_vector *p, int64_t from, int64_t to, qn_sizes *sizes, char *why) {
+    const int32_t left = p->chip == QN_DL_C ? 31 : from == 1 && to == 1 ? 6 : 14;
     const s_range all[] = {
         {"block_size", p->block_size, 1, INT32_MAX / 2},
-        {"right_shift", p->right_shift, -31, 31},
+        {"right_shift", p->right_shift, -left, 31},
         {"chip", p->chip, QN_DL_C, QN_DL_P4},
     };
     sizes->in[0] = p->block_size * from;
@@ -151,6 +164,165 @@ int s_dl_requantize_s16_s8_ref(const void *params, const qn_buffers *b) {
     int8_t *out = b->out;
     for (int32_t i = 0; i < p->block_size; i++) {
         out[i] = s_dl_sat8(s_dl_shift(in[i], p->right_shift, p->chip));
+    }
+    return QN_OK;
+}
+
+/* ---- neg, clip ---- */
+
+int s_dl_neg_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_vector *p = params;
+    const int8_t *in = b->in[0];
+    int8_t *out = b->out;
+    for (int32_t i = 0; i < p->block_size; i++) {
+        out[i] = qn_sat8(-in[i]);
+    }
+    return QN_OK;
+}
+
+int s_dl_neg_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_vector *p = params;
+    const int16_t *in = b->in[0];
+    int16_t *out = b->out;
+    for (int32_t i = 0; i < p->block_size; i++) {
+        out[i] = qn_sat16(-in[i]);
+    }
+    return QN_OK;
+}
+
+static int clip(const qn_dl_clip *p, int32_t end, qn_sizes *sizes, char *why) {
+    const s_range all[] = {
+        {"block_size", p->block_size, 1, INT32_MAX / 2},
+        {"low", p->low, -end - 1, end},
+        {"high", p->high, p->low, end},
+        {"right_shift", p->right_shift, -31, 31},
+        {"chip", p->chip, QN_DL_C, QN_DL_P4},
+    };
+    sizes->in[0] = sizes->out = (int64_t)p->block_size * (end == INT8_MAX ? 1 : 2);
+    sizes->in_place = 1;
+    return s_in_ranges(all, sizeof all / sizeof all[0], why);
+}
+
+int s_dl_clip_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    return clip(params, INT8_MAX, sizes, why);
+}
+
+int s_dl_clip_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    return clip(params, INT16_MAX, sizes, why);
+}
+
+int s_dl_clip_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_clip *p = params;
+    const int8_t *in = b->in[0];
+    int8_t *out = b->out;
+    for (int32_t i = 0; i < p->block_size; i++) {
+        out[i] = s_dl_sat8(s_dl_shift(qn_clamp(in[i], p->low, p->high), p->right_shift, p->chip));
+    }
+    return QN_OK;
+}
+
+int s_dl_clip_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_clip *p = params;
+    const int16_t *in = b->in[0];
+    int16_t *out = b->out;
+    for (int32_t i = 0; i < p->block_size; i++) {
+        out[i] = s_dl_sat16(s_dl_shift(qn_clamp(in[i], p->low, p->high), p->right_shift, p->chip));
+    }
+    return QN_OK;
+}
+
+/* ---- prelu, table ---- */
+
+static int prelu(const qn_dl_prelu *p, int64_t element, qn_sizes *sizes, char *why) {
+    const int32_t most = (int32_t)(INT32_MAX / element);
+    const s_range all[] = {
+        {"outer", p->outer, 1, most},
+        {"inner", p->inner, 1, most / (p->outer > 1 ? p->outer : 1)},
+        {"alpha_right_shift", p->alpha_right_shift, 0, 31},
+        {"input_right_shift", p->input_right_shift, 0, 31},
+        {"chip", p->chip, QN_DL_C, QN_DL_P4},
+    };
+    sizes->in[0] = sizes->out = (int64_t)p->outer * p->inner * element;
+    sizes->weights = p->inner * element;
+    sizes->in_place = 1;
+    return s_in_ranges(all, sizeof all / sizeof all[0], why);
+}
+
+int s_dl_prelu_s8_check(const void *params, qn_sizes *sizes, char *why) {
+    return prelu(params, 1, sizes, why);
+}
+
+int s_dl_prelu_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    return prelu(params, 2, sizes, why);
+}
+
+int s_dl_prelu_s8_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_prelu *p = params;
+    const int8_t *in = b->in[0], *alpha = b->weights;
+    int8_t *out = b->out;
+    for (int64_t i = 0; i < (int64_t)p->outer * p->inner; i++) {
+        const int32_t x = in[i], product = x * alpha[i % p->inner];
+        if (p->chip == QN_DL_C) {
+            out[i] = x < 0 ? qn_sat8(qn_asr(product, p->alpha_right_shift)) : in[i];
+        } else if (x < 0) {
+            out[i] = s_dl_sat8(s_dl_shift(product, p->alpha_right_shift, p->chip));
+        } else {
+            out[i] = s_dl_sat8(s_dl_shift(x, p->input_right_shift, p->chip));
+        }
+    }
+    return QN_OK;
+}
+
+int s_dl_prelu_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_prelu *p = params;
+    const int16_t *in = b->in[0], *alpha = b->weights;
+    int16_t *out = b->out;
+    for (int64_t i = 0; i < (int64_t)p->outer * p->inner; i++) {
+        const int32_t product = in[i] * alpha[i % p->inner];
+        out[i] = in[i] < 0 ? qn_sat16(qn_asr(product, p->alpha_right_shift)) : in[i];
+    }
+    return QN_OK;
+}
+
+/* The bits by which inputs are shifted to a place; -1 if a table cannot have so many places. */
+static int step_bits(int32_t places) {
+    if (places == 65536) {
+        return 0;
+    }
+    for (int bits = 1; bits <= 15; bits++) {
+        if (places == (65536 >> bits) + 1) {
+            return bits;
+        }
+    }
+    return -1;
+}
+
+int s_dl_table_s16_check(const void *params, qn_sizes *sizes, char *why) {
+    const qn_dl_table *p = params;
+    const s_range all[] = {
+        {"block_size", p->block_size, 1, INT32_MAX / 2},
+        {"chip", p->chip, QN_DL_C, QN_DL_P4},
+    };
+    if (step_bits(p->places) < 0) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "a table of 16-bit numbers has 65536 places, or 65536 / step + 1 with a power "
+            "of two as step, has %ld",
+            (long)p->places);
+    }
+    sizes->in[0] = sizes->out = p->block_size * INT64_C(2);
+    sizes->weights = p->places * INT64_C(2);
+    sizes->in_place = 1;
+    return s_in_ranges(all, sizeof all / sizeof all[0], why);
+}
+
+int s_dl_table_s16_ref(const void *params, const qn_buffers *b) {
+    const qn_dl_table *p = params;
+    const int16_t *in = b->in[0], *table = b->weights;
+    const int bits = step_bits(p->places);
+    int16_t *out = b->out;
+    for (int32_t i = 0; i < p->block_size; i++) {
+        out[i] = table[s_dl_shift(in[i] + INT64_C(32768), bits, p->chip)];
     }
     return QN_OK;
 }
