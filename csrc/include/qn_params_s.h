@@ -281,8 +281,8 @@ typedef struct qn_dl_pool {
     int32_t stride_h, stride_w, pad_h, pad_w, right_shift, chip;
 } qn_dl_pool;
 
-/* inverse_.._bits: of a float32, pixels of the input for one of the output. axes: 1 for lines, 2 for
- * images. */
+/* inverse_.._bits: pixels of the input for one of the output, as the bits of a float32. axes: 1 for
+ * lines, 2 for images. */
 typedef struct qn_dl_resize {
     int32_t profile;
     int32_t batches, input_h, input_w, channels, output_h, output_w;
