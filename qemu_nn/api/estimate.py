@@ -16,7 +16,8 @@ from ..cycles.boards import SUPPLY, TimedBoard
 from ..cycles.model import CLASSES, CallEstimate
 from ..cycles.table import COUNTERS
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
-from ..errors import Error
+from ..errors import DeviceWarning, Error
+from ..io.warn import warn
 from ..ir.graph import Graph, Node
 from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, KERNELS, Target, chip_of
@@ -95,7 +96,10 @@ def estimate(
     megahertz = _megahertz(clock, place, part)
     network = quantized(network)
     profile = network.profile(wanted)
-    graph = plan(network.graph, profile, trace=True).graph  # the device's calls, checked
+    planned = plan(network.graph, profile, trace=True)  # the device's calls, checked
+    for message in planned.warnings:
+        warn(message, DeviceWarning)
+    graph = planned.graph
     setting = (core, profile.cmsis, optimization, float_abi)
     layers = [_layer(graph, node, setting, place) for node in graph.nodes]
     if not any(layer.calls for layer in layers):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ..chips import CHIPS
-from ..errors import Error
+from ..errors import DeviceWarning, Error
 from ..exporters.page.document import fill_page
 from ..exporters.page.image import Sections, make_image
 from ..io.arguments import as_path
@@ -166,7 +167,9 @@ def _count_cycles(
 ) -> Optional[dict[str, Any]]:
     """Return cycles on a core of each layer, in total, and as a chart; None if none are known."""
     try:
-        found = estimate(network, replace(target, device=core))
+        with warnings.catch_warnings():  # the page's own target warns
+            warnings.simplefilter("ignore", DeviceWarning)
+            found = estimate(network, replace(target, device=core))
     except Error:
         return None
     cycles = {row["layer"]: row["cycles"] for row in found.layers.records()}

@@ -8,10 +8,10 @@ from typing import Callable, Optional
 from ..analysis.table import Cell, Table
 from ..io.stages import announce, count
 from ..kernels import table as kernels
-from ..kernels.devices import profile_for
+from ..kernels.devices import is_of_esp_dl, profile_for
 from ..kernels.table import Row
 from ..runtime.session import Session, draw_inputs
-from ..targets import NPU, Profile, all_profiles, list_ruled_profiles
+from ..targets import DEFAULT_CORE, NPU, Profile, all_profiles, list_ruled_profiles
 from ..testing.cases import CASES, Case
 from .peak import get_peaks
 from .stopwatch import Timing, time_each
@@ -63,9 +63,9 @@ def choose_row_profile(row: Row) -> Profile:
     """Return a profile that the row claims: the usual device if possible, or the next one."""
     if row.claims(NPU):
         return NPU
-    usual = profile_for([(row.op.name, row.op.type)])
-    claimed = [p for p in (*all_profiles(), *list_ruled_profiles()) if row.claims(p)]
-    return usual if usual in claimed else claimed[0]
+    target = "esp32s3" if is_of_esp_dl(row.op.name) else DEFAULT_CORE
+    usual = profile_for([(row.op.name, row.op.type)], target)
+    return next(p for p in (usual, *all_profiles(), *list_ruled_profiles()) if row.claims(p))
 
 
 def _find_plain(row: Row) -> Row:

@@ -18,8 +18,10 @@ from ..targets import (
 )
 from .table import list_rows
 
-#: Start of the ops of ESP-DL.
-_ESP_DL = "dl_"
+
+def is_of_esp_dl(op: str) -> bool:
+    """True if an op is of ESP-DL, which runs on chips of the ESP32 family alone."""
+    return op.startswith("dl_")
 
 
 def profile_for(
@@ -33,7 +35,7 @@ def profile_for(
     if isinstance(target, Profile):
         return target
     wanted, ops = Target.of(target), list(ops)
-    if any(name.startswith(_ESP_DL) for name, _ in ops):
+    if any(is_of_esp_dl(name) for name, _ in ops):
         return wanted.esp_dl_profile()
     if wanted.esp_nn is not None:
         return _check_esp(wanted, ops)
