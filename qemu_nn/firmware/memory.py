@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from ..errors import Error
-from ..functions.older_buffers import count_older_bytes
-from ..ir.graph import Address, Graph, Memory
+from ..functions.older_buffers import list_older_bytes
+from ..functions.prototypes import make_prototype
+from ..ir.graph import Address, Graph, Memory, Node
 from ..kernels.table import choose, list_rows
 from ..releases import place_of
 from ..runtime.addresses import plan_addresses
@@ -108,6 +109,7 @@ def plan_layout(plan: Plan) -> Layout:
             raise Error(f"{graph.name}: layer {node.name!r} ({node.function.name}): {fault}")
     for step in plan.calls:
         _check_written(graph.name, step)
+        _check_implied(graph.name, step.node, plan.profile.cmsis)
     steps = [_choose_plain(plan, step) for step in plan.calls]
     needed = {step.node.name: _count_scratch(step, plan.profile) for step in steps}
     if graph.memory is not None:
@@ -138,8 +140,8 @@ def _count_scratch(step: Step, profile: Profile) -> dict[str, int]:
     if path == "mve" and place_of(profile.cmsis) < place_of(_HELIUM_FROM):
         path = "dsp"
     found = function.scratch_buffers(params, path)
-    older = count_older_bytes(function.name, params, path, profile.cmsis)
-    return {**found, "ctx": max(found.get("ctx", 0), older)} if older else found
+    older = list_older_bytes(function.name, params, path, profile.cmsis)
+    return {**found, **{name: max(found.get(name, 0), size) for name, size in older.items()}}
 
 
 def _check_written(network: str, step: Step) -> None:
@@ -155,6 +157,20 @@ def _check_written(network: str, step: Step) -> None:
         raise Error(
             f"{where}: the release takes biases of 64 bits; export it for 15dbe7cd (6.0.0) or later"
         )
+
+
+def _check_implied(network: str, node: Node, cmsis: str) -> None:
+    """Raise Error if an argument has a value that the state cannot be passed."""
+    for name, text in make_prototype(node.function, cmsis).implied.items():
+        value = int(text) if text.isdigit() else node.params.get(text)
+        if name.startswith("has_"):  # NULL in the struct of an LSTM says the same
+            continue
+        if value is not None and node.params.get(name, value) != value:
+            raise Error(
+                f"{network}: layer {node.name!r} ({node.function.name}): {name} is "
+                f"{node.params[name]}, but in CMSIS {cmsis} it is always {text}; export it for a "
+                "later release"
+            )
 
 
 def list_buffers(plan: Plan) -> Mapping[str, int]:

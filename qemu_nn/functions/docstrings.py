@@ -55,7 +55,7 @@ _SCALARS = {
     "stride_(\\d)": "Step of the slice along axis {1}; below 0 it runs backwards.",
     "pad_([hw])": "Pixels of padding in front of the image along axis {1}.",
     "dilation_([hw])": "Distance of a window's cells along axis {1}, in pixels.",
-    "pad_offset_[hw]": "Padding behind the image; no function reads it.",
+    "pad_offset_[hw]": "Padding after the image, which ca476254 to f2cb41ca read.",
     "ch_mult": "Output channels for each input channel.",
     "input_align": "The address of the input modulo 16.",
     "in_vectors": "1 to take the maximum of a row 16 elements at a time.",

@@ -22,6 +22,7 @@ _TABLE = 513
 _CLOSE = 1e-6
 
 _C = order("input num_rows row_size mult shift diff_min output", returns="void")
+_ACTIVATION_TYPE = {"type": "arm_nn_activation_type"}
 _C_TABLES = Struct(
     "cmsis_nn_softmax_lut_s16", {"exp_lut": "exp_lut", "one_by_one_lut": "one_by_one_lut"}
 )
@@ -113,7 +114,15 @@ FUNCTIONS = (
         inputs=(vector("input", "int16", "size"),),
         output=vector("output", "int16", "size"),
         note="type: 0 or 'ARM_SIGMOID', 1 or 'ARM_TANH'; left_shift: as an LSTM has it.",
-        order=order("input output size left_shift type", types={"type": "arm_nn_activation_type"}),
+        order=order(
+            "input output size left_shift type",
+            types=_ACTIVATION_TYPE,
+            before={
+                "5.0.0": order(
+                    "input output size left_shift type", types=_ACTIVATION_TYPE, returns="void"
+                )
+            },
+        ),
         draw=_draw_activation,
         cases=tuple({"size": 4096, "left_shift": 0, "type": type} for type in (0, 1)),
     ),

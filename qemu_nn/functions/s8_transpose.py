@@ -5,6 +5,7 @@ Those of the s8 API, and the reference kernel of TensorFlow Lite Micro, which ta
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Optional
 
 import numpy as np
 
@@ -55,13 +56,46 @@ def _memory_second(p: Params, path: str) -> int:
     return taps(p) * p["output_c"] if _is_turned(p) else 0
 
 
-def _memory_rows(p: Params, path: str) -> int:
-    """Return rows of sums, as many bytes as the function uses.
-
-    Arm's own answer confuses stride_h with stride_w and can be too small.
-    """
-    columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
+def _count_rows(p: Params, stride: int) -> int:
+    """Return the bytes of rows of sums whose last column has at least this many taps."""
+    columns = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], stride)
     return 4 * columns * p["output_c"] * max(p["filter_h"], p["stride_h"])
+
+
+def _memory_rows(p: Params, path: str) -> int:
+    """Return rows of sums, as many bytes as the function uses."""
+    return _count_rows(p, p["stride_w"])
+
+
+def pad_after(p: Params) -> dict[str, int]:
+    """Return the pixels of padding after the image, which ca476254 to f2cb41ca read."""
+    return {
+        f"pad_offset_{axis}": max(
+            (p[f"input_{axis}"] - 1) * p[f"stride_{axis}"]
+            + p[f"filter_{axis}"]
+            - p[f"pad_{axis}"]
+            - p[f"output_{axis}"],
+            0,
+        )
+        for axis in "hw"
+    }
+
+
+def find_short_scratch(p: Params, given: Optional[int] = None) -> str:
+    """Return a sentence on scratch memory by Arm's size function that is too small, or "".
+
+    From 7.0.0 to main-2026-07 the function takes stride_h for stride_w (pull request 243). given:
+    the bytes of the scratch memory; by default those of the function.
+    """
+    short, needed = _count_rows(p, p["stride_h"]), _count_rows(p, p["stride_w"])
+    found = short if given is None else given
+    if _is_turned(p) or not short <= found < needed:
+        return ""
+    return (
+        f"arm_transpose_conv_s8 of CMSIS-NN 7.0.0 and later writes {needed} bytes of scratch "
+        f"memory, but is given {found} (pull request 243), and overwrites {needed - found} bytes "
+        "after it; use a filter at least as wide as the stride"
+    )
 
 
 def _memory_first(p: Params, path: str) -> int:
@@ -180,7 +214,7 @@ def _transpose(
         fixed={"kernel": kernel},
         buffer=buffer,
         macs=_MACS,
-        note="Nothing looks at pad_offset_h and pad_offset_w.",
+        note="Only ca476254 to f2cb41ca read pad_offset_h and pad_offset_w.",
         order=make_weighted_order(
             "transpose_conv_params", _STRUCTS, _FILTER, more=second, scratch_buffers=scratch_buffers
         ),

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..errors import ModelError
+from ..functions.s8_transpose import pad_after
 from ..operators import ConvTranspose, MatMul, Shape, Slice
 from .s8_context import S8Site
 from .s8_conv_dense import make_channel_scaling, make_offsets, quantize_weights
@@ -30,7 +31,6 @@ def convolve_transposed(site: S8Site, conv: ConvTranspose) -> None:
     params.update({f"filter_{axis}": n for axis, n in zip(_AXES, filters.shape[1:3])})
     rows = make_channel_scaling(site, conv.bias, len(filters))
     params.update(batches=1, input_c=site.image()[2], output_c=len(filters))
-    params.update({f"pad_offset_{axis}": 0 for axis in _AXES})
     params.update({f"dilation_{axis}": 1 for axis in _AXES})
     params.update(make_offsets(site))
     height, width, channels = site.image(-1)
@@ -43,11 +43,12 @@ def convolve_transposed(site: S8Site, conv: ConvTranspose) -> None:
     whole = [starts[0] + height, starts[1] + width]
     whole[0] = max(whole[0], params["input_h"] * params["stride_h"] - fronts[0])
     if whole == [height, width]:
-        site.call(function, params, filters, rows)
+        site.call(function, {**params, **pad_after(params)}, filters, rows)
         return
     for name, side, front in zip(_AXES, whole, fronts):
         params.update({f"output_{name}": side, f"pad_{name}": front})
     shape: Shape = (whole[0], whole[1], channels)
+    params.update(pad_after(params))
     larger = site.call(function, params, filters, rows, part="whole", shape=shape)
     for axis, (start, side) in enumerate(zip(starts, (height, width))):
         if shape[axis] == side:

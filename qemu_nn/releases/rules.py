@@ -163,6 +163,19 @@ def _taps(p: Fields) -> int:
     return p["filter_h"] * p["filter_w"] * p["input_c"]
 
 
+def _columns_fit(p: Fields) -> bool:
+    """True if the padding of a transposed convolution gives the sides of its input."""
+    return all(
+        int(
+            (p[f"output_{a}"] + p[f"pad_offset_{a}"] + p[f"pad_{a}"] - p[f"filter_{a}"])
+            / p[f"stride_{a}"]
+        )
+        + 1
+        == p[f"input_{a}"]
+        for a in "hw"
+    )
+
+
 def _is_batch(p: Fields) -> bool:
     return p["batches"] > 1
 
@@ -464,6 +477,13 @@ _AFFINE_RULES = (
         when=lambda p: p["left_shift"] < 0,
         change={"left_shift": _constant(-30)},
         warning="a left_shift below 0 counts as a large one: all inputs count as 0",
+    ),
+    Rule(
+        ("transpose_conv_wrapper_s8",),
+        "ca476254", "f2cb41ca", "ca476254", "output_h 3, pad_offset_h 1, stride_h 3",
+        when=lambda p: p["kernel"] <= _GENERAL and not _columns_fit(p),
+        refused="(output + pad_offset + pad - filter) / stride + 1 must be the input's side: "
+        "otherwise it reads sums that it has not computed",
     ),
     Rule(
         ("transpose_conv_wrapper_s8",),

@@ -163,6 +163,13 @@ def is_legal(
     return True
 
 
+def is_whole(function: Function, params: Mapping[str, int], profile: Profile) -> bool:
+    """True if a release computes all images of a legal call, with a bias of the declared type."""
+    made = make_struct(function, profile, params)
+    names = [name for name in ("batches", "bias_is_int32") if name in params]
+    return all(getattr(made, name, params[name]) == params[name] for name in names)
+
+
 class _Drawing:
     """Arrays of one call during the draw, and the facts that later ones need."""
 

@@ -25,7 +25,7 @@ from ..releases import has_function, name_in_network
 from ..runtime import split
 from ..runtime.session import Session
 from ..targets import Profile
-from .calls import EVERY_PROFILE, draw_arguments, draw_params, draw_recipe, is_legal
+from .calls import EVERY_PROFILE, draw_arguments, draw_params, draw_recipe, is_legal, is_whole
 from .geometry import is_depthwise, list_axes, set_axis
 from .rows import RowCall, assert_same
 
@@ -165,6 +165,8 @@ def _append(rng: Random, network: _Growing, function: Function) -> None:
             params["input_offset"] = network.offset(source)
         inputs = _list_inputs(rng, function, params, network.tensors, source)
         if _is_large(function, params) or not is_legal(function, params, network.profile):
+            continue
+        if not is_whole(function, params, network.profile):
             continue
         given = {
             array.name: network.values[tensor.name].reshape(array.shape(params))

@@ -12,7 +12,7 @@ from qemu_nn.api.golden import FloatNetwork
 from qemu_nn.errors import Error, Refused
 from qemu_nn.firmware.releases import list_releases
 from qemu_nn.functions import FUNCTIONS
-from qemu_nn.functions.older_buffers import count_older_bytes
+from qemu_nn.functions.older_buffers import list_older_bytes
 from qemu_nn.functions.prototypes import make_prototype, make_vector_sum
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
 from qemu_nn.operators import Dense
@@ -138,7 +138,7 @@ def test_flat_arguments_have_the_order_of_the_state():
 
 
 def test_absent_functions_are_refused():
-    with pytest.raises(Error, match=r"has no arm_convolve_wrapper_s8, which came with f7e96efd"):
+    with pytest.raises(Error, match=r"has no arm_convolve_wrapper_s8, which f7e96efd was first"):
         make_prototype(FUNCTIONS["arm_convolve_wrapper_s8"], "5.7.0")
 
 
@@ -213,16 +213,32 @@ def test_a_batch_of_which_one_image_is_computed_is_not_exported(tmp_path):
         write(tmp_path / "net", network(batches=2), target=Target("m4", "5.0.0"))
 
 
+def test_an_argument_that_the_state_does_not_have_is_refused(tmp_path):
+    net = Builder("product", (2, 8), "int16")
+    call = {"out_offset": 0, "out_mult": 2**30, "out_shift": -9, "block_size": 8}
+    net.call("mul", "arm_elementwise_mul_s16_s8", {**call, "batch_size": 2, "batch_offset": 1})
+    with pytest.raises(Error, match=r"batch_size is 2, but in CMSIS 5\.0\.0 it is always 1"):
+        write(tmp_path / "net", net.graph(), target=Target("m4", "5.0.0"))
+
+
 def test_scratch_memory_covers_what_older_states_ask_for():
     point = {"filter_h": 1, "filter_w": 1, "input_c": 7, "filter_c": 7}
-    assert count_older_bytes("arm_convolve_wrapper_s8", point, "dsp", "5.9.0") == 4 * 8
-    assert count_older_bytes("arm_convolve_wrapper_s8", point, "dsp", "4.1.0") == 0
+    assert list_older_bytes("arm_convolve_wrapper_s8", point, "dsp", "5.9.0") == {"ctx": 4 * 8}
+    assert list_older_bytes("arm_convolve_wrapper_s8", point, "dsp", "4.1.0") == {}
     taps = {"filter_h": 3, "filter_w": 3, "input_c": 200, "ch_mult": 1}
-    assert count_older_bytes("arm_depthwise_conv_s8_opt", taps, "mve", "5.9.0") == 4 * 1800 + 4
-    assert count_older_bytes("arm_depthwise_conv_s8_opt", taps, "mve", "7.0.0") == 0
-    assert count_older_bytes("arm_depthwise_conv_wrapper_s8", taps, "dsp", "5.8.0") == 2 * 1800
+    assert list_older_bytes("arm_depthwise_conv_s8_opt", taps, "mve", "5.9.0") == {
+        "ctx": 4 * 1800 + 4
+    }
+    assert list_older_bytes("arm_depthwise_conv_s8_opt", taps, "mve", "7.0.0") == {}
+    assert list_older_bytes("arm_depthwise_conv_wrapper_s8", taps, "dsp", "5.8.0") == {
+        "ctx": 2 * 1800
+    }
     spread = {"filter_h": 2, "filter_w": 3, "input_h": 4, "input_w": 5, "output_c": 6}
-    assert count_older_bytes("arm_transpose_conv_s8", spread, "dsp", "6.0.0") == 4 * 720
+    spread.update(output_h=7, output_w=8)
+    assert list_older_bytes("arm_transpose_conv_s8", spread, "dsp", "6.0.0") == {
+        "ctx": 4 * 720,
+        "output_ctx": 4 * 336,
+    }
 
 
 # ---- headers of another release ----

@@ -1,5 +1,7 @@
 """Transposed convolutions of .pte files, row by row as CMSIS-NN's kernel has them."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -97,3 +99,25 @@ def test_a_stride_that_no_memory_holds_is_refused(tmp_path):
     name = "cortex_m::quantized_transpose_conv2d.out"
     with pytest.raises(ModelError, match="more than 65535 rows"):
         made(tmp_path, name, [x], (*args, none, none), (1, 1, 8, 8), LAST, [LAST])
+
+
+@pytest.mark.parametrize(("scratch", "short"), [(272, True), (288, False)])
+def test_short_scratch_that_executorch_planned_is_warned_of(tmp_path, scratch, short):
+    """Warn of the shapes of pull request 243 of CMSIS-NN, whose function answers 272."""
+    program = Program()
+    x = program.tensor("int8", (2, 4, 1, 9), LAST)
+    out = program.tensor("int8", (2, 4, 1, 17), LAST)
+    scaling = [program.tensor("int32", (4,), data=[n] * 4) for n in (2**30, -7)]
+    weights = program.tensor("int8", (4, 1, 1, 4), data=codes(4, 1, 1, 4, seed=2))
+    memory = [program.tensor("uint8", (size,)) for size in (scratch, 16)]
+    program.call(
+        "cortex_m::quantized_transpose_conv2d.out",
+        *(x, weights, None, [1, 2], [0, 0], [0, 0], [1, 1], 0, 0, *scaling, -128, 127),
+        *(*memory, out),
+    )
+    network = qemu_nn.load(program.write(tmp_path / "net.pte", [x], [out]))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        network.session(target="cortex-m4")
+    found = [str(one.message) for one in said if "writes 288 bytes of scratch" in str(one.message)]
+    assert len(found) == short

@@ -34,6 +34,7 @@ OWN = {
     ("1b9265ef", "depthwise_conv_wrapper_s8"),
     ("fbe8d606", "svdf_s8"),
     ("4a8f5b5d", "transpose_conv_wrapper_s8"),
+    ("ca476254", "transpose_conv_wrapper_s8"),
     ("61d1bb6c", "svdf_s8"),
     ("628c103e", "lstm_unidirectional_s8"),
 }
@@ -224,6 +225,15 @@ def test_transposed_rows_beside_their_place_are_refused_until_july_2026():
     with pytest.raises(Refused, match="CMSIS 4ab83cc3: pad_h must be a multiple of stride_h"):
         conv("arm_transpose_conv_s8", *call, **more, cmsis="4ab83cc3")
     conv("arm_transpose_conv_s8", *call, **more, cmsis="main")
+
+
+def test_padding_that_does_not_fit_the_input_is_refused_before_7_0_0():
+    call = ((1, 1, 1, 1), (1, 1, 1, 1), (1, 3, 1, 1))
+    more = {"stride_h": 3, "pad_offset_w": 0}
+    with pytest.raises(Refused, match=r"CMSIS 6\.0\.0: .* must be the input's side"):
+        conv("arm_transpose_conv_s8", *call, **more, pad_offset_h=1, cmsis="6.0.0")
+    conv("arm_transpose_conv_s8", *call, **more, pad_offset_h=0, cmsis="6.0.0")
+    conv("arm_transpose_conv_s8", *call, **more, pad_offset_h=1, cmsis="7.0.0")
 
 
 def test_a_maximum_of_september_2020_is_refused_on_helium():

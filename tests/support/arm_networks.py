@@ -17,7 +17,7 @@ from qemu_nn.functions.prototypes import is_own
 from qemu_nn.ir.graph import Graph, Node, Tensor
 from qemu_nn.releases import BY_NAME, has_function
 from qemu_nn.targets import profile
-from qemu_nn.testing.calls import draw_declared_params, is_legal, make_struct
+from qemu_nn.testing.calls import draw_declared_params, is_legal, is_whole
 from qemu_nn.testing.networks import draw_network
 from qemu_nn.testing.rows import HELIUM_ONLY
 from qemu_nn.testing.s8_calls import draw_affine_arrays, is_affine
@@ -143,16 +143,9 @@ def _draw_call(rng, function, wanted, legacy):
         if not is_legal(function, params, wanted) or function.fault(params, wanted):
             continue
         sizes = [np.prod(array.shape(params)) for array in (*function.inputs, function.output)]
-        if min(sizes) > 0 and max(sizes) <= _MOST_ELEMENTS and _is_whole(function, params, wanted):
+        if min(sizes) > 0 and max(sizes) <= _MOST_ELEMENTS and is_whole(function, params, wanted):
             return params, _draw_arrays(rng, function, params)
     return None
-
-
-def _is_whole(function, params, wanted):
-    """True if the release writes the whole output, with a bias as declared."""
-    made = make_struct(function, wanted, params)
-    names = [name for name in ("batches", "bias_is_int32") if name in params]
-    return all(getattr(made, name, params[name]) == params[name] for name in names)
 
 
 def _draw_arrays(rng, function, params):

@@ -1,12 +1,13 @@
 """Builds of TensorFlow Lite Micro: with CMSIS-NN's kernels or its own, and of which month."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import recorded_tflite
 from paths import GOLDEN, SHARED
-from tflite_cases import CASES, Net, inputs
+from tflite_cases import CASES, Net, inputs, transpose_conv
 
 import qemu_nn
 from qemu_nn.errors import DeviceWarning
@@ -91,6 +92,18 @@ def test_several_images_were_not_pooled_before_june_2026(tmp_path):
     with pytest.raises(qemu_nn.Error, match="computes only the first of 3 images"):
         pooled("2026-04", tmp_path)
     pooled("2026-06", tmp_path)
+
+
+def test_short_scratch_of_a_transposed_convolution_is_warned_of(tmp_path):
+    net = transpose_conv("VALID", filter=(1, 1), StrideH=1, StrideW=2)
+    session = qemu_nn.load(net.save(tmp_path)).session
+    with pytest.warns(DeviceWarning, match="writes 80 bytes of scratch memory, but is given 72 "):
+        session()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session(target=qemu_nn.Target(kernels="reference"))
+        wide = transpose_conv("VALID", filter=(1, 2), StrideH=1, StrideW=2)
+        qemu_nn.load(wide.save(tmp_path)).session()
 
 
 def test_an_activation_that_is_ignored_is_warned_of(tmp_path):

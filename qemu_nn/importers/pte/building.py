@@ -135,8 +135,12 @@ class PteBuilder:
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
         format: Optional[tuple[float, int]] = None,
+        effect: str = "",
     ) -> Value:
-        """Add a call that makes `output`; format: scale and zero point of its integers."""
+        """Add a call that makes `output`.
+
+        format: scale and zero point of its integers. effect: as that of a node.
+        """
         if function not in NETWORK_FUNCTIONS:
             raise ModelError(f"its types are not supported: there is no {function}")
         declared = NETWORK_FUNCTIONS[function]
@@ -155,6 +159,7 @@ class PteBuilder:
                 params=declared.parse_params(params),
                 inputs=tuple(value.name for value in inputs),
                 output=made,
+                effect=effect,
                 builds=tuple(builds),
                 weights=kept,
                 bias=self._keep(f"{output.name}/bias", bias),

@@ -169,10 +169,11 @@ class PteCall:
         bias: Optional[np.ndarray] = None,
         format: Optional[tuple[float, int]] = None,
         name: str = "",
+        effect: str = "",
     ) -> None:
         """Add the call that computes an output of the instruction."""
         made = Value(name or self.name, output.dtype, output.shape, output.moved)
-        made = self.builder.call(function, params, inputs, made, weights, bias, format)
+        made = self.builder.call(function, params, inputs, made, weights, bias, format, effect)
         self.builder.write(output, made)
 
     def put_moved(
@@ -205,10 +206,11 @@ class PteCall:
         like: Value,
         weights: Optional[np.ndarray] = None,
         bias: Optional[np.ndarray] = None,
+        effect: str = "",
     ) -> Value:
         """Add a call for an intermediate value; like: its type and shape."""
         made = replace(like, name=f"{self.name}/{part}", order=())
-        return self.builder.call(function, params, inputs, made, weights, bias)
+        return self.builder.call(function, params, inputs, made, weights, bias, None, effect)
 
     def read_moved(self, part: str, tensor: FileTensor, order: Sequence[int]) -> Value:
         """Return the value of a tensor with its axes in a different memory order."""

@@ -15,9 +15,11 @@ from functools import partial
 import numpy as np
 
 from ...errors import ModelError
+from ...functions.s8_transpose import find_short_scratch
 from ..arguments import SIDE_LIMIT
 from .building import Value
 from .call import Converter, PteCall
+from .program import FileTensor
 from .windows import channels, ends, window
 
 _FUNCTION = "arm_transpose_conv_wrapper_s8"
@@ -41,6 +43,7 @@ def transpose_conv(call: PteCall, last: bool = False) -> None:
     if max(params["stride_h"] * x[1], params["pad_h"]) > SIDE_LIMIT:
         raise ModelError(f"its stride and padding make more than {SIDE_LIMIT} rows")
     rows = channels(call, count, (2, 9, 10))
+    fault = find_short_scratch(params, _count_scratch(call))
     turned = params["stride_h"] <= 2 and params["stride_w"] <= 2 and x[3] > 16
     made = out[1] if turned else _rows(params)
     if not turned and params["pad_h"] % params["stride_h"]:
@@ -49,11 +52,17 @@ def transpose_conv(call: PteCall, last: bool = False) -> None:
         value = call.value(0)
     params["output_h"] = made
     if made == out[1]:
-        call.put(_FUNCTION, params, [value], call.tensor(15), weights, rows)
+        call.put(_FUNCTION, params, [value], call.tensor(15), weights, rows, effect=fault)
         return
     like = Value("", "int8", (out[0], made, *out[2:]))
-    stream = call.part("rows", _FUNCTION, params, [value], like, weights, rows)
+    stream = call.part("rows", _FUNCTION, params, [value], like, weights, rows, effect=fault)
     _fit(call, replace(stream, shape=(stream.size,)))
+
+
+def _count_scratch(call: PteCall) -> int:
+    """Return the bytes of scratch memory that ExecuTorch planned; 0 if it planned none."""
+    planned = call.argument(13)
+    return planned.nbytes if isinstance(planned, FileTensor) else 0
 
 
 def _rows(p: dict[str, int]) -> int:

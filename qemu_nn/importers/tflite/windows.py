@@ -8,6 +8,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
+from ...functions.s8_transpose import find_short_scratch
 from .building import TfliteValue
 from .call import Converter, Options, TfliteCall, check_same_type
 from .parser import TfliteTensor
@@ -375,6 +376,9 @@ def transpose_conv(call: TfliteCall) -> None:
     if suffix == "s16":
         call.put(own, params, [x], output, data, rows)
     else:
+        fault = find_short_scratch(params)
+        if fault:
+            call.warn(fault)
         call.record_build("transpose_conv_rows", own, params, data, rows)
         call.put("arm_transpose_conv_wrapper_s8", {**params, **offsets}, [x], output, data, rows)
 

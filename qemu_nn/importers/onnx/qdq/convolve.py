@@ -9,6 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ....errors import ModelError
+from ....functions.s8_transpose import pad_after
 from ....ir.formats import Format
 from ....operators import Shape
 from ..call import OnnxCall
@@ -156,9 +157,11 @@ def _cropped(
     whole = [start + side for start, side in zip(starts, made.shape[1:])]
     whole[0] = max(whole[0], params["input_h"] * params["stride_h"] - fronts[0])
     if x.kind == "s16" or tuple(whole) == made.shape[1:]:
+        params = {**params, **pad_after(params)}
         return site.builder.call(function, params, [x], made, filters, rows)
     for axis, side, front in zip("hw", whole, fronts):
         params = {**params, f"output_{axis}": side, f"pad_{axis}": front}
+    params = {**params, **pad_after(params)}
     larger = replace(made, name=f"{made.name}/whole", shape=(made.shape[0], *whole))
     larger = site.builder.call(function, params, [x], larger, filters, rows)
     spans = [(start, 1, side) for start, side in zip((0, *starts), made.shape)]
@@ -261,7 +264,7 @@ def _places(site: Site, shape: Shape, kernel: Sequence[int]) -> dict[str, int]:
         out = (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + 2] + more[axis]
         if "output_shape" in call.node.attributes and wanted is not None:
             out = wanted[axis]
-        places.update({f"input_{name}": size, f"output_{name}": out, f"pad_offset_{name}": 0})
+        places.update({f"input_{name}": size, f"output_{name}": out})
         places.update({f"filter_{name}": kernel[axis], f"stride_{name}": strides[axis]})
         places.update({f"pad_{name}": pads[axis], f"dilation_{name}": 1})
     if min(places["output_h"], places["output_w"]) < 1:
