@@ -16,7 +16,7 @@ from ..io.version import __version__
 from .commands import COMMANDS, GROUPS
 from .messages import messages, quiet, verbose
 from .spelling import explain_option, spelled
-from .status import QUIET, hide_status, shown_status
+from .status import shown_status
 from .terminal import discard_output, say
 
 FAULT, INTERRUPTED = 2, 130
@@ -95,9 +95,7 @@ class _Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the arguments name."""
         try:
-            with messages(ctx), shown_status(lambda: ctx.invoked_subcommand or "qemu-nn"):
-                if ctx.meta.get(QUIET):
-                    hide_status()
+            with messages(ctx), shown_status(ctx):
                 return super().invoke(ctx)
         except click.NoSuchOption as error:
             raise explain_option(error, self) from None

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, TextIO, cast
 
+import click
+
 from ..errors import printable
 from ..io.stages import listening
 from ..io.terminal import is_terminal
@@ -128,11 +130,13 @@ _current: Optional[Status] = None
 
 
 @contextmanager
-def shown_status(command: Callable[[], str]) -> Iterator[None]:
-    """Show the status of a command, which the function names, while it runs."""
+def shown_status(ctx: click.Context) -> Iterator[None]:
+    """Show the status of a command of a group while it runs, unless --quiet is given."""
     global _current
-    before, out, status = _current, sys.stdout, Status(command, sys.stderr)
-    _current = status
+    before, out = _current, sys.stdout
+    _current = status = Status(lambda: ctx.invoked_subcommand or "qemu-nn", sys.stderr)
+    if ctx.meta.get(QUIET):
+        status.stop()
     if is_terminal(sys.stderr) and is_terminal(out):
         sys.stdout = cast("TextIO", _Printed(out, status))
     thread = threading.Thread(target=status.show, name="status", daemon=True)
