@@ -22,7 +22,7 @@ from ..evaluation.layer_statistics import Blockwise, Found, LayerRun, merge_figu
 from ..evaluation.sensitivity import measure_sensitivity
 from ..io.arguments import MOST_THREADS, as_callable, as_count, as_flag
 from ..io.stages import announce
-from ..ir.builds import build_calls
+from ..ir.builds import build_calls, calls_esp_dl
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..lowering.dequantize import dequantize_graph
@@ -104,7 +104,7 @@ def analyze(
     threads = as_count(threads, "threads", most=MOST_THREADS)
     sensitivity = as_flag(sensitivity, "sensitivity")
     reference, graph = network.reference, network.graph
-    if reference is None and is_affine(graph):
+    if reference is None and (is_affine(graph) or calls_esp_dl(graph)):
         graph = infer_formats(graph)
         reference, network = dequantize_graph(graph), replace(network, graph=graph)
     if reference is None:

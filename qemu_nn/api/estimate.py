@@ -87,7 +87,7 @@ def estimate(
     place = None if board is None else boards.get_board(board)
     wanted = Target.of(target or (place.core if place else DEFAULT_CORE))
     if wanted.kernels != KERNELS[0]:
-        given = f"ESP-NN {wanted.esp_nn}" if wanted.esp_nn else repr(wanted.kernels)
+        given = f"the {wanted.device}" if wanted.esp_nn else repr(wanted.kernels)
         raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {given}")
     core = wanted.core
     if place is not None and core != place.core:

@@ -18,12 +18,13 @@ from ..errors import Error, sentence
 from ..importers import FIRMWARE
 from ..importers.firmware import describe
 from ..io import files
+from ..ir.builds import calls_esp_dl
 from ..ptq.budgets import WORDS
 from ..ptq.schemes import SCHEMES
 from ..quantizer.assign import ROLES
 from ..quantizer.policies import POLICIES
 from ..quantizer.steps import EFFORTS, STEPS
-from ..targets import Target
+from ..targets import DEFAULT_CORE, Target
 from .data_options import data as data_option
 from .data_options import dataset, reading
 from .options import (
@@ -104,7 +105,8 @@ def import_(
     if isinstance(network, pipeline.FloatNetwork):
         say(_with_file(float_values(network.graph), output) if form else float_text(network.graph))
         return
-    summary = pipeline.describe(network)
+    of_esp_dl = calls_esp_dl(network.graph)  # all of its chips have the same layers and memory
+    summary = pipeline.describe(network, "esp32" if of_esp_dl else DEFAULT_CORE)
     say(_with_file(summary.to_dict(), output) if form else summary.text())
 
 

@@ -44,13 +44,13 @@ def _list_more_states(graph: Graph, profile: Profile) -> list[Tensor]:
     return [state for build in held for state in build.states]
 
 
-def _calls_esp_dl(node: Node) -> bool:
-    """True for a call of ESP-DL that has the chip as an argument."""
-    return node.function.name.startswith(_ESP_DL) and "chip" in node.params
+def calls_esp_dl(graph: Graph) -> bool:
+    """True if calls of a network are of ESP-DL."""
+    return any(node.function.name.startswith(_ESP_DL) for node in graph.nodes)
 
 
 def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:
-    if profile.esp_dl and _calls_esp_dl(node):
+    if profile.esp_dl and node.function.name.startswith(_ESP_DL) and "chip" in node.params:
         return replace(node, params={**node.params, "chip": ESP_DL_CHIPS.index(profile.path)})
     held = [b for b in node.builds if DIFFERENCES[b.difference].applies_to(profile)]
     facts = {build.difference for build in held} & ESP_FACTS

@@ -123,8 +123,10 @@ class _Made:
 
 
 def _find_limit(node: Node) -> Optional[Operator]:
-    """Return the activation equivalent to act_min and act_max; None if they clamp nothing."""
+    """Return the activation that a call has fused; None if it clamps nothing."""
     params, output = node.params, node.output
+    if params.get("rectified"):
+        return Relu()
     if "act_min" not in params:
         return None
     least, most = output.format.limits

@@ -103,7 +103,7 @@ def _power_of_two(
     graph: Graph, node: Node, source: Tensor, operator: Conv | Dense, weights: np.ndarray
 ) -> Iterator[Counterpart]:
     dtype, output = node.output.dtype, node.output.frac or 0
-    product = node.params["out_shift"] + output
+    product = node.params.get("right_shift", node.params.get("out_shift", 0)) + output
     frac = product - (source.frac or 0)
     integers = weights.astype(dtype)
     scale = np.ldexp(1.0, -frac)
@@ -111,7 +111,7 @@ def _power_of_two(
         node.name, "weights", operator.weights, integers, scale, name_q_format(dtype, frac)
     )
     if operator.bias is not None and node.bias is not None:
-        frac = product - node.params["bias_shift"]
+        frac = product - node.params.get("bias_shift", 0)
         bias, scale = graph.arrays[node.bias], np.ldexp(1.0, -frac)
         quarter = math.ldexp(0.25, -output)  # of a step of the output
         held = name_q_format(bias.dtype.name, frac)

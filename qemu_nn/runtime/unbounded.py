@@ -16,6 +16,9 @@ from ..targets import Profile
 from . import unbounded_s8
 from .exact_matmul import Products
 
+#: Argument `chip` of calls of ESP-DL that round halves to even.
+_ESP32P4 = 2
+
 
 @dataclass(frozen=True)
 class Unlimited:
@@ -32,6 +35,9 @@ class Unlimited:
     @cached_property
     def _layer(self) -> Optional[Products]:
         operator = make_product_layer(self.graph, self.node)
+        if operator is not None and self._is_esp_dl and self.node.bias is not None:
+            bias = self.graph.arrays[self.node.bias].astype(np.float64)
+            return Products(replace(operator, bias=bias))
         if operator is not None and not self._affine and self.node.bias is not None:
             bias = self.graph.arrays[self.node.bias].astype(np.float64)
             start = np.ldexp(bias, self.node.params["bias_shift"])
@@ -50,6 +56,9 @@ class Unlimited:
         if self.node.bias is None:
             return None
         shape = self.node.function.inputs[0].shape(self.node.params)
+        if self._is_esp_dl:  # the batch axis is first
+            sums = self._layer.of(x.reshape(-1, *shape[1:]))
+            return sums.reshape(len(x), -1, sums.shape[-1])
         return self._layer.of(x.reshape(len(x), *shape))
 
     def compute_unsaturated(
@@ -61,6 +70,8 @@ class Unlimited:
         """
         if self._affine:
             return unbounded_s8.compute_unsaturated(self.graph, self.node, inputs, sums)
+        if self._is_esp_dl:
+            return self._compute_esp_dl(inputs, sums)
         if sums is None:
             a, b = (inputs[0].astype(np.float64), inputs[-1].astype(np.float64))
             op = self.node.function.op
@@ -72,6 +83,25 @@ class Unlimited:
                 return None
         steps = sums * 2.0 ** -self.node.params["out_shift"]
         return np.asarray(np.floor(steps, out=steps))
+
+    @property
+    def _is_esp_dl(self) -> bool:
+        return self.node.function.name.startswith("esp_dl_")
+
+    def _compute_esp_dl(
+        self, inputs: Sequence[np.ndarray], sums: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        """Return the output of a call of ESP-DL; None if it does not add or multiply."""
+        op, params = self.node.function.op, self.node.params
+        if sums is None:
+            a, b = inputs[0].astype(np.float64), inputs[-1].astype(np.float64)
+            if op in ("dl_add", "dl_sub"):
+                return a + b if op == "dl_add" else a - b
+            if op not in ("dl_mul", "dl_requantize"):
+                return None
+            sums = a * b if op == "dl_mul" else a
+        values = sums * 2.0 ** -params["right_shift"]
+        return np.asarray(np.rint(values) if params["chip"] == _ESP32P4 else np.floor(values + 0.5))
 
 
 def _get_rounding_term(node: Node, profile: Profile) -> float:
