@@ -166,7 +166,7 @@ def _draw_clip(rng: Random, function: Function) -> Drawn:
 def _draw_prelu(rng: Random, function: Function) -> Drawn:
     most = 9 if function.type == "s8" else 17
     p = {"outer": rng.choice(SIZES), "inner": draw_length(rng), "chip": rng.randrange(3)}
-    return {**p, "alpha_right_shift": rng.randint(0, most), "input_right_shift": rng.randrange(3)}
+    return {**p, "alpha_right_shift": rng.randint(0, most), "input_right_shift": rng.randint(-2, 2)}
 
 
 def _draw_table(rng: Random, function: Function) -> Drawn:

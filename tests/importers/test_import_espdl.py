@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from espdl_cases import CASES, classifier, conv, draw, integers, single, streaming
+from espdl_cases import CASES, classifier, conv, draw, integers, single, streaming, table
 from espdl_files import Model, contain, pack_models
 from paths import SHARED
 from tflite_damage import changed, every_word
@@ -232,9 +232,31 @@ def test_operands_broadcast_in_both_directions(tmp_path):
         np.testing.assert_array_equal(got, rounded(function(a.astype(int), b.astype(int)), shift))
 
 
+def halves(x):
+    """Return floor(x + 1/2) as int8."""
+    return np.floor(x + 0.5).clip(-128, 127).astype(np.int8)
+
+
+def spread(x):
+    made = np.zeros((len(x), 5, 5, 4), x.dtype)
+    made[:, :4:3, ::2] = x
+    return made
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
+        ("relu", lambda x: halves(x.clip(0) / 2)),
+        ("neg", lambda x: (-x.astype(int)).clip(-128, 127)),
+        ("clip", lambda x: x.clip(-9, 40)),
+        ("leaky_relu", lambda x: halves(np.where(x < 0, x / 4, x))),
+        ("global_average_pool", lambda x: halves(x.mean((1, 2), keepdims=True))),
+        ("reduce_mean", lambda x: halves(x.mean(2, keepdims=True))),
+        ("quantize", lambda x: halves(x * 16)),
+        ("resize", lambda x: x.repeat(2, 1).repeat(2, 2)),
+        ("insert_zeros", spread),
+        ("prelu", lambda x: np.where(x < 0, x.astype(int) * draw(5) >> 6, x).clip(-128, 127)),
+        ("lut", lambda x: draw(256, low=-99, high=99)[x.astype(int) + 128]),
         ("transpose", lambda x: x.transpose(0, 3, 1, 2)),
         ("slice", lambda x: x[:, 1:9:3, 1::2]),
         ("reshape", lambda x: x.reshape(-1, 3, 8)),
@@ -245,6 +267,57 @@ def test_operands_broadcast_in_both_directions(tmp_path):
 def test_elements_move_as_in_numpy(tmp_path, name, wanted):
     x, got = run(CASES[name](), tmp_path)
     np.testing.assert_array_equal(got, wanted(x))
+
+
+def test_softmax_is_of_floats(tmp_path):
+    x, got = run(CASES["softmax"](), tmp_path)
+    power = np.exp(x / 32)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, power / power.sum(-1, keepdims=True), rtol=1e-5)
+    assert load(CASES["softmax"](), tmp_path).outputs[0].dtype == "float32"
+
+
+def test_table_of_16_bits_has_a_place_for_every_32nd_integer(tmp_path):
+    x, got = run(CASES["lut_s16"](), tmp_path)
+    places = (x.astype(int) + 32768 + 16) >> 5
+    np.testing.assert_array_equal(got, draw(2049, "int16", low=-99, high=99)[places])
+
+
+def test_curve_of_16_bits_ignores_its_table_as_the_device_does(tmp_path):
+    model = table("Sqrt", "int16")
+    graph = load(model, tmp_path).graph
+    assert graph.nodes[0].function.name == "esp_dl_sqrt_s16"
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (lambda: single("Gelu", [(1, 9)], (1, 9)), "the device has no function without"),
+        (lambda: table_with(places=255), "must have 256 elements of int8"),
+        (lambda: table_with(exponent=-6), "the device stops"),
+        (
+            lambda: single(
+                "ReduceSum", [(1, 2, 3, 2, 3)], (1, 2, 1), constants={"a": integers(0, 2, 4)}
+            ),
+            "the device writes no output",
+        ),
+        (
+            lambda: single(
+                "Resize", [(1, 3, 4, 2)], (1, 6, 8, 2), constants={"": None}, mode="cubic"
+            ),
+            "by mode 'cubic'",
+        ),
+    ],
+)
+def test_what_the_device_does_not_compute_is_refused(tmp_path, model, why):
+    with pytest.raises(ModelError, match=why):
+        load(model(), tmp_path)
+
+
+def table_with(places=256, exponent=-7):
+    model = table("Sigmoid")
+    model.constants[0] = ("table", draw(places), (places,), exponent, "")
+    return model
 
 
 def test_concat_copies_integers_of_different_exponents(tmp_path):
@@ -403,4 +476,4 @@ def test_public_networks_have_the_recorded_tensors():
         warnings.simplefilter("ignore")
         found = [*compare_networks(SHARED / "esp")]
     assert [each for each in found if each.outcome == "different"] == []
-    assert sum(each.outcome == "equal" for each in found) > 200
+    assert sum(each.outcome == "equal" for each in found) > 450

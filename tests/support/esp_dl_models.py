@@ -255,7 +255,7 @@ def prelu(p, x, alpha):
         if p["chip"] == C or x.dtype == np.int16:
             result = value if value >= 0 else (value * slope) >> p["alpha_right_shift"]
         elif value >= 0:
-            result = round_on(p["chip"], Fraction(value, 2 ** p["input_right_shift"]))
+            result = round_on(p["chip"], Fraction(value) / Fraction(2) ** p["input_right_shift"])
         else:
             result = round_on(p["chip"], Fraction(value * slope, 2 ** p["alpha_right_shift"]))
         out.append(saturate(x.dtype, result))

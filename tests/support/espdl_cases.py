@@ -87,6 +87,14 @@ def classifier(blocks=True, target=None):
     return model
 
 
+def table(operator, dtype="int8"):
+    """Return a network of one node with a table of its function."""
+    model = single(operator, [(1, 9)], (1, 9), dtype, made=-7, lut="table")
+    places = 256 if dtype == "int8" else 65536 // 32 + 1
+    model.constant("table", draw(places, dtype, low=-99, high=99), -7)
+    return model
+
+
 def integers(*numbers):
     return (np.array(numbers, np.int64),)
 
@@ -125,5 +133,45 @@ CASES = {
     ),
     "pad": lambda: single(
         "Pad", [(1, 2, 3)], (1, 4, 4), constants={"pads": integers(0, 2, 0, 0, 0, 1)}
+    ),
+    "div": lambda: single("Div", [(1, 3, 4), (1, 1, 4)], (1, 3, 4), made=-3),
+    "lut": lambda: table("Sigmoid"),
+    "lut_s16": lambda: table("LUT", "int16"),
+    "swish_s16": lambda: single("Swish", [(1, 9)], (1, 9), "int16", exponents=(-12,)),
+    "leaky_relu": lambda: single("LeakyRelu", [(1, 9)], (1, 9), alpha=0.25),
+    "relu": lambda: single("Relu", [(1, 9)], (1, 9), made=-4),
+    "neg": lambda: single("Neg", [(1, 9)], (1, 9)),
+    "clip": lambda: single(
+        "Clip", [(1, 9)], (1, 9), constants={"low": (np.int8([-9]),), "high": (np.int8([40]),)}
+    ),
+    "prelu": lambda: single(
+        "PRelu", [(1, 3, 4, 5)], (1, 3, 4, 5), constants={"a": (draw((5, 1, 1)), -6)}
+    ),
+    "quantize": lambda: single(
+        "QuantizeLinear", [(1, 9)], (1, 9), "float32", exponents=(0,), made=-4, type="int8"
+    ),
+    "average_pool": lambda: single(
+        "AveragePool",
+        [(1, 5, 5, 3)],
+        (1, 3, 3, 3),
+        kernel_shape=[3, 3],
+        strides=[2, 2],
+        pads=[1] * 4,
+    ),
+    "global_average_pool": lambda: single("GlobalAveragePool", [(1, 5, 4, 3)], (1, 1, 1, 3)),
+    "reduce_mean": lambda: single(
+        "ReduceMean", [(1, 5, 4, 3)], (1, 5, 1, 3), constants={"axes": integers(-2)}, keepdims=1
+    ),
+    "softmax": lambda: single("Softmax", [(1, 4, 10)], (1, 4, 10), axis=-1, type="float32"),
+    "resize": lambda: single(
+        "Resize",
+        [(1, 3, 4, 2)],
+        (1, 6, 8, 2),
+        constants={"": None, "scales": (np.float32([1, 1, 2, 2]),)},
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+    ),
+    "insert_zeros": lambda: single(
+        "InsertZeros", [(1, 2, 3, 4)], (1, 5, 5, 4), stride=[3, 2], output_padding=[1, 0]
     ),
 }

@@ -19,7 +19,7 @@
  *
  * Ranges: block_size and row_size 1..2^31 - 1 bytes; right_shift -31..31, of mul on an ESP32-S3
  * 0..31; of requantize of 8 bits on an ESP32-S3 and ESP32-P4 from -6 on, of the other types -14, as
- * their factor has the bits of an element; alpha_right_shift and input_right_shift 0..31.
+ * their factor has the bits of an element; alpha_right_shift 0..31, input_right_shift -31..31.
  * In place: yes, requantize between two types not. Scratch: none. */
 #ifndef QN_S_ESP_DL_ELEMENTWISE_H
 #define QN_S_ESP_DL_ELEMENTWISE_H

@@ -239,7 +239,7 @@ static int prelu(const qn_dl_prelu *p, int64_t element, qn_sizes *sizes, char *w
         {"outer", p->outer, 1, most},
         {"inner", p->inner, 1, most / (p->outer > 1 ? p->outer : 1)},
         {"alpha_right_shift", p->alpha_right_shift, 0, 31},
-        {"input_right_shift", p->input_right_shift, 0, 31},
+        {"input_right_shift", p->input_right_shift, -31, 31},
         {"chip", p->chip, QN_DL_C, QN_DL_P4},
     };
     sizes->in[0] = sizes->out = (int64_t)p->outer * p->inner * element;

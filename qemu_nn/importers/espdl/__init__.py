@@ -9,6 +9,7 @@ from ...errors import Error, ModelError
 from ...io.files import MEGABYTE, read_bytes
 from ...ir.graph import Graph, Tensor
 from ...ir.model_file import ModelFile
+from .activation import ACTIVATION
 from .building import EspBuilder, as_tensor
 from .call import Converter, EspCall
 from .container import open_model
@@ -16,10 +17,17 @@ from .elementwise import ELEMENTWISE
 from .layers import LAYERS
 from .model import EspModel, EspValue
 from .movement import MOVEMENT
+from .pooling import POOLING
 from .weights import are_in_blocks
 
 #: Operator -> function that adds its calls to a network.
-CONVERTERS: dict[str, Converter] = {**LAYERS, **ELEMENTWISE, **MOVEMENT}
+CONVERTERS: dict[str, Converter] = {
+    **LAYERS,
+    **ELEMENTWISE,
+    **ACTIVATION,
+    **POOLING,
+    **MOVEMENT,
+}
 
 #: Most bytes of a file.
 _FILE_LIMIT = 512 * MEGABYTE

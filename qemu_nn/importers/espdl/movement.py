@@ -190,6 +190,45 @@ def _find_filling(call: EspCall, x: EspValue) -> int:
     return int(value.data[0])
 
 
+def insert_zeros(call: EspCall) -> None:
+    """Convert InsertZeros: zeros between the pixels of an image, and after the last."""
+    call.expect(1)
+    x = call.operand(0)
+    axes = len(x.shape) - 2
+    if axes not in (1, 2):
+        raise ModelError(f"its input is {x}; it must have 3 or 4 axes")
+    steps = call.integers("stride", axes, (), 1)
+    more = call.integers("output_padding", axes, [0] * axes, 0)
+    (n, *inner, c), missing = x.shape, [1] * (2 - axes)
+    spread = [side + (step - 1) * (side - 1) + end for side, step, end in zip(inner, steps, more)]
+    output = call.result((n, *spread, c), 0, x.dtype)
+    (h, w), (down, across) = [*missing, *inner], [*missing, *steps]
+    tall, wide = [*missing, *spread]
+    # Zeros follow each pixel, and then each row; the last pixel and row have too many or too few.
+    wider = _pad_after(call, "pixels", replace(x, shape=(n * h * w, 1, 1, c)), across - 1)
+    taller = _pad_after(call, "rows", replace(wider, shape=(n * h, 1, 1, w * across * c)), down - 1)
+    rows, columns = max(tall, h * down), max(wide, w * across)
+    grown = replace(taller, shape=(n, 1, h * down, w * across * c))
+    grown = _pad_after(call, "below", grown, rows - h * down)
+    grown = replace(grown, shape=(n * rows, 1, w * across, c))
+    grown = _pad_after(call, "right", grown, columns - w * across)
+    begins, counts = [0] * 4, [n, tall, wide, c]
+    params = call.take((n, rows, columns, c), begins, [1] * 4, counts)
+    call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", params, [grown], output)
+
+
+def _pad_after(call: EspCall, part: str, x: EspValue, more: int) -> EspValue:
+    """Return a value [n, h, w, c] with zeros after its third axis."""
+    if not more:
+        return x
+    n, h, w, c = x.shape
+    params = {**sides("input", x.shape), "pad_value": 0}
+    params.update({f"{end}_{axis}": 0 for end in ("pre", "post") for axis in _AXES})
+    params["post_w"] = more
+    name = "arm_pad_s8" if x.dtype == "int8" else f"tflm_pad_{SUFFIXES[x.dtype]}"
+    return call.part(part, name, params, [x], replace(x, shape=(n, h, w + more, c)))
+
+
 def stream(call: EspCall) -> None:
     """Convert StreamingCache: its last rows of input come before the next ones."""
     call.expect(1)
@@ -226,5 +265,6 @@ MOVEMENT: dict[str, Converter] = {
     "Slice": slice_,
     "Split": split,
     "Pad": pad,
+    "InsertZeros": insert_zeros,
     "StreamingCache": stream,
 }
