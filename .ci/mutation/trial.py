@@ -19,8 +19,10 @@ PATIENCE = 10
 MOST_SWEPT = 3
 #: Folders that have tests and proofs of their own. Lists of kernels are left out as well.
 ELSEWHERE = ("csrc/include/", "csrc/common/")
-#: Files that are not part of a row, and a word that their tests have.
-BY_TESTS = {"csrc/runtime/split.c": "runtime import split"}
+#: Files whose faults tests find, and these tests.
+BY_TESTS = {"csrc/runtime/split.c": tests_that_name("runtime import split")}
+BY_TESTS |= {f"csrc/ethosu/{name}.c": ["tests/ethosu"] for name in
+             ("decode", "engine", "order", "run", "weights")}  # fmt: skip
 #: Tests of the everyday suite that plan networks, but for the largest ones.
 OF_NETWORKS = [
     *("tests/rows", "tests/runtime", "-k", "not mobilenet"),
@@ -111,8 +113,7 @@ class Trial:
     def _by_tests(self, source: str, path: str, text: str) -> str:
         if self._suite is None:
             self._suite = Suite(self.library.work)
-        word = BY_TESTS.get(source)
         tests = OF_NETWORKS
-        if word:
-            tests = [*tests_that_name(word), "-m", "not slow and not compiles"]
+        if source in BY_TESTS:
+            tests = [*BY_TESTS[source], "-m", "not slow and not compiles"]
         return self._suite.killed(source, self.library.optimized(source, path, text), tests)

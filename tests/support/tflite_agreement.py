@@ -56,7 +56,7 @@ def compare(path, samples):
     samples: inputs of each run, in the file's order.
     """
     data = path.read_bytes()
-    session, own = _session(path)
+    session, own = open_session(path)
     outputs = len(session.outputs) if session else 0
     results, words = answer(data, samples, outputs)
     framework = "" if results is not None else reason(words) or words
@@ -78,7 +78,7 @@ class _Session:
     outputs: tuple
 
 
-def _session(path):
+def open_session(path):
     """Return a session as the wheel computes, and the reason if there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,13 +96,13 @@ def _stops(session, samples):
     """True if a run stops with an error, as on the device."""
     try:
         for sample in samples:
-            session.run(_feed(session, sample))
+            session.run(feed(session, sample))
     except Error:
         return True
     return False
 
 
-def _feed(session, sample):
+def feed(session, sample):
     """Return the inputs of a run by their names."""
     indices = [tensor.index for tensor in session.inputs]
     places = [indices.index(index) for index in dict.fromkeys(indices)]
@@ -118,11 +118,11 @@ def _difference(session, samples, results):
     wrong = []
     for sample, right in zip(samples, results):
         try:
-            made = session.run(_feed(session, sample))
+            made = session.run(feed(session, sample))
         except Error as error:
             return f"stops here: {error}"
         for at, name in enumerate(session.graph.outputs):
-            got = _as_file(session.graph, name, made[name], right[at].dtype)
+            got = as_file(session.graph, name, made[name], right[at].dtype)
             if not _same(got.ravel(), right[at].ravel()):
                 wrong.append(f"output {at}")
     return ", ".join(dict.fromkeys(wrong))
@@ -143,7 +143,7 @@ def _quantized(x, tensor):
     return np.clip(whole, limits.min, limits.max).astype(tensor.dtype)
 
 
-def _as_file(graph, name, made, dtype):
+def as_file(graph, name, made, dtype):
     """Return an output as the file has it: DEQUANTIZE at its end is left out of the network."""
     made = np.asarray(made)
     if dtype != np.float32 or made.dtype == np.float32:
