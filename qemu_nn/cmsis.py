@@ -115,12 +115,14 @@ def _argument(function: Function, array: Array, value: object, params: dict[str,
     given = as_array(value, where)
     dtype = array.dtype_in(params)
     if given.dtype != np.dtype(dtype):
-        raise Error(f"{where} must be {dtype}, not {given.dtype}")
+        raise Error(f"{where} is {given.dtype}, but must be {dtype}")
     shape = array.shape(params)
     if any(axis < 0 for axis in shape):
-        raise Error(f"{where} cannot have the shape {list(shape)}")
+        raise Error(
+            f"{where} would have the shape {list(shape)} by the arguments; axes must be 1 or more"
+        )
     if given.size != math.prod(shape):
-        raise Error(f"{where} must have the shape {list(shape)}, not {list(given.shape)}")
+        raise Error(f"{where} has the shape {list(given.shape)}, but must have {list(shape)}")
     return given
 
 
@@ -145,7 +147,7 @@ def complete(function: Function, arguments: Mapping[str, object]) -> dict[str, i
     needed = {array.name for array in function.arrays if not array.optional}
     missing = sorted(name for name in needed if arguments.get(name) is None)
     if missing:
-        raise Error(f"{function.name} needs the arguments {', '.join(missing)}")
+        raise Error(f"{function.name} lacks the arguments {', '.join(missing)}")
     scalars = {k: v for k, v in arguments.items() if k not in names}
     return function.parse_params({**_infer_from_shapes(function, arguments), **scalars})
 
@@ -155,7 +157,10 @@ def _memory(given: np.ndarray, keep: bool, where: str) -> np.ndarray:
     if not keep:
         return np.array(given, order="C", copy=True)
     if not (given.flags.c_contiguous and given.flags.writeable and given.flags.aligned):
-        raise Error(f"in_place=True needs a writable C-contiguous array as {where}")
+        raise Error(
+            f"{where} is read-only or not C-contiguous, but in_place=True writes into it: give "
+            "a writable, contiguous array"
+        )
     return given
 
 
@@ -244,7 +249,8 @@ def _binding(function: Function) -> Callable[..., np.ndarray]:
     ) -> np.ndarray:
         if given:
             raise TypeError(
-                f"{function.name}() takes keyword arguments alone: {', '.join(own_names)}"
+                f"{function.name}() got positional arguments, but takes keywords only: "
+                f"{', '.join(own_names)}"
             )
         in_place, variant = as_flag(in_place, "in_place"), as_text(variant, "variant")
         device = _complete(Target.of(target), cmsis=cmsis, rounding=rounding)
@@ -273,7 +279,10 @@ def _complete(target: Target, **given: Optional[str]) -> Target:
     for name, value in given.items():
         own = getattr(target, name)
         if value is not None and own not in (None, value):
-            raise Error(f"the target has {name}={own!r}, but {name}={value!r} is given: leave one")
+            raise Error(
+                f"the target has {name}={own!r}, but {name}={value!r} is given: leave one of "
+                "them out"
+            )
     return replace(target, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -36,8 +36,8 @@ def convert_class_scores(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
     """
     if max(shape, default=1) != math.prod(shape):
         raise Error(
-            f"the network's output {list(shape)} is no vector of scores, which labels need; "
-            "evaluate takes a label for each of its positions"
+            f"the network's output {list(shape)} is no vector of scores: give labels [N, "
+            "...] for each of its positions to evaluate(), or leave them out"
         )
     return values.reshape(*values.shape[: values.ndim - len(shape)], math.prod(shape))
 
@@ -51,15 +51,17 @@ def count_correct(scores: np.ndarray, labels: np.ndarray) -> int:
     """
     labels = np.asarray(labels)
     if not np.issubdtype(labels.dtype, np.integer):
-        raise Error(f"labels must be integers (one class number each), but are {labels.dtype}")
+        raise Error(
+            f"labels are {labels.dtype}, but must be integers, one class number for each sample"
+        )
     if labels.shape != scores.shape[:-1]:
         want, has = [*scores.shape[:-1]], [*labels.shape]
-        raise Error(f"labels must have the shape {want}, but have {has}")
+        raise Error(f"labels have the shape {has}, but must have {want}")
     classes = scores.shape[-1]
     if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         outside = labels[(labels < 0) | (labels >= classes)].flat[0]
         raise Error(
-            f"labels must be classes 0..{classes - 1} of the network, but one is {outside}; "
-            "classes count from 0"
+            f"one label is {outside}, but labels must be classes 0..{classes - 1} of the "
+            "network; classes count from 0"
         )
     return int(np.count_nonzero(scores.argmax(-1) == labels))

@@ -267,7 +267,7 @@ def compare(
     """
     goldens, dump = load(Path(golden)), Path(dump)
     if not dump.exists():
-        raise Error(f"there is no folder or log {dump}")
+        raise Error(f"there is no folder or log {dump}: give the dumps of the device")
     single = dump.is_file() and goldens.one
     log = read_log(dump) if dump.is_file() and not single else None
     present = _list_present(dump)
@@ -339,14 +339,16 @@ def _find_twins(goldens: Goldens) -> dict[int, dict[int, str]]:
 
 def _make_nothing_error(dump: Path, goldens: Goldens, present: set[Path]) -> Error:
     if not goldens.entries:
-        return Error(f"the golden set {goldens.folder} is empty")
+        return Error(
+            f"the golden set {goldens.folder} has no goldens: write it again with `golden`"
+        )
     wanted = dumps.list_dump_names(goldens.entries[0].name, goldens.inputs)
     files = [path.relative_to(dump).as_posix() for path in sorted(present)]
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
     holds = ", ".join(files[:_NAMED]) + more or f"nothing that ends in {', '.join(dumps.ENDINGS)}"
     return Error(
-        f"no file in {dump} belongs to a golden: it must be called {' or '.join(wanted)}, for "
-        f"instance, with the ending {', '.join(dumps.ENDINGS)}; the folder holds {holds}"
+        f"no file in {dump} has the name of a golden, such as {' or '.join(wanted)} with "
+        f"the ending {', '.join(dumps.ENDINGS)}; the folder has {holds}"
     )
 
 
@@ -366,8 +368,10 @@ def compare_arrays(golden: Path, arrays: Mapping[str, np.ndarray]) -> Comparison
             findings.append(_make_finding(goldens, entry, source, twins[entry.input], got))
     if left or not findings:
         known = ", ".join(entry.name for entry in goldens.entries[:_NAMED])
-        strange = ", ".join(map(repr, list(left)[:_NAMED])) or "no array"
-        raise Error(f"{strange} has the name of a golden in {golden}; it has {known}, for instance")
+        strange = ", ".join(map(repr, list(left)[:_NAMED])) or "no array is given"
+        raise Error(
+            f"{strange}: {golden} has no golden of this name; names are {known}, for instance"
+        )
     return Comparison(tuple(findings), tuple(_make_missing(goldens, findings)))
 
 

@@ -92,10 +92,10 @@ def _npy(path: Path, name: str, count: int) -> np.ndarray:
     try:
         array = np.lib.format.open_memmap(path, mode="r")
     except _NO_NPY:
-        raise Error(f"{path} is not a .npy file of numbers") from None
+        raise Error(f"{path} is not a .npy file of numbers: save it with numpy.save") from None
     kinds = {"float32": "f", "bool": "iub"}.get(name, "iu")
     if array.dtype.kind not in kinds or array.dtype.itemsize != dtype.itemsize:
-        raise Unlike(f"it holds {array.dtype}, but the golden {name}")
+        raise Unlike(f"it contains {array.dtype}, but the golden {name}")
     if array.size != count:
         raise Unlike(f"it has {array.size} elements, but the golden has {count}")
     values = np.ascontiguousarray(array).ravel()

@@ -94,12 +94,14 @@ def classify(scores: np.ndarray, labels: np.ndarray, top: Sequence[int] = ()) ->
     """
     rows, classes = np.arange(len(scores)), scores.shape[-1]
     if labels.dtype.kind not in "iu":
-        raise Error(f"labels must be integers (one class number each), but are {labels.dtype}")
+        raise Error(
+            f"labels are {labels.dtype}, but must be integers, one class number for each sample"
+        )
     if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         outside = labels[(labels < 0) | (labels >= classes)].flat[0]
         raise Error(
-            f"labels must be classes 0..{classes - 1} of the network, but one is {outside}; "
-            "classes count from 0"
+            f"one label is {outside}, but labels must be classes 0..{classes - 1} of the "
+            "network; classes count from 0"
         )
     labels = labels.astype(np.int64)
     chosen = choose_classes(scores)
@@ -118,7 +120,10 @@ def choose_classes(scores: np.ndarray) -> np.ndarray:
     NaN.
     """
     if np.isnan(scores).any():
-        raise Error("there is no largest score, as the network's scores contain NaN")
+        raise Error(
+            "the network's scores contain NaN, so none is the largest: compare its layers with "
+            "analyze"
+        )
     classes: np.ndarray = scores.argmax(-1)
     return classes
 
@@ -203,7 +208,10 @@ def measure_deviations(got: np.ndarray, wanted: np.ndarray) -> Deviations:
     """Return the errors of predictions of any shape against right values of that shape."""
     errors = np.asarray(got, np.float64) - np.asarray(wanted, np.float64)
     if not np.isfinite(errors).all():
-        raise Error("there is no mean error, as the network's outputs are not finite")
+        raise Error(
+            "the network's outputs are not finite, so they have no mean error: compare its "
+            "layers with analyze"
+        )
     magnitudes = np.abs(errors)
     largest = float(magnitudes.max(initial=0.0))
     return Deviations(sum_exactly(errors), sum_exactly(magnitudes), sum_exactly(errors**2), largest)
@@ -244,12 +252,16 @@ def measure_reconstruction(
     if labels is not None and not np.isin(labels, (0, 1)).all():
         outside = labels[~np.isin(labels, (0, 1))].flat[0]
         raise Error(
-            f"labels of an autoencoder must be 0 (normal) or 1 (anomalous), but one is {outside}"
+            f"one label is {outside}, but labels of an autoencoder must be 0 (normal) or 1 "
+            "(anomalous)"
         )
     wanted, got = (np.asarray(a, np.float64).reshape(len(a), -1) for a in (wanted, got))
     errors = _sum_squares(_subtract(got, wanted)) / max(got.shape[1], 1)
     if not np.isfinite(errors).all():
-        raise Error("there is no reconstruction error, as the network's outputs are not finite")
+        raise Error(
+            "the network's outputs are not finite, so they have no reconstruction error: "
+            "compare its layers with analyze"
+        )
     return Reconstructed(errors, labels)
 
 

@@ -83,7 +83,7 @@ def load(folder: Path) -> Goldens:
     path = folder / _MANIFEST
     try:
         if not path.is_file():
-            raise Error(f"{folder} holds no golden set: there is no file {path}")
+            raise Error(f"{folder} is no golden set: it has no file {path}")
         try:
             manifest = parse_json(read_bytes(path, _MANIFEST_LIMIT), "manifest.json")
             _check_format(manifest)
@@ -118,7 +118,7 @@ def _read_archive(path: Path) -> Goldens:
     try:
         with open_archive(path) as archive:
             if _MANIFEST not in archive.names:
-                raise Error(f"{path} holds no golden set: there is no {_MANIFEST} in it")
+                raise Error(f"{path} is no golden set: it has no {_MANIFEST}")
             manifest = parse_json(archive.read(_MANIFEST), _MANIFEST)
             _check_format(manifest)
             goldens, listed = _read_goldens(path, manifest), _list_contents(manifest)
@@ -136,7 +136,9 @@ def _get_member(archive: Archive, entry: Entry, listed: Mapping[str, tuple[int, 
     if listed.get(name) != (len(content), zlib.crc32(content)):
         raise ModelError(f"{name} has been changed since it was written (its CRC differs)")
     if zlib.crc32(values) != entry.crc32:
-        raise ModelError(f"{_MANIFEST} contradicts itself about {entry.name}")
+        raise ModelError(
+            f"{_MANIFEST} gives {entry.name} a shape, type and size that contradict one another"
+        )
     return values
 
 
@@ -146,10 +148,12 @@ def _make_damage_error(folder: Path, reason: str) -> Error:
 
 def _check_format(manifest: Fields) -> None:
     if manifest.text("format") != "qemu_nn golden":
-        raise manifest.error("this is not the manifest of a golden set")
+        raise manifest.error("it is not the manifest of a golden set")
     version = manifest.integer("version")
     if version != 1:
-        raise manifest.error(f"another release wrote version {version}: compare with that release")
+        raise manifest.error(
+            f"another release wrote it in version {version}: compare with that release"
+        )
 
 
 def _read_goldens(folder: Path, manifest: Fields) -> Goldens:
@@ -220,7 +224,9 @@ def _check_files(goldens: Goldens, listed: Mapping[str, tuple[int, int]]) -> Non
     for entry in goldens.entries:
         if listed.get(f"{entry.name}.bin") != (entry.nbytes, entry.crc32):
             raise _make_damage_error(
-                goldens.folder, f"manifest.json contradicts itself about {entry.name}"
+                goldens.folder,
+                f"manifest.json gives {entry.name} a shape, type and size that contradict "
+                "one another",
             )
 
 

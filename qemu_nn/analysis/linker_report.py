@@ -32,11 +32,11 @@ def find_report_lines(text: str, name: str, facts: dict[str, Cell]) -> Table:
         memory = found[1] or memory
         part = memory, found[2]
         if part in sizes:
-            raise Error(f"{name} holds two reports: give the one of this network and core")
+            raise Error(f"{name} contains two reports: give the one of this network and core")
         sizes[part] = int(found[3])
         rows.append((*part, sizes[part], found[4] or ""))
     if not {*_KNOWN, ("flash", "all"), ("RAM", "stack"), ("RAM", "all")} <= set(sizes):
-        raise Error(f"{name} is not what `make report-m4` or its kin of an export print")
+        raise Error(f"{name} is not the output of `make report-m4` or the like of an export")
     for part, fact in _KNOWN.items():
         if sizes[part] != facts[fact]:
             raise Error(

@@ -27,7 +27,9 @@ class Choices:
         self.device.append(device.reshape(len(device), -1).argmax(1))
         self.reference.append(reference.reshape(len(device), -1).argmax(1))
         if labels is not None and not 0 <= labels.min() <= labels.max() < self.classes:
-            raise Error(f"labels must be classes 0..{self.classes - 1} of the network")
+            raise Error(
+                f"one label is no class of the network; labels must be 0..{self.classes - 1}"
+            )
         self.labels.append(labels)
 
     def merge(self, other: Choices) -> None:

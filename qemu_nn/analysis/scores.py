@@ -27,10 +27,15 @@ def list_best_classes(
         last = values[:, -1].reshape(len(values), math.prod(values.shape[2:]))
     else:
         shape = list(values.shape[1:])
-        raise Error(f"the output {name!r} {shape} does not hold a score for each class")
+        raise Error(
+            f"the output {name!r} has the shape {shape}, but must have a score for each class"
+        )
     count = last.shape[1]
     if classes and len(classes) != count:
-        raise Error(f"there are {len(classes)} names of classes, but {count} scores in {name!r}")
+        raise Error(
+            f"there are {len(classes)} class names for {count} scores in {name!r}: give one "
+            "name for each score"
+        )
     names = [printable(each) for each in classes] or [str(each) for each in range(count)]
     rows: list[tuple[Cell, ...]] = []
     for sample, row in enumerate(last[:samples]):

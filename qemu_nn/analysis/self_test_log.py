@@ -54,9 +54,9 @@ def read_log(path: Path) -> dict[str, bytes]:
             found[name] = content
     if not found:
         raise Error(
-            f"{path} holds no results of a self-test: build it with -DQN_DUMP (make DUMP=1), or "
-            "name a folder of dumps, files with the names of goldens; a single dump is compared "
-            "with the file of its golden, such as goldens/x0/conv1.npy"
+            f"{path} has no results of a self-test: build it with -DQN_DUMP (make DUMP=1), "
+            "or name a folder of dumps, files with the names of goldens; a single dump is "
+            "compared with the file of its golden, such as goldens/x0/conv1.npy"
         )
     return found
 

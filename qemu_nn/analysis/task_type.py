@@ -42,8 +42,8 @@ def infer_kind(
         return "autoencoder"
     if labels.ndim == 1 and math.prod(outputs[int(steps) :]) == 1:
         raise Error(
-            "the network has one output and the labels are integers: say kind='classifier', if it "
-            "is the probability of label 1, or kind='regressor'"
+            "the network has one output and the labels are integers: give "
+            "kind='classifier' if it is the probability of label 1, or kind='regressor'"
         )
     return _check_kind("classifier", inputs, outputs, labels)
 
@@ -52,12 +52,12 @@ def _check_kind(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.nd
     """Return the kind; raise Error if shapes or labels contradict it."""
     if kind == "autoencoder" and math.prod(inputs) != math.prod(outputs):
         raise Error(
-            f"an autoencoder's output has the size of its input, but this network makes "
-            f"{list(outputs)} of {list(inputs)}"
+            f"the network has the outputs {list(outputs)} and the inputs {list(inputs)}, "
+            "but an autoencoder's output has the size of its input: give another kind="
         )
     if labels is None:
         if kind == "regressor":
-            raise Error("a regressor is compared with the right values: give them as labels")
+            raise Error("a regressor needs the right values as labels: give them")
         return kind
     has = labels.shape[1:]
     if kind == "regressor":
@@ -71,7 +71,7 @@ def _check_kind(kind: str, inputs: Shape, outputs: Shape, labels: Optional[np.nd
     if kind == "autoencoder" and has:
         raise _make_shape_error(kind, "0 or 1 for each sample", (), has)
     if kind == "unlabelled":
-        raise Error("labels have no meaning for kind='unlabelled': leave them out")
+        raise Error("kind='unlabelled' takes no labels: leave them out, or give another kind=")
     return kind
 
 
@@ -107,14 +107,15 @@ def convert_scores(outputs: np.ndarray, labels: Optional[np.ndarray], steps: boo
         scores = outputs.reshape(count, -1)
     else:
         raise Error(
-            f"the network's output {list(shape)} is no vector of scores, so one label for a sample "
-            f"does not fit: give labels [N, {', '.join(map(str, shape[:-1]))}]"
+            f"the network's output {list(shape)} is no vector of scores, which one label "
+            f"for a sample needs: give labels [N, {', '.join(map(str, shape[:-1]))}]"
         )
     if scores.shape[1] > 1:
         return scores
     if not ((scores >= 0) & (scores <= 1)).all():
         raise Error(
-            "the network's one output is no probability, as it leaves 0..1: say kind='regressor'"
+            "the network's one output has values outside 0..1, so it is no probability: "
+            "give kind='regressor'"
         )
     return np.concatenate([1 - scores, scores], axis=1)
 
@@ -130,6 +131,6 @@ def _squeeze(shape: Shape) -> Shape:
 def _make_shape_error(kind: str, what: str, wanted: Shape, has: Shape) -> Error:
     classes = "; classes have to be integers" if kind == "regressor" else ""
     return Error(
-        f"labels of a {kind} are {what}, [{', '.join(['N', *map(str, wanted)])}], but these are "
-        f"[{', '.join(['N', *map(str, has)])}]{classes}"
+        f"labels have the shape [{', '.join(['N', *map(str, has)])}], but labels of a "
+        f"{kind} are {what}, [{', '.join(['N', *map(str, wanted)])}]{classes}"
     )

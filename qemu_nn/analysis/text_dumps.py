@@ -115,7 +115,7 @@ def _fitting(
             unlike.append(str(reason))
     if len({*found.values()}) > 1:
         raise Error(
-            f"{where} fits decimal and hexadecimal numbers: say which they are, base=10 or base=16"
+            f"{where} can be read as decimal and as hexadecimal numbers: give base=10 or base=16"
         )
     if found:
         return next(iter(found.values()))
@@ -169,7 +169,7 @@ def _c_array(text: str, where: str) -> Optional[tuple[str, list[_Word]]]:
         return None
     body, _, after = rest.rpartition("}")
     if "=" in rest or after.strip(" \t\r\n;"):
-        raise Error(f"{where} holds more than one C array: write each into a file of its own")
+        raise Error(f"{where} contains several C arrays: write each into a file of its own")
     lines = head.count("\n")
     values = re.sub(r"\(\s*\w+\s*\)", " ", body)  # casts
     words = (_Word(lines + word.line, _SUFFIX.sub("", word.text)) for word in _words(values))

@@ -158,7 +158,7 @@ def analyze(
 def _measure_sensitivity(run: LayerRun, x: Any) -> dict[str, tuple[float, tuple[float, ...]]]:
     """Return layer -> ratios at the outputs if it, or one of its channels, alone errs."""
     if not isinstance(x, np.ndarray):
-        raise Error("sensitivity=True is for networks of one input")
+        raise Error("sensitivity=True needs a network of one input; leave it out")
     found = measure_sensitivity(run, x[:_SENSED])
     return {name: (each.whole, each.channels) for name, each in found.items()}
 

@@ -194,7 +194,7 @@ class ChainStream:
         expect_dtype("the input", x, first)
         if x.ndim == 0 or x.shape[1:] != unit:
             want = ", ".join(["T", *map(str, unit)])
-            raise Error(f"the input must have the shape [{want}], but has {list(x.shape)}")
+            raise Error(f"the input has the shape {list(x.shape)}, but must have [{want}]")
         found: dict[str, np.ndarray] = {}
         for number, running in enumerate(self._running):
             results = running.push(x)
@@ -300,16 +300,16 @@ def chain(
     path = described_by(stages[0]) if len(stages) == 1 else None
     if path is not None:
         if hops is not None or rate != RATE:
-            raise Error(f"{path} says its hops and its rate itself; leave them out")
+            raise Error(f"{path} describes its hops and its rate itself: leave hops= and rate= out")
         networks, hops, rate = described(path)
     rate = as_count(rate, "rate")
     if not 1 <= len(networks) <= _STAGES:
-        raise Error(f"a chain has 1 to {_STAGES} networks, not {len(networks)}")
+        raise Error(f"a chain has {len(networks)} networks, but must have 1 to {_STAGES}")
     found = [quantized(network) for network in networks]
     if not isinstance(hops, (list, tuple)) or len(hops) != len(networks):
         raise Error(
-            f"hops must be a list of {len(networks)} integers, how far each network moves on from "
-            f"one input to the next, not {format_value(hops)}"
+            f"hops is {format_value(hops)}, but must be a list of {len(networks)} integers: "
+            "the samples that each network advances from one input to the next"
         )
     planned: list[Stage] = []
     for network, hop in zip(found, hops):
@@ -325,7 +325,9 @@ def _window(before: list[Stage], network: Network) -> int:
     graph = network.graph
     name = f"{graph.name[:60]!r}"
     if len(graph.inputs) != 1:
-        raise Error(f"{name} has {len(graph.inputs)} inputs; a network of a chain has one")
+        raise Error(
+            f"{name} has {len(graph.inputs)} inputs, but a network of a chain must have one"
+        )
     if not before:
         window = graph.input.shape[0] if graph.input.shape else 1
     else:
@@ -339,9 +341,8 @@ def _window(before: list[Stage], network: Network) -> int:
         window, rest = divmod(prod(graph.input.shape), prod(given.shape))
         if rest or not window or given.dtype != graph.input.dtype:
             raise Error(
-                f"{name} reads {_shape(graph.input)}, which cannot be made of what "
-                f"{last.name[:60]!r} computes, {_shape(given)}: it must be of the same type and a "
-                "multiple"
+                f"{name} reads {_shape(graph.input)}, but {last.name[:60]!r} computes "
+                f"{_shape(given)}: the type must be the same and the size a multiple"
             )
     return window
 

@@ -62,7 +62,9 @@ def _network(stage: Fields, folder: Path, rate: int) -> Network:
             return micro_frontend(rate=rate, **_frontend(stage.object("micro_frontend")))
         name = PurePosixPath(stage.text("file"))
         if name.is_absolute() or ".." in name.parts or "\0" in str(name):
-            raise stage.error(f"'file' must be a path inside of its folder, not {str(name)!r}")
+            raise stage.error(
+                f"'file' is {str(name)!r}, but must be a path inside of the folder of the chain"
+            )
         return load_quantized(folder / name)
     except ModelError:
         raise
@@ -100,4 +102,4 @@ def _only(fields: Fields, known: Iterable[str]) -> None:
     names = tuple(known)
     for name in fields.values:
         if name not in names:
-            raise fields.error(f"{name!r} is not known; have: {', '.join(names)}")
+            raise fields.error(f"{name!r} is unknown; have: {', '.join(names)}")

@@ -85,7 +85,7 @@ def check(
     wanted.profile()  # says what is wrong with the device's names
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, Iterable):
-        raise Error("check() takes paths of files and folders")
+        raise Error("paths must be a path of a file or folder, or a list of paths")
     found = [file for path in given for file in _files(as_path(path, "a model"))]
     if not found:
         raise Error("there is nothing to check: give files or folders")
@@ -106,8 +106,8 @@ def _files(path: Path) -> Iterator[Path]:
     found = [p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS or p.name == _DESCRIBED]
     if not found:
         raise Error(
-            f"{path} holds no networks: no {', '.join(_ENDINGS)} or {_DESCRIBED}; quantized .onnx "
-            "files are named one by one"
+            f"{path} contains no networks: no {', '.join(_ENDINGS)} or {_DESCRIBED}; "
+            "quantized .onnx files are named one by one"
         )
     yield from sorted(found)
 

@@ -77,8 +77,8 @@ def compare_runtime(
     before = network.before
     if before is not None and len(before.starts) > 1:
         raise Error(
-            f"{path} has {len(before.starts)} inputs and steps of the host before the device's "
-            "network: files of one input with such steps can be compared"
+            f"{path} has {len(before.starts)} inputs and host steps before the device's "
+            "network; with such steps a file must have one input"
         )
     name = _chosen(path) if runtime is None else one_of(RUNTIMES, runtime, "runtime")
     session, graph = network.session(target), network.graph
@@ -114,7 +114,7 @@ def _chosen(path: Path) -> str:
             return name
     if fitting:
         return fitting[0]  # whose loading says what to install
-    raise Error(f"no other runtime runs {path}: give a .tflite or .onnx file")
+    raise Error(f"no runtime can be compared with {path}: give a .tflite or .onnx file")
 
 
 def _compare(
@@ -177,11 +177,11 @@ def _inputs(
         if np.dtype(dtype).kind == "f" and values.dtype.kind != "f":
             values = tensor.format.dequantize(values)
         elif values.dtype != dtype:
-            raise Error(f"the file takes {np.dtype(dtype)}, but the network {values.dtype}")
+            raise Error(f"the file's input is {np.dtype(dtype)}, but the network's {values.dtype}")
         if values.size != np.prod(shape):
             raise Error(
-                f"the input {tensor.name!r} of the file is {list(shape)}, several samples at once; "
-                "files of one sample can be compared"
+                f"the input {tensor.name!r} of the file is {list(shape)}, several samples "
+                "at once; files must read one sample"
             )
         found.append(np.ascontiguousarray(values, dtype).reshape(shape))
     return found

@@ -75,7 +75,7 @@ def run_on_device(
     variables, wait = make_variables(on, make), patience(on, timeout)
     if not on.startswith("qemu:"):
         if target is not None:
-            raise Error(f"{on} says itself which profile it has; leave --cmsis and --rounding out")
+            raise Error(f"{on} has a profile of its own: leave --cmsis and --rounding out")
         return Conformance((_on_board(cases, on, wait),))
     core = board_core(on)
     wanted = _profiles(replace(target or Target(), device=core))
@@ -271,8 +271,8 @@ def _on_board(cases: Sequence[Case], on: str, wait: float) -> Place:
                 where = f"{on}, {conformance.name_profile(own)}"
                 return _place(where, said.functions, part, own, wrong)
     raise Error(
-        f"the device has the network {said.network!r}, which is no part of these cases for {own}; "
-        "flash an export of conformance --export, and name the same cases"
+        f"the device runs the network {said.network!r}, which is not among these cases for "
+        f"{own}: flash an export of conformance --export, and name the same cases"
     )
 
 
@@ -295,7 +295,9 @@ def _differences(device: Device, part: Sequence[Case], own: Profile) -> list[Dif
             return _compared(device, part, own)
         except Restarted:
             device.begin_session()
-    raise Error(f"the device was reset {_RESETS} times during a part of the set; look at its power")
+    raise Error(
+        f"the device was reset {_RESETS} times during a part of the set: check its power supply"
+    )
 
 
 def _compared(device: Device, part: Sequence[Case], own: Profile) -> list[Difference]:

@@ -191,7 +191,7 @@ class Dataset:
         plain = (None, False, 0)
         named = [k for k, value in options.items() if not any(value is each for each in plain)]
         if named:
-            raise Error(f"{named[0]}= says how data are read, but there are none: give data, too")
+            raise Error(f"{named[0]}= is given without data: give data, or leave it out")
         return self.limit or usual
 
     @property
@@ -224,7 +224,9 @@ def batches(
     steps = None if own is not None and found.codes else found.preprocessing
     take = Arrange(shape, layout, found.layout, own, steps)
     if own is None and found.codes:
-        raise Error("codes=True is for quantized networks: this one takes floats")
+        raise Error(
+            "codes=True needs a quantized network, but this one takes floats: leave codes out"
+        )
     kinds: dict[Optional[str], Meaning] = {}
     if own is not None:
         kinds[None] = Meaning(own.dtype, found.codes, found.preprocessing)
@@ -268,8 +270,8 @@ def _warn_of_bytes(made: Batches) -> None:
         if source.dtype in (np.uint8, np.int8):
             ends = np.iinfo(source.dtype)
             warn(
-                f"{source.label} holds {source.dtype} numbers, which the float network gets as "
-                f"they are: if it was not trained on {ends.min}..{ends.max}, give "
+                f"{source.label} are {source.dtype} numbers, which the float network reads "
+                f"unchanged: if it was not trained on {ends.min}..{ends.max}, give "
                 "Preprocessing(scale=1/255); if it was, codes=False",
                 InputWarning,
             )
@@ -396,7 +398,9 @@ def _batches(
     source = data.source
     y, classes = (None, ()) if data.labels is None else read_labels(data.labels)
     if data.front_end is not None and not isinstance(source, (str, os.PathLike)):
-        raise Error("front_end= makes features of WAV files: give data= as their path, or no chain")
+        raise Error(
+            "front_end= computes features of WAV files: give their path as data=, and no chain"
+        )
     source = Reader(source) if hasattr(source, "get_next") else source
     try:
         found = _inputs(source, take) if take.names else _input(source, take, data)
@@ -404,7 +408,9 @@ def _batches(
         raise Error(f"cannot read {source}: {files.get_reason(error)}") from None
     if found is None:
         if not isinstance(source, Iterable):
-            raise Error(f"data must be files, arrays or generators, not {type(source).__name__}")
+            raise Error(
+                f"data is of type {type(source).__name__}, but must be paths, arrays or a generator"
+            )
         y, _ = _number_names(y, classes, data, network)
         labels = None if y is None else Labels.of(y, any_labels, network.count)
         more = network.count, network.meanings
@@ -423,7 +429,9 @@ def _batches(
             name: _decided(each, network.meanings.get(name)) for name, each in sources.items()
         }
     elif data.codes:
-        raise Error("codes=True is for arrays, but the data are files of images or sound")
+        raise Error(
+            "codes=True needs arrays, but the data are files of images or sound: leave codes out"
+        )
     count = _checked(sources, take)
     y, classes = _number_names(y, classes, data, network)
     labels = None if y is None else Labels.of(y, any_labels, network.count)
@@ -480,13 +488,15 @@ def _checked(sources: _Sources, take: Take) -> int:
     """Return how many samples there are; Error where they do not fit the network."""
     counts = {len(source) for source in sources.values()}
     if len(counts) > 1:
-        raise Error("every input must hold as many samples as the others, 1 or more")
+        raise Error(
+            "the inputs have different numbers of samples; all must have as many, 1 or more"
+        )
     if counts == {0}:
         raise Error("the data have no samples: the array is empty")
     one = {name: np.zeros((1, *s.whole[1:]), s.dtype) for name, s in sources.items()}
     for x in one.values():
         if x.dtype.kind not in "fiub":
-            raise Error(f"the data must be real numbers, not {x.dtype}")
+            raise Error(f"the data are {x.dtype}, but must be numbers")
     try:
         take.without_checks()(one.get(None, one), "sample {} of the data".format)
     except Error:  # the same of all samples, whose shape the user knows; this takes no memory
@@ -579,7 +589,7 @@ def _of_path(path: Path, take: Take, data: Dataset) -> tuple[Source, Optional[So
     if path.is_dir() and any(entry.suffix.lower() == ".npy" for entry in path.iterdir()):
         return map_shards(path), None
     if ending in SOUNDS or (path.is_dir() and _has_sound(path)):
-        raise Error(f"{path} holds sound: give front_end=, which makes features of it")
+        raise Error(f"{path} contains sound: give front_end=, which computes features of it")
     if is_feature_table(path):
         table = fit_shape(read_features(path), take.start[0])
         return table, table.labels

@@ -66,11 +66,13 @@ def recovered(network: Network, profile: Profile) -> Recovered:
     graph, name = network.graph, network.graph.name
     if network.reference is None:
         raise Error(
-            f"{name} has no float network to train; quantize one with qemu_nn.quantize(), and keep "
-            "the result as .qnz, which holds it"
+            f"{name} has no float network to train: quantize one with qemu_nn.quantize(), "
+            "and save the result as .qnz, which contains it"
         )
     if graph.memory is not None or graph.states or graph.loops or len(graph.inputs) > 1:
-        raise Error(f"{name} cannot be trained: it has states, loops, or several inputs")
+        raise Error(
+            f"{name} has states, loops or several inputs; training needs a network without these"
+        )
     affine = is_affine(graph)
     bits = 16 if graph.input.dtype == "int16" else 8
     scheme = get_scheme("affine" if affine else "power2", profile, {}, bits, "minmax", "minmax")

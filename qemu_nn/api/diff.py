@@ -51,6 +51,9 @@ def diff(first: AnyNetwork, second: AnyNetwork) -> Diff:
             found.append(Change("", "preprocessing", prepared[0], prepared[1]))
     elif isinstance(one, Network) or isinstance(other, Network):
         kinds = ["quantized" if isinstance(n, Network) else "float" for n in (one, other)]
-        raise Error(f"{names[0]} is a {kinds[0]} network and {names[1]} a {kinds[1]} one")
+        raise Error(
+            f"{names[0]} is a {kinds[0]} network and {names[1]} a {kinds[1]} one: give two of "
+            "one kind"
+        )
     found += iterate_changes(one.graph, other.graph)
     return Diff(str(names[0]), str(names[1]), len(one.graph.nodes), tuple(found))

@@ -88,10 +88,15 @@ def estimate(
     wanted = Target.of(target or (place.core if place else DEFAULT_CORE))
     if wanted.kernels != KERNELS[0]:
         given = f"the {wanted.device}" if wanted.esp_nn else repr(wanted.kernels)
-        raise Error(f"instruction counts are of CMSIS-NN's kernels, not of {given}")
+        raise Error(
+            f"the target is {given}, but instruction counts exist for CMSIS-NN only: give a "
+            "Cortex-M"
+        )
     core = wanted.core
     if place is not None and core != place.core:
-        raise Error(f"the core of {place.name} is {place.core}, not {core}; name no other target")
+        raise Error(
+            f"the core of {place.name} is {place.core}, not {core}: leave the other target out"
+        )
     part = chip_of(wanted.device) if place is None else None
     megahertz = _megahertz(clock, place, part)
     network = quantized(network)
@@ -104,7 +109,7 @@ def estimate(
     layers = [_layer(graph, node, setting, place) for node in graph.nodes]
     if not any(layer.calls for layer in layers):
         names = ", ".join(sorted({layer.node.function.name for layer in layers}))
-        raise Error(f"there are no instruction counts of any layer; the network calls {names}")
+        raise Error(f"no layer has instruction counts; the network calls {names}")
     total = _total(layers)
     facts = _facts(graph.name, layers, total, setting, place, megahertz)
     if part is not None and clock is None and megahertz is not None:
@@ -119,7 +124,7 @@ def _megahertz(
         own = board.clock if board else chip.clock if chip else 0
         return own or None
     if isinstance(clock, bool) or not isinstance(clock, (int, float)) or not 0 < clock < 1e5:
-        raise Error(f"clock must be a number of MHz above 0, is {clock!r}")
+        raise Error(f"clock is {clock!r}, but must be MHz above 0")
     return float(clock)
 
 

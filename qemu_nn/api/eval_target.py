@@ -138,7 +138,7 @@ def subject_of(
     if isinstance(network, (str, os.PathLike)) or is_model(network):
         network = load(network)
     if not isinstance(network, Network) and (profiles or variant):
-        raise Error("profiles and variant are for networks that run on a Cortex-M")
+        raise Error("profiles and variant need a network that runs on a Cortex-M: leave them out")
     if isinstance(network, Network):
         return _quantized(network, target, variant, reference, profiles)
     if isinstance(network, FloatNetwork):
@@ -160,7 +160,9 @@ def subject_of(
         start = network.session.graph.input
         shape = (start.shape[-1], *start.shape[:-1])
         return Subject("ndk", chip, shape, "NCHW", start.format, reference=other)
-    raise Error(f"a network must be the result of load() or a path, is {format_value(network)}")
+    raise Error(
+        f"the network is {format_value(network)}, but must be the result of load() or a path"
+    )
 
 
 def _quantized(
@@ -209,12 +211,17 @@ def _given(reference: Any, layout: Optional[str]) -> Optional[FloatScorer]:
     if isinstance(reference, (str, os.PathLike)):
         reference = load(as_path(reference, "reference"))
     if not isinstance(reference, FloatNetwork):
-        raise Error(f"reference must be a float network or its file, not {format_value(reference)}")
+        raise Error(
+            f"reference is {format_value(reference)}, but must be a float network or its file"
+        )
     graph: FloatGraph = reference.graph
     if graph.layout == layout or graph.layout is None:
         return FloatScorer(graph)
     if layout != "NHWC":
-        raise Error(f"the reference takes images as {graph.layout}, but the network as {layout}")
+        raise Error(
+            f"the reference reads images as {graph.layout}, but the network as {layout}: both "
+            "must be equal"
+        )
     return FloatScorer(optimize(graph)[0])
 
 

@@ -145,7 +145,9 @@ def _job(
     scorers = [subject.scorer, *([subject.reference] if subject.reference else []), *subject.others]
     outputs = subject.scorer.outputs
     if output is None and len(outputs) > 1:
-        raise Error(f"the network has the outputs {', '.join(outputs)}: say output=, which one")
+        raise Error(
+            f"the network has the outputs {', '.join(outputs)}: name one of them by output="
+        )
     name = outputs[0] if output is None else one_of(outputs, output, "output")
     columns = tuple((scorer, _same(scorer, name, outputs)) for scorer in scorers)
     one = () if isinstance(first.x, dict) else first.x.shape[1:]
@@ -165,7 +167,8 @@ def _same(scorer: Scorer, name: str, outputs: Sequence[str]) -> str:
     if isinstance(scorer, FloatScorer) and scorer.derived:
         return scorer.outputs[list(outputs).index(name)]
     raise Error(
-        f"the reference has no output {name!r} to compare with, but {', '.join(scorer.outputs)}"
+        f"the reference has no output {name!r}; it has {', '.join(scorer.outputs)}: both "
+        "networks need this output"
     )
 
 
@@ -259,7 +262,7 @@ class _Blockwise:
 def _added(parts: Parts, more: Parts) -> Parts:
     """Return the parts of neighbouring samples together."""
     if parts.keys() != more.keys():
-        raise Error("some of the data have labels and some have none: give all or none")
+        raise Error("some of the data have labels and others none: give labels for all or for none")
     return {key: parts[key] + more[key] for key in parts}
 
 

@@ -106,7 +106,7 @@ def export(
     if (wanted.esp_nn or programs) and (options.one_header or options.blob):
         device = "an Ethos-U" if programs else wanted.path
         raise Error(
-            f"one_header and weights='blob' are for C that calls CMSIS-NN, but {device} runs a "
+            f"one_header and weights='blob' need C that calls CMSIS-NN, but {device} runs a "
             "file of another tool; leave them out"
         )
     if programs:
@@ -185,5 +185,5 @@ def _parse_build(build: Union[str, Iterable[str], None]) -> tuple[str, ...]:
         return ()
     for name in names:
         if name not in SYSTEMS:
-            raise Error(f"build names {name!r}; {have((*SYSTEMS, 'none'), name)}")
+            raise Error(f"build is {name!r}; {have((*SYSTEMS, 'none'), name)}")
     return tuple(names)

@@ -96,7 +96,7 @@ def fine_tune(
     progress = as_callable(progress, "progress")
     rate = as_number(learning_rate, "learning_rate")
     if not rate > 0:
-        raise Error(f"learning_rate must be above 0, is {rate:g}")
+        raise Error(f"learning_rate is {rate:g}, but must be above 0")
     counts = as_count(epochs, "epochs"), as_count(batch, "batch")
     seed = as_count(seed, "seed", 0)
     found = _found(own, target)
@@ -161,5 +161,5 @@ def trainable(
 def _found(network: Network, target: Union[str, Target]) -> Recovered:
     found = recovered(network, network.session(target).profile)
     if not found.layers:
-        raise Error(f"{network.graph.name} has no layer with weights: there is nothing to train")
+        raise Error(f"{network.graph.name} has no layer with weights, so nothing can be trained")
     return found

@@ -134,10 +134,12 @@ def write_goldens(
 
     named = arrange_by_name(session.graph, x)
     if any(part.size == 0 or part.ndim == 0 for part in named.values()):
-        raise Error("there are no inputs to make goldens of")
+        raise Error("there are no inputs: give one or more, of which goldens are computed")
     samples = len(named[session.graph.input.name])
     if any(len(part) != samples for part in named.values()):
-        raise Error(f"all inputs must hold {samples} samples, as the first does")
+        raise Error(
+            f"the inputs have different numbers of samples: all must have {samples}, as the first"
+        )
     sessions = {session.profile: session, **make_other_profiles(session.graph, session.profile)}
     traces = _samples(sessions, named, state, session.threads)
     announce("writes goldens")
@@ -194,7 +196,7 @@ def compare(
 
     if base not in (None, *BASES):
         raise Error(
-            f"base must be 10 or 16, the base of numbers in texts, not {format_value(base)}"
+            f"base is {format_value(base)}, but must be 10 or 16, the base of numbers in texts"
         )
     folders = as_path(golden, "the golden set"), as_path(dump, "the dumps")
     if network is None:
@@ -261,7 +263,7 @@ def _starts(graph: Graph, state: State, samples: int) -> dict[str, np.ndarray]:
     starts = {name: as_array(values, f"state {name!r}") for name, values in state.items()}
     for name, values in starts.items():
         if values.ndim == 0 or len(values) != samples:
-            raise Error(f"state {name!r} must hold {samples} samples, as the input does")
+            raise Error(f"the state {name!r} must have {samples} samples, as the input has")
     return starts
 
 

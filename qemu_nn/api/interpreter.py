@@ -55,7 +55,9 @@ class Interpreter:
         num_threads: Optional[int] = None,
     ) -> None:
         if (model_path is None) == (model_content is None):
-            raise Error("give model_path= or model_content=, one of them")
+            raise Error(
+                "both or none of model_path= and model_content= are given: give one of them"
+            )
         given: Any = model_path if model_content is None else model_content
         network = quantized(given)
         if network.before is not None or network.after is not None:
@@ -115,8 +117,8 @@ class Interpreter:
         wanted = (1, *tensor.logical)
         if values.dtype != tensor.dtype or values.shape != wanted:
             raise Error(
-                f"the tensor {tensor.name!r} is {values.dtype} {list(values.shape)}, but must be "
-                f"{tensor.dtype} {list(wanted)}"
+                f"the tensor {tensor.name!r} is given as {values.dtype} "
+                f"{list(values.shape)}, but must be {tensor.dtype} {list(wanted)}"
             )
         self._values[tensor_index] = values.copy()
 
@@ -129,7 +131,7 @@ class Interpreter:
             allocate_tensors() was not called, or the device stops at this input.
         """
         if len(self._values) < len(self._inputs):
-            raise Error("no memory for tensors: call allocate_tensors() before invoke()")
+            raise Error("tensors have no memory yet: call allocate_tensors() before invoke()")
         given = {
             tensor.name: np.ascontiguousarray(tensor.to_memory(self._values[index]))
             for index, tensor in enumerate(self._inputs)
@@ -189,8 +191,8 @@ class Interpreter:
 
     def _refuse_resizing(self) -> NoReturn:
         raise Error(
-            "inputs keep the shapes of the file, as the device plans its memory for them: for a "
-            "batch use load(...).session().run(x)"
+            "inputs have the shapes of the file, as the device plans its memory for them: "
+            "for a batch use load(...).session().run(x)"
         )
 
     def _checked(self, index: Any, known: range, what: str) -> int:

@@ -124,7 +124,7 @@ def micro_frontend(
     correction = fft_length.bit_length() - 1 - tables.BITS // 2
     if not 0 <= correction <= 9:
         raise Error(
-            f"a window must be of 33 to 32768 samples; {window_ms} ms at {rate} Hz are {size}"
+            f"a window of {window_ms} ms at {rate} Hz has {size} samples, but must have 33 to 32768"
         )
     channels = as_count(channels, "channels", most=1000)
     low, high = as_number(lowest_hz, "lowest_hz"), as_number(highest_hz, "highest_hz")
@@ -186,12 +186,14 @@ def _magnitudes(
     low, high = band
     if not 0 <= low < high < rate / 2:
         raise Error(
-            f"the filter bank must be between 0 and {rate / 2:g} Hz, half of the rate, is from "
-            f"{low:g} to {high:g} Hz"
+            f"the filter bank is from {low:g} to {high:g} Hz, but must be between 0 and "
+            f"{rate / 2:g} Hz, half of the rate"
         )
     bank, first, end = tables.make_filter_bank(rate, fft_length, channels, low, high)
     if end > fft_length // 2:
-        raise Error(f"highest_hz is {high:g}, too close to half of the rate, {rate / 2:g} Hz")
+        raise Error(
+            f"highest_hz is {high:g}, too close to half of the rate, {rate / 2:g} Hz: lower it"
+        )
     every, spectrum = {"length": size}, {"length": fft_length // 2 + 1}
     window = {"outer": 1, "size": size, "right_shift": tables.BITS}
     x = calls.add(
@@ -214,8 +216,8 @@ def _gains(strength: float, offset: float, gain_bits: int, noise_bits: int) -> n
     strength, offset = as_number(strength, "pcan.strength"), as_number(offset, "pcan.offset")
     if not (0 <= strength <= 8 and 2**-10 <= offset <= 2**20):
         raise Error(
-            "pcan.strength must be in 0..8 and pcan.offset in 2^-10..2^20, are "
-            f"{strength:g} and {offset:g}"
+            f"pcan.strength and pcan.offset are {strength:g} and {offset:g}, but must be in "
+            "0..8 and in 2^-10..2^20"
         )
     return tables.make_gain_table(strength, offset, gain_bits, noise_bits)
 
@@ -268,5 +270,5 @@ def _weight(value: float, what: str) -> int:
     """Return a number from 0 to 1 as the noise reduction has it, cut off."""
     number = as_number(value, what)
     if not 0 <= number <= 1:
-        raise Error(f"{what} must be in 0..1, is {number:g}")
+        raise Error(f"{what} is {number:g}, but must be in 0..1")
     return int(float(np.float32(number)) * _ONE)

@@ -326,7 +326,10 @@ class Network:
         from ..analysis.charts import chart_curve, plot_charts
 
         if self.curve is None:
-            raise Error(f"{self.graph.name} has no curve: quantize() makes one for a budget")
+            raise Error(
+                f"{self.graph.name} has no curve: give quantize() a budget, such as flash= or "
+                "accuracy="
+            )
         return plot_charts([chart_curve(self.curve)])
 
     def fit(self, target: Union[str, Target], *, stack: int = DEFAULT_STACK) -> Fit:
@@ -734,7 +737,9 @@ def known(network: object) -> Union[Network, FloatNetwork]:
         return network
     if isinstance(network, (str, os.PathLike)) or is_model(network):
         return load(network)
-    raise Error(f"a network must be the result of load() or a path, is {format_value(network)}")
+    raise Error(
+        f"the network is {format_value(network)}, but must be the result of load() or a path"
+    )
 
 
 def _name(network: object) -> str:

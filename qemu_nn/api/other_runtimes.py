@@ -174,7 +174,7 @@ def load_into(runtime: str, path: Path, wanted: Iterable[str]) -> OtherRuntime:
     """Return a runtime with a file; Error where it cannot load it."""
     suffix, load = RUNTIMES[runtime]
     if path.suffix.lower() != suffix:
-        raise Error(f"{runtime} runs {suffix} files, but {path} is none")
+        raise Error(f"{path} is no {suffix} file, which {runtime} needs")
     try:
         return load(path, wanted)
     except Error:

@@ -82,7 +82,7 @@ def page(
     network, sound = _read_network(network, front_end or (samples and samples.front_end), sections)
     several = [target] if isinstance(target, (str, Target)) else list(target)
     if not several:
-        raise Error("target holds no device: name one or more")
+        raise Error("target names no device: name one or more")
     stages = () if sound is None else sound.stages
     plans = [
         {

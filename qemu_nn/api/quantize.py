@@ -153,11 +153,14 @@ def quantize(
     widths = limits or goal
     if client is not None and not (searched or taken or widths):
         raise Error(
-            "client is for method='search', effort='best' and budget=, which alone have many "
-            "candidates"
+            "client needs method='search', effort='best' or a budget=, which alone have "
+            "many candidates: leave it out"
         )
     if file is not None and not (searched or taken):
-        raise Error("resume is for method='search' and effort='best', which alone can go on later")
+        raise Error(
+            "resume needs method='search' or effort='best', which alone write checkpoints: "
+            "leave it out"
+        )
     job = _job(network, chosen, choice.formats or {}, choice.softmax, choice.runtime)
     data = Dataset.of(data)
     float_graph = network.graph
@@ -228,8 +231,8 @@ def _profile_for(scheme: str, device: Target) -> Profile:
     if device.esp_nn is not None:
         if scheme != "affine":
             raise Error(
-                f"scheme is {scheme!r}, but {device.device} runs .tflite files; give 'affine', or "
-                "leave it out"
+                f"scheme is {scheme!r}, but {device.device} runs .tflite files: give "
+                "'affine', or leave it out"
             )
         return device.profile()
     device = replace(device, cmsis=device.cmsis or SCHEMES[scheme])
@@ -273,8 +276,8 @@ def _check_computed(graph: FloatGraph) -> None:
             name = makers[name].inputs[0]
         if name in graph.starts:
             raise ModelError(
-                f"{graph.name}: its output {output!r} is its own input {name!r}, for which the "
-                "device has no layers; load() takes the part that it computes with output="
+                f"{graph.name}: its output {output!r} is its own input {name!r}, for which "
+                "the device has no layers: load() the part that it computes with output="
             )
 
 

@@ -84,7 +84,7 @@ class Effort:
         as_count(self.search_range, "search_range", 0, 64)
         as_number(self.tolerance, "tolerance")
         if as_number(self.minutes, "minutes") < 0:
-            raise Error(f"minutes must be 0 or more, not {format_value(self.minutes)}")
+            raise Error(f"minutes is {format_value(self.minutes)}, but must be 0 or more")
         if self.resume is not None:
             object.__setattr__(self, "resume", as_path(self.resume, "resume"))
         if self.steps is not None:
@@ -120,7 +120,7 @@ class Effort:
 def _steps(steps: Any) -> tuple[str, ...]:
     """Return the steps that are named, in the order in which they are taken."""
     if not isinstance(steps, (list, tuple)):
-        raise Error(f"steps must be a list of {', '.join(STEPS)}, not {format_value(steps)}")
+        raise Error(f"steps is {format_value(steps)}, but must be a list of {', '.join(STEPS)}")
     named = [one_of(STEPS, step, "step") for step in steps]
     return tuple(step for step in STEPS if step in named)
 
@@ -166,7 +166,7 @@ class Budget:
                 object.__setattr__(self, name, as_count(most, name))
         one_of(WORDS, self.smallest, "smallest")
         if self.accuracy is not None and not 0 <= as_number(self.accuracy, "accuracy") < 1:
-            raise Error(f"accuracy must be from 0 to below 1, not {format_value(self.accuracy)}")
+            raise Error(f"accuracy is {format_value(self.accuracy)}, but must be from 0 to below 1")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def golden_sets(folder: Path) -> list[Path]:
     folder = as_path(folder, "the goldens")
     found = sorted(path.parent for path in folder.rglob(MANIFEST))
     if not found:
-        raise Error(f"{folder} holds no golden set: no folder in it has a {MANIFEST}")
+        raise Error(f"{folder} is no golden set: no folder in it has a {MANIFEST}")
     return found
 
 
@@ -73,7 +73,7 @@ def _computed(session: Session, goldens: Goldens, entries: list[Entry]) -> dict[
     if set(x) != inputs or bool(start) != bool(graph.states):
         raise Error(
             f"{goldens.folder} has no goldens of the inputs and states of {graph.name}: "
-            f"it is of another network"
+            "give the network of the goldens"
         )
     turns = {name: np.stack(values) for name, values in x.items()}  # [T, *shape]
     given = {name: v[None] if graph.states else v for name, v in turns.items()}

@@ -90,7 +90,10 @@ def run(
     """
     network, trace, real = quantized(network), as_flag(trace, "trace"), as_flag(real, "real")
     if real and trace:
-        raise Error("give trace=True or real=True: the outputs of all layers are integers")
+        raise Error(
+            "trace=True and real=True are given: the outputs of all layers are integers; leave "
+            "one out"
+        )
     session = network.session(target, variant=variant, threads=threads)
     source = coded_batches(session.host, Dataset.of(data), PIECE * session.threads)
     path = None if output is None else as_path(output, "output")
@@ -162,7 +165,10 @@ class _Job:
 def check_output(path: Path) -> None:
     """Refuse, before any work, a path that cannot take the results."""
     if path.suffix not in ("", ".npy", ".npz") and not path.is_dir():
-        raise Error(f"the output {path} must be a folder, a .npy or a .npz file: {path.stem}.npz")
+        raise Error(
+            f"the output {path} has no known ending: name a folder, a .npy or a .npz file, such "
+            f"as {path.stem}.npz"
+        )
     if not path.is_dir():
         files.check_place(path)
 

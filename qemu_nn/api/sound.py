@@ -79,8 +79,9 @@ class SoundSource(SoundFiles):
         self._steps, rest = divmod(prod(shape), prod(self._tensor.shape))
         if rest or not self._steps:
             raise Error(
-                f"the network takes {list(shape)}, which cannot be made of features "
-                f"{list(self._tensor.shape)} of {graph.name[:60]!r}"
+                f"the network reads {list(shape)}, which features "
+                f"{list(self._tensor.shape)} of {graph.name[:60]!r} do not fill: the front "
+                "end must match the one of the training"
             )
         self._needed = round(float(front.seconds(self._steps)[-1]) * front.rate)
         self._counts = [self._inputs(file) for file in self.listing.files]

@@ -68,7 +68,7 @@ class EdgeImpulseMfe:
     def __post_init__(self) -> None:
         _check(self)
         if self.noise_floor_db >= 0:
-            raise Error(f"noise_floor_db must be below 0, is {self.noise_floor_db}")
+            raise Error(f"noise_floor_db is {self.noise_floor_db}, but must be below 0")
 
     @property
     def width(self) -> int:
@@ -156,7 +156,9 @@ class EdgeImpulseMfcc:
         as_count(self.coefficients, "coefficients", 1, self.filters)
         as_count(self.pre_shift, "pre_shift", 1)
         if as_count(self.normalization, "normalization", 0) % 2 == 0 and self.normalization:
-            raise Error(f"normalization must be an odd number of frames, is {self.normalization}")
+            raise Error(
+                f"normalization is {self.normalization}, but must be an odd number of frames"
+            )
 
     @property
     def width(self) -> int:
@@ -211,7 +213,7 @@ def front_end_of(text: str) -> Optional[FrontEnd]:
         try:
             given[key.strip()] = int(value) if whole else float(value)
         except ValueError:
-            raise Error(f"{key.strip()} of {name} must be a number, is {value!r}") from None
+            raise Error(f"{key.strip()} of {name} is {value!r}, but must be a number") from None
     made: FrontEnd = kind(**given)
     return made
 
@@ -222,13 +224,15 @@ def _check(front: FrontEnd) -> None:
     as_count(front.filters, "filters", 2, 1000)
     points = as_count(front.fft_length, "fft_length", 4, 2**16)
     if points & (points - 1):
-        raise Error(f"fft_length must be a power of two, is {front.fft_length}")
+        raise Error(f"fft_length is {front.fft_length}, but must be a power of two")
     for name in ("frame_length", "frame_stride"):
         if not 0 < as_number(getattr(front, name), name) <= 10:
-            raise Error(f"{name} must be seconds above 0, is {getattr(front, name)!r}")
+            raise Error(f"{name} is {getattr(front, name)!r}, but must be seconds above 0")
     low, high = as_number(front.low_hz, "low_hz"), as_number(front.high_hz, "high_hz")
     if not 0 <= low < (high or front.rate / 2) <= front.rate / 2:
-        raise Error(f"low_hz and high_hz must be 0 to {front.rate // 2} Hz, are {low} and {high}")
+        raise Error(
+            f"low_hz and high_hz are {low} and {high}, but must be 0 to {front.rate // 2} Hz"
+        )
     if (_bank(front) == 0).all(1).any():
         raise Error(
             f"a filter of {front.filters} has no point of a transform of {front.fft_length}: use "

@@ -39,7 +39,7 @@ def as_tflite(graph: Graph, path: Path, preprocessing: Optional[Preprocessing] =
     except ModelError as error:
         found = str(error)
     if found is not None:
-        raise ModelError(f"no .tflite file holds {graph.name}: {found}; save it as .qnz")
+        raise ModelError(f"no .tflite file represents {graph.name}: {found}; save it as .qnz")
     return data
 
 

@@ -210,7 +210,7 @@ class TrainableNetwork(nn.Module):  # type: ignore[misc]
         """
         for name, parameter in self.named_parameters():
             if not torch.isfinite(parameter).all():
-                raise Error(f"{name} is not finite: train anew, with a smaller learning rate")
+                raise Error(f"{name} is not finite: train again, with a smaller learning rate")
         try:
             result = compute()
         except Error:

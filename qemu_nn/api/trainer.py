@@ -135,7 +135,9 @@ class Trainer:
             outputs = values[self.net.outputs[0]]
             loss = self._loss(samples, outputs)
             if not torch.isfinite(loss):
-                raise Error(f"the loss of validation data is {loss.item()}: see labels and loss_fn")
+                raise Error(
+                    f"the loss of validation data is {loss.item()}: check labels and loss_fn"
+                )
             losses += loss.item() * len(which)
             if samples.classes:
                 found = outputs.detach().flatten(1).argmax(1).numpy()

@@ -46,8 +46,9 @@ class Reader:
         self.graph = found.scheme.prepare(found.graph, softmax=False)[0]
         if len(self.graph.outputs) > 1:
             raise Error(
-                f"fine_tune() trains networks of one output, not of {', '.join(self.graph.outputs)}"
-                ": make a module with trainable(), and write a loop of your own"
+                "fine_tune() trains networks of one output, but this one has "
+                f"{', '.join(self.graph.outputs)}: make a module with trainable(), and "
+                "write a loop of your own"
             )
 
     def read(self, data: Dataset) -> Samples:
@@ -67,9 +68,14 @@ class Reader:
         if not inputs:
             raise Error("the data have no samples: give one or more")
         if labels and scores:
-            raise Error("some batches of the data have labels, and others have none")
+            raise Error(
+                "some batches of the data have labels and others none: give labels in all or "
+                "in none"
+            )
         if len({y.shape[1:] for y in labels}) > 1:
-            raise Error("labels have one shape in some batches of the data, and another in others")
+            raise Error(
+                "labels have different shapes in some batches of the data: give all in one shape"
+            )
         wanted = np.concatenate(labels or scores)
         classes = bool(labels) and self._are_classes(wanted)
         return Samples(np.concatenate(inputs), wanted, bool(labels), classes)
@@ -87,8 +93,8 @@ class Reader:
             return True
         if not self.any_labels:
             raise Error(
-                f"labels must be class numbers from 0 to {count - 1}, one for each sample; for "
-                "others give a loss_fn"
+                f"labels are not class numbers from 0 to {count - 1}, one for each sample: "
+                "give such labels, or a loss_fn"
             )
         return False
 
@@ -96,7 +102,10 @@ class Reader:
 def divided(data: Samples) -> tuple[Samples, Samples]:
     """Return what is trained on, and what is held back."""
     if len(data.x) < _HELD_BACK:
-        raise Error(f"there are {len(data.x)} samples, too few to hold some back: give validation=")
+        raise Error(
+            f"there are {len(data.x)} samples, too few to keep some for validation: give "
+            "validation="
+        )
     return _take_every(data, _HELD_BACK)
 
 
@@ -120,13 +129,14 @@ def check_apart(train: Samples, held: Samples) -> None:
     """Raise Error where the network would be judged by what it was trained on."""
     if train.labelled != held.labelled:
         raise Error(
-            "labels are for both training and validation data, or for none of them: where the data "
-            "do not hold them, give Dataset(..., labels=...) for each"
+            "labels are given for one of training and validation data: give Dataset(..., "
+            "labels=...) for both or for none"
         )
     seen = {sample.tobytes() for sample in train.x}
     same = sum(sample.tobytes() in seen for sample in held.x)
     if 2 * same > len(held.x):
         raise Error(
-            f"{same} of {len(held.x)} samples that judge each epoch are training data, too, which "
-            "say nothing of what was learned: give others as validation="
+            f"{same} of {len(held.x)} samples that judge each epoch are also training data, "
+            "so their score says nothing about unseen data: give other samples as "
+            "validation="
         )

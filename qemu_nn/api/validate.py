@@ -101,7 +101,10 @@ def validate(
     """
     network, progress = quantized(network), as_callable(progress, "progress")
     if not isinstance(on, str):
-        raise Error("on must be a text, such as 'qemu:m4' or 'serial:/dev/ttyACM0@921600'")
+        raise Error(
+            f"on is {format_value(on)}, but must be a text, such as 'qemu:m4' or "
+            "'serial:/dev/ttyACM0@921600'"
+        )
     layers = as_flag(layers, "layers")
     wait = patience(on, timeout)
     wanted = None if target is None else Target.of(target)
@@ -133,7 +136,7 @@ def patience(on: str, timeout: Optional[float]) -> float:
     usual = _EMULATED if on.startswith("qemu:") else client.TIMEOUT
     wait = usual if timeout is None else as_number(timeout, "timeout")
     if not 0 < wait < 1e6:
-        raise Error(f"timeout must be a number of seconds above 0, is {timeout!r}")
+        raise Error(f"timeout is {timeout!r}, but must be seconds above 0")
     return wait
 
 
@@ -186,12 +189,14 @@ def board_name(name: str) -> str:
 def make_variables(on: str, make: Sequence[str]) -> list[str]:
     """Return the variables for make; paths are absolute, as make runs in the export."""
     if isinstance(make, str) or not isinstance(make, Sequence):
-        raise Error(f"make must be a list of texts such as 'CFLAGS=-Os', not {format_value(make)}")
+        raise Error(
+            f"make is {format_value(make)}, but must be a list of texts such as 'CFLAGS=-Os'"
+        )
     for each in make:
         if not isinstance(each, str) or "=" not in each[1:] or "\0" in each:
-            raise Error(f"make= takes NAME=VALUE such as CFLAGS=-Os, not {format_value(each)}")
+            raise Error(f"make= contains {each!r}, but must contain NAME=VALUE such as CFLAGS=-Os")
     if make and not on.startswith("qemu:"):
-        raise Error(f"{on} is built already: make= is for qemu:BOARD alone")
+        raise Error(f"make= builds for qemu:BOARD only, but {on} is built already: leave it out")
     pairs = [each.partition("=") for each in make]
     return [f"{name}={Path(v).resolve() if os.path.exists(v) else v}" for name, _, v in pairs]
 
@@ -209,8 +214,8 @@ def _profile(network: Network, said: Described, target: Optional[Target]) -> Pro
     wanted = network.profile(target)
     if wanted != profile:
         raise Error(
-            f"the device's network was exported for {profile}, not for {wanted}: leave the target "
-            "out, or flash an export for it"
+            f"the device's network was exported for {profile}, but the target is {wanted}: "
+            "leave the target out, or flash an export for it"
         )
     return profile
 
@@ -220,8 +225,9 @@ def _check_model(device: Device, graph: Graph) -> None:
     said = device.network
     if said.model != model_hash(graph):
         raise Error(
-            f"the device has another network: {said.network!r} with the hash {said.model[:12]}, "
-            f"but {graph.name!r} has {model_hash(graph)[:12]}; export it again and flash it"
+            f"the device runs another network: {said.network!r} with the hash "
+            f"{said.model[:12]}, but {graph.name!r} has {model_hash(graph)[:12]}: export it "
+            "again and flash it"
         )
 
 
@@ -233,7 +239,10 @@ def _check_network(device: Device, session: Session) -> None:
     outputs = [graph.tensors[name].nbytes for name in graph.outputs]
     sizes = [[size for _, size in found] for found in (said.inputs, said.outputs)]
     if sizes != [inputs, outputs]:
-        raise Error(f"the device's inputs or outputs are not those of {graph.name!r}")
+        raise Error(
+            f"the device's inputs or outputs are not those of {graph.name!r}: export it again "
+            "and flash it"
+        )
 
 
 def _validated(
@@ -262,7 +271,10 @@ def _validated(
                 resets += 1
                 _meet_again(device, session, on)
         else:
-            raise Error(f"{on}: the device was reset {_RESETS} times in sample {sample}")
+            raise Error(
+                f"{on}: the device was reset {_RESETS} times in sample {sample}: check its "
+                "power supply and its stack"
+            )
     return Validation(
         network=graph.name,
         profile=str(session.profile),
@@ -287,4 +299,4 @@ def _meet_again(device: Device, session: Session, on: str) -> None:
             return
         except Restarted:
             continue
-    raise Error(f"{on}: the device is reset again and again")
+    raise Error(f"{on}: the device is reset again and again: check its power supply and its stack")

@@ -156,8 +156,8 @@ def compare_function_variants(
         raise Error(f"no function or op {name!r}; {have(sorted(FUNCTIONS), name)}")
     if target.esp_nn is not None:
         raise Error(
-            f"{name!r} is a function or an op of CMSIS-NN, which {target.device} does not have; "
-            "give a network, or a Cortex-M as the target"
+            f"{name!r} is a function or an op of CMSIS-NN, which {target.device} does not "
+            "have: give a network, or a Cortex-M as the target"
         )
     wanted = profile_for([(functions[0].op, functions[0].type)], target)
     claimed = {f.name: any(r.claims(wanted) for r in list_rows(f.op, f.type)) for f in functions}

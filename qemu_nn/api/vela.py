@@ -78,4 +78,4 @@ def _run(source: Path, target: str, optimise: str, folder: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or not (folder / f"{source.stem}_vela.tflite").is_file():
         said = " ".join((done.stderr or done.stdout).split())[-_QUOTED:]
-        raise Error(f"vela does not compile {source} for {target}: {said}")
+        raise Error(f"vela cannot compile {source} for {target}: {said}")

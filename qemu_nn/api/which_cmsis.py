@@ -116,7 +116,7 @@ class CmsisReport:
         names = {copy.cmsis for copy in self.copies}
         if len(names) > 1:
             found = "; ".join(f"{copy.path}: {copy.cmsis}" for copy in self.copies)
-            raise Error(f"there are several copies of CMSIS-NN; name one of them: {found}")
+            raise Error(f"there are several copies of CMSIS-NN: name one of them: {found}")
         return names.pop()
 
     def text(self) -> str:
@@ -179,7 +179,7 @@ def cmsis_of(
         raise Error(f"{place} does not exist; give a folder, a header, a library or a program")
     copies = tuple(_of_folder(place) if place.is_dir() else _of_file(place))
     if not copies:
-        raise Error(f"{place} has no file of CMSIS-NN; give the folder that has arm_nnfunctions.h")
+        raise Error(f"{place} has no file of CMSIS-NN: give the folder that has arm_nnfunctions.h")
     graph = None if network is None else _graph(network)
     return CmsisReport(tuple(_with_tag(copy, graph, target) for copy in copies))
 
@@ -187,7 +187,7 @@ def cmsis_of(
 def _graph(network: Any) -> Graph:
     loaded = load(network) if isinstance(network, (str, Path)) else network
     if isinstance(loaded, FloatNetwork) or not hasattr(loaded, "graph"):
-        raise Error("the network is not quantized; give a file that a Cortex-M runs")
+        raise Error("the network is not quantized: give a file that a Cortex-M runs")
     graph: Graph = loaded.graph
     return graph
 

@@ -98,7 +98,7 @@ def list_known(
     An empty request means all. Raises Error for names, rows and sizes that the file lacks.
     """
     if rows and not before.rows:
-        raise Error(f"{before.where} has no figures of rows; bench --rows --save writes some")
+        raise Error(f"{before.where} has no figures of rows: write some with bench --rows --save")
     sizes: dict[str, list[tuple[int, int]]] = {}
     all_names = dict.fromkeys(name for name, _, _ in before.networks)
     for name, batch, count in before.networks:
@@ -108,7 +108,10 @@ def list_known(
         if name not in all_names:
             raise Error(f"{before.where} has no figures of {name}; {have(all_names, name)}")
         if name not in sizes:
-            raise Error(f"{before.where} has figures of {name}, but of other --batch or --threads")
+            raise Error(
+                f"{before.where} has figures of {name} with another --batch or --threads: give "
+                "the same"
+            )
     return sizes
 
 

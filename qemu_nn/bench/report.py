@@ -69,7 +69,7 @@ def spell_host(facts: Mapping[str, Cell]) -> str:
 def check_picture(path: Path) -> None:
     """Raise Error, before any work, if a chart cannot be written."""
     if path.suffix not in PICTURES:
-        raise Error(f"the picture {path} must end in {', '.join(PICTURES)}")
+        raise Error(f"the image {path} must end in {', '.join(PICTURES)}")
     check_place(path)
     require("matplotlib", "plot", "a picture")
 

@@ -159,7 +159,7 @@ def _again(
         rows = before.rows
         graphs = [_network(name).graph for name in sizes if name in _NETWORKS]
     if not graphs and not rows:
-        raise Error(f"{before.where} has nothing that these options measure; name its networks")
+        raise Error(f"{before.where} has no figures of these options: name its networks")
     timed = [size for graph in graphs for size in sizes[graph.name]]
     batches, threads = (tuple(sorted(set(counts))) for counts in zip(*timed or [(1, 1)]))
     return _Wanted(graphs, batches, threads, rows)
@@ -198,7 +198,7 @@ def _compared(
     """Print what became slower, and was so when measured once more; the exit code."""
     table = compare(before, _run(report))
     if not table.rows:
-        raise Error(f"{before.where} has no figures of this package of what was measured now")
+        raise Error(f"{before.where} has no figures of this package for the networks measured now")
     found = list_slower(table)
     if found.rows:
         what = {str(row[0]) for row in found.rows}
@@ -250,12 +250,17 @@ def variants(
     """
     if cycles:
         if data or state or dataset(None, (), dict(how)).draw_count(0):
-            raise Error("--cycles compares functions on random inputs: leave --data, --state out")
+            raise Error(
+                "--cycles compares functions on random inputs: leave --data and --state out"
+            )
         ranks = ranked(_network(what), target)
         say(getattr(ranks, form)() if form else ranks_text(ranks))
         return
     if what in NPU_NETWORKS:
-        raise Error(f"{what} is a network of the NPU, which has no cores, releases or roundings")
+        raise Error(
+            f"{what} is a network of the NPU, which has no cores, releases or roundings: leave "
+            "them out"
+        )
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
         network = _network(what)
         samples = dataset(network, data, how)
@@ -269,9 +274,12 @@ def variants(
         table = compare_builds(network, samples, target=target, state=start, client=client)
     else:
         if releases:
-            raise Error(f"{what} is a function: --releases compares a MODEL")
+            raise Error(f"{what} is a function, but --releases compares a MODEL: give one")
         if data or state or dataset(None, (), dict(how)).draw_count(0):
-            raise Error(f"{what} is compared on random calls: --data and --state are for a MODEL")
+            raise Error(
+                f"{what} is compared on random calls, but --data and --state need a MODEL: "
+                "leave them out"
+            )
         table = compare_function_variants(what, target, client=client)
     say(getattr(table, form)() if form else format_builds(table))
 

@@ -34,10 +34,11 @@ def run_chain(
     for name, value in options.items():
         if name not in (*_DEVICE, "trace", "cache") and value not in _DEFAULTS:
             raise Error(
-                f"{model} is a chain of networks, which takes no --{name.replace('_', '-')}"
+                f"{model} is a chain of networks, which takes no "
+                f"--{name.replace('_', '-')}: leave it out"
             )
     if len(given) != 1:
-        raise Error(f"{model} is a chain of networks, which takes one --data")
+        raise Error(f"{model} is a chain of networks, which takes one --data: give it once")
     found = chain(model, **{name: options[name] for name in _DEVICE if name in options})
     inputs = Path(given[0])
     sound = inputs.suffix.lower() in SOUNDS

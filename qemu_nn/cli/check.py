@@ -58,7 +58,7 @@ def check(
     """
     one = len(models) == 1 and (models[0].is_file() or (models[0] / "network.json").is_file())
     if golden is not None and (form == "csv" or not one):
-        raise Error("--golden is of one MODEL, not of a folder of them, and is no CSV")
+        raise Error("--golden needs one MODEL, no folder and no CSV")
     checks = checking.check(models, target, progress, releases)
     sets = _recompute(models[0], golden) if golden is not None and checks.run else {}
     good = checks.run and all(each.same and not each.missing for each in sets.values())

@@ -104,4 +104,4 @@ def _check_options(
     used = [f"--{name}" for name in ("make", "timeout") if how[name]]
     used += [f"--{name}" for name in ("cmsis", "rounding") if how[name] and exported is None]
     if on is None and used:
-        raise Error(f"{used[0]} is for a device: give --on WHERE, too")
+        raise Error(f"{used[0]} needs a device: give --on WHERE, too")

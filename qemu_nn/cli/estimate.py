@@ -37,7 +37,7 @@ def asked(ctx: click.Context, names: dict[str, Any]) -> Optional[dict[str, Any]]
     wanted, how = names.pop("cycles"), {name: names.pop(name) for name in _OPTIONS}
     named = [name for name in how if is_given(ctx, name)]
     if named and not wanted:
-        raise Error(f"--{named[0].replace('_', '-')} belongs to --cycles: give that, too")
+        raise Error(f"--{named[0].replace('_', '-')} needs --cycles: add it")
     return how if wanted else None
 
 

@@ -80,7 +80,7 @@ def fine_tune(
         same = {"layout": samples.layout, "front_end": samples.front_end}
         held = Dataset(validation, validation_labels, preprocessing=samples.preprocessing, **same)
     elif validation_labels is not None:
-        raise Error("--validation-labels belongs to --validation: give that, too")
+        raise Error("--validation-labels needs --validation: add it")
     how.update(seed=samples.seed, validation=held, progress=progress)
     tuned = training.fine_tune(network, samples, **how)
     tuned.save(output)

@@ -29,7 +29,7 @@ def inputs_of(network: object, given: Sequence[str]) -> Any:
         raise Error("--data is -, but standard input is not read: name a file")
     named = [name for name, _ in pairs if name]
     if len(set(named)) < len(named):
-        raise Error(f"--data names {max(named, key=named.count)!r} twice")
+        raise Error(f"--data names {max(named, key=named.count)!r} twice: give each input once")
     if not named and len(given) == 1 and (len(names) == 1 or Path(given[0]).suffix == ".npz"):
         return Path(given[0])
     if not named and len(given) == len(names):

@@ -213,7 +213,7 @@ def _any(model: Path, weights: Optional[Path], start: Optional[str], end: Option
     if model.suffix == ".prototxt" and beside.suffix == ".npz":
         if start or end:
             raise Error(
-                f"--input-tensor and --output-tensor are for other model files than {model}"
+                f"--input-tensor and --output-tensor cannot be used with {model}: leave them out"
             )
         return read(model, beside)
     return load(model, weights, start, end)
@@ -223,7 +223,7 @@ def _pairs(option: str, given: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for text in given:
         name, _, value = text.rpartition("=")
         if not name or not value:
-            raise Error(f"{option} {text} must be TENSOR=VALUE")
+            raise Error(f"{option} is {text!r}, but must be TENSOR=VALUE")
         yield name, value
 
 
@@ -231,7 +231,7 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise Error(f"--frac: a fraction must be an integer, not {text!r}") from None
+        raise Error(f"--frac has the fraction {text!r}, but it must be an integer") from None
 
 
 def _formats(layers: list[Layer], params: dict[str, Any]) -> Table:

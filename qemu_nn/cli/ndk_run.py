@@ -104,7 +104,7 @@ def run(
     names = get_tensor_name_list(layers, feature_only=True) if trace else ends
     x = read_array(inputs, "x")
     if x.ndim != 4 or not len(x):
-        raise Error(f"{inputs} must hold one input or more, [N, C, H, W], not {list(x.shape)}")
+        raise Error(f"{inputs} is {list(x.shape)}, but must be one input or more, [N, C, H, W]")
     x = x[:limit]
     parts = [
         run_layers(x[i : i + _BATCH], layers, names, numpy_layers=built)
@@ -253,7 +253,7 @@ def read(net: Path, params: Optional[Path]) -> Network:
     """Return the layers and parameters of NET."""
     if net.suffix != ".prototxt":
         raise Error(
-            f"{net} is not a .prototxt file; qemu-nn ndk quantize makes one from a model file"
+            f"{net} is not a .prototxt file: qemu-nn ndk quantize makes one from a model file"
         )
     return modelpack.load_from_file(net, params or net.with_suffix(".npz"))
 
@@ -268,15 +268,16 @@ def width_of(params: dict[str, Any], bits: Optional[str]) -> int:
         return possible[0]
     if int(bits) not in possible:
         raise Error(
-            f"--bits {bits}: the parameters are {possible[0]}-bit integers; leave --bits out, or "
-            f"quantize the float network with qemu-nn ndk quantize --bits {bits}"
+            f"--bits is {bits}, but the parameters are {possible[0]}-bit integers: leave "
+            "--bits out, or quantize the float network with qemu-nn ndk quantize --bits "
+            f"{bits}"
         )
     return int(bits)
 
 
 def _check_real(real: bool, bits: Optional[str]) -> None:
     if real and bits:
-        raise Error("--float has real numbers, which have no --bits: leave one of them out")
+        raise Error("--float computes in floats, which have no --bits: leave one of them out")
 
 
 def _integers(values: np.ndarray, name: str, params: dict[str, Any], bits: int) -> np.ndarray:

@@ -67,7 +67,10 @@ def cluster(verb: Callable[..., None]) -> Callable[..., None]:
     def collected(*args: Any, **options: Any) -> None:
         workers, client = options.pop("workers"), options.pop("client")
         if None not in (workers, client):
-            raise Error("give --workers or --dask, not both: a cluster has workers of its own")
+            raise Error(
+                "--workers and --dask are given, but a cluster has workers of its own: leave "
+                "one out"
+            )
         return verb(*args, client=workers if client is None else client, **options)
 
     found = click.option(
@@ -87,7 +90,7 @@ def check_page(path: Optional[Path]) -> None:
 
         files.check_place(path)
         if path.suffix.lower() not in (".html", ".htm"):
-            raise Error(f"{path} is to be an HTML page: name a file that ends in .html")
+            raise Error(f"{path} must be an HTML page: name a file that ends in .html")
         load_templates()
 
 
@@ -192,7 +195,7 @@ def fitted(
     """
     if chip is None:
         if is_given(ctx, "stack"):
-            raise Error("--stack belongs to --fit: give that, too")
+            raise Error("--stack needs --fit: add it")
         return target, None
     found = target.on(chip)
     fit = network.fit(found, stack=stack)

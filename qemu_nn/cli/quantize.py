@@ -122,14 +122,16 @@ def _as_inputs(inputs: Optional[str]) -> Union[str, dict[str, Sequence[int]], No
     if not equals:
         return inputs
     if not all(side.isdigit() for side in shape.split("x")):
-        raise Error(f"--inputs takes NAME or NAME=HEIGHTxWIDTHxDEPTH, not {inputs}")
+        raise Error(f"--inputs is {inputs!r}, but must be NAME or NAME=HEIGHTxWIDTHxDEPTH")
     return {name: [int(side) for side in shape.split("x")]}
 
 
 def _describe(model: Path, output: Path, options: dict[str, Any]) -> None:
     """Write what could be followed of firmware as network.json."""
     if model.suffix.lower() not in FIRMWARE:
-        raise Error(f"{output} describes firmware: write the network of {model} as .qnz")
+        raise Error(
+            f"{output} describes firmware, which {model} has none of: write its network as .qnz"
+        )
     found = describe(model, **options)
     found.write(output)
     say(f"{len(found.values['layers'])} layers in {output}")
@@ -298,7 +300,7 @@ def quantize(
         raise Error(f"{output} holds scales and zero points: add --scheme affine, or write a .qnz")
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):
-        raise Error(f"{model} is quantized already")
+        raise Error(f"{model} is quantized already: give the float model")
     target: Target = how["target"]
     if not any(is_given(ctx, name) for name in DEVICE):
         how["target"] = None

@@ -67,7 +67,7 @@ def run(
         running.check_output(output)
     scores = bool(real or top or how["classes"])
     if how["trace"] and scores:
-        raise Error("only outputs have real scores: give --trace or --real, not both")
+        raise Error("--trace and --real are given, but only outputs have floats: leave one out")
     if described_by(model) is not None:
         others = {"state": state, "real": scores, **how}
         found, results = run_chain(model, data, others)

@@ -114,7 +114,10 @@ def make_page(content: bytes, name: str, target: str) -> str:
             raise Error(f"{name} takes more than {MOST_SECONDS} seconds") from None
         if done.returncode:
             said = done.stderr.strip().removeprefix("Error: ")
-            raise Error(said.replace(str(model), name) or f"{name} cannot be planned")
+            raise Error(
+                said.replace(str(model), name)
+                or f"{name} cannot be planned: run qemu-nn info on it, which says why"
+            )
         return page.read_text("utf-8")
 
 

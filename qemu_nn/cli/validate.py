@@ -97,6 +97,6 @@ def _target(place: str, options: dict[str, Any]) -> Optional[Target]:
     device = given.pop("target", None)
     if device is None:
         if not place.startswith("qemu:"):
-            raise Error(f"--{next(iter(given))} belongs to --target: give that, too")
+            raise Error(f"--{next(iter(given))} needs --target: add it")
         device = board_core(place)
     return Target(device, **given)

@@ -127,7 +127,10 @@ class Device:
         seen: set[str] = set()
         while report.state != protocol.ENDED:
             if layer_done is None:
-                raise Error(f"{self._where}: the device stops at layers, although not asked to")
+                raise Error(
+                    f"{self._where}: the device stops at layers, although the host did not ask "
+                    "for it: flash the export again"
+                )
             self._expect(report, layers, seen)
             rest = self._read_memory(protocol.RESULT, 0, len(report.beginning), report.size)
             other = layer_done(report, report.beginning + rest)
@@ -137,8 +140,8 @@ class Device:
             report = self._read_report(protocol.STEP, step, report.stop + 1)
         if report.status:
             raise LayerRefused(
-                f"{self._where}: layer {report.status} of the network on the device refuses its "
-                "arguments"
+                f"{self._where}: layer {report.status} of the network on the device refuses "
+                "its arguments: export the network for this device's release"
             )
         sizes = [size for _, size in self.network.outputs]
         return report, [
@@ -275,7 +278,9 @@ def _parse_description(text: bytes) -> Described:
         inputs, outputs = (tuple(map(_block, said[key])) for key in ("inputs", "outputs"))
         layers = tuple(said["layers"]) if "layers" in said else None
     except (ValueError, TypeError, LookupError, RecursionError):
-        raise Malformed("the device does not say which network it has") from None
+        raise Malformed(
+            "the device does not tell its network: compile it with -DNETWORK_TEST"
+        ) from None
     return Described(**words, inputs=inputs, outputs=outputs, layers=layers)
 
 

@@ -38,8 +38,8 @@ def build(folder: Path, board: str, variables: Sequence[str] = ()) -> Path:
     if missing:
         packages = " ".join(_TOOLS[tool] for tool in missing)
         raise Error(
-            f"an emulated board needs what is not installed: {', '.join(missing)} (Debian: "
-            f"apt install {packages})"
+            f"an emulated board needs {', '.join(missing)}, not found here (Debian: apt "
+            f"install {packages})"
         )
     command = ["make", "-C", str(folder), f"link-{board}", *variables]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)

@@ -253,7 +253,8 @@ def connect(where: str) -> Transport:
     if kind == "command" and place.strip():
         return Command(_split_words(place))
     raise Error(
-        f"no device {where!r}: it is qemu:BOARD, serial:PORT@BAUD, tcp:HOST:PORT or command:PROGRAM"
+        f"no device {where!r}; it must be qemu:BOARD, serial:PORT@BAUD, tcp:HOST:PORT or "
+        "command:PROGRAM"
     )
 
 
@@ -269,7 +270,9 @@ def _split_words(text: str) -> list[str]:
 def _connect_tcp(place: str) -> Socket:
     host, _, port = place.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise Error(f"'tcp:{place}' is no address: it is tcp:HOST:PORT, such as tcp:10.0.0.7:5555")
+        raise Error(
+            f"'tcp:{place}' is no address; it must be tcp:HOST:PORT, such as tcp:10.0.0.7:5555"
+        )
     try:
         return Socket(socket.create_connection((host.strip("[]"), int(port)), _CONNECT))
     except OSError as error:
@@ -282,7 +285,7 @@ def _connect_serial(place: str) -> Serial:
     if not at:
         port, baud = place, str(_BAUD)
     if not baud.isdecimal() or not 0 < int(baud) < 10**8:
-        raise Error(f"{baud!r} is no speed of a serial port: it is serial:PORT@BAUD, in baud")
+        raise Error(f"{baud!r} is no speed of a serial port; it must be serial:PORT@BAUD, in baud")
     own = {"exclusive": True} if os.name == "posix" else {}  # locks the port
     serial: Any = require("serial", "serial", "a serial port")
     try:

@@ -51,7 +51,7 @@ def lower(
     """
     torch = import_library("torch")
     if not isinstance(module, torch.nn.Module):
-        raise Error(f"from PyTorch comes a torch.nn.Module, not {format_value(module)}")
+        raise Error(f"module is {format_value(module)}, but must be a torch.nn.Module")
     examples = _move_channels_last(torch, example_inputs, "example_inputs")
     samples = [_move_channels_last(torch, sample, "a calibration sample") for sample in calibration]
     if not samples:
@@ -111,6 +111,8 @@ def _move_channels_last(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
         raise Error(f"{what} must be a tensor or a sequence of tensors, not {format_value(inputs)}")
     for part in parts:
         if not isinstance(part, torch.Tensor):
-            raise Error(f"{what} holds {format_value(part)}, which is no tensor")
+            raise Error(
+                f"{what} contains {format_value(part)}, which is no tensor: give tensors only"
+            )
     last = torch.channels_last
     return tuple(p.to(memory_format=last) if p.dim() == 4 else p for p in parts)

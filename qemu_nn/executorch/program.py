@@ -63,8 +63,8 @@ class LoadedProgram:
             array = arrays[tensor.name]
             if array.dtype != tensor.dtype or array.size != math.prod(tensor.shape):
                 raise Error(
-                    f"the input {tensor.name!r} must be {tensor.dtype} {list(tensor.logical)}, but "
-                    f"is {array.dtype} {list(array.shape)}"
+                    f"the input {tensor.name!r} is {array.dtype} {list(array.shape)}, but "
+                    f"must be {tensor.dtype} {list(tensor.logical)}"
                 )
             found[tensor.name] = tensor.to_memory(array.reshape(1, *tensor.logical))
         return found
@@ -115,8 +115,8 @@ def _export_module(program: Any) -> Any:
         program = program.exported_program()
     if not isinstance(program, torch.export.ExportedProgram):
         raise Error(
-            "a program is an EdgeProgramManager or an ExportedProgram after the cortex_m passes, "
-            f"not {format_value(program)}"
+            f"program is {format_value(program)}, but must be an EdgeProgramManager or an "
+            "ExportedProgram after the cortex_m passes"
         )
     return program
 

@@ -74,8 +74,8 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
     strange = sorted(name for name in present if name not in known or _leads_astray(folder, name))
     if strange:
         raise Error(
-            f"{folder} holds {strange[0]!r}, which this program did not write there: "
-            "move it away or name another folder"
+            f"{folder} contains {strange[0]!r}, which this program did not write: move it "
+            "away or name another folder"
         )
     if force:
         return
@@ -87,8 +87,9 @@ def _check_replaceable(folder: Path, listed: Callable[[Path], Listed], force: bo
     if edited:
         more = f" and {len(edited) - 1} more" if len(edited) > 1 else ""
         raise Error(
-            f"{folder} holds {edited[0]!r}{more}, edited since this program wrote it, or written "
-            "by an older release: name another folder, or overwrite this one with force=True"
+            f"{folder} contains {edited[0]!r}{more}, edited since this program wrote it, or "
+            "written by an older release: name another folder, or overwrite this one with "
+            "force=True"
         )
 
 

@@ -102,7 +102,10 @@ def plan_layout(plan: Plan) -> Layout:
     """
     graph = plan.graph
     if plan.cleared:
-        raise Error(f"{graph.name} reads memory that nothing has written, so it cannot be exported")
+        raise Error(
+            f"{graph.name} reads memory that nothing has written, which no export can repeat: "
+            "run it with --trace to find the layer"
+        )
     for node in graph.nodes:
         fault = node.function.fault(node.params, plan.profile)
         if fault is not None:
@@ -150,8 +153,8 @@ def _check_written(network: str, step: Step) -> None:
     where = f"{network}: layer {node.name!r} ({node.function.name})"
     if node.params.get("batches", 1) != getattr(params, "batches", node.params.get("batches", 1)):
         raise Error(
-            f"{where}: the release computes the first image of a batch alone; export it for a "
-            "release that computes all, or call it for each image"
+            f"{where}: the release computes only the first image of a batch; export it for "
+            "a release that computes all, or call it for each image"
         )
     if node.params.get("bias_is_int32") and not params.bias_is_int32:
         raise Error(

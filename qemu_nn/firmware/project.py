@@ -202,11 +202,13 @@ def check_name(name: object) -> str:
     """
     if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w{0,31}", name, re.ASCII)):
         raise Error(
-            f"name is {name!r}: what C names begin with is a letter and up to 31 letters, digits "
-            "and _"
+            f"name is {name!r}; it must begin with a letter and have up to 31 letters, digits and _"
         )
     if name.lower() in _TAKEN:
-        raise Error(f"name is {name!r}, which a header, a folder or C++ has: choose another")
+        raise Error(
+            f"name is {name!r}, which is the name of a header, a folder or a C++ keyword: "
+            "choose another"
+        )
     return name
 
 

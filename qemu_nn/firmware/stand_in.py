@@ -162,7 +162,10 @@ def _choose_value(steps: Sequence[Step], wanted: Sequence[Value]) -> Choice:
                 values.setdefault(given, set()).add(value)
             if all(len(found) == 1 for found in values.values()):
                 return Choice(chosen, {given: found.pop() for given, found in values.items()})
-    raise AssertionError(f"equal calls of {steps[0].node.function.name} are computed differently")
+    raise AssertionError(
+        f"equal calls of {steps[0].node.function.name} have different kernels in this plan; an "
+        "export needs one"
+    )
 
 
 def list_sources(functions: Iterable[StandIn]) -> dict[str, str]:

@@ -60,10 +60,10 @@ def _build(description: Fields, weights: _Weights, name: str) -> Graph:
             "remove the key"
         )
     if "stages" in description:
-        raise description.error("it describes a chain of networks, which qemu_nn.chain() runs")
+        raise description.error("it describes a chain of networks; run it with qemu_nn.chain()")
     version = description.integer("format", _FORMAT)
     if version != _FORMAT:
-        raise description.error(f"'format' is {version}; this version reads {_FORMAT}")
+        raise description.error(f"'format' is {version}; this qemu_nn reads {_FORMAT}: update it")
     layers = [(layer, _function(layer)) for layer in _layers(description)]
     symbols = _read_symbols(description.object("buffers"))
     nodes, addresses = [], {}
@@ -102,7 +102,7 @@ def _layers(description: Fields) -> Iterator[Fields]:
     for layer in description.objects("layers"):
         name = layer.text("name")
         if name in names:
-            raise layer.error(f"the name {name!r} is used twice")
+            raise layer.error(f"the name {name!r} is used twice; names must be unique")
         names.add(name)
         yield Fields(layer.values, f"{description.where}: layer {name!r}")
 
@@ -111,7 +111,7 @@ def _function(layer: Fields) -> Function:
     """Return the function of a layer."""
     name = layer.text("function")
     if name not in FUNCTIONS:
-        raise layer.error(f"the function {name!r} is not known; {have(sorted(FUNCTIONS), name)}")
+        raise layer.error(f"the function {name!r} is unknown; {have(sorted(FUNCTIONS), name)}")
     return FUNCTIONS[name]
 
 
@@ -215,7 +215,7 @@ def _read_symbols(buffers: Fields) -> _Symbols:
 
 def _add(symbols: _Symbols, fields: Fields, name: str, start: Address, size: int) -> None:
     if symbols.regions.setdefault(name, (start, size))[0] != start:
-        raise fields.error(f"the name {name!r} stands for two addresses")
+        raise fields.error(f"the name {name!r} is given two addresses; it must have one")
     symbols.regions[name] = start, size
 
 
@@ -321,7 +321,7 @@ class _Weights:
         path = PurePosixPath(parts[1]) if parts else PurePosixPath("..")
         if parts is None or path.is_absolute() or ".." in path.parts:
             raise ModelError(
-                f"{reference!r} must be a header beside network.json and a name in it, "
+                f"{reference!r} must be a header next to network.json and a name in it, "
                 "such as weights.h:CONV1_WT"
             )
         if parts[1] not in self._headers:

@@ -127,11 +127,11 @@ def _convert(torch: ModuleType, path: Path, samples: bytes, written: Path) -> No
             torch.onnx.export(program, (), str(written), dynamo=True, verbose=False)
     except Exception as error:
         said = str(error).strip().partition("\n")[0][:200] or type(error).__name__
-        raise ModelError(f"{path.name}: PyTorch cannot make ONNX of it: {said}") from None
+        raise ModelError(f"{path.name}: PyTorch cannot convert it to ONNX: {said}") from None
 
 
 def _explain_refusal(path: Path, what: str) -> ModelError:
     return ModelError(
-        f"{path.name}: it holds {what}, and is not handed to PyTorch, which may run code of a "
-        "file; if you trust it, make ONNX of it yourself with torch.onnx.export()"
+        f"{path.name}: it contains {what}, so it is not given to PyTorch, which may run "
+        "code of a file; if you trust it, convert it to ONNX with torch.onnx.export()"
     )

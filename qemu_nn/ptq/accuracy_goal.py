@@ -107,15 +107,15 @@ def find_smallest(
     least = math.ceil(1 / goal.drop) if goal.drop else 1
     if len(x[1::2]) < least:
         raise Error(
-            f"accuracy={goal.drop:g} needs {2 * least} samples, of which every second one judges, "
-            f"and the data have {len(x)}: give more, or a larger accuracy="
+            f"accuracy={goal.drop:g} needs {2 * least} samples, of which every second one "
+            f"judges, but the data have {len(x)}: give more, or a larger accuracy="
         )
     judge = judge_of(job, x[1::2])
     (scores, *more) = judge.scores.values()
     if more or scores.shape[1] < 2:
         raise Error(
-            f"accuracy= is for one output with scores of classes; {job.graph.name} has others: "
-            "give flash=, ram= or cycles="
+            f"accuracy= needs one output with scores of classes, which {job.graph.name} "
+            "does not have: give flash=, ram= or cycles="
         )
     chosen = scores.argmax(1)
     classes = np.concatenate(labels)[1::2] if len(labels) == len(kept) else chosen
@@ -128,9 +128,10 @@ def find_smallest(
     floor = real - goal.drop - 1e-9
     if start.accuracy < floor:
         raise Error(
-            f"accuracy={goal.drop:g}: {start.accuracy:.2%} of {len(classes)} samples are right "
-            f"with all layers as wide as they may be, and {real:.2%} of the float network: give "
-            "more calibration data, or a larger accuracy="
+            f"accuracy={goal.drop:g} cannot be reached: {start.accuracy:.2%} of "
+            f"{len(classes)} samples are right with all layers as wide as they may be, and "
+            f"{real:.2%} of the float network: give more calibration data, or a larger "
+            "accuracy="
         )
     places = found.narrow(start, choices, floor)
     last = places[-1]

@@ -82,15 +82,15 @@ def parse_budget(
     asked = [*limits, *(["accuracy"] if given["accuracy"] is not None else [])]
     if asked and (scheme.powers or bits != 8):
         raise Error(
-            f"{asked[0]}= is for scheme='affine' with bits=8: no other "
-            "functions take one width in some layers and another in others"
+            f"{asked[0]}= needs scheme='affine' with bits=8, whose functions alone take one "
+            "width in some layers and another in others"
         )
     if given["accuracy"] is None:
         return (DeviceBudget(limits, scheme.profile, resolve(target)) if limits else None), None
     if limits:
         raise Error(
-            f"accuracy= finds the smallest network by itself: leave out {next(iter(limits))}=, or "
-            "accuracy="
+            "accuracy= finds the smallest network by itself: leave out "
+            f"{next(iter(limits))}=, or accuracy="
         )
     budget = DeviceBudget({given["smallest"]: 1}, scheme.profile, resolve(target))
     return None, AccuracyGoal(given["accuracy"], given["smallest"], budget)

@@ -77,7 +77,10 @@ def improve_network(
     """
     x = np.concatenate([batch.x for batch in kept])
     if len(x) < 2:
-        raise Error("steps= and effort='best' need two samples: one to fit, and one to judge")
+        raise Error(
+            "there is one sample, but steps= and effort='best' need two or more: one to fit, "
+            "and one to judge"
+        )
     job = replace(job, graph=copy_in_c_order(job.graph))
     courses = _make_courses(job, tried, replace(judge_of(job, x), budget=plan.budget))
     start = Checkpoint(tuple(course.trial.state for course in courses))

@@ -250,24 +250,28 @@ def get_scheme(
     for layer, function in functions.items():
         as_text(function, f"the function of {layer}")
     if bits not in (8, 16):
-        raise Error(f"bits must be 8 or 16, is {bits}")
+        raise Error(f"bits is {bits}, but must be 8 or 16")
     if isinstance(weight_method, str) and weight_method == "extrapolate":
-        raise Error("weight_method must be of known values, as weights are: give 'minmax'")
+        raise Error("weight_method is 'extrapolate', but weights are known values: give 'minmax'")
     if name == "power2":
         if fallback:
             raise Error(
-                "fallback is for scheme='affine', as q7 and q15 have no functions of floats"
+                "fallback needs scheme='affine', as q7 and q15 have no functions of "
+                "floats: leave it out"
             )
         if is_affine(wanted.cmsis):
             raise Error(
-                f"CMSIS {wanted.cmsis} has no q7 and q15 functions; use {LEGACY_CMSIS}, or "
+                f"CMSIS {wanted.cmsis} has no q7 and q15 functions: use {LEGACY_CMSIS}, or "
                 "scheme='affine' for the s8 and s16 functions"
             )
         return PowersOfTwo(
             wanted, functions, bits, get_policy(method, _SEARCH), get_policy(weight_method)
         )
     if not wanted.is_affine:
-        raise Error(f"the scheme affine needs CMSIS {AFFINE_CMSIS}, not {wanted.cmsis}")
+        raise Error(
+            f"CMSIS is {wanted.cmsis}, but the scheme affine needs {AFFINE_CMSIS} or a state "
+            "with its functions"
+        )
     dtype = "int8" if bits == 8 else "int16"
     activations = get_range_method(method, _SEARCH, dtype)
     return AffineScheme(wanted, functions, activations, get_range_method(weight_method), fallback)

@@ -194,7 +194,7 @@ def test_accuracies_and_confusion_are_those_of_the_labels():
     assert report.confusion.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
     plain = qemu_nn.analyze(network, data)
     assert (plain.agreement, plain.accuracy, plain.confusion) == (1.0, None, None)
-    with pytest.raises(Error, match=r"classes 0\.\.2"):
+    with pytest.raises(Error, match=r"labels must be 0\.\.2"):
         qemu_nn.analyze(network, (data, np.array([0, 1, 3])))
 
 

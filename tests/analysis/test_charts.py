@@ -123,7 +123,7 @@ def test_a_notebook_shows_charts_of_results():
 def test_what_has_no_chart_says_why():
     with pytest.raises(Error, match="firmware has buffers of its own"):
         NETWORK.plot_memory()
-    with pytest.raises(Error, match=r"no curve: quantize\(\) makes one for a budget"):
+    with pytest.raises(Error, match=r"no curve: give quantize\(\) a budget"):
         NETWORK.plot_curve()
     with pytest.raises(Error, match="give labels of classes"):
         qemu_nn.evaluate(NETWORK, X).plot()

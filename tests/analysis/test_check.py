@@ -297,11 +297,11 @@ def test_a_file_that_cannot_be_read_does_not_end_the_check(tmp_path):
 
 
 def test_a_folder_without_networks_is_an_error(tmp_path):
-    with pytest.raises(Error, match=r"holds no networks: no \.tflite, .* quantized \.onnx"):
+    with pytest.raises(Error, match=r"contains no networks: no \.tflite, .* quantized \.onnx"):
         qemu_nn.check(tmp_path)
     with pytest.raises(Error, match="there is nothing to check"):
         qemu_nn.check([])
-    with pytest.raises(Error, match="paths of files and folders"):
+    with pytest.raises(Error, match="a path of a file or folder"):
         qemu_nn.check(3)
 
 

@@ -243,7 +243,7 @@ def test_fit_is_asked_for_beside_cycles_too(model):
 def test_a_stack_without_a_chip_is_refused(model, tmp_path):
     for verb in (("info", model), ("export", model, "-o", tmp_path / "out")):
         code, output = told(*verb, "--stack", 5)
-        assert (code, output) == (2, "Error: --stack belongs to --fit: give that, too\n")
+        assert (code, output) == (2, "Error: --stack needs --fit: add it\n")
     assert not (tmp_path / "out").exists()
 
 

@@ -265,15 +265,15 @@ def test_dumps_may_lie_flat_and_without_the_only_input(tmp_path):
 
 def test_with_two_inputs_a_layer_alone_names_no_golden(made, tmp_path):
     save(tmp_path / "conv1", np.zeros(256, np.int8), ".bin")
-    with pytest.raises(Error, match=r"called x0/data or x0_data, .* the folder holds conv1\.bin$"):
+    with pytest.raises(Error, match=r"such as x0/data or x0_data .* the folder has conv1\.bin$"):
         pipeline.compare(made, tmp_path)
     (tmp_path / "conv1.bin").unlink()
-    with pytest.raises(Error, match="the folder holds nothing that ends in"):
+    with pytest.raises(Error, match="the folder has nothing that ends in"):
         pipeline.compare(made, tmp_path)
     with pytest.raises(Error, match="there is no folder"):
         pipeline.compare(made, tmp_path / "none")
     (tmp_path / "conv1.bin").touch()
-    with pytest.raises(Error, match=r"conv1\.bin holds no results of a self-test"):
+    with pytest.raises(Error, match=r"conv1\.bin has no results of a self-test"):
         pipeline.compare(made, tmp_path / "conv1.bin")
 
 
@@ -298,8 +298,8 @@ def test_every_dump_of_a_golden_counts(made, tmp_path):
         (".hex", np.zeros(11, np.int8), "it has 11 bytes, but the golden has 10"),
         (".txt", np.zeros(20000, np.int8), "characters, which is too many for 10 bytes"),
         (".npy", np.zeros(9, np.int8), "it has 9 elements, but the golden has 10"),
-        (".npy", np.zeros(10, np.int16), "it holds int16, but the golden int8"),
-        (".npy", np.zeros(10, bool), "it holds bool, but the golden int8"),
+        (".npy", np.zeros(10, np.int16), "it contains int16, but the golden int8"),
+        (".npy", np.zeros(10, bool), "it contains bool, but the golden int8"),
         (".npy", np.zeros(70000, np.int8), "it has more than"),
     ],
 )
@@ -403,7 +403,7 @@ def test_a_damaged_golden_file_is_an_error(made, damaged, name):
 def test_without_a_manifest_there_is_no_golden_set(made, damaged):
     (damaged / "manifest.json").unlink()
     for folder in (damaged, damaged / "x0", damaged / "none"):
-        with pytest.raises(Error, match="holds no golden set"):
+        with pytest.raises(Error, match="is no golden set"):
             pipeline.compare(folder, made)
 
 
@@ -456,7 +456,7 @@ def edited(folder, change):
 
 def test_a_manifest_that_contradicts_itself_is_an_error(made, damaged):
     edited(damaged, lambda manifest: manifest["goldens"][1].update(shape=[8, 4, 4]))
-    with pytest.raises(Error, match="contradicts itself about x0/conv1"):
+    with pytest.raises(Error, match="gives x0/conv1 a shape, type and size"):
         pipeline.compare(damaged, made)
 
 
@@ -477,5 +477,5 @@ def test_a_manifest_that_is_nested_too_deeply_is_an_error(made, damaged):
 def test_a_manifest_of_another_version_is_an_error(made, damaged):
     text = (damaged / "manifest.json").read_text()
     (damaged / "manifest.json").write_text(text.replace('"version": 1', '"version": 2'))
-    with pytest.raises(Error, match="another release wrote version 2"):
+    with pytest.raises(Error, match="another release wrote it in version 2"):
         pipeline.compare(damaged, made)

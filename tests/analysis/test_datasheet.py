@@ -102,9 +102,9 @@ def test_code_and_stack_are_those_that_an_export_reports(tmp_path):
     ("text", "reason"),
     [
         (REPORT.format(arena=12345), "12,345 bytes of arena in it, 640 in this one"),
-        ("flash  code  12\n", "m4.txt is not what `make report-m4`"),
-        ("flash  all  " + "9" * 5000, "m4.txt is not what `make report-m4`"),
-        (2 * REPORT.format(arena=640), "m4.txt holds two reports"),
+        ("flash  code  12\n", "m4.txt is not the output of `make report-m4`"),
+        ("flash  all  " + "9" * 5000, "m4.txt is not the output of `make report-m4`"),
+        (2 * REPORT.format(arena=640), "m4.txt contains two reports"),
     ],
 )
 def test_a_report_of_another_network_is_refused(text, reason, tmp_path):
@@ -115,7 +115,7 @@ def test_a_report_of_another_network_is_refused(text, reason, tmp_path):
 
 
 def test_options_of_data_are_refused_without_data():
-    with pytest.raises(Error, match="limit= says how data are read, but there are none"):
+    with pytest.raises(Error, match="limit= is given without data"):
         qemu_nn.datasheet(NETWORK, qemu_nn.Dataset(None, limit=3))
     words = ["datasheet", str(FOLDER / "digits.qnz"), "--labels", "labels.txt"]
     result = CliRunner().invoke(main, words)

@@ -71,7 +71,7 @@ def test_the_verb_prints_the_ranks():
 
 
 def test_where_there_is_no_choice_or_no_count_it_says_so():
-    with pytest.raises(Error, match="not of 'reference'"):
+    with pytest.raises(Error, match="the target is 'reference'"):
         ranked(example()[0], target=qemu_nn.Target(kernels="reference"))
     with pytest.raises(Error, match="m0"):
         ranked(Network(networks.classifier()), "m0")

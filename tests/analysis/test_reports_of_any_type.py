@@ -68,7 +68,7 @@ def test_a_sum_of_two_inputs_is_analyzed(added, tmp_path):
         ({"left": np.zeros((2, 4, 3))}, "name the inputs 'left', 'right', or x0, x1"),
         (
             {"x0": np.zeros((2, 4, 3)), "x1": np.zeros((3, 1, 3))},
-            "must hold as many samples as",
+            "have different numbers of samples",
         ),
         ({"x0": np.zeros((2, 4, 3)), "x1": np.zeros((2, 4, 3))}, "the network takes samples"),
         ({"x0": np.zeros((0, 4, 3)), "x1": np.zeros((0, 1, 3))}, "have no samples"),

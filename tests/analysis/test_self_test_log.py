@@ -67,7 +67,7 @@ def test_stamps_and_other_lines_are_skipped(tmp_path, size):
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ("hello", "holds no results of a self-test"),
+        ("hello", "has no results of a self-test"),
         ("DATA x0/a 4 00000000", "line 1: bytes of x0/a are missing"),
         ("DATA x0/a 0 00000000\nCRC x0/a size=4 crc32=00000000", "line 2: bytes of x0/a are"),
         ("CRC x0/a size=4 crc32=00000000", "line 1: bytes of x0/a are missing"),

@@ -88,7 +88,9 @@ def test_floats_are_read():
 
 @pytest.mark.parametrize("text", ["10 20 30 40", "12, 34, 56, 78", "10 20\n30 99\n"])
 def test_two_digits_that_fit_both_bases_are_refused_unless_told(text):
-    with pytest.raises(Error, match="the text fits decimal and hexadecimal numbers: say which"):
+    with pytest.raises(
+        Error, match="the text can be read as decimal and as hexadecimal numbers: give base=10"
+    ):
         read(text)
     words = text.replace(",", " ").split()
     assert read(text, base=10) == [int(word) for word in words]
@@ -162,7 +164,7 @@ def test_terminals_of_windows_write_a_mark_first(tmp_path, encoding):
         ("1 2 3 x", "line 1: 'x' is not decimal or hexadecimal"),
         ("-1\n300\n4\n5", "line 2: '300' is not decimal or hexadecimal"),
         ("hello\n-1 2 3 4", "line 1: 'hello' is not decimal or hexadecimal"),
-        ("int8_t a[] = {1}; int8_t b[] = {2};", "holds more than one C array"),
+        ("int8_t a[] = {1}; int8_t b[] = {2};", "contains several C arrays"),
         ("int8_t a[] = {1, 2, 3, x};", "line 1: 'x' is not decimal"),
         ("0xfff 0x01 0x02 0x03", "line 1: '0xfff' is not decimal or hexadecimal"),
     ],
@@ -205,6 +207,6 @@ def test_decimal_dumps_of_a_device_are_compared_as_such(tmp_path, monkeypatch):
         assert (result.exit_code, f"got={got}" in result.output) == (1, True), result.output
     result = CliRunner().invoke(main, ["compare", "set", "dump"])
     assert result.exit_code == 2
-    assert "say which they are, --base 10 or --base 16" in result.output
-    with pytest.raises(Error, match="base must be 10 or 16"):
+    assert "give --base 10 or --base 16" in result.output
+    with pytest.raises(Error, match=r"base is .*, but must be 10 or 16"):
         compare(tmp_path / "set", tmp_path / "dump", base=8)

@@ -189,7 +189,7 @@ def test_every_function_refuses_arrays_that_are_none(name):
         (lambda net: qemu_nn.export(net, "x"), "small is a float network; quantize it first"),
         (
             lambda net: qemu_nn.quantize(3, REAL, scheme="power2"),
-            "a network must be the result of load.. or a path",
+            "the network is .*, but must be the result of load.. or a path",
         ),
         (
             lambda net: qemu_nn.quantize(

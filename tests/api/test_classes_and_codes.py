@@ -196,7 +196,7 @@ def test_every_function_asks(digits, verb, tmp_path):
 
 
 def test_a_float_network_has_no_codes():
-    with pytest.raises(Error, match="codes=True is for quantized networks"):
+    with pytest.raises(Error, match="codes=True needs a quantized network"):
         qemu_nn.quantize(float_network(), Dataset(np.zeros((2, 8, 8, 1), int), codes=True))
 
 

@@ -102,7 +102,7 @@ def test_a_file_of_floats_gets_those_that_the_integers_stand_for(tmp_path, monke
 
 def test_files_that_a_runtime_cannot_run_are_refused(tmp_path, monkeypatch):
     path = two_layers(tmp_path)
-    with pytest.raises(Error, match=r"onnxruntime runs \.onnx files"):
+    with pytest.raises(Error, match=r"is no \.onnx file, which onnxruntime needs"):
         qemu_nn.compare_runtime(path, codes(), "onnxruntime")
     with pytest.raises(Error, match="no runtime 'tensorrt'; have: litert, xnnpack, tflm"):
         qemu_nn.compare_runtime(path, codes(), "tensorrt")

@@ -198,14 +198,14 @@ def two_arrays(tmp_path):
             r"takes samples \[4, 5, 3\] \(NHWC\) or \[3, 4, 5\] \(NCHW\), one",
         ),
         (np.zeros((0, 4, 5, 3)), "empty"),
-        (np.float32(3), "files, arrays or generators, not float32"),
+        (np.float32(3), "data is of type float32"),
         (np.full((2, 4, 5, 3), "a"), "numbers, not of type ndarray, whose type is <U1"),
         (np.where(X == 100, np.nan, X), "sample 1 of the data contains NaN"),
         (np.where(X == 100, -np.inf, X), "sample 1 of the data contains infinite numbers"),
         (objects_npy, "objects.npy is not .* of plain numbers: it holds Python objects"),
         ((X, Y[:3]), r"int64 \[3\], but must be one integer for each of the 7 samples"),
         ((X, Y / 2), r"float64 \[7\], but must be one integer for each of the 7 samples"),
-        (5, "files, arrays or generators, not int"),
+        (5, "data is of type int"),
         ([5], "single numbers"),
         (broken_npy, "broken.npy is not a .npy or .npz file of plain numbers: it is broken"),
         (two_arrays, "two.npz has a, b; name the inputs 'x'"),
@@ -299,7 +299,7 @@ def test_a_data_set_is_its_source_and_what_it_says_of_it():
     assert Dataset.of(X).source is X
     assert (data.draw_count(4), Dataset(None, limit=2).draw_count(4)) == (0, 2)
     assert Dataset(None).draw_count(4) == 4
-    with pytest.raises(Error, match="labels= says how data are read, but there are none"):
+    with pytest.raises(Error, match="labels= is given without data"):
         Dataset(None, Y[:1]).draw_count(4)
     with pytest.raises(TypeError):
         Dataset(X, Y, "NHWC")

@@ -345,13 +345,13 @@ def test_folders_of_sound_have_classes_and_short_files_end_in_silence(tmp_path):
 
 def test_sound_that_cannot_be_used_is_refused(tmp_path):
     path = put(tmp_path / "a.wav", sound(1))
-    with pytest.raises(Error, match=r"a\.wav holds sound: give front_end="):
+    with pytest.raises(Error, match=r"a\.wav contains sound: give front_end="):
         read(path, (4, 40), None)
-    with pytest.raises(Error, match="holds sound: give front_end="):
+    with pytest.raises(Error, match="contains sound: give front_end="):
         read(tmp_path, (4, 40), None)
-    with pytest.raises(Error, match=r"takes \[9\], which cannot be made of features \[40\]"):
+    with pytest.raises(Error, match=r"reads \[9\], which features \[40\] of"):
         read(path, (9,), None, front_end=chain())
-    with pytest.raises(Error, match="front_end= makes features of WAV files"):
+    with pytest.raises(Error, match="front_end= computes features of WAV files"):
         read(np.zeros((3, 4, 40)), (4, 40), None, front_end=chain())
     with pytest.raises(Error, match=r"no front end .*: it is a chain"):
         read(path, (4, 40), None, front_end=qemu_nn.micro_frontend())

@@ -130,14 +130,14 @@ def test_the_interpreter_refuses_in_sentences(digits):
     interpreter.allocate_tensors()
     with pytest.raises(Error, match=r"call invoke\(\) before get_tensor"):
         interpreter.get_tensor(1)
-    with pytest.raises(Error, match=r"is float64 \[1, 8, 8, 1\], but must be int8"):
+    with pytest.raises(Error, match=r"is given as float64 \[1, 8, 8, 1\], but must be int8"):
         interpreter.set_tensor(0, x[:1] / 2)
     with pytest.raises(Error, match="there is no input with the index 1"):
         interpreter.set_tensor(1, x[:1])
-    with pytest.raises(Error, match="inputs keep the shapes of the file"):
+    with pytest.raises(Error, match="inputs have the shapes of the file"):
         interpreter.resize_tensor_input(0, [2, 8, 8, 1])
     for how in ({}, {"model_path": "a", "model_content": b"b"}):
-        with pytest.raises(Error, match="give model_path= or model_content="):
+        with pytest.raises(Error, match="model_path= and model_content= are given"):
             qemu_nn.Interpreter(**how)
     with pytest.raises(Error, match="is a float network; quantize it first"):
         qemu_nn.Interpreter(model_content=float_network())

@@ -64,7 +64,7 @@ def test_a_pipe_among_the_dumps_is_named(tmp_path):
 @posix
 def test_a_manifest_that_is_a_pipe_is_no_golden_set(tmp_path):
     os.mkfifo(tmp_path / "manifest.json")
-    with pytest.raises(Error, match=r"holds 'manifest\.json'"):
+    with pytest.raises(Error, match=r"contains 'manifest\.json'"):
         pipeline.golden(pipeline.Network(networks.classifier()), networks.images(1), tmp_path)
 
 
@@ -161,7 +161,7 @@ def test_what_was_edited_since_is_overwritten_by_force_alone(written, tmp_path):
     path.write_text(generated + "/* mine */\n")
     before = contents(tmp_path)
     name = path.relative_to(tmp_path / "folder").as_posix()
-    with pytest.raises(Error, match=f"holds '{name}', edited since this program .*force=True"):
+    with pytest.raises(Error, match=f"contains '{name}', edited since this program .*force=True"):
         write()
     assert contents(tmp_path) == before
     write(force=True)
@@ -244,7 +244,7 @@ def test_links_to_folders_and_into_the_folder_itself_are_refused(written, tmp_pa
     path.rename(tmp_path / "aside" / path.name)
     for target in (tmp_path / "aside", tmp_path / "folder" / "manifest.json"):
         path.symlink_to(target)
-        with pytest.raises(Error, match="which this program did not write there"):
+        with pytest.raises(Error, match="which this program did not write"):
             write(force=True)
         path.unlink()
 

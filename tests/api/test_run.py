@@ -157,11 +157,11 @@ def test_nothing_is_left_of_a_run_that_fails():
     [
         ({"output": "out.csv"}, "a folder, a .npy or a .npz file"),
         ({"output": "none/out.npz"}, "there is no folder none"),
-        ({"trace": True, "real": True}, "give trace=True or real=True"),
+        ({"trace": True, "real": True}, "trace=True and real=True are given"),
         ({"data": np.zeros((0, 8, 8, 1), np.int8)}, "have no samples"),
         ({"data": []}, "have no samples"),
         ({"data": X[0][:4]}, r"but the input has the shape \[4, 8, 1\]"),
-        ({"data": 5}, "must be files, arrays or generators"),
+        ({"data": 5}, "must be paths, arrays or a generator"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused(how, reason):

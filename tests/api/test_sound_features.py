@@ -72,7 +72,7 @@ BAD = [
     (EdgeImpulseMfe, {"fft_length": 300}, "power of two"),
     (EdgeImpulseMfe, {"fft_length": 64, "filters": 60}, "has no point of a transform of 64"),
     (EdgeImpulseMfe, {"noise_floor_db": 3}, "must be below 0"),
-    (EdgeImpulseMfe, {"frame_length": 0}, "frame_length must be seconds above 0"),
+    (EdgeImpulseMfe, {"frame_length": 0}, "frame_length is 0, but must be seconds above 0"),
     (EdgeImpulseMfe, {"high_hz": 9000}, "must be 0 to 8000 Hz"),
     (EdgeImpulseMfcc, {"normalization": 100}, "odd number of frames"),
     (EdgeImpulseMfcc, {"coefficients": 33}, "coefficients must be at most 32"),
@@ -92,7 +92,7 @@ def test_front_ends_have_names_with_parameters():
     assert front_end_of("chain.json") is None
     with pytest.raises(Error, match="has no 'filter'; have: rate, frame_length"):
         front_end_of("edge-impulse-mfe:filter=3")
-    with pytest.raises(Error, match="filters of edge-impulse-mfe must be a number, is 'many'"):
+    with pytest.raises(Error, match="filters of edge-impulse-mfe is 'many', but must be a number"):
         front_end_of("edge-impulse-mfe:filters=many")
 
 

@@ -113,7 +113,7 @@ def test_two_copies_are_told_apart(tree):
     (other / "arm_nnfunctions.h").write_bytes(b"")
     report = qemu_nn.cmsis_of(tree)
     assert len(report.copies) == 2
-    with pytest.raises(Error, match="several copies of CMSIS-NN; name one of them: "):
+    with pytest.raises(Error, match="several copies of CMSIS-NN: name one of them: "):
         assert report.cmsis
 
 
@@ -128,7 +128,7 @@ def test_functions_of_a_built_file_narrow_the_states(tmp_path):
 
 
 def test_what_is_no_copy_is_an_error(tmp_path):
-    with pytest.raises(Error, match=r"has no file of CMSIS-NN; give the folder"):
+    with pytest.raises(Error, match=r"has no file of CMSIS-NN: give the folder"):
         qemu_nn.cmsis_of(tmp_path)
     with pytest.raises(Error, match="does not exist; give a folder"):
         qemu_nn.cmsis_of(tmp_path / "none")

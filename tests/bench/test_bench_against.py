@@ -252,8 +252,8 @@ def test_what_a_file_lacks_is_told_before_any_work(measured, monkeypatch, tmp_pa
     monkeypatch.setattr(verb, "time_rows", None)
     for options, said in (
         (["lenet5", "cifar10"], "no figures of cifar10; have: lenet5"),
-        (["lenet5", "--batch", 7], "figures of lenet5, but of other --batch or --threads"),
-        (["--threads", 2], "nothing that these options measure"),
+        (["lenet5", "--batch", 7], "figures of lenet5 with another --batch or --threads"),
+        (["--threads", 2], "has no figures of these options"),
         (["--rows"], "no figures of rows"),
     ):
         done = call("bench", *options, "--against", file)

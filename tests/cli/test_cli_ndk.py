@@ -174,11 +174,11 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         (["quantize", "gone.prototxt", "-d", "data.npz", "-o", "a.prototxt"], "gone"),
         (
             ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y"],
-            "--frac y must be TENSOR=VALUE",
+            "--frac is 'y', but must be TENSOR=VALUE",
         ),
         (
             ["quantize", "float.prototxt", "-d", "data.npz", "-o", "a.prototxt", "--frac", "y=a"],
-            "a fraction must be an integer, not 'a'",
+            "--frac has the fraction 'a', but it must be an integer",
         ),
         (
             ["run", "net.prototxt", "-d", "data.npz", "-o", "out.npy"],
@@ -186,7 +186,7 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         ),
         (
             ["run", "net.prototxt", "-d", "labels.npy", "-o", "out.npz"],
-            "must hold one input or more",
+            "must be one input or more",
         ),
         (
             ["run", "net.onnx", "-d", "data.npz", "-o", "out.npz"],
@@ -194,13 +194,13 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         ),
         (
             ["run", "net.prototxt", "-d", "data.npz", "-o", "new.npz", "--labels", "data.npy"],
-            "labels must",
+            "labels are",
         ),
         (
             ["check", "net.prototxt", "--input-tensor", "c"],
-            "are for other model files than net.prototxt",
+            "cannot be used with net.prototxt",
         ),
-        (["run", "net.prototxt", "-d", "none.npy", "-o", "out.npz"], "must hold one input or more"),
+        (["run", "net.prototxt", "-d", "none.npy", "-o", "out.npz"], "must be one input or more"),
         (["run", "net.prototxt", "-d", "nan.npy", "-o", "out.npz"], "contains NaN"),
         (
             ["run", "net.prototxt", "-d", "last.npy", "-o", "out.npz"],
@@ -247,7 +247,7 @@ def test_bits_that_the_parameters_contradict_are_refused(folder, monkeypatch, ve
     name, *more = verb
     for net, has, other in (("net.prototxt", 8, 16), ("wide.prototxt", 16, 8)):
         text = qemu_nn("ndk", name, net, *more, "--bits", other, code=2)
-        assert f"--bits {other}: the parameters are {has}-bit integers" in text
+        assert f"--bits is {other}, but the parameters are {has}-bit integers" in text
         qemu_nn("ndk", name, net, *more, "--bits", has)
 
 
@@ -271,4 +271,4 @@ def test_real_numbers_have_no_bits(folder, monkeypatch, verb):
     monkeypatch.chdir(folder)
     name, *more = verb
     text = qemu_nn("ndk", name, "net.prototxt", *more, "--float", "--bits", 8, code=2)
-    assert "--float has real numbers" in text
+    assert "--float computes in floats" in text

@@ -66,7 +66,7 @@ def test_a_folder_of_classes_names_them(tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"one\ntwo\n", "there are 2 names of classes, but 10 scores in 'softmax'"),
+        (b"one\ntwo\n", "there are 2 class names for 10 scores in 'softmax'"),
         (b"\xff\xfe\xff", "is not a text of names in UTF-8"),
         (b"", "must have one name a line"),
     ],
@@ -79,7 +79,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path, content, told):
 
 def test_layers_have_no_real_scores():
     code, text = run("--real", "--trace")
-    assert (code, "give --trace or --real, not both" in text) == (2, True)
+    assert (code, "--trace and --real are given" in text) == (2, True)
 
 
 def test_tables_of_scores_of_any_shape():
@@ -90,9 +90,9 @@ def test_tables_of_scores_of_any_shape():
     assert [row[2] for row in image.rows] == ["1", "0"]
     steps = list_best_classes({"y": flat[np.newaxis]}, top=1)  # the last of two time steps
     assert [row[2] for row in steps.rows] == ["0"]
-    with pytest.raises(Error, match="does not hold a score for each class"):
+    with pytest.raises(Error, match="must have a score for each class"):
         list_best_classes({"y": flat[:, 0]})
-    with pytest.raises(Error, match="does not hold a score for each class"):
+    with pytest.raises(Error, match="must have a score for each class"):
         list_best_classes({"y": np.ones((2, 4, 5, 3))})
     assert list_best_classes({"y": flat[:0]}).rows == ()
 

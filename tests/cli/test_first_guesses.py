@@ -52,10 +52,10 @@ GUESSES = {
     "info empty.tflite": "empty.tflite is empty",
     "info digits.tflite --fit arduino": "no core or chip 'arduino'",
     "evaluate digits.tflite -d arrays": "name a file in it: late.npz",
-    "evaluate digits.tflite -d late.npz": "but one is 10; classes count from 0",
+    "evaluate digits.tflite -d late.npz": "one label is 10, but labels must be classes 0..9",
     "run digits.tflite -d x64.npy": "x64.npy are int64, all in -128..127",
     "run digits.tflite -d other.npz": "name the inputs 'x', and labels 'y'",
-    "compare test.npz digits.npz": "holds no golden set",
+    "compare test.npz digits.npz": "is no golden set",
     "compare x64.npy test.npz": "x64.npy is no golden: give the folder",
     "datasheet digits.tflite -o sheet.pdf": "name a file that ends in .html",
 }
@@ -113,7 +113,7 @@ def test_bytes_for_a_float_network_are_a_warning(codes, kind):
         qemu_nn.quantize(float_classifiers.classifier(), qemu_nn.Dataset(pixels, codes=codes))
     words = [str(each.message) for each in told if each.category is InputWarning]
     expected = codes is None and kind is np.uint8
-    assert any("which the float network gets as they are" in each for each in words) == expected
+    assert any("which the float network reads unchanged" in each for each in words) == expected
 
 
 def test_methods_of_other_libraries_are_answered():
@@ -123,7 +123,7 @@ def test_methods_of_other_libraries_are_answered():
     with pytest.raises(AttributeError, match=r"use qemu_nn\.evaluate\(network, \.\.\.\)"):
         _ = network.evaluate
     assert not hasattr(network, "__wrapped__")
-    with pytest.raises(TypeError, match="takes keyword arguments alone: data, size"):
+    with pytest.raises(TypeError, match="takes keywords only: data, size"):
         cmsis.arm_relu_q7(np.zeros(3, np.int8), 3)
     with pytest.raises(AttributeError, match="did you mean arm_relu_q7"):
         _ = cmsis.arm_reluq7

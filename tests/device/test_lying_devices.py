@@ -48,7 +48,7 @@ def test_random_inputs_are_as_many_as_the_limit(monkeypatch, limit):
 @pytest.mark.parametrize("size", [0, -1, 1.5, 10.0, True, None, "10", 1e400, 10**12, [10]])
 @pytest.mark.parametrize("key", ["inputs", "outputs"])
 def test_a_size_that_no_device_has_is_refused(validated, key, size):
-    with pytest.raises(Error, match="does not say which network it has"):
+    with pytest.raises(Error, match="does not tell its network"):
         validated(said={key: [["x", size]]})
 
 
@@ -69,7 +69,7 @@ def test_sizes_of_another_network_are_refused(validated, said):
 
 @pytest.mark.parametrize("said", [{"outputs": [["a"]]}, {"outputs": 5}, {"cmsis": 5}, {"core": []}])
 def test_a_description_of_another_form_is_refused(validated, said):
-    with pytest.raises(Error, match="does not say which network it has"):
+    with pytest.raises(Error, match="does not tell its network"):
         validated(said=said)
 
 
@@ -84,7 +84,7 @@ def test_a_description_of_another_length_is_refused(validated, length):
     def hello(fields, counts):
         return [*fields[:2], min(length, 2**32 - 1), 0], counts
 
-    with pytest.raises(Error, match=r"does not say which network|bytes instead of"):
+    with pytest.raises(Error, match=r"does not tell its network|bytes instead of"):
         validated(hello=hello)
 
 
@@ -128,7 +128,7 @@ def test_a_run_that_ends_early_names_the_missing_layer(validated):
 
 
 def test_a_device_that_stops_unasked_is_refused(validated):
-    with pytest.raises(Error, match="stops at layers, although not asked to"):
+    with pytest.raises(Error, match="stops at layers, although the host did not ask"):
         validated(layers=False)
 
 

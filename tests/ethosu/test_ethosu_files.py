@@ -74,7 +74,7 @@ def test_vela_compiles_and_loads(tmp_path):
     x = np.array([[-3, 0, 3, 100]], np.int8)
     assert network.session("ethos-u55-128").run(x)["output"].tolist() == [[0, 0, 3, 100]]
     (tmp_path / "bad.tflite").write_bytes(b"none")
-    with pytest.raises(Error, match="vela does not compile"):
+    with pytest.raises(Error, match="vela cannot compile"):
         qemu_nn.vela(tmp_path / "bad.tflite", "ethos-u55-128")
 
 

@@ -29,11 +29,11 @@ def test_no_samples_are_no_correct_ones():
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        (np.array([1, 0]), "must have the shape [3], but have [2]"),
-        (np.array([[1, 0, 2]]), "must have the shape [3], but have [1, 3]"),
+        (np.array([1, 0]), "labels have the shape [2], but must have [3]"),
+        (np.array([[1, 0, 2]]), "labels have the shape [1, 3], but must have [3]"),
         (np.array([1.0, 0.0, 2.0]), "must be integers"),
-        (np.array([1, 0, 3]), "one is 3"),
-        (np.array([1, -1, 2]), "one is -1"),
+        (np.array([1, 0, 3]), "one label is 3"),
+        (np.array([1, -1, 2]), "one label is -1"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(labels, words):

@@ -142,7 +142,10 @@ def test_an_autoencoder_tells_anomalies_by_their_errors(tmp_path):
     assert found.figures["auc"] == pytest.approx(above, rel=1e-12)
     assert found.figures["reconstruction_error"] == pytest.approx(errors.mean(), rel=1e-6)
     assert "auc" not in qemu_nn.evaluate(network, x).figures
-    with pytest.raises(Error, match=r"^sample 0 of the data: labels of an autoencoder must be 0"):
+    with pytest.raises(
+        Error,
+        match=r"^sample 0 of the data: one label is 2, but .* must be 0",
+    ):
         qemu_nn.evaluate(network, qemu_nn.Dataset(x, np.full(200, 2)))
 
 
@@ -169,11 +172,11 @@ def test_a_recurrent_network_takes_a_label_for_each_step_or_for_each_sequence(tm
 def test_one_output_is_a_probability_if_the_caller_says_so():
     network = chained(dense(1, 6), Sigmoid())
     x, y = RNG.normal(size=(80, 6)), RNG.integers(0, 2, 80)
-    with pytest.raises(Error, match="say kind='classifier'"):
+    with pytest.raises(Error, match="give kind='classifier'"):
         qemu_nn.evaluate(network, qemu_nn.Dataset(x, y))
     found = qemu_nn.evaluate(network, qemu_nn.Dataset(x, y), kind="classifier")
     assert found.accuracy == np.mean((network.predict(x)[:, 0] > 0.5) == y)
-    with pytest.raises(Error, match=r"leaves 0\.\.1"):
+    with pytest.raises(Error, match=r"outside 0\.\.1"):
         qemu_nn.evaluate(chained(dense(1, 6)), qemu_nn.Dataset(x, y), kind="classifier")
 
 
@@ -191,7 +194,7 @@ def test_the_npu_s_layers_are_evaluated_beside_their_float_ones(tmp_path):
     output_of("ndk", "quantize", tmp_path / "f.prototxt", *options, "-o", tmp_path / "q.prototxt")
     layers, params = ndk.modelpack.load_from_file(tmp_path / "q.prototxt", tmp_path / "q.npz")
     fixed = build_numpy_layers(layers, params)
-    with pytest.raises(Error, match="has no output 'y' to compare with, but p"):
+    with pytest.raises(Error, match="has no output 'y'; it has p"):
         qemu_nn.evaluate(fixed, qemu_nn.Dataset(X, y), reference=real)
     real = build_numpy_layers(layers, params, quant=False)
     found = qemu_nn.evaluate(fixed, qemu_nn.Dataset(X, y), reference=real, client=Client())
@@ -221,7 +224,7 @@ def test_an_output_of_several_must_be_named():
     graph = classifier().graph
     two = FloatNetwork(replace(graph, outputs=("dense", *graph.outputs)))
     x, y = data(20), RNG.integers(0, 5, 20)
-    with pytest.raises(Error, match=r"has the outputs dense, .*: say output="):
+    with pytest.raises(Error, match=r"has the outputs dense, .*: name one of them"):
         qemu_nn.evaluate(two, qemu_nn.Dataset(x, y))
     dense_scores = two.predict(x)["dense"]
     assert qemu_nn.evaluate(two, qemu_nn.Dataset(x, y), output="dense").accuracy == np.mean(
@@ -242,7 +245,7 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
         for labels in (y, np.moveaxis(y, 1, -1)):
             found = qemu_nn.evaluate(whose, (x, labels))
             assert found.figures["largest_error"] < end
-        with pytest.raises(Error, match=r"these are \[N, 60\]"):
+        with pytest.raises(Error, match=r"labels have the shape \[N, 60\]"):
             qemu_nn.evaluate(whose, qemu_nn.Dataset(x, y.reshape(80, -1)))
 
 
@@ -251,9 +254,12 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
     [
         (
             {"data": (data(40), np.full(40, 5))},
-            r"^sample 0 of the data: labels must be classes 0\.\.4",
+            r"^sample 0 of the data: one label is 5, but labels must be classes 0\.\.4",
         ),
-        ({"data": (data(40), np.r_[np.zeros(39, int), 7])}, r"^sample 39 of the data: .* one is 7"),
+        (
+            {"data": (data(40), np.r_[np.zeros(39, int), 7])},
+            r"^sample 39 of the data: .* is 7",
+        ),
         ({"data": (data(40), np.zeros((40, 3), int))}, r"labels of a classifier are one class"),
         (
             {"data": (data(40), np.full(40, 0.5))},
@@ -261,10 +267,10 @@ def test_labels_of_images_may_have_their_channels_on_either_end():
         ),
         ({"kind": "tree"}, "no kind 'tree'"),
         ({"kind": "autoencoder"}, "has the size of its input"),
-        ({"kind": "regressor"}, "give them as labels"),
+        ({"kind": "regressor"}, "as labels: give them"),
         ({"top": 0}, "top must be at least 1"),
         ({"profiles": "m99"}, "m99"),
-        ({"reference": 5}, "reference must be"),
+        ({"reference": 5}, "but must be a float network"),
         ({"threads": 0}, "threads must be"),
     ],
 )
@@ -395,7 +401,7 @@ def test_the_verb_prints_what_the_function_returns(tmp_path):
     assert "agreement" not in alone
     assert "float_" not in alone
     wrong = output_of("evaluate", tmp_path / "net.qnz", *options, "--kind", "autoencoder", code=2)
-    assert "Error: an autoencoder" in wrong
+    assert "but an autoencoder" in wrong
     assert "Traceback" not in wrong
 
 

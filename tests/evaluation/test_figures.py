@@ -84,8 +84,8 @@ def test_top_1_is_the_accuracy_even_among_equal_scores():
 @pytest.mark.parametrize(
     ("scores", "labels", "words"),
     [
-        (np.zeros((2, 3)), np.array([0, 3]), r"classes 0\.\.2 of the network, but one is 3"),
-        (np.zeros((2, 3)), np.array([-1, 0]), "but one is -1"),
+        (np.zeros((2, 3)), np.array([0, 3]), r"one label is 3, but labels must be classes 0\.\.2"),
+        (np.zeros((2, 3)), np.array([-1, 0]), "one label is -1"),
         (np.zeros((2, 3)), np.array([0.0, 1.0]), "are float64"),
         (np.full((2, 3), np.nan), np.array([0, 1]), "contain NaN"),
     ],
@@ -153,7 +153,7 @@ def test_reconstruction_errors_keep_their_order():
         np.testing.assert_array_equal(joined.labels, labels)
         assert (joined.mean, joined.area()) == (whole.mean, whole.area())
     assert figures.measure_reconstruction(got, wanted, None).area() is None
-    with pytest.raises(Error, match=r"must be 0 .* but one is 2"):
+    with pytest.raises(Error, match=r"one label is 2, but .* must be 0"):
         figures.measure_reconstruction(got, wanted, labels + 1)
 
 

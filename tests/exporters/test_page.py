@@ -265,7 +265,7 @@ def test_names_of_files_are_no_markup(monkeypatch, tmp_path):
 def test_what_a_page_cannot_do_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(document, "read_core", lambda: b"\0asm")
     network, _, _ = example()
-    with pytest.raises(Error, match="target holds no device"):
+    with pytest.raises(Error, match="target names no device"):
         qemu_nn.page(network, tmp_path / "x.html", target=[])
     with pytest.raises(Error, match="page"):
         pages.page(network, tmp_path / "none" / "x.html")

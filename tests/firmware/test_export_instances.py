@@ -146,6 +146,6 @@ def test_a_name_of_another_header_is_refused(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["", "1st", "a-b", "x" * 33, 3, None])
 def test_a_name_that_c_does_not_take_is_refused(tmp_path, name):
-    with pytest.raises(Error, match=r"^name is .*: what C names begin with is a letter"):
+    with pytest.raises(Error, match=r"^name is .*; it must begin with a letter"):
         write(tmp_path / "net", pipeline.example()[0], name=name)
     assert not (tmp_path / "net").exists()

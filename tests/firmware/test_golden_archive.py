@@ -95,9 +95,9 @@ def changed(path, name, content):
 
 
 DAMAGE = {
-    "no entry": ("x0/softmax.npy", None, "has no x0/softmax.npy"),
+    "no entry": ("x0/softmax.npy", None, "has no entry x0/softmax.npy"),
     "other bytes": ("x0/softmax.npy", b"\x93NUMPY" + bytes(200), "changed since it was written"),
-    "no manifest": ("manifest.json", None, "holds no golden set"),
+    "no manifest": ("manifest.json", None, "is no golden set"),
     "no JSON": ("manifest.json", b"{", "is damaged"),
     "other JSON": ("manifest.json", b"{}", "is damaged"),
 }

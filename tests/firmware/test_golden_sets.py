@@ -215,7 +215,7 @@ def test_an_earlier_golden_set_is_replaced_and_anything_else_is_not(tmp_path):
     assert not (tmp_path / "set" / "x1").exists()
     (tmp_path / "set" / "notes.md").write_text("mine")
     before = contents(tmp_path)
-    with pytest.raises(Error, match=r"holds 'notes\.md', which this program did not write"):
+    with pytest.raises(Error, match=r"contains 'notes\.md', which this program did not write"):
         write(tmp_path / "set")
     assert contents(tmp_path) == before
 
@@ -225,7 +225,7 @@ def test_an_earlier_golden_set_is_replaced_and_anything_else_is_not(tmp_path):
 )
 def test_a_folder_whose_manifest_is_something_else_is_not_replaced(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(Error, match=r"holds 'manifest\.json'"):
+    with pytest.raises(Error, match=r"contains 'manifest\.json'"):
         write(tmp_path)
 
 
@@ -259,7 +259,7 @@ def test_inputs_that_the_network_can_not_take_are_errors_and_leave_nothing(tmp_p
             pipeline.golden(network, x, tmp_path / "set")
     with pytest.raises(Error, match="not recurrent"):
         pipeline.golden(network, networks.images(1), tmp_path / "set", state=np.zeros((1, 4)))
-    with pytest.raises(Error, match="must hold 1 samples"):
+    with pytest.raises(Error, match="must have 1 samples"):
         pipeline.golden(
             pipeline.Network(networks.recurrent()),
             np.zeros((1, 2, 4), np.int16),

@@ -64,7 +64,7 @@ def test_the_affine_scheme_is_for_either():
     for release in ("7.0.0", MAIN):
         made = qemu_nn.quantize(net, x, scheme="affine", target=qemu_nn.Target(cmsis=release))
         assert made.session(target=qemu_nn.Target(cmsis=release)).profile.cmsis == release
-    with pytest.raises(Error, match=f"CMSIS {MAIN} has no q7 and q15 functions; use 5.9.0"):
+    with pytest.raises(Error, match=f"CMSIS {MAIN} has no q7 and q15 functions: use 5.9.0"):
         qemu_nn.quantize(net, x, target=qemu_nn.Target(cmsis=MAIN), scheme="power2")
 
 

@@ -172,7 +172,7 @@ REFUSED = [
     (layer("y", "Pooling", "pooling_param { stride: 99999 kernel_size: 1 }"), "99999, more than"),
     (layer("y", "Pooling"), "its kernel_size is missing"),
     (layer("y", "Flatten", "flatten_param { axis: 4 }"), "axis 4"),
-    (layer("y", "Slice", "slice_param { slice_point: 1 }", top="a b c"), "3 tops do not fit 3 el"),
+    (layer("y", "Slice", "slice_param { slice_point: 1 }", top="a b c"), "3 tops for 3 el"),
     (layer("y", "ReLU", "", "nothing"), "reads the blob 'nothing', which no earlier layer"),
     (layer("z", "ReLU", "", "y") + layer("y", "ReLU"), "'z' reads the blob 'y'"),
     (layer("y", "ReLU") + layer("y", "ReLU", "", "y"), "two layers of the TEST net are called 'y'"),

@@ -24,7 +24,7 @@ def test_an_array_is_as_large_as_its_values(tmp_path, shape):
     blob.shape.dim.extend(shape)
     each.blobs.append(blob.SerializeToString())
     net.layer.append(each.SerializeToString())
-    with pytest.raises(ModelError, match=r"declared with the shape .*, but has 2 values"):
+    with pytest.raises(ModelError, match=r"has the shape .* and 2 values"):
         load(tmp_path, data(1) + layer("y", "Scale"), net.SerializeToString())
 
 

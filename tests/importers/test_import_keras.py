@@ -297,7 +297,7 @@ def test_a_network_is_cut_at_its_layers(tmp_path):
             kf.layer("Activation", "a", activation="crelu"),
             "'crelu' is not supported; have: linear, relu",
         ),
-        (kf.layer("ReLU", "r", threshold=1.0), "ReLU 'r': a threshold other than 0"),
+        (kf.layer("ReLU", "r", threshold=1.0), "ReLU 'r': its threshold is not 0"),
         (
             kf.layer("Conv2D", "c", [normal(3, 3, 2)]),
             r"Conv2D 'c': its weights have the shapes \[3, 3, 2\]",

@@ -118,7 +118,7 @@ def test_a_layer_of_two_types_is_refused_with_a_way_out(tmp_path):
     file = File(0, "int16")
     conv(file)
     file.constants["y_z"] = np.zeros((), np.int8)
-    with pytest.raises(ModelError, match=r"reads int16 and makes int8: give both the same"):
+    with pytest.raises(ModelError, match=r"reads int16 and computes int8: give both the same"):
         qemu_nn.load(saved(tmp_path, file))
 
 

@@ -166,7 +166,7 @@ def pair(source, target, scale="s", zero="z"):
                 helper.make_node("Tanh", ["b"], ["c"]),
                 *pair("c", "y"),
             ],
-            "is not quantized: no QuantizeLinear",
+            "is not quantized: put a QuantizeLinear",
         ),
     ],
 )

@@ -687,7 +687,7 @@ def test_recurrent_layers_between_integers_are_refused_with_a_way_out(load):
 
 def test_arithmetic_on_integers_themselves_is_refused(load):
     nodes = [node("QuantizeLinear", "x s z", "q"), node("Add", "q q", "y")]
-    with pytest.raises(ModelError, match="with integers themselves"):
+    with pytest.raises(ModelError, match=r"with the integers|with quantized integers"):
         load(nodes)
 
 
@@ -914,5 +914,5 @@ def test_all_reasons_are_told_at_once(load):
 
 def test_floats_of_the_input_beside_integers_are_refused(load):
     nodes = [*pair("x", "a"), node("Add", "a x", "b"), *pair("b", "y")]
-    with pytest.raises(ModelError, match="floats of the file's input that no QuantizeLinear"):
+    with pytest.raises(ModelError, match="floats of the file's input; put a QuantizeLinear"):
         load(nodes)

@@ -104,7 +104,7 @@ REFUSED = {
         node("ArgMax", "x", axis=1, select_last_index=1),
         (4,),
         {},
-        "the device takes the first",
+        "only the first is supported",
     ),
     "repeated samples": (node("Tile", "x r"), (4,), {"r": ints(2, 1)}, "batch axis"),
     "groups that do not divide": (
@@ -150,7 +150,7 @@ REFUSED = {
         {"c": ones(4, 2, 1)},
         "would broadcast",
     ),
-    "a constant that does not fit": (node("Add", "x c"), (4,), {"c": ones(3)}, "do not broadcast"),
+    "a constant that does not fit": (node("Add", "x c"), (4,), {"c": ones(3)}, "must broadcast"),
     "division by zero": (node("Div", "x c"), (4,), {"c": ones(4) * 0}, "not finite"),
     "blocks that do not divide": (node("SpaceToDepth", "x", blocksize=2), IMAGE, {}, "blocks of 2"),
     "a limit of many numbers": (node("Max", "x c"), (4,), {"c": ones(4)}, "a single number"),
@@ -170,7 +170,7 @@ REFUSED = {
         node("Slice", "x s e a"),
         (4,),
         {"s": ints(3), "e": ints(3), "a": ints(1)},
-        "keeps nothing",
+        "it must keep at least one element",
     ),
     "an element that is not there": (
         node("Gather", "x i", axis=1),
@@ -206,7 +206,7 @@ REFUSED = {
         node("Pad", "x p", mode="reflect"),
         (4,),
         {"p": ints(0, 2**62, 0, 0)},
-        "axis of more than",
+        "axis would have more than",
     ),
     "a padded batch": (node("Pad", "x p"), (4,), {"p": ints(1, 0, 0, 0)}, "batch axis"),
     "padding beyond all bounds": (
@@ -257,16 +257,19 @@ MODELS = {
     "an older operator set": (model([RELU], (4,), opset=6), "operator set 6, but only 7 to"),
     "a newer operator set": (model([RELU], (4,), opset=99), "operator set 99"),
     "no operators": (model([], (4,)), "0 operators"),
-    "a tensor made twice": (model([RELU, RELU], (4,)), "'y' is made by two operators"),
-    "a constant made twice": (model([RELU], (4,), {"y": ones(4)}), "'y' is made by two operators"),
+    "a tensor made twice": (model([RELU, RELU], (4,)), "two operators compute the tensor 'y'"),
+    "a constant made twice": (
+        model([RELU], (4,), {"y": ones(4)}),
+        "two operators compute the tensor 'y'",
+    ),
     "a cycle": (
         model([node("Add", "x z"), node("Relu", "y", "z")], (4,)),
-        "'z', which no earlier operator",
+        "'z'; an earlier operator",
     ),
     "a wrong order": (model([node("Relu", "a"), node("Relu", "x", "a")], (4,)), "from no input"),
     "what nothing makes": (
         model([node("Add", "x lost")], (4,)),
-        "'lost', which no earlier operator",
+        "'lost'; an earlier operator",
     ),
     "a second output": (
         model([node("Dropout", "x", "a m"), node("Add", "a m")], (4,)),
@@ -291,7 +294,7 @@ def test_models_that_are_no_float_network_are_refused(what, tmp_path):
 def test_inputs_that_are_no_real_numbers_are_refused(tmp_path):
     proto = model([RELU], (4,))
     proto.graph.input[0].CopyFrom(value("x", [1, 4], onnx.TensorProto.UINT8))
-    with pytest.raises(ModelError, match="'x' holds uint8, not real numbers"):
+    with pytest.raises(ModelError, match="'x' contains uint8; it must be floats"):
         loaded(tmp_path, proto)
 
 
@@ -332,14 +335,14 @@ def weights(folder, tensor):
 @pytest.mark.parametrize(
     ("dims", "field", "words"),
     [
-        ([50_000, 50_000], {"raw_data": b"1234"}, "10000000000 bytes, but the file holds 4"),
-        ([50_000, 50_000], {"float_data": [1]}, "2500000000 numbers, but the file holds 1"),
+        ([50_000, 50_000], {"raw_data": b"1234"}, "10000000000 bytes, but the file has 4"),
+        ([50_000, 50_000], {"float_data": [1]}, "2500000000 numbers, but the file has 1"),
         ([2**62, 2**62], {"raw_data": b""}, "too large"),
         ([0, 2**62], {"raw_data": b""}, "too large"),
         ([-4], {"raw_data": b"1234"}, "an array cannot have the shape"),
         ([4], {"data_type": 8}, "ONNX type 8 are not supported; have: float32"),
         ([4], {"data_type": 12345}, "not supported"),
-        ([4], {"raw_data": bytes(17)}, "16 bytes, but the file holds 17"),
+        ([4], {"raw_data": bytes(17)}, "16 bytes, but the file has 17"),
         ([1] * 9 + [4], {"raw_data": bytes(16)}, "an array cannot"),
     ],
 )

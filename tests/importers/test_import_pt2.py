@@ -47,7 +47,7 @@ def archive(path, model=None, **records):
 )
 def test_a_file_that_may_hold_code_is_not_handed_to_pytorch(model, records, said, tmp_path):
     path = archive(tmp_path / "net.pt2", model, **records)
-    with pytest.raises(ModelError, match=rf"net\.pt2: it holds {said}.*torch\.onnx\.export"):
+    with pytest.raises(ModelError, match=rf"net\.pt2: it contains {said}.*torch\.onnx\.export"):
         qemu_nn.load(path)
 
 

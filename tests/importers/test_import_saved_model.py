@@ -218,7 +218,7 @@ STATE = function(
 )
 CASES = [
     ({"functions": (OUTER, LOAD)}, "calls 'inner', which the file does not define"),
-    ({"functions": (DIFFERENT, OUTER, LOAD)}, "a node reads 'missing', which no node makes"),
+    ({"functions": (DIFFERENT, OUTER, LOAD)}, "a node reads 'missing', which no node computes"),
     ({"functions": (STATE, OUTER, LOAD)}, "AssignAddVariableOp 'count' changes the variable 'b'"),
     (
         {"functions": (function("outer", "x", {"y": "x"}), LOAD)},
@@ -235,15 +235,15 @@ CASES = [
     ),
     (
         {"functions": (function("outer", "x w b", {"y": "nothing:y:0"}), LOAD)},
-        "a node reads 'nothing', which no node makes",
+        "a node reads 'nothing', which no node computes",
     ),
     ({"main": MAIN[:-1]}, "the variable 'w' is not loaded from the checkpoint"),
-    ({"main": MAIN[1:]}, "a node reads 'w', which no node makes"),
+    ({"main": MAIN[1:]}, "a node reads 'w', which no node computes"),
     ({"serve": {}}, "has no signatures; save the model with signatures="),
     ({"serve": {"__init": SERVE}}, "has no signatures"),
     ({"serve": signature({}, {})}, "its signature 'serving_default' has no outputs"),
     ({"arrays": {"w/key": W}}, "the variable 'b/key' is not in variables.index"),
-    ({"arrays": {**KEYS, "w/key": W[:, :1]}}, "does not fit"),
+    ({"arrays": {**KEYS, "w/key": W[:, :1]}}, "a number for each channel"),
     (changed(crc32c=1), "the variable './key' is damaged: its checksum does not match"),
     (changed(offset=10_000), "the variable './key' is outside of variables.data-00000-of-00001"),
     (changed(offset=-8), "the variable './key' is outside of variables.data"),

@@ -152,7 +152,7 @@ REFUSED = [
     ((*AUDIO, *DENSE), {"input": "sum", "output": "product"}, "'product' is not computed from 's"),
     ((*AUDIO, *DENSE), {"input": "y", "output": "y"}, "'y' is not computed from 'y'"),
     ((*AUDIO, *DENSE), {"output": "w"}, "the output 'w' depends on no Placeholder"),
-    ((placeholder(-1, 4), *DENSE), {}, "reads 'flat', which no node makes"),
+    ((placeholder(-1, 4), *DENSE), {}, "reads 'flat', which no node computes"),
     (
         (placeholder(-1, -1, -1, 3), node("y", "Relu", "x")),
         {},

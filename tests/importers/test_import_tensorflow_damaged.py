@@ -83,7 +83,7 @@ def test_a_constant_that_contradicts_itself_is_named(tmp_path, message, sentence
 def test_the_bytes_of_a_constant_are_as_many_as_its_shape_asks_for(tmp_path):
     message = tensor(np.ones(4, np.float32))
     message.tensor_content = message.tensor_content[:-1]
-    with pytest.raises(ModelError, match=r"\[4\] needs 16 bytes, but the file holds 15"):
+    with pytest.raises(ModelError, match=r"\[4\] needs 16 bytes, but the file has 15"):
         over(tmp_path, X, node("c", "Const", value=message), node("y", "Add", "x c"))
 
 

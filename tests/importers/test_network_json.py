@@ -150,8 +150,8 @@ def _of_another_library(d, a):
 
 
 REFUSED = {
-    "layer 'fc': the function 'local_softmax_q7' is not known": _of_another_library,
-    "layer 'fc': the function 'arm_magic_q7' is not known; did you mean arm_": _layer(
+    "layer 'fc': the function 'local_softmax_q7' is unknown": _of_another_library,
+    "layer 'fc': the function 'arm_magic_q7' is unknown; did you mean arm_": _layer(
         function="arm_magic_q7"
     ),
     "layers[0]: 'name' is missing": lambda d, a: d["layers"][0].pop("name"),
@@ -194,7 +194,7 @@ REFUSED = {
     "must fit into 64 bits": _buffer(bytes=2**63),
     "'out' must be [offset, bytes] within 16 bytes": _buffer(parts={"out": [12, 8]}),
     "'vec' must be [offset, bytes]": _buffer(parts={"vec": [8]}),
-    "the name 'in' stands for two addresses": _buffer(
+    "the name 'in' is given two addresses": _buffer(
         parts={"out": [0, 8], "vec": [8, 8], "in": [4, 4]}
     ),
     "'input' is missing": lambda d, a: d.pop("input"),
@@ -209,7 +209,7 @@ REFUSED = {
     "has no outputs": lambda d, a: d.update(outputs=[]),
     "has no layers": lambda d, a: d.update(layers=[], outputs=[]),
     "'classes'[0] must be a string": lambda d, a: d.update(classes=[1]),
-    "'format' is 2; this version reads 1": lambda d, a: d.update(format=2),
+    "'format' is 2; this qemu_nn reads 1": lambda d, a: d.update(format=2),
     "NaN is given, but numbers must be finite": lambda d, a: d.update(macs=float("nan")),
 }
 
@@ -378,7 +378,7 @@ def test_only_headers_beside_the_description_are_read(tmp_path, name):
     description, _ = in_header("")
     description["layers"][0]["params"]["dim_vec"] = 4
     description["layers"][0]["weights"] = name
-    assert "must be a header beside network.json" in refusal(tmp_path, description, {})
+    assert "must be a header next to network.json" in refusal(tmp_path, description, {})
 
 
 def test_any_damage_gives_a_graph_or_an_error(tmp_path):

@@ -91,7 +91,7 @@ def test_a_dump_may_be_arrays_by_name(repository, pytester):
     result = pytester.runpytest_inprocess(*PLUGIN, "tests")
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
-        ["*elements of int64, but the golden has*int8*", "*'x0/ip7' has the name of a golden*"]
+        ["*elements of int64, but the golden has*int8*", "*'x0/ip7': * has no golden of this name*"]
     )
 
 
@@ -164,10 +164,10 @@ def test_check_takes_the_folder_of_a_firmware(tmp_path):
 
 def test_what_check_cannot_compute_again_is_a_sentence(repository):
     code, said = call("check", "model/net.qnz", "--golden", "model")
-    assert (code, "holds no golden set" in said) == (2, True)
+    assert (code, "is no golden set" in said) == (2, True)
     code, said = call("check", "model/net.qnz", "model/net.qnz", "--golden", "goldens")
-    assert (code, "--golden is of one MODEL" in said) == (2, True)
-    with pytest.raises(Error, match="it is of another network"):
+    assert (code, "--golden needs one MODEL" in said) == (2, True)
+    with pytest.raises(Error, match="give the network of the goldens"):
         recompute(pipeline.Network(networks.recurrent()), Path("goldens/m4"))
 
 

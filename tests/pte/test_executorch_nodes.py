@@ -109,7 +109,7 @@ def test_another_core_s_bits_are_recognized(tmp_path):
 
 def test_inputs_that_do_not_fit_are_named(tmp_path):
     program = loaded(IMAGES, tmp_path)
-    with pytest.raises(Error, match=r"the input 'input0' must be float32 \["):
+    with pytest.raises(Error, match=r"but must be float32 \["):
         program.run(np.zeros((1, 3), np.float32), "m4")
 
 

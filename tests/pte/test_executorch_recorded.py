@@ -17,9 +17,9 @@ CORES = {"m4": "cortex-m4", "m55": "cortex-m55", "m3": "cortex-m3", "m0plus": "c
 
 #: Programs that stop on the device, and what is said of them.
 STOPPED = {
-    "add_scalar_m55": "in different orders",
+    "add_scalar_m55": "different orders of axes",
     "hardsigmoid_m55": "no device can load it",
-    "permute_nhwc_in_m55": "has not its channels last",
+    "permute_nhwc_in_m55": "must have its channels last",
     "pixel_shuffle_m55": "up to 4, and the program stops",
 }
 

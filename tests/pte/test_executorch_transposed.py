@@ -88,7 +88,7 @@ def test_rows_that_are_never_written_hold_what_lay_there(tmp_path):
 
 
 def test_rows_that_hold_anything_else_are_refused(tmp_path):
-    with pytest.raises(ModelError, match="hold what was in memory where other instructions write"):
+    with pytest.raises(ModelError, match="contents of the memory where other instructions write"):
         over(tmp_path, "float32")
 
 

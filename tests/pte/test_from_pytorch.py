@@ -135,7 +135,7 @@ def test_what_cannot_be_lowered_is_a_sentence(module, images):
         executorch.lower(module, (images[0],), images, target="npu")
     with pytest.raises(Error, match="ExecuTorch cannot lower Classifier"):
         executorch.lower(module, (torch.zeros(1, 5, 8, 8),), images)
-    with pytest.raises(Error, match="a program is an EdgeProgramManager"):
+    with pytest.raises(Error, match="must be an EdgeProgramManager"):
         executorch.run(module, images[0])
 
 

@@ -86,11 +86,11 @@ def test_labels_say_what_is_right_and_steps_keep_the_size():
     [
         ({"accuracy": 0.001}, {}, "accuracy=0.001 needs 2000 samples"),
         ({"accuracy": 0.02, "flash": 900}, {}, "leave out flash="),
-        ({"accuracy": 1.5}, {}, "accuracy must be from 0 to below 1"),
+        ({"accuracy": 1.5}, {}, "but must be from 0 to below 1"),
         ({"accuracy": "much"}, {}, "accuracy must be"),
         ({"accuracy": 0.02, "smallest": "price"}, {}, "smallest"),
-        ({"accuracy": 0.02}, {"scheme": "power2"}, "accuracy= is for scheme='affine'"),
-        ({"accuracy": 0.02}, {"bits": 16}, "accuracy= is for scheme='affine' with bits=8"),
+        ({"accuracy": 0.02}, {"scheme": "power2"}, "accuracy= needs scheme='affine'"),
+        ({"accuracy": 0.02}, {"bits": 16}, "accuracy= needs scheme='affine' with bits=8"),
     ],
 )
 def test_what_does_not_fit_is_refused(budget, how, words):

@@ -298,11 +298,11 @@ MEAN = {
 WRONG = [
     ({"data": (images(40), LABELS - 1)}, "classes count from 0"),
     ({"data": (images(40), LABELS + 5)}, "class numbers from 0 to 4"),
-    ({"data": (images(40), LABELS), "validation": images(9, 1)}, "both training and validation"),
-    ({"validation": images(40)[:9]}, "9 of 9 samples that judge each epoch are training"),
+    ({"data": (images(40), LABELS), "validation": images(9, 1)}, "one of training and validation"),
+    ({"validation": images(40)[:9]}, "9 of 9 samples that judge each epoch are also training"),
     (
         {"data": np.tile(images(18), (2, 1, 1, 1))},
-        "7 of 7 samples that judge each epoch are training",
+        "7 of 7 samples that judge each epoch are also training",
     ),
     ({"learning_rate": 0}, "above 0"),
     ({"epochs": 0}, "epochs"),
@@ -325,7 +325,7 @@ WRONG = [
     ({"loss_fn": lambda outputs, _: (outputs - outputs.detach()).square().sum().sqrt()}, "slope"),
     ({"optimizer": lambda p: torch.optim.LBFGS(p)}, "optimizer is LBFGS"),
     ({"data": iter([])}, "the data have no samples"),
-    ({"data": [(images(9), np.zeros((9, k))) for k in (1, 2)], **MEAN}, "and another in others"),
+    ({"data": [(images(9), np.zeros((9, k))) for k in (1, 2)], **MEAN}, "have different shapes"),
     ({"data": [(images(9), LABELS[:9]), images(9)]}, "some batches of the data have labels"),
 ]
 
@@ -351,7 +351,7 @@ def test_inputs_that_do_not_fit_are_errors():
             compute()
     with pytest.raises(Error, match=r"no layer 'con'.*conv, depth, scores"):
         net.layer("con")
-    with pytest.raises(Error, match="too few to hold some back"):
+    with pytest.raises(Error, match="too few to keep some"):
         qemu_nn.fine_tune(quantized("q7"), images(4))
 
 

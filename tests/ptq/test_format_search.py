@@ -125,7 +125,7 @@ def test_what_is_kept_names_the_formats(tmp_path):
 
 
 def test_a_file_to_resume_is_refused_where_nothing_would_be_kept(tmp_path):
-    with pytest.raises(Error, match="resume is for method='search'"):
+    with pytest.raises(Error, match="resume needs method='search'"):
         qemu_nn.quantize(
             classifier(),
             data(4),
@@ -141,5 +141,5 @@ def test_candidates_on_a_cluster_give_the_same_result():
     here = qemu_nn.quantize(network, (x, y), **grouped(**how))
     there = qemu_nn.quantize(network, (x, y), client=Client(3), **grouped(**how))
     assert model_hash(there.graph) == model_hash(here.graph)
-    with pytest.raises(Error, match="client is for method='search'"):
+    with pytest.raises(Error, match="client needs method='search'"):
         qemu_nn.quantize(network, (x, y), client=2, scheme="power2")

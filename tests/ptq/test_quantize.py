@@ -172,7 +172,7 @@ def test_a_search_is_resumed_only_for_the_same_data(data, tmp_path):
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 4}, "bits must be 8 or 16, is 4"),
+        ({"bits": 4}, "bits is 4, but must be 8 or 16"),
         ({"method": "best"}, "no method 'best'"),
         ({"weight_method": "search"}, "no method 'search'"),
         ({"target": "cortex-m9"}, "no core or chip 'cortex-m9'"),

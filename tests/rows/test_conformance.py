@@ -334,7 +334,7 @@ def test_a_program_of_this_host_is_the_same_and_a_wrong_weight_is_found(tmp_path
     found = {one.case for one in on_devices.run_on_device(cases, where).places[0].differences}
     assert found
     assert found <= {f"arm_convolve_s8-{number}" for number in changed}
-    with pytest.raises(Error, match="is no part of these cases"):
+    with pytest.raises(Error, match="is not among these cases"):
         on_devices.run_on_device(sets.select(["arm_relu_q7-*"]), where)
 
 
@@ -394,5 +394,5 @@ def test_a_device_with_another_network_is_a_sentence(monkeypatch, cmsis):
     said.cmsis, said.path, said.rounding = cmsis, "dsp", "double"
     other = SimpleNamespace(network=said, begin_session=lambda: None)
     monkeypatch.setattr(on_devices, "reached", lambda *_: nullcontext(other))
-    with pytest.raises(Error, match=f"'digits', which is no part of these cases for CMSIS {cmsis}"):
+    with pytest.raises(Error, match=f"'digits', which is not among these cases for CMSIS {cmsis}"):
         on_devices.run_on_device(SAMPLE, "serial:/dev/ttyACM0")

@@ -57,7 +57,7 @@ def test_offsets_of_filters_with_pairs_of_their_own_are_refused_on_helium(functi
 def test_the_wrapper_takes_one_pair_for_all_outputs():
     one = {"multiplier": values(1, 2**30, np.int32), "shift": values(1, 0, np.int32)}
     assert per_channel("wrapper_s8", "mve", is_per_channel=0, **one) == [[15, 15]]
-    with pytest.raises(Error, match=r"multiplier of .* must have the shape \[2\], not \[1\]"):
+    with pytest.raises(Error, match=r"multiplier of .* has the shape \[1\], but must have \[2\]"):
         per_channel("wrapper_s8", "mve", is_per_channel=1, **one, filter_offset=0)
 
 

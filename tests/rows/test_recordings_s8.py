@@ -43,7 +43,7 @@ def takes(row, function, arguments, profile):
 def error_of(recording, profile, arguments):
     """Return the exception that replaces the device's behaviour if it gives no bits."""
     if profile.cmsis == "5.9.0" and len(arguments["input"]) > 1:
-        return Refused  # recorded of 7.0.0; 5.9.0 computes the first image of a batch alone
+        return Refused  # recorded of 7.0.0; 5.9.0 computes the only the first image of a batch
     if UNDEFINED.get(recording.case) == profile.path:
         return Refused
     status = recording.expected(profile)

@@ -296,7 +296,7 @@ def test_every_recorded_file_is_written_as_the_same_plan_or_refused(path, tmp_pa
             written += 1
             assert len(calls(qemu_nn.load(tmp_path / "out.tflite"))) == len(calls(network))
     assert written or re.search("signal|loops|detection", path.name)
-    words = "no operator|no .tflite file holds|.tflite files do not contain|has loops"
+    words = "no operator|no .tflite file represents|.tflite files do not contain|has loops"
     words += "|copies a state|must broadcast to"
     assert [reason for reason in reasons if not re.search(words, reason)] == []
 

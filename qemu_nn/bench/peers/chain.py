@@ -79,12 +79,15 @@ def convert_chain(graph: Graph) -> list[PeerLayer]:
     layers: list[PeerLayer] = []
     tensor, scale = graph.input, UNIT
     if tensor.dtype != "int8":
-        raise Error(f"{graph.name} is {tensor.dtype}; peers compute int8")
+        raise Error(f"{graph.name} is {tensor.dtype}, but peers compute int8")
     if graph.memory is not None:
-        raise Error(f"{graph.name} uses the memory of a firmware, which peers cannot do")
+        raise Error(f"{graph.name} uses the memory of a firmware, which peers cannot represent")
     for node in graph.nodes:
         if node.inputs != (tensor.name,):
-            raise Error(f"{graph.name}: {node.name} does not read just the layer before it")
+            raise Error(
+                f"{graph.name}: {node.name} reads more than the layer before it, which peers "
+                "cannot represent"
+            )
         tensor = node.output
         if node.function.op == "relu" and layers and layers[-1].weights is not None:
             layers[-1] = replace(layers[-1], relu=True)

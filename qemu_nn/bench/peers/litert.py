@@ -190,4 +190,6 @@ def _padding(layer: PeerLayer, window: Window) -> str:
     fit = tuple((b - k) // s + 1 for b, k, s in zip(before, window.kernel, window.stride))
     if layer.output[:2] == fit:
         return "VALID"
-    raise Error(f"LiteRT has no padding with which {layer.name} fits its input {list(before)}")
+    raise Error(
+        f"the input {list(before)} of {layer.name} needs a padding that LiteRT does not have"
+    )

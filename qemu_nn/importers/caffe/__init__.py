@@ -28,8 +28,8 @@ def read(
     if weights is None:
         raise Error(
             f"{path} describes a network without its weights; give the .caffemodel or "
-            ".caffemodel.h5 that belongs to it as weights= (the verbs of qemu-nn ndk read networks "
-            "of the NPU's kit, which have an .npz beside them)"
+            ".caffemodel.h5 that belongs to it as weights= (the commands of qemu-nn ndk "
+            "read networks of the NPU's kit, with an .npz next to them)"
         )
     learned = read_weights(weights)
     try:

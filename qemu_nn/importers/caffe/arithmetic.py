@@ -26,7 +26,7 @@ def batch_norm(layer: CaffeLayer) -> Operator:
     factor = 1 / total[0] if total[0] else 0.0
     variance = variance * factor + fields.eps
     if not (variance > 0).all():
-        raise ModelError("its variance must be positive")
+        raise ModelError("its variance has values of 0 or below; they must be positive")
     scale = 1 / np.sqrt(variance)
     shape = _broadcast(channels, layer.shape)
     return Affine(scale.reshape(shape), (-mean * factor * scale).reshape(shape))
@@ -105,7 +105,9 @@ def eltwise(layer: CaffeLayer) -> list[FloatNode]:
     kind = ("multiply", "add", "maximum")[fields.operation]
     factors = list(fields.coeff) or [1.0] * len(terms)
     if len(terms) < 2 or len(set(layer.shapes)) > 1:
-        raise ModelError(f"it needs two or more blobs of one shape, not {list(layer.shapes)}")
+        raise ModelError(
+            f"its blobs have the shapes {list(layer.shapes)}; it needs two or more of one shape"
+        )
     if len(factors) != len(terms) or (fields.coeff and kind != "add"):
         raise ModelError("coeff must be empty or, for SUM, have one number for each blob")
     if factors == [1, -1]:
@@ -129,7 +131,7 @@ def _find_covered_axes(layer: CaffeLayer, fields: Any) -> tuple[Shape, Shape]:
     rest = layer.shape[layer.axis(fields.axis) :]
     count = len(rest) if fields.num_axes == -1 else fields.num_axes
     if not 0 <= count <= len(rest):
-        raise ModelError(f"num_axes is {count}, but only {len(rest)} axes are left")
+        raise ModelError(f"num_axes is {count}, but its input has {len(rest)} axes from axis on")
     return rest[:count], _broadcast(rest[:count], rest)
 
 

@@ -103,8 +103,8 @@ def _cut_kernel(length: int, kernel: int, stride: int, pad: int, padded: bool) -
     spare = length + 2 * pad - kernel
     if not padded and min(kernel, stride) and -(-spare // stride) * stride >= length:
         raise ModelError(
-            f"a kernel of {kernel} and a stride of {stride} over {length} elements put a window "
-            "wholly beyond the image, where Caffe's result has no meaning"
+            f"a kernel of {kernel} and a stride of {stride} over {length} elements put a "
+            "window wholly beyond the image; Caffe leaves its result undefined"
         )
     return kernel + spare if -stride < spare < 0 else kernel
 

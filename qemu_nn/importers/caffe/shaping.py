@@ -27,7 +27,8 @@ def slices(layer: CaffeLayer) -> list[FloatNode]:
     points = list(fields.slice_point) or [length * i // count for i in range(1, count)]
     if len(points) != count - 1 or (not fields.slice_point and length % count):
         raise ModelError(
-            f"{count} tops do not fit {length} elements and {len(points)} slice points"
+            f"it has {count} tops for {length} elements and {len(points)} slice points; "
+            "there must be one more top than points, or equal parts"
         )
     return [
         FloatNode(name, Slice(axis, start, stop), step.reads)
@@ -90,5 +91,8 @@ def reshape(layer: CaffeLayer) -> Operator:
         others = math.prod(size for size in new if size != -1)
         new[new.index(-1)] = math.prod(whole) // others
     if new[:1] != [1]:
-        raise ModelError(f"it reshapes a batch of one to {new}, which would mix samples")
+        raise ModelError(
+            f"it reshapes a batch of one to {new}, which would mix samples; the first axis must "
+            "remain the batch"
+        )
     return Reshape(tuple(new[1:]))

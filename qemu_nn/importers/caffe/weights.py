@@ -32,7 +32,7 @@ def read_weights(path: Path) -> dict[str, list[np.ndarray]]:
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     if not any(found.values()):
-        raise ModelError(f"{path} holds no weights of a Caffe network")
+        raise ModelError(f"{path} has no weights of a Caffe network")
     for name, arrays in found.items():
         if not all(np.isfinite(array).all() for array in arrays):
             raise ModelError(f"{path}: not all weights of layer {name!r} are finite numbers")
@@ -63,7 +63,7 @@ def _read_blob(blob: Any, where: str) -> np.ndarray:
     values: Sequence[float] = blob.double_data or blob.data
     if len(shape) > 8 or min(shape, default=1) < 1 or math.prod(shape) != len(values):
         raise ModelError(
-            f"an array of {where} is declared with the shape {shape}, but has {len(values)} values"
+            f"an array of {where} has the shape {shape} and {len(values)} values; both must agree"
         )
     dtype = np.float64 if blob.double_data else np.float32
     return np.fromiter(values, dtype, len(values)).reshape(shape)

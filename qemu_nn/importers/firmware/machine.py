@@ -773,7 +773,7 @@ class Machine:
         self.invalidate(body)
         if not layers:
             return None
-        message = f"{node.place}: only a run decides how often this loop turns"
+        message = f"{node.place}: only a run decides how often this loop iterates"
         if node.kind == "FOR_STMT":
             self.problems[message] = None
         else:

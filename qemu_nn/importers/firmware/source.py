@@ -83,8 +83,8 @@ class Sources:
                 known[str(file)] = str(file)
             if len(known) > _MOST_FILES:
                 raise ModelError(
-                    f"{folder} holds more than {_MOST_FILES} files: name the folders of the "
-                    "headers with include="
+                    f"{folder} contains more than {_MOST_FILES} files: name the folders of "
+                    "the headers with include="
                 )
         roots = [
             {"name": name, "type": "file", "external-contents": file}

@@ -154,7 +154,7 @@ def _standardization(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) 
 
 def _relu(layer: KerasLayer) -> Operator:
     if layer.number("threshold", 0.0) != 0:
-        raise layer.error("a threshold other than 0 is not supported")
+        raise layer.error("its threshold is not 0; only 0 is supported")
     limit = layer.options.get("max_value")
     slope = layer.number("negative_slope", 0.0)
     return Relu(slope, None if limit is None else layer.number("max_value"))
@@ -195,7 +195,10 @@ def _reshape_to(layer: KerasLayer, build: KerasBuilder, source: str, target: lis
     """Return a shape in which one axis may be -1."""
     size, known = math.prod(build.shapes[source]), math.prod(n for n in target if n != -1)
     if target.count(-1) > 1 or known < 1 or size % known:
-        raise layer.error(f"a tensor {list(build.shapes[source])} cannot be reshaped to {target}")
+        raise layer.error(
+            f"its input {list(build.shapes[source])} cannot be reshaped to {target}: the "
+            "elements must be as many"
+        )
     return build.add(
         layer.name, Reshape(tuple(size // known if n == -1 else n for n in target)), source
     )

@@ -48,7 +48,7 @@ def find_operands(layer: KerasLayer, count: int) -> list[Optional[np.ndarray]]:
         try:
             array = np.asarray(value, np.float64)
         except (TypeError, ValueError):
-            raise layer.error(f"its operand {str(value)[:40]!r} is no number") from None
+            raise layer.error(f"its operand is {str(value)[:40]!r}; it must be a number") from None
         if array.size > _MOST_NUMBERS or not np.isfinite(array).all():
             raise layer.error("its operand has too many numbers, or such that are not finite")
         found.append(array)
@@ -114,7 +114,7 @@ def _with_number(
     if kind == "subtract":
         scale, offset = (-one, offset) if ahead else (one, -offset)
     if not np.isfinite(scale).all():
-        raise layer.error("it divides by zero")
+        raise layer.error("it divides by zero; its divisor must not contain 0")
     return build.add(layer.name, Affine(scale, offset), source)
 
 
@@ -150,7 +150,7 @@ def _reduce(layer: KerasLayer, build: KerasBuilder, inputs: list[str], kind: str
 
 def _matmul(layer: KerasLayer, build: KerasBuilder, inputs: list[str]) -> str:
     if len(inputs) != 2:
-        raise layer.error("it multiplies by numbers; only two tensors are supported")
+        raise layer.error("it multiplies by constants; only two tensors are supported")
     return build.add(layer.name, MatMul(bool(layer.call.get("transpose_b"))), *inputs)
 
 

@@ -101,7 +101,7 @@ def read_stored(path: Path) -> Stored:
     described = contents.texts[""].get("model_config")
     if not isinstance(described, str):
         raise ModelError(
-            f"{path} holds no description of a model, perhaps only weights; save the whole model"
+            f"{path} has no description of a model, perhaps only weights: save the whole model"
         )
     config = _model(described.encode("utf-8", "surrogateescape"), f"{path}: model_config")
     return Stored(path, config, contents, True, str(contents.texts[""].get("keras_version", "")))

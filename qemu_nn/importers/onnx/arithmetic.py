@@ -18,7 +18,10 @@ def gemm(call: OnnxCall) -> None:
     """Convert Gemm: alpha * A * B + beta * C, where B and C are constants."""
     x, weights = call.tensor(), call.floats(1)
     if len(x.shape) != 2 or weights.ndim != 2:
-        raise ModelError(f"it cannot multiply {list(x.shape)} by {list(weights.shape)}")
+        raise ModelError(
+            f"its inputs are {list(x.shape)} and {list(weights.shape)}; their inner axes must "
+            "be equal"
+        )
     if call.integer("transA", 0):
         raise ModelError("its first input is transposed (transA), which mixes samples")
     weights = _scale(call, weights, call.number("alpha", 1.0))
@@ -43,7 +46,7 @@ def _scale(call: OnnxCall, array: np.ndarray, factor: float) -> np.ndarray:
 
 def _finite(array: np.ndarray) -> np.ndarray:
     if not np.isfinite(array).all():
-        raise ModelError("its constants give numbers that are not finite")
+        raise ModelError("its constants give numbers that are not finite; they must be finite")
     return array
 
 
@@ -58,7 +61,10 @@ def matmul(call: OnnxCall) -> None:
         assert isinstance(second, Tensor)  # constants alone are folded
         rank = len(second.sample)
         if rank < 2:
-            raise ModelError(f"its second input {list(second.shape)} has one axis in a sample")
+            raise ModelError(
+                f"its second input is {list(second.shape)}; it must have two axes or more in a "
+                "sample"
+            )
         swap = Transpose((*range(rank - 2), rank - 1, rank - 2))
         product = call.put(swap, second, part="columns")
         product = call.put(Dense(_matrix(call, 0)), product, part="product")
@@ -68,7 +74,7 @@ def matmul(call: OnnxCall) -> None:
 def _matrix(call: OnnxCall, index: int) -> np.ndarray:
     weights = call.floats(index)
     if weights.ndim != 2:
-        raise ModelError(f"its input {index}, {list(weights.shape)}, must be a matrix")
+        raise ModelError(f"its input {index} is {list(weights.shape)}; it must be a matrix")
     return weights
 
 
@@ -76,7 +82,8 @@ def _multiply_tensors(call: OnnxCall, first: Tensor, second: Tensor) -> None:
     rank = max(len(first.shape), len(second.shape))
     if min(len(first.shape), len(second.shape)) < 2:
         raise ModelError(
-            f"it multiplies {list(first.shape)} by {list(second.shape)}; both need two axes or more"
+            f"its inputs are {list(first.shape)} and {list(second.shape)}; both need two "
+            "axes or more"
         )
     tensors = [_add_axes(call, each, (1,) * rank) for each in (first, second)]
     call.put(MatMul(), *tensors)
@@ -181,7 +188,10 @@ def scale_and_shift(
     full = _broadcast(x.shape, scale.shape, offset.shape)
     x = _add_axes(call, x, full)
     if x.shape != full:
-        raise ModelError(f"its constant would broadcast a tensor {list(x.shape)} to {list(full)}")
+        raise ModelError(
+            f"its constant would broadcast a tensor {list(x.shape)} to {list(full)}; the tensor "
+            "must have the output's shape"
+        )
     arrays = []
     for array in (scale, offset):
         call.builder.spend(array.size)
@@ -202,7 +212,9 @@ def _broadcast(*shapes: Shape) -> Shape:
     try:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:
-        raise ModelError(f"the shapes {', '.join(map(str, shapes))} do not broadcast") from None
+        raise ModelError(
+            f"its inputs have the shapes {', '.join(map(str, shapes))}; they must broadcast to one"
+        ) from None
 
 
 def _add_axes(call: OnnxCall, x: Tensor, full: Shape) -> Tensor:

@@ -40,7 +40,7 @@ class OnnxBuilder:
                     f"it reads {name!r}, an output of {self._unmade[name]} that is not supported"
                 )
             if name not in self._model.constants:
-                raise ModelError(f"it reads {name!r}, which no earlier operator makes")
+                raise ModelError(f"it reads {name!r}; an earlier operator must compute that tensor")
             self.values[name] = self.decode(self._model.constants[name])
         return self.values[name]
 

@@ -14,7 +14,7 @@ def axes(values: list[int], rank: int) -> list[int]:
     """Return axes, counted from the end where negative, each once."""
     found = [axis + rank if axis < 0 else axis for axis in values]
     if len(set(found)) < len(found) or not all(0 <= axis < rank for axis in found):
-        raise ModelError(f"{values} are not axes of a tensor of {rank} axes")
+        raise ModelError(f"its axes are {values}; they must be axes of a tensor of {rank} axes")
     return found
 
 
@@ -30,7 +30,7 @@ def order(call: OnnxCall, rank: int) -> list[int]:
     permutation = call.integers("perm")
     order = list(range(rank))[::-1] if permutation is None else axes(permutation, rank)
     if len(order) != rank:
-        raise ModelError(f"its order {order} is not an order of {rank} axes")
+        raise ModelError(f"its order is {order}; it must be a permutation of {rank} axes")
     return order
 
 

@@ -106,7 +106,7 @@ def arg(call: OnnxCall, least: bool) -> None:
     """Convert ArgMax and ArgMin along one axis, of the first one of equal elements."""
     x = call.tensor()
     if call.integer("select_last_index", 0):
-        raise ModelError("it takes the last one of equal elements; the device takes the first")
+        raise ModelError("it finds the last of equal elements; only the first is supported")
     axis = indices.axes([call.integer("axis", 0)], len(x.shape))[0]
     operator = ArgMax(x.axis(axis), least)
     if call.integer("keepdims", 1):

@@ -69,8 +69,8 @@ class Model:
         kind = self.declared[name].type.tensor_type
         if kind.elem_type not in FLOAT_TYPES:
             raise ModelError(
-                f"{where} holds {type_name(kind.elem_type)}, not real numbers; choose a tensor "
-                "after it with input="
+                f"{where} contains {type_name(kind.elem_type)}; it must be floats: choose a "
+                "tensor after it with input="
             )
         if not kind.shape.dim:
             raise ModelError(f"{where} has no batch axis")
@@ -121,7 +121,9 @@ def _check_names(path: Path, model: Model, constants: list[str]) -> None:
             raise ModelError(f"{path} is damaged: {name[:20]!r} is not a name")
     for name, times in Counter(made).items():
         if times > 1:
-            raise ModelError(f"{path}: the tensor {name!r} is made by two operators")
+            raise ModelError(
+                f"{path}: two operators compute the tensor {name!r}; names must be unique"
+            )
 
 
 def _opset(path: Path, proto: Any) -> int:

@@ -56,7 +56,10 @@ def concat(call: OnnxCall) -> None:
     tensors = [call.tensor(i) for i in range(len(call.inputs))]
     axis = indices.axis(call, None, len(tensors[0].shape))
     if len({(x.batched, len(x.shape)) for x in tensors}) > 1:
-        raise ModelError(f"it cannot join {', '.join(str(list(x.shape)) for x in tensors)}")
+        raise ModelError(
+            f"its inputs are {', '.join(str(list(x.shape)) for x in tensors)}; axes other than "
+            "the joined one must be equal"
+        )
     call.put(Concat(tensors[0].axis(axis)), *tensors)
 
 
@@ -68,7 +71,9 @@ def slice_(call: OnnxCall) -> None:
         call.put(Identity(), x)
     for i, (axis, kept) in enumerate(cuts.items(), 1):
         if not kept:
-            raise ModelError(f"it keeps nothing of axis {axis}")
+            raise ModelError(
+                f"its slice of axis {axis} is empty; it must keep at least one element"
+            )
         part = str(i) if i < len(cuts) else ""
         if kept.step < 0:
             x = call.put(Gather(x.axis(axis), tuple(kept)), x, part=part)
@@ -126,7 +131,9 @@ def _take_axes(call: OnnxCall, x: Tensor, places: dict[int, list[int]]) -> None:
     """Add lookups along several axes of a sample."""
     moved = [(axis, each) for axis, each in places.items() if each != [*range(x.sample[axis])]]
     if any(len(each) > _MOST_PLACES for _, each in moved):
-        raise ModelError(f"it makes an axis of more than {_MOST_PLACES} elements")
+        raise ModelError(
+            f"its axis would have more than {_MOST_PLACES} elements, the most that are supported"
+        )
     if not moved:
         call.put(Identity(), x)
     for index, (axis, each) in enumerate(moved, 1):
@@ -185,7 +192,9 @@ def pad(call: OnnxCall) -> None:
         return
     call.has(2)  # a value, which these modes ignore
     if max(map(max, around), default=0) > _MOST_PLACES:
-        raise ModelError(f"it makes an axis of more than {_MOST_PLACES} elements")
+        raise ModelError(
+            f"its axis would have more than {_MOST_PLACES} elements, the most that are supported"
+        )
     places = {
         axis: [_place(mode, at, x.sample[axis]) for at in range(-before, x.sample[axis] + after)]
         for axis, (before, after) in enumerate(around)

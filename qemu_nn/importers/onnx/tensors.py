@@ -172,4 +172,4 @@ def _number(places: dict[str, str], key: str) -> Optional[int]:
 
 def _agree(have: int, need: int, shape: tuple[int, ...], unit: str) -> None:
     if have != need:
-        raise ModelError(f"its shape {list(shape)} needs {need} {unit}, but the file holds {have}")
+        raise ModelError(f"its shape {list(shape)} needs {need} {unit}, but the file has {have}")

@@ -81,7 +81,7 @@ def _network(program: Program, results: Optional[Results] = None) -> Graph:
             raise ModelError(f"its output {index} is no tensor")
         value = builder.read(tensor)
         if any(value.name == start.name for start in inputs):
-            raise ModelError("one of its outputs is its input")
+            raise ModelError("one of its outputs is its input; every output must be computed")
         outputs.append(builder.copy_value(value) if value.name in outputs else value.name)
     _tell_formats(program, builder, outputs)
     return Graph(
@@ -98,8 +98,9 @@ def _notes(program: Program) -> tuple[str, ...]:
     if planned <= 0:
         return ()
     return (
-        f"the program itself plans {planned:,} bytes for its tensors, beside what ExecuTorch's "
-        "runtime needs; all other figures of memory are those of C without that runtime",
+        f"the program itself plans {planned:,} bytes for its tensors, besides the needs "
+        "of ExecuTorch's runtime; all other figures of memory are those of C without that "
+        "runtime",
     )
 
 

@@ -17,8 +17,8 @@ from .program import ETHOS_U, FileTensor, Instruction, Program
 
 #: Bytes of an output that keep their previous content.
 _LEFT = (
-    "the device never writes the last rows of its output (its padding is no multiple of its "
-    "stride), which hold what was in memory"
+    "the device never writes the last rows of its output (its padding is no multiple of "
+    "its stride); they keep the earlier contents of the memory"
 )
 
 
@@ -119,8 +119,8 @@ class PteBuilder:
                     found = each.value
         if found is None:
             raise ModelError(
-                f"it reads {tensor}, but no instruction before it wrote exactly these bytes: what "
-                "they hold depends on what the memory held before"
+                f"it reads {tensor}, but no instruction before it wrote exactly these "
+                "bytes, so their values depend on earlier contents of the memory"
             )
         return replace(found, shape=tensor.shape, order=tensor.moved)
 
@@ -142,7 +142,7 @@ class PteBuilder:
         format: scale and zero point of its integers. effect: as that of a node.
         """
         if function not in NETWORK_FUNCTIONS:
-            raise ModelError(f"its types are not supported: there is no {function}")
+            raise ModelError(f"no function computes its types: {function}")
         declared = NETWORK_FUNCTIONS[function]
         scale, zero = format or (None, 0)
         made = Tensor(

@@ -63,8 +63,8 @@ class PteCall:
         (c, h, w) = (rest[2], rest[0], rest[1]) if last else rest
         if not last and not tensor.channels_last:
             raise ModelError(
-                f"its argument {index}, {tensor}, has not its channels last in memory: the "
-                "device's kernel refuses it, and the program stops"
+                f"its argument {index}, {tensor}, must have its channels last in memory: "
+                "the device's kernel refuses it, and the program stops"
             )
         return n, h, w, c
 
@@ -76,7 +76,7 @@ class PteCall:
         plain = all(not tensor.moved for tensor in tensors)
         if not plain and any(tensor.order not in (LAST, _LAST_OF_5) for tensor in tensors):
             raise ModelError(
-                "the axes of its tensors lie in memory in different orders: the device's kernel "
+                "its tensors have different orders of axes in memory: the device's kernel "
                 "refuses that, and the program stops"
             )
 
@@ -85,7 +85,7 @@ class PteCall:
         for tensor in tensors:
             if tensor.moved:
                 raise ModelError(
-                    f"the axes of {tensor} do not lie in memory in order: the device's kernel "
+                    f"the axes of {tensor} are not in order in memory: the device's kernel "
                     "refuses that, and the program stops"
                 )
 
@@ -122,7 +122,9 @@ class PteCall:
             some = "" if count is None else f"{count} "
             raise ModelError(f"its argument {index} must be a list of {some}integers")
         if any(not -(2**31) <= item < 2**31 for item in found):
-            raise ModelError(f"its argument {index} holds integers of more than 32 bits")
+            raise ModelError(
+                f"its argument {index} contains integers of more than 32 bits; they must fit"
+            )
         numbers: list[int] = found
         return numbers
 
@@ -245,7 +247,7 @@ class PteCall:
         inner = (1,) * (rank - len(x.shape)) + x.shape
         outer = (1,) * (rank - len(shape)) + tuple(shape)
         if rank > 4 or any(a not in (1, b) for a, b in zip(inner, outer)):
-            raise ModelError(f"{list(x.shape)} does not broadcast to {list(shape)}")
+            raise ModelError(f"its input is {list(x.shape)}; it must broadcast to {list(shape)}")
         params = {**sides("input", inner), **sides("output", outer)}
         like = replace(x, shape=tuple(shape))
         return self.part(part, f"tflm_broadcast_{SUFFIXES[x.dtype]}", params, [x], like)

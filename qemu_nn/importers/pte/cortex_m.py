@@ -44,7 +44,10 @@ def quantize(call: PteCall) -> None:
     call.expect(8)
     x, output = call.value(0, "float32"), call.tensor(6, "int8", "int16")
     if output.dtype != _TYPES.get(call.integer(5)) or output.nbytes == 0:
-        raise ModelError(f"it makes type {call.integer(5)}, but its output is {output}")
+        raise ModelError(
+            f"its argument 5 is the type {call.integer(5)}, but its output is {output}; both "
+            "must be equal"
+        )
     scale, zero = _scale(call, 1), call.integer(2, -(2**15), 2**15 - 1)
     params = {"length": x.size, "zero_point": zero, "scale_bits": bits(scale)}
     params.update(quant_min=call.integer(3), quant_max=call.integer(4))
@@ -63,7 +66,10 @@ def dequantize(call: PteCall) -> None:
     call.expect(8)
     x, output = call.value(0, "int8", "int16"), call.tensor(6, "float32")
     if x.dtype != _TYPES.get(call.integer(5)):
-        raise ModelError(f"it reads type {call.integer(5)}, but its input is {x.dtype}")
+        raise ModelError(
+            f"its argument 5 is the type {call.integer(5)}, but its input is {x.dtype}; both "
+            "must be equal"
+        )
     params = {"length": x.size, "zero_point": call.integer(2), "scale_bits": bits(_scale(call, 1))}
     call.put(f"tflm_dequantize_{SUFFIXES[x.dtype]}_f32", params, [x], output)
 
@@ -163,7 +169,10 @@ def linear(call: PteCall) -> None:
     weights = call.constant(1, "int8")
     sizes = call.tensor(0).sizes
     if weights.ndim != 2 or sizes[-1:] != weights.shape[1:]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit its input {list(sizes)}")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} and its input {list(sizes)}; the last axes "
+            "must be equal"
+        )
     rows, columns = weights.shape
     multiplier, shift = (call.integers(at, 1)[0] for at in (7, 8))
     offset = call.integer(4, -127, 128)
@@ -215,7 +224,7 @@ def transpose(call: PteCall) -> None:
     rank = len(tensor.sizes)
     order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
-        raise ModelError(f"its order {order} is not an order of {rank} axes")
+        raise ModelError(f"its order is {order}; it must be a permutation of {rank} axes")
     if rank > 4:
         raise ModelError(
             f"it transposes {rank} axes; the device's kernel takes up to 4, and the program stops"

@@ -116,7 +116,9 @@ def relu(call: PteCall) -> None:
     x, output = call.value(0, "int8", "float32"), call.tensor(1, "int8", "float32")
     call.same_order(call.tensor(0), output)
     if x.dtype != output.dtype:
-        raise ModelError(f"it makes {output} of {x.dtype}")
+        raise ModelError(
+            f"its output, {output}, must have the type and elements of its input, {x.dtype}"
+        )
     clamp(call, x, [0.0, None], output)
 
 
@@ -156,8 +158,8 @@ def softmax(call: PteCall, log: bool = False) -> None:
     axis = axis_of(call, 1, rank)
     if not have_same_bytes(source.sizes, source.order, range(rank)):
         raise ModelError(
-            f"it takes axis {axis} of {source}, whose channels lie last: the device's kernel "
-            "writes beyond its output, or only a part of it"
+            f"it takes axis {axis} of {source}, whose channels are last in memory: the "
+            "device's kernel writes beyond its output, or only a part of it"
         )
     inner = math.prod(source.sizes[axis + 1 :])
     size, outer = source.sizes[axis], math.prod(source.sizes[:axis])

@@ -22,9 +22,12 @@ def _images(call: PteCall, count: int, *dtypes: str) -> tuple[FileTensor, FileTe
     source = call.tensor(0, *dtypes)
     output = call.tensor(count, source.dtype)
     if len(source.sizes) != 4 or len(output.sizes) != 4:
-        raise ModelError(f"it makes {output} of {source}; both must have 4 axes")
+        raise ModelError(f"its input is {source} and its output {output}; both must have 4 axes")
     if source.sizes[:2] != output.sizes[:2]:
-        raise ModelError(f"it makes {output} of {source}: their images or channels differ")
+        raise ModelError(
+            f"its input is {source} and its output {output}; both must have the same images and "
+            "channels"
+        )
     return source, output
 
 
@@ -64,7 +67,8 @@ def _convert_gapped_pool(call: PteCall, x: Value, p: dict[str, int], output: Fil
     """Convert maximum pooling with gaps between window cells, cell by cell."""
     if x.dtype != "int8" or p["filter_h"] * p["filter_w"] > CELL_LIMIT:
         raise ModelError(
-            f"its windows have gaps, which is supported for int8 and up to {CELL_LIMIT} cells alone"
+            f"its windows are dilated, which is supported for int8 and up to {CELL_LIMIT} "
+            "cells only"
         )
     pre, post = [0, 0, 0, 0], [0, 0, 0, 0]
     for at, axis in enumerate("hw", 1):
@@ -126,7 +130,10 @@ def _compute_ratios(call: PteCall, source: FileTensor, output: FileTensor, at: i
     else:
         raise ModelError("it must have two sizes or two factors")
     if not all(0 < ratio <= SIDE_LIMIT for ratio in ratios) or max(output.sizes[2:]) > SIDE_LIMIT:
-        raise ModelError(f"it makes {output} of {source}, {ratios} times as large")
+        raise ModelError(
+            f"it resizes {source} to {output}, {ratios} times as large; factors must be "
+            f"positive, and sides at most {SIDE_LIMIT}"
+        )
     return ratios
 
 
@@ -188,7 +195,7 @@ def _row(call: PteCall, index: int, count: int, otherwise: float) -> np.ndarray:
         return np.full(count, otherwise, np.float32)
     numbers = call.constant(index, "float32").reshape(-1)
     if numbers.size != count:
-        raise ModelError(f"its argument {index} has {numbers.size} elements, not {count}")
+        raise ModelError(f"its argument {index} has {numbers.size} elements; it must have {count}")
     return numbers
 
 
@@ -203,13 +210,19 @@ def convolution(call: PteCall) -> None:
     weights, rank = call.constant(1, "float32"), len(source.sizes)
     call.same_order(source, output)
     if rank not in (3, 4) or len(output.sizes) != rank or weights.ndim != rank:
-        raise ModelError(f"it makes {output} of {source} by weights {list(weights.shape)}")
+        raise ModelError(
+            f"its input is {source}, its output {output} and its weights {list(weights.shape)}; "
+            "all must have 3 or 4 axes"
+        )
     transposed, groups = call.flag(6), call.integer(8, 1)
     (n, depth, *size), (_, count, *made) = _make_image(source.sizes), _make_image(output.sizes)
     outer, own, *kernel = _make_image(weights.shape)
     taken, rest = (count, depth) if transposed else (depth, count)
     if outer != rest or own * groups != taken:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {source} and {output}")
+        raise ModelError(
+            f"its weights are {list(weights.shape)}, its input {source} and its output "
+            f"{output}; their channels must agree"
+        )
     params = {
         **{"batches": n, "input_c": depth, "output_c": count, "filter_c": own},
         **_pair(call, 3, "stride", rank, 1),

@@ -27,7 +27,10 @@ def view(call: PteCall, count: int) -> None:
     call.expect(count)
     x, output = call.value(0), call.tensor(count - 2)
     if (x.dtype, x.size) != (output.dtype, math.prod(output.sizes)):
-        raise ModelError(f"it makes {output} of {x.dtype} {list(x.shape)}")
+        raise ModelError(
+            f"its input is {x.dtype} {list(x.shape)} and its output {output}; both must have "
+            "one type and as many elements"
+        )
     call.builder.write(output, x)
 
 
@@ -39,9 +42,14 @@ def convert_view(call: PteCall) -> None:
     call.expect(4 if len(call.instruction.args) == 4 else 3)
     x, source, output = call.value(0), call.tensor(0), call.tensor(2)
     if output.place not in (None, source.place):
-        raise ModelError(f"it makes {output}, which has memory of its own, a view of {source}")
+        raise ModelError(
+            f"its output, {output}, has memory of its own; a view must have that of {source}"
+        )
     if (x.dtype, x.size) != (output.dtype, math.prod(output.sizes)):
-        raise ModelError(f"it makes {output} of {x.dtype} {list(x.shape)}")
+        raise ModelError(
+            f"its input is {x.dtype} {list(x.shape)} and its output {output}; both must have "
+            "one type and as many elements"
+        )
     call.builder.write(output, x)
 
 
@@ -62,7 +70,9 @@ def clone(call: PteCall, count: int) -> None:
     call.expect(count)
     source, output = call.tensor(0), call.tensor(count - 2)
     if (source.dtype, source.sizes) != (output.dtype, output.sizes):
-        raise ModelError(f"it makes {output} of {source}")
+        raise ModelError(
+            f"its input is {source} and its output {output}; both must have one type and shape"
+        )
     order = [source.order.index(axis) for axis in output.order]
     _convert_permutation(call, call.value(0), source.shape, order, output)
 
@@ -74,7 +84,7 @@ def permute(call: PteCall) -> None:
     rank = len(source.sizes)
     order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
-        raise ModelError(f"its order {order} is not an order of {rank} axes")
+        raise ModelError(f"its order is {order}; it must be a permutation of {rank} axes")
     call.same_order(source, output)
     _convert_permutation(call, call.value(0), source.sizes, order, output)
 
@@ -100,7 +110,9 @@ def cat(call: PteCall) -> None:
     inner = [value.size // outer for value in values]
     fits = all(v.dtype == output.dtype and v.size % outer == 0 for v in values)
     if not values or not fits or sum(inner) * outer != math.prod(output.sizes):
-        raise ModelError(f"its inputs do not add up to {list(output.sizes)}")
+        raise ModelError(
+            f"its inputs have sizes along the axis whose sum is not that of {list(output.sizes)}"
+        )
     if len(values) == 1:
         call.builder.write(output, values[0])
         return
@@ -128,7 +140,10 @@ def _convert_slice(
     whole = [(1, 0, 1, 1)] * missing + list(zip(source.sizes, begins, steps, counts))
     for i, (side, begin, step, count) in enumerate(whole):
         if not 0 <= begin < side or not 0 <= begin + (count - 1) * step < side:
-            raise ModelError(f"it takes elements from {begin} on of an axis of {side}")
+            raise ModelError(
+                f"it slices from element {begin} on of an axis of {side}; it must remain within "
+                "the axis"
+            )
         params.update({f"input_{i}": side, f"begin_{i}": begin})
         params.update({f"stride_{i}": step, f"output_{i}": count})
     function = f"tflm_slice_{SUFFIXES[source.dtype]}"
@@ -175,13 +190,13 @@ def split(call: PteCall) -> None:
     rank = len(source.sizes)
     axis = axis_of(call, 2, rank)
     if not isinstance(parts, list) or len(parts) != len(sizes) or sum(sizes) != source.sizes[axis]:
-        raise ModelError(f"its parts {sizes} do not add up to {source.sizes[axis]}")
+        raise ModelError(f"its parts are {sizes}; their sum must be {source.sizes[axis]}")
     begin = 0
     for number, (size, part) in enumerate(zip(sizes, parts)):
         begins = [0] * rank
         begins[axis] = begin
         if not isinstance(part, FileTensor) or part.sizes[axis : axis + 1] != (size,):
-            raise ModelError(f"its output {number} has not {size} elements along its axis")
+            raise ModelError(f"its output {number} must have {size} elements along its axis")
         _convert_slice(call, begins, [1] * rank, part, f"{call.name}_{number}")
         begin += size
 
@@ -203,7 +218,10 @@ def convert_clamp(call: PteCall) -> None:
     call.same_order(call.tensor(0), output)
     ends = [None if call.argument(at) is None else call.real(at) for at in (1, 2)]
     if x.dtype != output.dtype or ends == [None, None]:
-        raise ModelError(f"it makes {output} of {x.dtype}, between {ends}")
+        raise ModelError(
+            f"its input is {x.dtype}, its output {output} and its limits {ends}; both must have "
+            "one type, and one limit must be given"
+        )
     clamp(call, x, ends, output)
 
 

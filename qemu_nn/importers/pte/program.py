@@ -171,7 +171,7 @@ class Program:
             raise ModelError(f"it names segment {number}, but there are {len(segments)}")
         first, size = segments[number].number("offset"), segments[number].number("size")
         if first + size > self._segment_bytes:
-            raise ModelError(f"it is damaged: segment {number} lies outside of the file")
+            raise ModelError(f"it is damaged: segment {number} is outside of the file")
         return self._data[self._base + first : self._base + first + size]
 
     def _payload(self, plan: SchemaTable, number: int) -> bytes:
@@ -289,8 +289,9 @@ class Program:
         extra = table.table("extra_tensor_info", "ExtraTensorInfo")
         if extra is not None and extra.number("location") == 1:
             raise ModelError(
-                f"value {index} lies in another file, as {extra.text('fully_qualified_name')!r}: "
-                "export the program with its constants inside"
+                f"value {index} is in another file, as "
+                f"{extra.text('fully_qualified_name')!r}: export the program with its "
+                "constants inside"
             )
         place, buffer = None, table.number("data_buffer_idx")
         details = table.table("allocation_info", "AllocationDetails")
@@ -318,7 +319,7 @@ class Program:
         start = int(offsets[number])
         inside = start + tensor.nbytes <= size and first + size <= self._segment_bytes
         if not inside:
-            raise ModelError(f"it is damaged: {tensor} lies outside of the file's constants")
+            raise ModelError(f"it is damaged: {tensor} is outside of the file's constants")
         return np.frombuffer(self._data, np.uint8, tensor.nbytes, self._base + first + start)
 
     def _inline(self, tensor: FileTensor, number: int) -> np.ndarray:
@@ -350,7 +351,7 @@ def _extents(data: bytes) -> tuple[int, int, int]:
     if length >= 32 and len(data) >= 40:
         size = struct.unpack_from("<Q", data, 32)[0] or size
     if length < _LEAST or not 8 <= program <= len(data) or not 0 <= base <= len(data) - size:
-        raise ModelError("it is damaged: its header names parts that lie outside of the file")
+        raise ModelError("it is damaged: its header names parts that are outside of the file")
     return program, base or len(data), size if base else 0
 
 

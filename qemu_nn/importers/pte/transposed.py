@@ -30,7 +30,10 @@ def transpose_conv(call: PteCall, last: bool = False) -> None:
     call.expect(17)
     x, out, weights = call.image(0, last), call.image(15, last), call.constant(1, "int8")
     if weights.ndim != 4 or weights.shape[3] != x[3] or weights.shape[0] != out[3]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} and its input has {x[3]} channels; they "
+            "must agree"
+        )
     count, height, width, _ = weights.shape
     params = {
         **ends(x, out),
@@ -41,7 +44,9 @@ def transpose_conv(call: PteCall, last: bool = False) -> None:
         **{"act_min": call.integer(11), "act_max": call.integer(12)},
     }
     if max(params["stride_h"] * x[1], params["pad_h"]) > SIDE_LIMIT:
-        raise ModelError(f"its stride and padding make more than {SIDE_LIMIT} rows")
+        raise ModelError(
+            f"its stride and padding give more than {SIDE_LIMIT} rows, the most that are supported"
+        )
     rows = channels(call, count, (2, 9, 10))
     fault = find_short_scratch(params, _count_scratch(call))
     turned = params["stride_h"] <= 2 and params["stride_w"] <= 2 and x[3] > 16

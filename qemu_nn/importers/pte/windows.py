@@ -43,7 +43,10 @@ def convolve(call: PteCall, last: bool = False) -> None:
     call.expect(15)
     x, out, weights = call.image(0, last), call.image(13, last), call.constant(1, "int8")
     if weights.ndim != 4 or x[3] % weights.shape[3] or weights.shape[0] != out[3]:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} and its input has {x[3]} channels; they "
+            "must agree"
+        )
     count, height, width, depth = weights.shape
     params = {
         **ends(x, out),
@@ -67,7 +70,10 @@ def depthwise(call: PteCall, last: bool = False) -> None:
         )
     multiplier = call.integer(6, 1, 65535)
     if weights.ndim != 4 or weights.shape[0] != 1 or weights.shape[3] != x[3] * multiplier:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {x[3]} channels")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} and its input has {x[3]} channels; they "
+            "must agree"
+        )
     _, height, width, count = weights.shape
     params = {
         **ends(x, out),
@@ -103,7 +109,9 @@ def max_pool(call: PteCall, last: bool = False) -> None:
     """Convert quantized_max_pool2d."""
     call.expect(12)
     if call.integers(4, 2) != [1, 1] or call.flag(5):
-        raise ModelError("its windows have gaps, or reach over the end; the kernel has neither")
+        raise ModelError(
+            "its windows are dilated or reach beyond the image; the kernel supports neither"
+        )
     params = {
         **_convert_pool(call, last, 10),
         "act_min": call.integer(8),

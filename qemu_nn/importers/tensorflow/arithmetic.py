@@ -29,7 +29,8 @@ def matmul(call: TensorflowCall, x: Tensor, weights: Value, flags: tuple[str, st
         return
     if floats(weights).ndim != 2 or len(x.shape) < 2:
         raise ModelError(
-            f"it multiplies {list(x.shape)} by {list(weights.shape)}; only rows by a matrix fit"
+            f"its inputs are {list(x.shape)} and {list(weights.shape)}; the second must be "
+            "a matrix with the rows of the first's last axis"
         )
     call.put(Dense(weights if call.node.flag(flags[1]) else weights.T), x)
 
@@ -98,7 +99,7 @@ def divide(call: TensorflowCall, x: Value, by: Value) -> None:
         return
     assert isinstance(x, Tensor)  # constants alone are folded
     if not floats(by).all():
-        raise ModelError("it divides by zero")
+        raise ModelError("it divides by zero; its divisor must not contain 0")
     _affine(call, x, scale=1 / by.astype(np.float64))
 
 
@@ -135,7 +136,7 @@ def batch_norm(
     gamma, beta, mean, variance = (_channels(call, x, array) for array in wide)
     variance = variance + call.node.number("epsilon", 1e-4)
     if not (variance > 0).all():
-        raise ModelError("its variance must be positive")
+        raise ModelError("its variance has values of 0 or below; they must be positive")
     scale = gamma / np.sqrt(variance)
     _affine(call, x, scale, beta - mean * scale)
 
@@ -153,7 +154,8 @@ def _channels(call: TensorflowCall, x: Tensor, array: np.ndarray) -> np.ndarray:
     first = layout_of(call.node) == "NCHW"
     if array.ndim != 1 or not x.sample or len(array) != x.sample[0 if first else -1]:
         raise ModelError(
-            f"its constant {list(array.shape)} does not fit the channels of {list(x.shape)}"
+            f"its constant is {list(array.shape)}; it must have a number for each channel "
+            f"of {list(x.shape)}"
         )
     return array.reshape(-1, *[1] * (len(x.sample) - 1)) if first else array
 

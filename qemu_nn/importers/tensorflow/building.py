@@ -96,14 +96,18 @@ Converter = tuple[str, Callable[..., object]]
 def floats(constant: np.ndarray) -> np.ndarray:
     """Return the constant itself: finite floats, at least one."""
     if constant.dtype.kind != "f" or not constant.size or not np.isfinite(constant).all():
-        raise ModelError("a constant that it reads must hold finite real numbers")
+        raise ModelError(
+            "a constant that it reads has values that are no finite numbers; all must be"
+        )
     return constant
 
 
 def scalar(constant: np.ndarray) -> float:
     """Return the only number of a constant."""
     if constant.size != 1:
-        raise ModelError(f"it reads a constant {list(constant.shape)} where it needs one number")
+        raise ModelError(
+            f"a constant that it reads is {list(constant.shape)}; it must be one number"
+        )
     return float(floats(constant).reshape(()))
 
 

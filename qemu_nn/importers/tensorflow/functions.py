@@ -122,7 +122,7 @@ def find_needed(
         if name in needed or name in given:
             continue
         if name not in nodes:
-            raise ModelError(f"a node reads {name!r}, which no node makes")
+            raise ModelError(f"a node reads {name!r}, which no node computes")
         needed.add(name)
         node = nodes[name]
         stack.extend((*map(get_producer, node.inputs), *node.after))
@@ -160,7 +160,7 @@ def _rename(tensor: str, nodes: Mapping[str, TensorflowNode], renamed: Mapping[s
     """Return the new name of "node", "node:2", or "node:output:2" as functions have it."""
     name, *rest = tensor.split(":")
     if name not in renamed:
-        raise ModelError(f"a node reads {name!r}, which no node makes")
+        raise ModelError(f"a node reads {name!r}, which no node computes")
     if not rest:
         return renamed[name]
     port = 0

@@ -67,7 +67,7 @@ def find_ancestors(
         if name in done:
             continue
         if name not in nodes:
-            raise ModelError(f"{reader} reads {name!r}, which no node makes")
+            raise ModelError(f"{reader} reads {name!r}, which no node computes")
         node = nodes[name]
         if leave:
             done[name] = node

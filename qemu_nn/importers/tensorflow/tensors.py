@@ -82,7 +82,7 @@ def array_of(tensor: Any, spend: Callable[[int], None]) -> np.ndarray:
         need = math.prod(shape) * stored.itemsize
         if len(content) != need:
             raise ModelError(
-                f"its shape {list(shape)} needs {need} bytes, but the file holds {len(content)}"
+                f"its shape {list(shape)} needs {need} bytes, but the file has {len(content)}"
             )
         array = np.frombuffer(content, stored).reshape(shape)
     else:

@@ -65,7 +65,7 @@ class Builder:
         """Return what a name stands for."""
         if name not in self.values:
             if name not in self._model.constants:
-                raise ModelError(f"it reads {name!r}, which no earlier operator makes")
+                raise ModelError(f"it reads {name!r}; an earlier operator must compute that tensor")
             self.values[name] = self.decode(self._model.constants[name])
         return self.values[name]
 
@@ -95,16 +95,19 @@ class Builder:
     def declared(self, name: str) -> str:
         """Return the type of the elements of an input of the file."""
         if name not in self._model.inputs:
-            raise ModelError("its input must be integers")
+            raise ModelError("its input is computed; it must be an input of the file, of integers")
         return type_name(self._model.declared[name].type.tensor_type.elem_type)
 
     def start(self, source: Outside, form: Format, element: str) -> Int:
         """Return the input of the network that a tensor of the host becomes in a format."""
         tensor = source.tensor
         if not source.before:
-            raise ModelError("it quantizes what the host computes of the network's outputs")
+            raise ModelError(
+                "it quantizes an output of operators after the integers; integers must not "
+                "follow these"
+            )
         if not tensor.batched:
-            raise ModelError(f"{tensor.name!r} has no batch axis")
+            raise ModelError(f"{tensor.name!r} has no batch axis; its first axis must be the batch")
         for value in self._starts:
             if self.sources[value.name] == tensor.name and value.format == form:
                 return value
@@ -143,13 +146,13 @@ class Builder:
         if len(self.nodes) == CALL_LIMIT:
             raise ModelError(f"the network needs more than {CALL_LIMIT} calls")
         if function not in FUNCTIONS:
-            raise ModelError(f"there is no function for its type: {function}")
+            raise ModelError(f"no function computes its types: {function}")
         declared = FUNCTIONS[function]
         made, wanted = declared.output.dtype, output.format.dtype
         if made != wanted:
             raise ModelError(
-                f"it reads {made} and makes {wanted}: give both the same type, with a pair of "
-                "QuantizeLinear and DequantizeLinear between them"
+                f"it reads {made} and computes {wanted}: give both the same type, with a "
+                "pair of QuantizeLinear and DequantizeLinear between them"
             )
         output = replace(output, name=self.unique(output.name))
         taken = {name: params[name] for name in declared.params}
@@ -213,7 +216,9 @@ class Builder:
         with np.errstate(all="ignore"):
             steps = np.asarray(function(x), np.float32) / np.float32(to.scale)
         if np.isnan(steps).any():
-            raise ModelError("its function has no value for some of the input's integers")
+            raise ModelError(
+                "its function has no value for some of the input's integers; all 256 must have one"
+            )
         results = np.clip(np.rint(steps.astype(np.float64)) + to.zero_point, -128, 127)
         made = replace(value, name=name, format=to)
         params = {"length": value.size}
@@ -272,7 +277,10 @@ class Builder:
     def constant(self, value: Fixed, shape: Shape) -> Int:
         """Return a quantized constant as integers that a call brings, in the rank of `shape`."""
         if value.scale.size != 1 or value.zero.size != 1:
-            raise ModelError("it reads a constant with a scale for each channel")
+            raise ModelError(
+                "it reads a constant with a scale for each channel; the constant must have one "
+                "scale"
+            )
         form = Format(value.dtype, float(value.scale.reshape(())), int(value.zero.reshape(())))
         data = value.data.reshape((1,) * (len(shape) - value.data.ndim) + value.data.shape)
         if data.ndim > len(shape):

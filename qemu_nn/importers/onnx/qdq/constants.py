@@ -22,14 +22,19 @@ def fold(call: OnnxCall) -> Any:
     if op == "Shape":
         return _shape(call)
     if op not in folding.FOLDS:
-        raise ModelError("its inputs are constants; it is supported for computed tensors alone")
+        raise ModelError(
+            "its inputs are constants; this operator is supported for computed tensors only"
+        )
     first: Any = call.optional(0)
     if isinstance(first, Fixed) and op == "Transpose":
         return _transposed(call, first)
     if isinstance(first, Fixed) and op in _MOVES and (first.raw or first.scale.size == 1):
         return replace(first, data=folding.fold(_of(call, first.data)), axis=0)
     if any(isinstance(value, Fixed) and value.raw for value in call.inputs):
-        raise ModelError("it computes with integers themselves, not with what they stand for")
+        raise ModelError(
+            "it computes with the integers of a quantized constant; put a DequantizeLinear "
+            "before it"
+        )
     return folding.fold(_of(call, _real(first)))
 
 

@@ -48,11 +48,16 @@ def convolve(site: Site) -> Pending:
     call, x, held = site.call, site.image(0), weights_of(site.call, 1, 0)
     depth, *size = x.shape
     if held.data.ndim != 4 or depth != held.data.shape[1] * call.integer("group", 1):
-        raise ModelError(f"its weights {list(held.data.shape)} do not fit {list(x.shape)}")
+        raise ModelError(
+            f"its weights are {list(held.data.shape)} and its input {[1, *x.shape]}; they must "
+            "be [out, in / groups, height, width] and [N, in, H, W]"
+        )
     count, own, *kernel = held.data.shape
     _check_kernel(call, kernel)
     if count % (depth // own):
-        raise ModelError(f"its {count} filters are no multiple of its {depth // own} groups")
+        raise ModelError(
+            f"its {count} filters are in {depth // own} groups; the groups must divide the filters"
+        )
     places = geometry(call, size, kernel)
     weights = made_of(site, x, held, held.data.transpose(0, 2, 3, 1), _bias(site))
     shape = (count, places["output_h"], places["output_w"])
@@ -114,7 +119,10 @@ def transpose_conv(site: Site) -> Pending:
         return _in_floats(site, "executorch_transpose_convolution_f32")
     x, held = site.image(0), weights_of(site.call, 1, 1)
     if held.data.ndim != 4 or held.data.shape[0] != x.shape[0]:
-        raise ModelError(f"its weights {list(held.data.shape)} do not fit {list(x.shape)}")
+        raise ModelError(
+            f"its weights are {list(held.data.shape)} and its input {[1, *x.shape]}; they must "
+            "be [in, out / groups, height, width] and [N, in, H, W]"
+        )
     _check_kernel(site.call, list(held.data.shape[2:]))
     filters = _spaced(site.call, _of_groups(site, held.data.transpose(1, 2, 3, 0)))
     count, *kernel, _ = filters.shape
@@ -179,11 +187,17 @@ def _in_floats(site: Site, function: str) -> Pending:
     call, shape, weights = site.call, site.shape(), real_weights(site.call)
     transposed, groups = "transpose" in function, call.integer("group", 1)
     if weights.ndim != 4 or len(shape) != 3 or groups < 1:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {[1, *shape]}")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} and its input {[1, *shape]}; both must have "
+            "4 axes"
+        )
     depth, own, *kernel = weights.shape if transposed else weights.shape[1::-1] + weights.shape[2:]
     depth, count = (depth, own * groups) if transposed else (depth * groups, own)
     if depth != shape[0] or count % groups or depth % groups:
-        raise ModelError(f"its weights {list(weights.shape)} do not fit {[1, *shape]}")
+        raise ModelError(
+            f"its weights are {list(weights.shape)} and its input {[1, *shape]}; their channels "
+            "must agree, and groups divide them"
+        )
     _check_kernel(call, kernel)
     if transposed:
         steps = call.integers("dilations") or [1, 1]
@@ -230,7 +244,7 @@ def _spaced(call: OnnxCall, filters: np.ndarray) -> np.ndarray:
     """Return filters with the zeros between their taps that dilations are."""
     steps = call.integers("dilations") or [1, 1]
     if len(steps) != 2 or min(steps) < 1:
-        raise ModelError(f"its dilations are {steps}, but it has two axes")
+        raise ModelError(f"its dilations are {steps}; it must have one for each of two axes")
     count, height, width, depth = filters.shape
     reach = ((height - 1) * steps[0] + 1, (width - 1) * steps[1] + 1)
     whole = np.zeros((count, *reach, depth), filters.dtype)
@@ -268,7 +282,10 @@ def _places(site: Site, shape: Shape, kernel: Sequence[int]) -> dict[str, int]:
         places.update({f"filter_{name}": kernel[axis], f"stride_{name}": strides[axis]})
         places.update({f"pad_{name}": pads[axis], f"dilation_{name}": 1})
     if min(places["output_h"], places["output_w"]) < 1:
-        raise ModelError(f"its windows leave nothing of {list(shape)}")
+        raise ModelError(
+            f"its windows end before the image {list(shape)} begins; its output must have at "
+            "least one pixel"
+        )
     return places
 
 
@@ -278,7 +295,7 @@ def _wanted(call: OnnxCall, size: Sequence[int], strides: Sequence[int]) -> Opti
     if wanted is None and call.text("auto_pad", "NOTSET").startswith("SAME"):
         return [n * stride for n, stride in zip(size, strides)]
     if wanted is not None and len(wanted) not in (2, 4):
-        raise ModelError(f"its output_shape {wanted} is not of two axes")
+        raise ModelError(f"its output_shape is {wanted}; it must have two axes")
     return None if wanted is None else wanted[-2:]
 
 
@@ -296,7 +313,7 @@ def _crops(
     pads = call.integers("pads") or [0] * 4
     if wanted is None:
         if len(pads) != 4 or min(pads) < 0:
-            raise ModelError(f"its pads {pads} must be four numbers from 0 on")
+            raise ModelError(f"its pads are {pads}; they must be four numbers of 0 or more")
         return pads if call.text("auto_pad", "NOTSET") == "NOTSET" else [0] * 4
     found = [0] * 4
     for axis, out in enumerate(wanted):

@@ -76,9 +76,9 @@ def gemm(site: Site) -> Pending:
         return _in_floats(site, bool(call.integer("transB", 0)))
     x = site.integers(0)
     if call.integer("transA", 0):
-        raise ModelError("it transposes its first input, whose first axis is the batch")
+        raise ModelError("it transposes its first input; the first axis must remain the batch")
     if not isinstance(held, Fixed) or held.data.ndim != 2:
-        raise ModelError("its matrix must be a quantized constant")
+        raise ModelError("its matrix is computed or of floats; it must be a quantized constant")
     turned = bool(call.integer("transB", 0))
     _check_axis(held, 0 if turned else 1)
     weights = _matrix(x, held) if turned else _matrix(x, held).T
@@ -107,7 +107,10 @@ def _in_floats(site: Site, turned: bool) -> Pending:
     """Return rows times a matrix that the file holds as floats; turned: as [out, in]."""
     call, shape, matrix = site.call, site.shape(), real_weights(site.call)
     if call.integer("transA", 0) or matrix.ndim != 2 or matrix.shape[turned] != shape[-1]:
-        raise ModelError(f"its matrix {list(matrix.shape)} does not fit {[1, *shape]}")
+        raise ModelError(
+            f"its matrix is {list(matrix.shape)} and its input {[1, *shape]}; its inner axis "
+            "must be the last of the input"
+        )
     columns = matrix.shape[1 - turned]
     given: Any = call.optional(2)
     bias = given.real if isinstance(given, Fixed) else np.zeros(1) if given is None else given
@@ -133,7 +136,9 @@ def _in_floats(site: Site, turned: bool) -> Pending:
 
 def _check_axis(held: Fixed, axis: int) -> None:
     if held.scale.size > 1 and held.axis % 2 != axis:
-        raise ModelError("its matrix has a scale for each of something other than outputs")
+        raise ModelError(
+            "its matrix has a scale for each input; it must have one scale, or one for each output"
+        )
 
 
 def matmul(site: Site) -> Pending:
@@ -146,7 +151,7 @@ def matmul(site: Site) -> Pending:
         return _matrices(site)
     x = site.integers(0)
     if held.data.ndim != 2:
-        raise ModelError(f"its constant {list(held.data.shape)} must be a matrix")
+        raise ModelError(f"its constant is {list(held.data.shape)}; it must be a matrix")
     _check_axis(held, 1)
     weights = _matrix(x, held).T
     x = _rows(site, x, weights.shape[1])
@@ -163,7 +168,10 @@ def _matrices(site: Site) -> Pending:
     one, two = site.shape(0), site.shape(1)
     fits = len(one) == len(two) and len(one) in (2, 3)
     if not fits or one[:-2] != two[:-2] or one[-1] != two[-2]:
-        raise ModelError(f"{[1, *one]} and {[1, *two]} cannot be multiplied here")
+        raise ModelError(
+            f"its inputs are {[1, *one]} and {[1, *two]}; they must have equal outer axes and "
+            "one inner axis"
+        )
     plain = range(len(one))
     floats = [site.floats(index) for index in range(2)]
 

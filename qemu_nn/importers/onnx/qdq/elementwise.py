@@ -50,7 +50,10 @@ def shapes(site: Site, count: int = 2) -> list[Shape]:
         if index in computed:
             found.append(site.shape(index))
         elif array.ndim > rank + 1 or (array.ndim == rank + 1 and len(array) != 1):
-            raise ModelError(f"its constant {list(array.shape)} differs between samples")
+            raise ModelError(
+                f"its constant is {list(array.shape)}, different for each sample; samples must "
+                "be independent"
+            )
         else:
             found.append(array.shape[array.ndim - rank :] if array.ndim > rank else array.shape)
     return found
@@ -357,7 +360,10 @@ def _along(numbers: np.ndarray, x: Int) -> np.ndarray:
     """
     own = numbers.reshape(numbers.shape[-len(x.shape) :] if numbers.ndim else (1,))
     if broadcast(x.shape, own.shape) != x.shape:
-        raise ModelError(f"its slopes {list(own.shape)} do not fit {list(x.shape)}")
+        raise ModelError(
+            f"its slopes are {list(own.shape)} and its input {list(x.shape)}; they must "
+            "broadcast to the input"
+        )
     result: np.ndarray = np.broadcast_to(own, x.shape).transpose(x.order).reshape(-1, x.memory[-1])
     return result
 

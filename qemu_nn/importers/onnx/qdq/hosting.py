@@ -110,7 +110,7 @@ class After(_Part):
         if isinstance(value, Pending):
             raise ModelError(not_quantized(name))
         if isinstance(value, Int) and value.format.dtype != "int32":
-            raise ModelError(f"it reads the integers {name!r} without a DequantizeLinear")
+            raise ModelError(f"it reads the integers {name!r}; put a DequantizeLinear before it")
         if not isinstance(value, (Real, Int)):
             return _taken(value)
         held = value.integers if isinstance(value, Real) else value

@@ -69,7 +69,10 @@ def _before_scaling(zero: int, pairs: list[tuple[int, int]]) -> np.ndarray:
     """
     factors = [np.ldexp(min((m + 2**15) >> 16, 2**15 - 1), shift - 15) for m, shift in pairs]
     if not all(factors):
-        raise ModelError("its scales do not fit each other: its products are nothing in its output")
+        raise ModelError(
+            "the scale of its output is too large: every product rounds to zero; calibrate the "
+            "file again"
+        )
     return np.rint(zero / np.array(factors)).astype(np.int64)
 
 
@@ -95,7 +98,10 @@ def weights_of(call: OnnxCall, index: int, axis: int) -> Fixed:
     if weights.zero.any():
         weights = replace(weights, data=weights.symmetric, zero=np.zeros(weights.zero.shape))
     if weights.scale.size > 1 and weights.axis % weights.data.ndim != axis:
-        raise ModelError("its weights have a scale for each of something other than channels")
+        raise ModelError(
+            "its weights have a scale for each element of another axis; it must be the axis of "
+            "output channels"
+        )
     _parts(weights.data)
     return weights
 

@@ -163,7 +163,7 @@ class _Network:
 
     def _convert(self, node: OnnxNode) -> None:
         if not node.outputs:
-            raise ModelError("it has no outputs")
+            raise ModelError("it has no outputs; it must have at least one")
         builder = self.builder
         inputs: tuple[Any, ...] = tuple(builder.value(n) if n else None for n in node.inputs)
         if any(isinstance(value, Refused) for value in inputs):
@@ -195,7 +195,10 @@ class _Network:
         if outside and all(outside) and len(outside) == len(values):
             return self._before(call)
         if any(outside):
-            raise ModelError("it reads floats of the file's input that no QuantizeLinear quantizes")
+            raise ModelError(
+                "it reads floats of the file's input; put a QuantizeLinear and "
+                "DequantizeLinear before it"
+            )
         later = not self._quantized.isdisjoint(call.node.outputs)
         if not outside and (later or any(map(_pending, values)) or call.node.op not in FLOATS):
             return self._on_device(call)
@@ -241,9 +244,14 @@ class _Network:
         inputs: tuple[Any, ...] = call.inputs
         values = [value for value in inputs if isinstance(value, Int)]
         if values and node.op not in _ON_INTEGERS:
-            raise ModelError("it computes with integers themselves, not with what they stand for")
+            raise ModelError(
+                "it computes with quantized integers directly; put a DequantizeLinear before it"
+            )
         if len({value.format for value in values}) > 1:
-            raise ModelError("it joins integers of different scales or zero points as they are")
+            raise ModelError(
+                "its inputs are integers of different scales or zero points; they must have "
+                "one format"
+            )
         made = CONVERTERS[node.op](Site(call, self.builder))
         expect_read(call)
         several = made if isinstance(made, tuple) else (made,)

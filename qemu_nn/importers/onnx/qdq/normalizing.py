@@ -70,7 +70,7 @@ def batch(site: Site) -> Pending:
     call, shape = site.call, site.shape()
     call.ignore("momentum")  # which only training reads
     if call.integer("training_mode", 0) or call.integer("spatial", 1) != 1:
-        raise ModelError("it is in training, or not of channels; export for inference")
+        raise ModelError("it is in training mode, or not per channel; export for inference")
     parts = (_row(site, index, shape[:1], 0.0) for index in range(1, 5))
     gamma, beta, mean, variance = (part.astype(np.float64) for part in parts)
     factor = gamma / np.sqrt(variance + call.number("epsilon", 1e-5))
@@ -82,7 +82,9 @@ def log_softmax(site: Site) -> Pending:
     shape, axis = site.shape(), site.call.integer("axis", -1 if site.builder.opset >= 13 else 1)
     axis = axis % (len(shape) + 1) - 1
     if axis < 0 or (site.builder.opset < 13 and axis != len(shape) - 1):
-        raise ModelError("it runs along the batch, or along several axes")
+        raise ModelError(
+            "it normalizes along the batch or along several axes; it must be one axis of a sample"
+        )
     floats, builder = site.floats(0), site.builder
     order = [*(i for i in range(len(shape)) if i != axis), axis]
 
@@ -114,13 +116,15 @@ def _first(site: Site, shape: Shape) -> int:
     axis = site.call.integer("axis", -1)
     first = axis - 1 if axis > 0 else axis + len(shape)
     if not 0 <= first < len(shape):
-        raise ModelError(f"it normalizes from axis {axis} on, the batch with it")
+        raise ModelError(
+            f"it normalizes from axis {axis} on, including the batch; samples must be independent"
+        )
     return first
 
 
 def _check_precision(site: Site) -> None:
     if site.call.integer("stash_type", 1) != 1:
-        raise ModelError("it computes in something other than float32")
+        raise ModelError("its stash_type is not float32; it must be")
 
 
 def _row(site: Site, index: int, row: Shape, default: float) -> np.ndarray:
@@ -130,11 +134,13 @@ def _row(site: Site, index: int, row: Shape, default: float) -> np.ndarray:
     if array is None:
         return np.full(math.prod(row), default, np.float32)
     if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
-        raise ModelError("its scale and bias must be constants")
+        raise ModelError("its scale and bias are computed; they must be constants")
     try:
         spread = np.broadcast_to(array, row)
     except ValueError:
-        raise ModelError(f"its scale or bias {list(array.shape)} does not fit {row}") from None
+        raise ModelError(
+            f"its scale or bias is {list(array.shape)}; it must broadcast to {row}"
+        ) from None
     return spread.reshape(-1).astype(np.float32)
 
 
@@ -143,7 +149,7 @@ def _groups(site: Site, count: int) -> Pending:
     shape, epsilon = site.shape(), site.call.number("epsilon", 1e-5)
     channels, size = shape[0], math.prod(shape) // count
     if len(shape) < 2:
-        raise ModelError(f"it normalizes {[1, *shape]}, which has no pixels")
+        raise ModelError(f"its input is {[1, *shape]}; it must have pixels after the channels")
     weight, bias = (_row(site, index, (channels,), value) for index, value in ((1, 1.0), (2, 0.0)))
     plain = _over_rows(site, size, epsilon, np.ones(size), np.zeros(size))
     assert plain.real is not None

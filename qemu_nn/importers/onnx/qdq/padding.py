@@ -31,7 +31,9 @@ def geometry(
             if ceil and (out - 1) * strides[axis] >= size[axis] + front:
                 out -= 1  # a window that begins after the image
         if front < 0 or out < 1:
-            raise ModelError(f"its windows do not fit {list(size)}")
+            raise ModelError(
+                f"its windows are larger than the padded image {list(size)}; they must fit into it"
+            )
         found.update({f"stride_{name}": strides[axis], f"dilation_{name}": dilations[axis]})
         found.update({f"pad_{name}": front, f"output_{name}": out, f"input_{name}": size[axis]})
         found[f"filter_{name}"] = kernel[axis]

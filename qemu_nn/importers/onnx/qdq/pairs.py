@@ -70,7 +70,7 @@ def quantize(builder: Builder, call: OnnxCall) -> Value:
     elif isinstance(value, Real):
         made = builder.rescaled(value.integers, form, name)
     else:
-        raise ModelError("it quantizes what is quantized already")
+        raise ModelError("its input is quantized already; it must be floats")
     return replace(builder.kept(made, kept, name), element=element)
 
 
@@ -99,12 +99,14 @@ def dequantize(builder: Builder, call: OnnxCall) -> Value:
         element = builder.element(call.node.inputs[2]) if has_zero else value.element
         form = _activation(element, scale, zero)
         if form != value.format:
-            raise ModelError(f"it reads {value.format} as {form}: scale or zero point differ")
+            raise ModelError(
+                f"it reads {value.format} as {form}; scale and zero point must be equal"
+            )
         return Real(value)
     if isinstance(value, Fixed) and value.raw:
         return _fixed(value.data, scale, zero + shift_of(value.raw), axis, value.dtype)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
-        raise ModelError("its input must be integers")
+        raise ModelError("its input must be integers, constant or of a layer")
     shift = _ELEMENTS[value.dtype.name].shift if value.dtype.name in _ELEMENTS else 0
     data, zero = value.astype(np.int64) + shift, zero + shift
     return _fixed(data, scale, zero, axis, f"int{8 * value.dtype.itemsize}")
@@ -168,7 +170,7 @@ def _activation(element: str, scale: np.ndarray, zero: np.ndarray) -> Format:
     """Return the format of activations, which have one scale."""
     known = _known(element)
     if scale.size != 1:
-        raise ModelError("activations have one scale, not one for each channel")
+        raise ModelError("its activations have a scale for each channel; they must have one scale")
     return Format(known.dtype, float(scale[0]), int(zero[0]) + known.shift)
 
 
@@ -180,11 +182,14 @@ def _bounds(call: OnnxCall, element: str) -> tuple[int, int]:
         if call.has(index):
             given = call.array(index)
             if given.size != 1 or given.dtype.kind not in "iu":
-                raise ModelError("the bounds of the Clip after it must be integers")
+                raise ModelError("the bounds of the Clip after it must be integer constants")
             ends[place] = int(given.reshape(()))
     low, high = max(known.low, ends[0]), min(known.high, ends[1])
     if low > high:
-        raise ModelError(f"the Clip after it keeps {ends[0]} to {ends[1]}: no integers")
+        raise ModelError(
+            f"the Clip after it clamps to {ends[0]} .. {ends[1]}; this range must contain "
+            "integers of the type"
+        )
     return low, high
 
 
@@ -209,5 +214,8 @@ def _fixed(data: np.ndarray, scale: np.ndarray, zero: np.ndarray, axis: int, dty
     data = np.asarray(data)
     fits = scale.size == 1 or (-data.ndim <= axis < data.ndim and data.shape[axis] == scale.size)
     if not fits:
-        raise ModelError(f"it has {scale.size} scales, but its constant is {list(data.shape)}")
+        raise ModelError(
+            f"it has {scale.size} scales and a constant of {list(data.shape)}; there must be "
+            "one, or one for each index of its axis"
+        )
     return Fixed(data, scale, zero, axis, dtype)

@@ -26,7 +26,10 @@ def arg(site: Site, what: str) -> Int:
     rank = len(x.shape) + 1
     axis = call.integer("axis", 0) % rank - 1
     if axis < 0 or call.integer("select_last_index", 0):
-        raise ModelError("it searches the batch, or for the last of equal numbers")
+        raise ModelError(
+            "it searches along the batch, or for the last of equal elements; it must be an "
+            "axis of a sample, and the first"
+        )
     x = site.builder.ordered(x, range(len(x.shape)))
     if x.kind == "s16":  # which floats are in the same order as
         params, made = scaled(x.size, x.format), Int(f"{x.name}/real", x.shape, x.order, REAL)

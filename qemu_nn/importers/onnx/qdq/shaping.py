@@ -33,7 +33,9 @@ def _reshaped(site: Site, shape: Shape) -> Pending:
     """Return the same numbers, in the file's order, in another shape."""
     own = site.shape()
     if math.prod(shape) != math.prod(own):
-        raise ModelError(f"it makes {[1, *shape]} of {[1, *own]}")
+        raise ModelError(
+            f"it reshapes {[1, *own]} to {[1, *shape]}; both must have as many elements"
+        )
 
     def put(x: Int, name: str) -> Int:
         return replace(site.builder.ordered(x, _plain(own)), shape=shape, order=_plain(shape))
@@ -43,7 +45,7 @@ def _reshaped(site: Site, shape: Shape) -> Pending:
 
 def _without_batch(site: Site, shape: Sequence[int]) -> Shape:
     if len(shape) < 2 or shape[0] != site.builder.batch:
-        raise ModelError(f"it makes {list(shape)}, whose first axis is not the batch")
+        raise ModelError(f"its output is {list(shape)}; the first axis must be the batch")
     return tuple(shape[1:])
 
 
@@ -59,7 +61,7 @@ def reshape(site: Site) -> Pending:
         rest = math.prod(n for n in shape if n != -1)
         shape[shape.index(-1)] = math.prod(whole) // max(rest, 1)
     if min(shape, default=0) < 1:
-        raise ModelError(f"it has the shape {wanted}")
+        raise ModelError(f"its shape is {wanted}; axes must be 1 or more, with at most one -1")
     return _reshaped(site, _without_batch(site, shape))
 
 
@@ -79,7 +81,7 @@ def squeeze(site: Site) -> Pending:
     axes = [i for i, n in enumerate(whole) if n == 1 and i] if axes is None else axes
     places = {axis % len(whole) for axis in axes}
     if any(whole[place] != 1 for place in places):
-        raise ModelError(f"it drops axes {axes} of {whole}")
+        raise ModelError(f"it removes axes {axes} of {whole}; they must have size 1")
     return _reshaped(
         site, _without_batch(site, [n for i, n in enumerate(whole) if i not in places])
     )
@@ -102,7 +104,10 @@ def transpose(site: Site) -> Pending:
     rank = len(own) + 1
     order = site.call.integers("perm") or list(range(rank))[::-1]
     if sorted(order) != list(range(rank)) or order[0] != 0:
-        raise ModelError(f"its order {order} moves the batch, or is no order of {rank} axes")
+        raise ModelError(
+            f"its order is {order}; it must be a permutation of {rank} axes that keeps the "
+            "batch first"
+        )
     places = [axis - 1 for axis in order[1:]]
     shape = tuple(own[place] for place in places)
 
@@ -121,7 +126,10 @@ def concatenate(site: Site) -> Pending:
     axis = call.integer("axis", 1) % rank - 1
     rests = {(len(v.shape), *v.shape[:axis], *v.shape[axis + 1 :]) for v in values}
     if axis < 0 or len(rests) > 1:
-        raise ModelError(f"its inputs differ beside axis {axis + 1}, or that is the batch")
+        raise ModelError(
+            f"its inputs differ on axes other than {axis + 1}, or that axis is the batch; they "
+            "must be equal there"
+        )
     first = values[0].shape
     shape = (*first[:axis], sum(v.shape[axis] for v in values), *first[axis + 1 :])
 
@@ -170,7 +178,10 @@ def slice_(site: Site) -> Pending:
     for start, end, axis, step in zip(starts, ends, axes, steps):
         place = axis % rank - 1
         if place < 0 or step < 1:
-            raise ModelError("it slices the batch, or backwards")
+            raise ModelError(
+                "it slices the batch, or backwards; it must slice axes of a sample, with "
+                "positive steps"
+            )
         start, end, _ = slice(start, end).indices(own[place])
         spans[place] = (start, step, len(range(start, end, step)))
     return _cut(site, spans)
@@ -180,7 +191,9 @@ def _cut(site: Site, spans: Sequence[tuple[int, int, int]]) -> Pending:
     """Convert Slice: elements of each axis from a start, in steps."""
     shape = tuple(count for _, _, count in spans)
     if min(shape) < 1:
-        raise ModelError(f"it leaves nothing of {[1, *site.shape()]}")
+        raise ModelError(
+            f"its slice of {[1, *site.shape()]} is empty; it must keep at least one element"
+        )
 
     return moved(site, shape, lambda x, name: sliced(site, x, spans, name))
 
@@ -202,14 +215,17 @@ def split(site: Site) -> tuple[Pending, ...]:
     rank, parts = len(own) + 1, call.integer("num_outputs", len(call.node.outputs))
     axis = call.integer("axis", 0) % rank - 1
     if axis < 0:
-        raise ModelError("it splits the batch")
+        raise ModelError("it splits the batch; samples must be independent")
     side = own[axis]
     each = -(-side // parts)
     sizes = call.integers("split", at=1)
     if sizes is None:
         sizes = [min(each, side - each * i) for i in range(parts)]
     if len(sizes) != parts or sum(sizes) != side or min(sizes) < 1:
-        raise ModelError(f"it splits {side} into {parts} parts of {sizes}")
+        raise ModelError(
+            f"it splits {side} elements into {parts} parts of {sizes}; these must be positive, "
+            f"with the sum {side}"
+        )
     found, start = [], 0
     for size in sizes:
         spans = [(0, 1, n) for n in own]
@@ -267,7 +283,10 @@ def _beyond(mode: str, side: int, before: int, after: int) -> list[int]:
     if mode not in ("reflect", "edge", "wrap"):
         raise ModelError(f"it pads by {mode!r}; have: constant, reflect, edge, wrap")
     if mode == "reflect" and max(before, after) >= side:
-        raise ModelError(f"it pads {side} elements by {before} and {after} of their own")
+        raise ModelError(
+            f"it pads {side} elements by {before} and {after} by reflection; the axis must be "
+            "longer"
+        )
     places = range(-before, side + after)
     if mode == "reflect":
         return [side - 1 - abs(side - 1 - abs(place)) for place in places]
@@ -286,7 +305,9 @@ def picked(site: Site, x: Int, axis: int, places: list[int], name: str) -> Int:
             runs.append([])
         runs[-1].append(place)
     if len(runs) > _RUNS:
-        raise ModelError(f"it picks {len(runs)} parts of an axis of 16 bits; at most {_RUNS}")
+        raise ModelError(
+            f"it gathers {len(runs)} ranges of an axis of 16 bits; at most {_RUNS} are supported"
+        )
     parts = []
     for number, run in enumerate(runs):
         spans = [(0, 1, side) for side in x.shape]
@@ -319,11 +340,14 @@ def gather(site: Site) -> Pending:
     rank = len(own) + 1
     axis = site.call.integer("axis", 0) % rank - 1
     if index.dtype.kind not in "iu" or axis < 0 or index.size < 1:
-        raise ModelError("it gathers of the batch, or by something other than integers")
+        raise ModelError(
+            "its indices are of the batch axis, or no integers; they must be integers, for an "
+            "axis of a sample"
+        )
     side = own[axis]
     places = [int(place) for place in index.reshape(-1)]
     if not all(-side <= place < side for place in places):
-        raise ModelError(f"it gathers beyond the {side} elements of axis {axis + 1}")
+        raise ModelError(f"an index is outside of the {side} elements of axis {axis + 1}")
     shape = (*own[:axis], *index.shape, *own[axis + 1 :])
 
     def put(x: Int, name: str) -> Int:
@@ -338,7 +362,9 @@ def _looked_up(site: Site, table: Any) -> Pending:
     call, builder, index = site.call, site.builder, site.call.value(1)
     data = table.data if isinstance(table, Fixed) else call.floats(0)
     if not isinstance(index, Outside) or call.integer("axis", 0) or data.ndim < 2:
-        raise ModelError("it looks up elements of a constant, not rows by an input of the file")
+        raise ModelError(
+            "it gathers elements of a constant; only rows by an input of the file are supported"
+        )
     places = builder.places(index)
     shape = (*places.shape, *data.shape[1:])
     params = {"batches": 1, "outer": 1, "side": len(data), "inner": data[0].size, "depth": 1}
@@ -375,7 +401,7 @@ def expand(site: Site) -> Pending:
     whole = [site.builder.batch, *site.shape()]
     shape = list(broadcast(tuple(whole), tuple(wanted)))
     if len(shape) != len(whole) or shape[0] != whole[0]:
-        raise ModelError(f"it makes {shape} of {whole}: another batch")
+        raise ModelError(f"it expands {whole} to {shape}; the batch must remain")
 
     def put(x: Int, name: str) -> Int:
         return site.builder.spread(x, tuple(shape[1:]))
@@ -411,7 +437,7 @@ def _sides(call: OnnxCall, rank: int) -> tuple[list[int], list[int]]:
         raise ModelError(f"its pads {pads} must be two numbers from 0 on for each axis")
     around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
     if any(around.get(0, ())):
-        raise ModelError("it pads the batch")
+        raise ModelError("it pads the batch; samples must be independent")
     pairs = [around.get(axis, (0, 0)) for axis in range(1, rank)]
     return [before for before, _ in pairs], [after for _, after in pairs]
 
@@ -424,7 +450,7 @@ def _padding(call: OnnxCall, on_integers: bool) -> float:
     number = given.real if isinstance(given, Fixed) else call.array(2)
     kind = "iu" if on_integers else "f"
     if number.size != 1 or number.dtype.kind not in kind or not np.isfinite(number).all():
-        raise ModelError("it needs one number of its input's type to pad with")
+        raise ModelError("its padding value must be one number of its input's type")
     return float(number.reshape(()))
 
 
@@ -433,7 +459,9 @@ def depth_to_space(site: Site) -> Pending:
     (depth, height, width), side = _image(site), _block(site)
     mode, rest = site.call.text("mode", "DCR"), depth // side**2
     if depth % side**2 or mode not in ("DCR", "CRD"):
-        raise ModelError(f"it cannot make blocks of {side} by {side} of {depth} channels")
+        raise ModelError(
+            f"its input has {depth} channels; they must be a multiple of {side} x {side}"
+        )
     own, to = {
         "DCR": ((side, side, rest, height, width), (3, 0, 4, 1, 2)),
         "CRD": ((rest, side, side, height, width), (3, 1, 4, 2, 0)),
@@ -446,7 +474,9 @@ def space_to_depth(site: Site) -> Pending:
     """Convert SpaceToDepth of an image."""
     (depth, height, width), side = _image(site), _block(site)
     if height % side or width % side:
-        raise ModelError(f"{height} by {width} pixels have no blocks of {side} by {side}")
+        raise ModelError(
+            f"its input has {height} x {width} pixels; both must be multiples of {side}"
+        )
     own = (depth, height // side, side, width // side, side)
     shape = (depth * side**2, height // side, width // side)
     return _blocks(site, own, (1, 2, 3, 4, 0), (1, 3, 2, 4, 0), shape)
@@ -455,14 +485,14 @@ def space_to_depth(site: Site) -> Pending:
 def _image(site: Site) -> Shape:
     shape = site.shape()
     if len(shape) != 3:
-        raise ModelError(f"it takes images, but its input is {[1, *shape]}")
+        raise ModelError(f"its input is {[1, *shape]}; it must be an image [N, C, H, W]")
     return shape
 
 
 def _block(site: Site) -> int:
     side = site.call.integer("blocksize", 0)
     if side < 1:
-        raise ModelError(f"its blocksize is {side}")
+        raise ModelError(f"its blocksize is {side}; it must be 1 or more")
     return side
 
 

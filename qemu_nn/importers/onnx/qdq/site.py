@@ -42,7 +42,9 @@ class Site:
             return value
         if isinstance(value, Pending):
             raise ModelError(not_quantized(self.call.node.inputs[index]))
-        raise ModelError(f"its input {self.call.node.inputs[index]!r} must be computed")
+        raise ModelError(
+            f"its input {self.call.node.inputs[index]!r} is a constant; it must be computed"
+        )
 
     def curve(self, index: int) -> Optional[Curve]:
         """Return the function of one tensor that an input is, if it is one."""
@@ -65,7 +67,7 @@ class Site:
         """Return an image whose channels lie last in memory."""
         value = self.integers(index)
         if len(value.shape) != 3:
-            raise ModelError(f"it takes images, but its input is {[1, *value.shape]}")
+            raise ModelError(f"its input is {[1, *value.shape]}; it must be an image [N, C, H, W]")
         return self.builder.ordered(value, LAST)
 
     def operands(self, rank: int) -> list[Int]:
@@ -101,7 +103,7 @@ class Site:
         elif isinstance(given, np.ndarray) and given.dtype.kind == "f":
             real = given.astype(np.float64)
         else:
-            raise ModelError("its bias must be a constant")
+            raise ModelError("its bias is computed; it must be a constant")
         if real.size == 1:
             real = np.broadcast_to(real.reshape(1), steps.size)
         if real.size != steps.size or not np.isfinite(real).all():
@@ -121,9 +123,7 @@ NO_FUNCTION = (
 
 def not_quantized(name: str) -> str:
     """Return the reason against floats between two operators of the device."""
-    return (
-        f"its input {name!r} is not quantized: no QuantizeLinear stands between the two operators"
-    )
+    return f"its input {name!r} is not quantized: put a QuantizeLinear between the two operators"
 
 
 #: Converts one node; what it makes is emitted when its QuantizeLinear is there, but for integers

@@ -153,4 +153,6 @@ def broadcast(*shapes: Shape) -> Shape:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:
         names = " and ".join(str(list(shape)) for shape in shapes)
-        raise ModelError(f"{names} do not broadcast to one shape") from None
+        raise ModelError(
+            f"its inputs have the shapes {names}; they must broadcast to one"
+        ) from None

@@ -25,7 +25,7 @@ def pool(site: Site, kind: str, whole: bool = False) -> Pending:
     """Convert MaxPool and AveragePool; whole: one window over the image."""
     shape = site.shape()
     if len(shape) != 3:
-        raise ModelError(f"it takes images, but its input is {[1, *shape]}")
+        raise ModelError(f"its input is {[1, *shape]}; it must be an image [N, C, H, W]")
     places = _whole(shape[1:]) if whole else _windows(site.call, shape[1:])
     if kind == "average":
         return _averages(site, places)
@@ -51,14 +51,15 @@ def _windows(call: OnnxCall, size: Sequence[int]) -> dict[str, int]:
     if len(kernel) != 2:
         raise ModelError("its windows must have two axes")
     if set(call.integers("dilations") or [1]) != {1}:
-        raise ModelError("its windows have gaps, which is not supported")
+        raise ModelError("its windows are dilated; pooling with dilations is not supported")
     places = geometry(call, size, kernel, bool(call.integer("ceil_mode", 0)))
     if call.text("auto_pad", "NOTSET").startswith("SAME"):
         for axis in "hw":
             reach = (places[f"output_{axis}"] - 1) * places[f"stride_{axis}"]
             if reach + places[f"filter_{axis}"] < places[f"input_{axis}"]:
                 raise ModelError(
-                    "its auto_pad needs a negative padding, which ONNX Runtime refuses"
+                    "its auto_pad needs a negative padding, which ONNX Runtime refuses; "
+                    "give pads instead"
                 )
     return places
 
@@ -135,7 +136,7 @@ def _padded(site: Site, x: Int, places: dict[str, int]) -> tuple[Int, dict[str, 
     call, made = site.call, dict(places, pad_h=0, pad_w=0)
     pads = call.integers("pads") or [0] * 4
     if len(pads) != 4 or min(pads) < 0:
-        raise ModelError(f"its pads {pads} must be four numbers from 0 on")
+        raise ModelError(f"its pads are {pads}; they must be four numbers of 0 or more")
     automatic = call.text("auto_pad", "NOTSET").startswith("SAME")
     reaching = automatic or bool(call.integer(COUNTS_OUTSIDE, 0))
     before, after = [], []
@@ -153,7 +154,7 @@ def resize(site: Site) -> Pending:
     """Resize of an image: to the nearest, or bilinear."""
     call, shape = site.call, site.shape()
     if len(shape) != 3:
-        raise ModelError(f"it takes images, but its input is {[1, *shape]}")
+        raise ModelError(f"its input is {[1, *shape]}; it must be an image [N, C, H, W]")
     mode = call.text("mode", "nearest")
     way = call.text("coordinate_transformation_mode", "half_pixel")
     call.ignore("cubic_coeff_a", "extrapolation_value")  # of other modes
