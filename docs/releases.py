@@ -35,6 +35,13 @@ the number of files that fit, the differences from the nearest tag, and the laye
 they touch. For a library or a program it compares the names of functions. In Python:
 `qemu_nn.cmsis_of("firmware/CMSIS/NN").cmsis`.
 
+A condition around a whole file, by which an SDK leaves the file out of a build, does not count. If
+no file equals one of a known state, the revision in the header names the state, and the report says
+so. `which-cmsis` on public trees (November 2026); *check*: the files whose bytes equal those of the
+state in Arm's repository, or the SDK's own statement:
+
+%TREES%
+
 Two commands compare all states on one core. The first lists for each run of states the layers whose
 bits differ from the target's, and the commits that changed them; the second says which states run a
 network at all:
@@ -58,6 +65,87 @@ emulated Cortex-M0, M3, M4 and M55. A state without a difference for a function 
 
 """
 
+#: Trees on which `which-cmsis` was tried: answer, files that fit, states that fit equally well, and
+#: what else tells the state.
+TREES = (
+    ("tree", "answer", "files that fit", "equally well", "check"),
+    ("zephyrproject-rtos/cmsis-nn 0c8669d", "4.1.0", "78 of 78", "dc64e488", "78 of 78 bytes"),
+    ("zephyrproject-rtos/cmsis-nn ea987c1", "6.0.0", "105 of 105", "01dee38e", "105 of 105 bytes"),
+    ("zephyrproject-rtos/cmsis-nn e9328d6", "7.0.0", "119 of 119", "", "119 of 119 bytes"),
+    (
+        "RichardYang233/x86_CMSIS-NN_MNIST_test ec12aa3",
+        "7.0.0",
+        "119 of 119",
+        "",
+        "119 of 119 bytes",
+    ),
+    (
+        "firmware-arduino-nano-33-ble-sense b6ef5be (2020-05)",
+        "5.7.0",
+        "70 of 70",
+        "b214a23d, 8a4db53f",
+        "`$Revision` V.2.0.0",
+    ),
+    (
+        "firmware-arduino-nano-33-ble-sense e380fbf (2021-08)",
+        "0d7e4fa7",
+        "72 of 73",
+        "07bb28ed",
+        "`$Revision` V.6.5.3",
+    ),
+    (
+        "firmware-arduino-nano-33-ble-sense 0b8b160 (2026-06)",
+        "51263182",
+        "90 of 92",
+        "",
+        "`$Revision` V.10.1.2",
+    ),
+    (
+        "pico-tflmicro 4708515 (2023-07)",
+        "38e92201",
+        "58 of 59",
+        "5969db41, e98ee09a",
+        "`$Revision` V.11.0.0",
+    ),
+    ("pico-tflmicro 2403bc0 (2023-10)", "58f17705", "80 of 80", "", "`$Revision` V.12.0.0"),
+    ("pico-tflmicro dfea53b (2024-12)", "7.0.0", "118 of 119", "", "`$Revision` V.18.0.0"),
+    (
+        "tflite-micro-arduino-examples 08d73bf (2021-08)",
+        "09e071b5",
+        "74 of 74",
+        "59d62498",
+        "`$Revision` V.7.0.0",
+    ),
+    (
+        "tflite-micro-arduino-examples 7948b85 (2023-12)",
+        "e98ee09a",
+        "59 of 59",
+        "5969db41",
+        "`$Revision` V.11.0.0",
+    ),
+    (
+        "ronnymilleo/amcmbdd 73f8c12, headers alone",
+        "5.5.1",
+        "3 of 3",
+        "42606930, 5.4.0, 5.5.0",
+        "3 of 3 bytes",
+    ),
+    (
+        "armBray/mobilnet_quantization fda7eed, `q7`, headers alone",
+        "5.5.1",
+        "1 of 2",
+        "42606930, 5.4.0, 5.5.0",
+        "`$Revision` V.1.0.0",
+    ),
+    (
+        "armBray/mobilnet_quantization fda7eed, `int8iq`, edited headers",
+        "5.6.0",
+        "0 of 2",
+        "all of its revision",
+        "revision alone",
+    ),
+)
+
 MIDDLE = """
 The nRF Connect SDK ships none: its list of modules has `cmsis`, not `cmsis-nn`.
 
@@ -75,7 +163,13 @@ them.
 
 def page() -> str:
     """Return the text of docs/releases.md."""
-    return "".join([HEAD, _lines(_sdks()), MIDDLE, _lines(_differences()), _states()])
+    return "".join([_head(), _lines(_sdks()), MIDDLE, _lines(_differences()), _states()])
+
+
+def _head() -> str:
+    heads, *trees = TREES
+    rows = (heads, ("---",) * len(heads), *trees)
+    return HEAD.replace("%TREES%\n", _lines(iter(rows)))
 
 
 def _lines(rows: Iterator[tuple[str, ...]]) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -41,7 +41,7 @@ class CmsisCopy:
     alike : tuple of str
         States that fit equally well.
     how : str
-        "code" of files, or "symbols" of a built file.
+        "code" of files, "symbols" of a built file, or "revision" if no file equals a known one.
     same, of : int
         So many files equal those of the state, of so many; or symbols that the state declares.
     changed : tuple of str
@@ -76,12 +76,14 @@ class CmsisCopy:
         str
             Path, state, how sure, differences from the nearest tag, layers.
         """
-        state, what = BY_NAME[self.cmsis], "files" if self.how == "code" else "symbols"
+        state, what = BY_NAME[self.cmsis], "symbols" if self.how == "symbols" else "files"
         lines = [
             self.path,
             f"  cmsis={self.cmsis!r}: {state}, commit {state.commit} of {state.date}",
             f"  {self.same} of {self.of} {what} fit",
         ]
+        if self.how == "revision":
+            lines.append(f"  named by the revision in its header alone: {self.revision}")
         if self.alike:
             lines.append(f"  equally well: {', '.join(self.alike)}")
         sdks = [name for name, sdk in SDKS.items() if sdk.state in (self.cmsis, *self.alike)]
@@ -179,7 +181,10 @@ def cmsis_of(
         raise Error(f"{place} does not exist; give a folder, a header, a library or a program")
     copies = tuple(_of_folder(place) if place.is_dir() else _of_file(place))
     if not copies:
-        raise Error(f"{place} has no file of CMSIS-NN: give the folder that has arm_nnfunctions.h")
+        raise Error(
+            f"{place} has no file of CMSIS-NN that equals one of a known state, apart from "
+            "comments: give the folder that has arm_nnfunctions.h"
+        )
     graph = None if network is None else _graph(network)
     return CmsisReport(tuple(_with_tag(copy, graph, target) for copy in copies))
 
@@ -205,7 +210,7 @@ def _of_folder(folder: Path) -> Iterator[CmsisCopy]:
                 roots[_root(path, folder)][known] = files.read_bytes(path, _SOURCE)
     for root, contents in sorted(roots.items()):
         if len(contents) > 2 or "arm_nnfunctions.h" in contents:
-            yield _of_contents(str(root), contents)
+            yield from _of_contents(str(root), contents)
 
 
 def _known_name(name: str) -> str:
@@ -226,7 +231,7 @@ def _root(path: Path, folder: Path) -> Path:
 def _of_file(path: Path) -> Iterator[CmsisCopy]:
     if path.suffix in (".h", ".c"):
         if path.name in fingerprints().files:
-            yield _of_contents(str(path), {path.name: files.read_bytes(path, _SOURCE)})
+            yield from _of_contents(str(path), {path.name: files.read_bytes(path, _SOURCE)})
         return
     known = fingerprints().functions
     found = {name.decode() for name in _NAME.findall(files.read_bytes(path, _BUILT))}
@@ -236,10 +241,18 @@ def _of_file(path: Path) -> Iterator[CmsisCopy]:
         yield _best(str(path), "symbols", {name: fits[name] for name in names})
 
 
-def _of_contents(path: str, contents: Mapping[str, bytes]) -> CmsisCopy:
+def _of_contents(path: str, contents: Mapping[str, bytes]) -> Iterator[CmsisCopy]:
+    """Yield the state that most files fit; if none fits, one of Arm's revision of the header."""
     fits = {name: fingerprints().states(name, content) for name, content in contents.items()}
     revision = _REVISION.search(contents.get("arm_nnfunctions.h", b""))
-    return _best(path, "code", fits, revision[1].decode("latin-1") if revision else "")
+    said = revision[1].decode("latin-1") if revision else ""
+    if any(fits.values()):
+        yield _best(path, "code", fits, said)
+        return
+    places = {state.place for state in ALL if state.revision == said}
+    if places:
+        copy = _best(path, "revision", {said: places}, said)
+        yield replace(copy, same=0, of=len(fits), changed=tuple(sorted(fits)))
 
 
 def _best(path: str, how: str, fits: Mapping[str, set[int]], revision: str = "") -> CmsisCopy:

@@ -15,6 +15,7 @@ DATA = Path(__file__).with_name("fingerprints.json.xz")
 
 COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INCLUDE = re.compile(rb"^\s*#\s*include[^\n]*", re.MULTILINE)
+_CONDITION = re.compile(rb"#\s*if[^\n]*\n(.*)#\s*endif", re.DOTALL)
 _SPACE = re.compile(rb"\s+")
 
 
@@ -30,14 +31,29 @@ class Fingerprints:
     functions: Mapping[str, tuple[int, int]]
 
     def states(self, name: str, content: bytes) -> set[int]:
-        """Return the places of the states that have a file with this content."""
-        spans = self.files.get(name, {}).get(fingerprint(content), [])
+        """Return the places of the states that have a file with this content.
+
+        A condition around the whole file, by which an SDK leaves it out of builds, does not count.
+        """
+        known = self.files.get(name, {})
+        spans = known.get(fingerprint(content)) or known.get(fingerprint(_unwrap(content)), [])
         return {place for first, last in spans for place in range(first, last + 1)}
+
+
+def _strip(content: bytes) -> bytes:
+    """Return C without comments and includes."""
+    return _INCLUDE.sub(b"", COMMENT.sub(b"", content))
+
+
+def _unwrap(content: bytes) -> bytes:
+    """Return C without a condition around all of it."""
+    whole = _CONDITION.fullmatch(_strip(content).strip())
+    return whole[1] if whole else content
 
 
 def fingerprint(content: bytes) -> str:
     """Return a digest of C without comments, includes and white space."""
-    code = _INCLUDE.sub(b"", COMMENT.sub(b"", content))
+    code = _strip(content)
     return hashlib.sha256(_SPACE.sub(b"", code)).hexdigest()[:10]
 
 

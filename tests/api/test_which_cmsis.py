@@ -104,6 +104,26 @@ def test_a_changed_file_is_named(tree):
     assert "changed: arm_b.c" in report.text()
 
 
+def test_a_condition_around_a_whole_file_does_not_count(tree):
+    path = tree / "NN" / "Source" / "Deep" / "arm_b.c"
+    inside = b"#if SDK_LOADS_THIS\n" + path.read_bytes() + b"\n#endif // SDK_LOADS_THIS\n"
+    path.write_bytes(b'#include "sdk.h"\n' + inside)
+    assert qemu_nn.cmsis_of(tree).copies[0].changed == ()
+    path.write_bytes(inside + b"int more;")
+    assert qemu_nn.cmsis_of(tree).copies[0].changed == ("arm_b.c",)
+
+
+def test_if_no_file_fits_the_revision_names_the_state(tree):
+    for path in (tree / "NN").rglob("arm_*"):
+        path.write_bytes(b"/* $Revision: V.12.4.0 */ int changed;")
+    report = qemu_nn.cmsis_of(tree)
+    assert (report.cmsis, report.copies[0].how, report.copies[0].same) == ("5.0.0", "revision", 0)
+    assert "named by the revision in its header alone: V.12.4.0" in report.text()
+    (tree / "NN" / "Include" / "arm_nnfunctions.h").write_bytes(b"/* $Revision: V.99.0.0 */")
+    with pytest.raises(Error, match="has no file of CMSIS-NN that equals one of a known state"):
+        qemu_nn.cmsis_of(tree)
+
+
 def test_two_copies_are_told_apart(tree):
     other = tree / "other"
     other.mkdir()
@@ -128,7 +148,7 @@ def test_functions_of_a_built_file_narrow_the_states(tmp_path):
 
 
 def test_what_is_no_copy_is_an_error(tmp_path):
-    with pytest.raises(Error, match=r"has no file of CMSIS-NN: give the folder"):
+    with pytest.raises(Error, match=r"has no file of CMSIS-NN that equals one of a known state"):
         qemu_nn.cmsis_of(tmp_path)
     with pytest.raises(Error, match="does not exist; give a folder"):
         qemu_nn.cmsis_of(tmp_path / "none")
