@@ -13,6 +13,7 @@ from qemu_nn.errors import Refused
 from qemu_nn.functions import FUNCTIONS
 from qemu_nn.functions.esp_dl import fold_axes
 from qemu_nn.functions.tflm_reduce import AXES
+from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 from qemu_nn.testing import recordings
 from qemu_nn.testing.calls import draw_arguments, draw_params, draw_recipe
@@ -162,6 +163,53 @@ def test_sums_on_an_esp32s3_saturate_at_20_bits_after_each_product():
     assert s3[:3].tolist() == [-31, -128, -31]  # floor((2^19 - 1 - 40 * 128 * 127) / 2^12 + 1/2)
     assert s3[16] == c[16] == 127 != s3[1]
     assert c[0] == -1 != s3[0]
+
+
+def make_limits(name, seed):
+    """Return a layer whose sums reach the limits of accumulators and the middles of roundings."""
+    rng = np.random.default_rng(seed)
+    width, chip, shift = (int(rng.choice(n)) for n in ((15, 16, 17, 33), 3, (0, 1, 5, 9, 12)))
+    sides = {"rectified": seed % 2, "chip": chip, "right_shift": shift}
+    if name == "esp_dl_dense_s8":
+        sides.update(batches=5, input_c=160, output_c=width)
+    else:
+        own = {} if "depthwise" in name else {"output_c": width}
+        sides = list_sides(seed, **sides, **own, input_c=24 if own else width)
+        sides.update(filter_h=3, filter_w=3)
+    function = FUNCTIONS[name]
+    shapes = {array.name: array.shape(sides) for array in function.arrays}
+    sizes = (np.int8([-128, 127]), np.int8([-2, 0, 2]), np.int8([-64, -32, 32, 64]))
+    x = rng.choice(sizes[rng.integers(3)], shapes["input"])
+    filters = rng.choice(
+        np.int8([-128, 127, 1, 0] if rng.integers(3) else [1, -1]), shapes["filter"]
+    )
+    if rng.integers(2):  # sums that leave a range and return
+        x = np.where(rng.random(x.shape) < 0.05, x, x.flat[0])
+        rest = np.arange(filters.size) % (filters.size // width) >= filters.size // width // 2
+        sizes = np.abs(filters.astype(np.int16)).clip(0, 127) * (
+            1 - 2 * rest.reshape(filters.shape)
+        )
+        filters = sizes.astype(np.int8)
+    near = np.array([0, 2**19 - 1, -(2**19), 2**19, 2**20 + 3, 2**31 - 1, -(2**31), 16, -16, 2**18])
+    bias = rng.choice(near[: rng.choice((1, 3, 5, 10))], shapes["bias"])
+    return function, sides, {"input": x, "filter": filters, "bias": bias.astype(np.int32)}
+
+
+@pytest.mark.parametrize("name", [f"esp_dl_{n}_s8" for n in ("conv", "depthwise_conv", "dense")])
+def test_fast_layers_at_the_limits_of_their_sums(name):
+    rows = [row for row in kernels.list_rows(FUNCTIONS[name].op, "s8") if row.runs_here()]
+    assert {row.kind for row in rows} == {"fast", "plain"}
+    changed = 0
+    for seed in range(60):
+        function, sides, arrays = make_limits(name, seed)
+        outputs = [
+            cmsis.invoke(function, {**sides, **arrays}, PLAIN_C, row.variant) for row in rows
+        ]
+        for row, found in zip(rows, outputs):
+            assert found.tobytes() == outputs[-1].tobytes(), (seed, row.variant)
+        as_c = cmsis.invoke(function, {**sides, "chip": 0, **arrays}, PLAIN_C, "plain")
+        changed += as_c.tobytes() != outputs[-1].tobytes()
+    assert changed > 15, "the draws hardly reach what chips do differently"
 
 
 @pytest.mark.oracle("esp_dl_{name}_{type}")

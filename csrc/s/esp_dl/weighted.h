@@ -85,4 +85,8 @@ static inline int64_t s_dl_value(const s_dl_acc *acc, int is_wide) {
     return acc->bits || is_wide ? acc->sum : s_dl_wrap(acc->sum, 32);
 }
 
+/* The output of place {n, y, x, o}, before it is saturated. */
+int64_t s_dl_convolve_at(const qn_dl_conv *p, const qn_buffers *b, const int32_t place[4],
+                         int is_depthwise, int is_wide);
+
 #endif

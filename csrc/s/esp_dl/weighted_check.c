@@ -131,3 +131,16 @@ int s_dl_matmul_s8_check(const void *params, qn_sizes *sizes, char *why) {
 int s_dl_matmul_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return dense(params, 2, UINT16_MAX, sizes, why);
 }
+
+int s_dl_split(void *params, qn_extent *extent) {
+    qn_dl_conv *p = params;
+    if (p->batches != 1) {
+        return QN_REFUSED;
+    }
+    *extent = (qn_extent){
+        .y = {&p->input_h, &p->output_h, &p->pad_h, p->filter_h, p->stride_h, p->dilation_h},
+        .x = {&p->input_w, &p->output_w, &p->pad_w, p->filter_w, p->stride_w, p->dilation_w},
+        .step = 1,
+    };
+    return QN_OK;
+}

@@ -39,6 +39,15 @@ static void add_window(const qn_dl_conv *p, const qn_buffers *b, const int32_t p
     }
 }
 
+int64_t s_dl_convolve_at(const qn_dl_conv *p, const qn_buffers *b, const int32_t place[4],
+                         int is_depthwise, int is_wide) {
+    const int32_t o = place[3];
+    const int in_lanes = is_depthwise || s_dl_in_lanes(o, p->output_c);
+    s_dl_acc acc = s_dl_start(bias_at(b->bias, o, is_wide), s_dl_bits(p->chip, is_wide, in_lanes));
+    add_window(p, b, place, is_depthwise, is_wide, &acc);
+    return s_dl_output(s_dl_value(&acc, is_wide), p->right_shift, p->rectified, p->chip);
+}
+
 static int convolve(const qn_dl_conv *p, const qn_buffers *b, int is_depthwise, int is_wide) {
     const int32_t channels = is_depthwise ? p->input_c : p->output_c;
     int64_t index = 0;
@@ -46,12 +55,8 @@ static int convolve(const qn_dl_conv *p, const qn_buffers *b, int is_depthwise, 
         for (int32_t y = 0; y < p->output_h; y++) {
             for (int32_t x = 0; x < p->output_w; x++) {
                 for (int32_t o = 0; o < channels; o++, index++) {
-                    const int in_lanes = is_depthwise || s_dl_in_lanes(o, channels);
-                    s_dl_acc acc = s_dl_start(bias_at(b->bias, o, is_wide),
-                                              s_dl_bits(p->chip, is_wide, in_lanes));
-                    add_window(p, b, (int32_t[]){n, y, x, o}, is_depthwise, is_wide, &acc);
-                    int64_t value = s_dl_value(&acc, is_wide);
-                    put(b->out, index, s_dl_output(value, p->right_shift, p->rectified, p->chip),
+                    const int32_t place[] = {n, y, x, o};
+                    put(b->out, index, s_dl_convolve_at(p, b, place, is_depthwise, is_wide),
                         is_wide);
                 }
             }

@@ -1,0 +1,335 @@
+/* Layers of ESP-DL of 8 bits by the fast rows of the s8 API.
+ *
+ * Single rounding with a multiplier of 2^30 and a shift of 1 - right_shift is R of portable C. An
+ * engine has sums modulo 2^32, in any order. Three things lead there from the other chips:
+ *
+ * - An ESP32-S3 saturates sums of 20 bits after each product. No sum does where |bias| + the sum of
+ *   |x| * |weight| is below 2^19. Weights and biases prove it at plan time for |x| = 128, for most
+ *   depthwise layers. Otherwise a second run has magnitudes of inputs and weights: outputs whose
+ *   sum of magnitudes may reach 2^19 are computed again by the plain row.
+ * - An ESP32-P4 rounds halves to even. A second run with biases less 1 differs where v is a half,
+ *   by 1: so the first result is right where it is even, the second where the first is odd.
+ * - Where sums could leave 32 bits, the plain row computes the call. */
+#include <string.h>
+
+#include "../convolve/kernels.h"
+#include "../dense/kernels.h"
+#include "weighted.h"
+
+/* Results of a run on magnitudes, which are clamped to 127 and shifted by 12 bits: up to 125 no sum
+ * of magnitudes reaches (125.5 * 2^12) * (128 / 127)^2 = 522175 < 2^19. */
+enum { MAGNITUDE_SHIFT = 12, MAGNITUDE_MOST = 125 };
+
+/* Runs of the engine: one; two of which even results of the first and odd ones of the second count;
+ * two of which the second has magnitudes; none. */
+enum { ONE = 0, HALVES = 1, MAGNITUDES = 2, PLAIN = 3 };
+
+/* A call as the engine has it. channel_step, tap_step: of weight i of channel o. */
+typedef struct layer {
+    const qn_functions *row;
+    int32_t chip, right_shift, rectified, channels;
+    int is_depthwise;
+    int64_t taps, channel_step, tap_step, inputs, outputs;
+    union {
+        qn_s_conv conv;
+        qn_s_depthwise depthwise;
+        qn_s_fc dense;
+    } as;
+} layer;
+
+static int32_t engine_profile(void) {
+    return 8 * QN_RELEASE_MAIN_2026_07 + 2 * QN_PATH_SCALAR + QN_SINGLE;
+}
+
+static layer of_convolve(const qn_dl_conv *p, const qn_functions *row) {
+    const int64_t taps = s_dl_taps(p);
+    return (layer){
+        .row = row,
+        .chip = p->chip,
+        .right_shift = p->right_shift,
+        .rectified = p->rectified,
+        .channels = p->output_c,
+        .taps = taps,
+        .channel_step = taps,
+        .tap_step = 1,
+        .inputs = (int64_t)p->batches * p->input_h * p->input_w * p->input_c,
+        .outputs = (int64_t)p->batches * p->output_h * p->output_w * p->output_c,
+        .as.conv = {engine_profile(), p->batches,  p->input_h,  p->input_w,
+                    p->input_c,       p->filter_h, p->filter_w, p->input_c,
+                    p->output_h,      p->output_w, p->output_c, p->stride_h,
+                    p->stride_w,      p->pad_h,    p->pad_w,    p->dilation_h,
+                    p->dilation_w,    0,           0,           p->rectified ? 0 : INT8_MIN,
+                    INT8_MAX,         1,           QN_S_WRAPPER},
+    };
+}
+
+static layer of_depthwise(const qn_dl_conv *p, const qn_functions *row) {
+    return (layer){
+        .row = row,
+        .chip = p->chip,
+        .right_shift = p->right_shift,
+        .rectified = p->rectified,
+        .channels = p->input_c,
+        .is_depthwise = 1,
+        .taps = (int64_t)p->filter_h * p->filter_w,
+        .channel_step = 1,
+        .tap_step = p->input_c,
+        .inputs = (int64_t)p->batches * p->input_h * p->input_w * p->input_c,
+        .outputs = (int64_t)p->batches * p->output_h * p->output_w * p->input_c,
+        .as.depthwise = {engine_profile(),
+                         p->batches,
+                         p->input_h,
+                         p->input_w,
+                         p->input_c,
+                         p->filter_h,
+                         p->filter_w,
+                         1,
+                         p->output_h,
+                         p->output_w,
+                         p->stride_h,
+                         p->stride_w,
+                         p->pad_h,
+                         p->pad_w,
+                         p->dilation_h,
+                         p->dilation_w,
+                         0,
+                         0,
+                         p->rectified ? 0 : INT8_MIN,
+                         INT8_MAX,
+                         QN_S_WRAPPER},
+    };
+}
+
+/* Rows of the matrix are images of one pixel. */
+static qn_dl_conv as_pixels(const qn_dl_dense *p) {
+    return (qn_dl_conv){p->profile,
+                        p->batches,
+                        1,
+                        1,
+                        p->input_c,
+                        1,
+                        1,
+                        1,
+                        1,
+                        p->output_c,
+                        1,
+                        1,
+                        0,
+                        0,
+                        1,
+                        1,
+                        p->right_shift,
+                        p->rectified,
+                        p->chip};
+}
+
+static layer of_dense(const qn_dl_dense *p, const qn_functions *row) {
+    const qn_dl_conv pixels = as_pixels(p);
+    layer l = of_convolve(&pixels, row);
+    l.as.dense = (qn_s_fc){engine_profile(),
+                           p->batches,
+                           p->input_c,
+                           p->output_c,
+                           0,
+                           0,
+                           0,
+                           p->rectified ? 0 : INT8_MIN,
+                           INT8_MAX,
+                           0,
+                           0,
+                           1};
+    return l;
+}
+
+/* ---- memory of the packed weights: the mode, rows of parameters, two packs, magnitudes ---- */
+
+static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static int64_t row_bytes(const layer *l) { return whole_lines(3 * sizeof(int32_t) * l->channels); }
+
+static int64_t pack_bytes(const layer *l) { return whole_lines(l->row->packed(&l->as)); }
+
+static int has_two(const layer *l) {
+    return l->chip == QN_DL_S3 || (l->chip == QN_DL_P4 && l->right_shift > 0);
+}
+
+static int64_t packed_bytes(const layer *l) {
+    const int64_t magnitudes = l->chip == QN_DL_S3 ? whole_lines(l->taps * l->channels) : 0;
+    return 64 + row_bytes(l) + (1 + has_two(l)) * pack_bytes(l) + magnitudes;
+}
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+/* The sum of the magnitudes of channel o's weights. */
+static int64_t weight_of(const layer *l, const int8_t *weights, int64_t o) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < l->taps; i++) {
+        sum += magnitude(weights[o * l->channel_step + i * l->tap_step]);
+    }
+    return sum;
+}
+
+static int32_t bias_of(const int32_t *bias, int32_t o) { return bias ? bias[o] : 0; }
+
+static int32_t mode_of(const layer *l, const int8_t *weights, const int32_t *bias) {
+    int32_t mode = l->chip == QN_DL_P4 && l->right_shift > 0 ? HALVES : ONE;
+    for (int32_t o = 0; l->chip != QN_DL_C && o < l->channels; o++) {
+        const int64_t start = magnitude(bias_of(bias, o)) + 1;
+        const int64_t most = start + 128 * weight_of(l, weights, o);
+        const int in_lanes = l->is_depthwise || s_dl_in_lanes(o, l->channels);
+        if (most > INT32_MAX) {
+            return PLAIN;
+        }
+        if (l->chip == QN_DL_S3 && in_lanes && most >= 1 << (S_DL_S3_BITS - 1)) {
+            mode = MAGNITUDES;
+        }
+    }
+    return mode;
+}
+
+/* Packs weights with a bias for each channel. */
+static void pack_with(const layer *l, const int8_t *weights, int32_t *rows, int32_t right_shift,
+                      void *to) {
+    for (int32_t o = 0; o < l->channels; o++) {
+        rows[l->channels + o] = 1 << 30;
+        rows[2 * l->channels + o] = 1 - right_shift;
+    }
+    l->row->pack(&l->as, weights, rows, to);
+}
+
+static void pack(const layer *l, const int8_t *weights, const int32_t *bias, void *packed) {
+    int32_t *mode = packed, *rows = (int32_t *)packed + 16;
+    char *first = (char *)packed + 64 + row_bytes(l), *second = first + pack_bytes(l);
+    memset(packed, 0, (size_t)packed_bytes(l));
+    *mode = mode_of(l, weights, bias);
+    for (int32_t o = 0; o < l->channels; o++) {
+        rows[o] = bias_of(bias, o);
+    }
+    pack_with(l, weights, rows, l->right_shift, first);
+    if (*mode == HALVES) {
+        for (int32_t o = 0; o < l->channels; o++) {
+            rows[o] -= 1;
+        }
+        pack_with(l, weights, rows, l->right_shift, second);
+    }
+    if (*mode == MAGNITUDES) {
+        int8_t *sizes = (int8_t *)second + pack_bytes(l);
+        for (int64_t i = 0; i < l->taps * l->channels; i++) {
+            sizes[i] = qn_sat8((int32_t)magnitude(weights[i]));
+        }
+        for (int32_t o = 0; o < l->channels; o++) {
+            rows[o] = (int32_t)magnitude(rows[o]);
+        }
+        pack_with(l, sizes, rows, MAGNITUDE_SHIFT, second);
+    }
+}
+
+/* ---- runs: scratch memory of the engine, results of the second run, magnitudes of inputs ---- */
+
+static int64_t scratch_bytes(const layer *l) {
+    const int64_t own = l->right_shift < 0 ? QN_NOT_TAKEN : l->row->scratch(&l->as);
+    if (own == QN_NOT_TAKEN) {
+        return QN_NOT_TAKEN;
+    }
+    const int64_t magnitudes = l->chip == QN_DL_S3 ? whole_lines(l->inputs) : 0;
+    return whole_lines(own) + (has_two(l) ? whole_lines(l->outputs) : 0) + magnitudes;
+}
+
+static int run_engine(const layer *l, void *in, const void *packed, void *scratch, void *out) {
+    const qn_buffers call = {.in = {in}, .packed = packed, .scratch = scratch, .out = out};
+    return l->row->run(&l->as, &call);
+}
+
+static void choose_even(int8_t *out, const int8_t *second, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = out[i] & 1 ? second[i] : out[i];
+    }
+}
+
+/* Computes outputs again whose sums may have saturated. p: the call as a convolution. */
+static void mend(const layer *l, const qn_dl_conv *p, const qn_buffers *b, const int8_t *sizes) {
+    int8_t *out = b->out;
+    const int64_t row = (int64_t)p->output_w * l->channels;
+    for (int64_t i = 0; i < l->outputs; i++) {
+        if (sizes[i] > MAGNITUDE_MOST) {
+            const int64_t line = i / row;
+            const int32_t place[] = {(int32_t)(line / p->output_h), (int32_t)(line % p->output_h),
+                                     (int32_t)(i % row / l->channels), (int32_t)(i % l->channels)};
+            out[i] = s_dl_sat8(s_dl_convolve_at(p, b, place, l->is_depthwise, 0));
+        }
+    }
+}
+
+static int run(const layer *l, const qn_dl_conv *p, const qn_buffers *b) {
+    const int32_t mode = *(const int32_t *)b->packed;
+    const char *first = (const char *)b->packed + 64 + row_bytes(l);
+    const char *second = first + pack_bytes(l);
+    if (mode == PLAIN) {
+        return l->is_depthwise ? s_dl_depthwise_conv_s8_ref(p, b) : s_dl_convolve_s8_ref(p, b);
+    }
+    int status = run_engine(l, b->in[0], first, b->scratch, b->out);
+    if (mode == ONE || status != QN_OK) {
+        return status;
+    }
+    int8_t *other = (int8_t *)b->scratch + whole_lines(l->row->scratch(&l->as));
+    if (mode == HALVES) {
+        status = run_engine(l, b->in[0], second, b->scratch, other);
+        choose_even(b->out, other, l->outputs);
+        return status;
+    }
+    const int8_t *in = b->in[0];
+    int8_t *sizes = other + whole_lines(l->outputs);
+    for (int64_t i = 0; i < l->inputs; i++) {
+        sizes[i] = in[i] < 0 ? (int8_t)(in[i] == INT8_MIN ? INT8_MAX : -in[i]) : in[i];
+    }
+    status = run_engine(l, sizes, second, b->scratch, other);
+    mend(l, p, b, other);
+    return status;
+}
+
+/* ---- a row for each instruction set: the functions with the row that they call ---- */
+#define ROW(op, isa, params_of, layer_of, engine)                                          \
+    static int op##_run_##isa(const void *params, const qn_buffers *b) {                   \
+        const qn_dl_conv p = params_of(params);                                            \
+        const layer l = layer_of(params, &engine);                                         \
+        return run(&l, &p, b);                                                             \
+    }                                                                                      \
+    static int64_t op##_scratch_##isa(const void *params) {                                \
+        const layer l = layer_of(params, &engine);                                         \
+        return scratch_bytes(&l);                                                          \
+    }                                                                                      \
+    static int64_t op##_packed_##isa(const void *params) {                                 \
+        const layer l = layer_of(params, &engine);                                         \
+        return packed_bytes(&l);                                                           \
+    }                                                                                      \
+    static void op##_pack_##isa(const void *params, const void *weights, const void *bias, \
+                                void *packed) {                                            \
+        const layer l = layer_of(params, &engine);                                         \
+        pack(&l, weights, bias, packed);                                                   \
+    }                                                                                      \
+    const qn_functions s_dl_##op##_s8_##isa = {                                            \
+        op##_run_##isa, op##_scratch_##isa, op##_packed_##isa, op##_pack_##isa, qn_always_pays};
+
+static qn_dl_conv windows_of(const void *params) { return *(const qn_dl_conv *)params; }
+
+static qn_dl_conv pixels_of(const void *params) { return as_pixels(params); }
+
+#if QN_HAS_X86
+ROW(convolve, avx512, windows_of, of_convolve, s_convolve_s8_avx512)
+ROW(depthwise_conv, avx512, windows_of, of_depthwise, s_depthwise_s8_avx512)
+ROW(dense, avx512, pixels_of, of_dense, s_fc_per_channel_s8_avx512)
+ROW(convolve, avxvnni, windows_of, of_convolve, s_convolve_s8_avxvnni)
+ROW(depthwise_conv, avxvnni, windows_of, of_depthwise, s_depthwise_s8_avxvnni)
+ROW(dense, avxvnni, pixels_of, of_dense, s_fc_per_channel_s8_avxvnni)
+ROW(convolve, avx2, windows_of, of_convolve, s_convolve_s8_avx2)
+ROW(depthwise_conv, avx2, windows_of, of_depthwise, s_depthwise_s8_avx2)
+ROW(dense, avx2, pixels_of, of_dense, s_fc_per_channel_s8_avx2)
+#endif
+#if QN_HAS_ARM64
+ROW(convolve, neon, windows_of, of_convolve, s_convolve_s8_neon)
+ROW(depthwise_conv, neon, windows_of, of_depthwise, s_depthwise_s8_neon)
+ROW(dense, neon, pixels_of, of_dense, s_fc_per_channel_s8_neon)
+#endif
+ROW(convolve, portable, windows_of, of_convolve, s_convolve_s8_portable)
+ROW(depthwise_conv, portable, windows_of, of_depthwise, s_depthwise_s8_portable)
+ROW(dense, portable, pixels_of, of_dense, s_fc_per_channel_s8_portable)
