@@ -55,6 +55,7 @@ def _describe_parting(build: Build) -> str:
     which += [f"cores of the path {', '.join(known.paths)}"] if known.paths else []
     which += [f"from {known.since}"] if known.since != TFLM[0] else []
     which += [f"before {known.before}"] if known.before in TFLM else []
+    which += [f"CMSIS-NN {' to '.join(dict.fromkeys(states))}" for states in known.cmsis]
     call = f"refused: {build.refused}" if build.function is None else build.function.name
     return f"{' '.join(which) or 'all builds'}: {known.words} ({call})"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..releases.table import place_of
 from ..targets import ESP_CHIPS, KERNELS, TFLM, Profile
 
 
@@ -18,7 +19,7 @@ class BuildDifference:
 
     operator: of the format. words: description. source: the evidence. kernels: of the builds that
     have it, empty for all. paths: of the cores that have it, empty for all. since, before: their
-    months.
+    months. cmsis: first and last states of CMSIS-NN that have it, empty for all.
     """
 
     operator: str
@@ -28,12 +29,17 @@ class BuildDifference:
     paths: tuple[str, ...] = ()
     since: str = TFLM[0]
     before: str = "9999-12"
+    cmsis: tuple[tuple[str, str], ...] = ()
 
     def applies_to(self, profile: Profile) -> bool:
         """True if the build of a profile has the difference."""
         there = not self.paths or profile.path in self.paths
         built = self.kernels in ("", profile.kernels)
-        return there and built and self.since <= profile.tflm < self.before
+        stated = not self.cmsis or any(
+            place_of(first) <= place_of(profile.cmsis) <= place_of(last)
+            for first, last in self.cmsis
+        )
+        return there and built and stated and self.since <= profile.tflm < self.before
 
 
 _ESP_PATHS = tuple(dict.fromkeys(ESP_CHIPS.values()))
@@ -289,6 +295,12 @@ DIFFERENCES: Mapping[str, BuildDifference] = {
         "of a program built for cores without Helium, its kernel refuses what it gets",
         "recorded from a program of the Cortex-M4 on the M55",
         paths=("mve",),
+    ),
+    "transpose_rows": BuildDifference(
+        "cortex_m::quantized_transpose_conv2d",
+        "rows are at their places for any padding, and all are written",
+        "628c103e and 4a8f5b5d of CMSIS-NN, measured on emulated cores",
+        cmsis=(("ca476254", "f2cb41ca"), ("main-2026-07", "main-2026-07")),
     ),
 }
 

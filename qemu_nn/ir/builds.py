@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from ..errors import Refused
@@ -28,7 +28,19 @@ def build_calls(graph: Graph, profile: Profile) -> Graph:
     nodes = tuple(_build_node(graph, node, profile) for node in graph.nodes)
     if nodes == graph.nodes:
         return graph
+    if any(each.inputs for node in graph.nodes for each in node.builds):
+        nodes = _list_read(nodes, graph.outputs)
     return replace(graph, nodes=nodes, states=(*graph.states, *_list_more_states(graph, profile)))
+
+
+def _list_read(nodes: Sequence[Node], outputs: Iterable[str]) -> tuple[Node, ...]:
+    """Return the nodes that the outputs need."""
+    needed, kept = {*outputs}, []
+    for node in reversed(nodes):
+        if node.name in needed:
+            kept.append(node)
+            needed.update(node.inputs)
+    return tuple(kept[::-1])
 
 
 def add_states(graph: Graph, profile: Profile) -> Graph:
@@ -61,7 +73,7 @@ def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:
             raise Refused(f"{graph.name}: layer {node.name!r}: {build.refused}")
         names = ("function", "params", "weights", "bias", "effect")
         call = {name: getattr(build, name) for name in names}
-        inputs = (*node.inputs, *(state.name for state in build.states))
+        inputs = (*(build.inputs or node.inputs), *(state.name for state in build.states))
         node = replace(node, **call, inputs=inputs, builds=())
         break
     else:

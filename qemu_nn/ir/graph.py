@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -53,11 +53,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Build:
-    """Call that replaces a node in a different build, on the same inputs.
+    """Call that replaces a node in a different build, on the same inputs if it has none of its own.
 
     difference: a key of functions.tflm_builds.DIFFERENCES. refused: reason why such a build cannot
     run it; then there is no call. effect: as that of a node. states: tensors that such a build
-    keeps; the call reads and writes them after the node's inputs.
+    keeps; the call reads and writes them after the node's inputs. inputs: tensors that it reads
+    instead of the node's.
     """
 
     difference: str
@@ -68,6 +69,7 @@ class Build:
     refused: str = ""
     effect: str = ""
     states: tuple[Tensor, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -279,26 +281,41 @@ def _check_node(graph: Graph, node: Node, tensors: Mapping[str, Tensor]) -> None
     _check_arrays(graph, where, node.function, node.params, (node.weights, node.bias))
     for build in node.builds:
         _check_build(graph, node, build)
-    if graph.memory is not None:
-        return
-    declared_inputs = node.function.list_read_inputs(node.params)
-    if len(node.inputs) != len(declared_inputs):
+        if build.function is not None and build.inputs:
+            named = f"layer {node.name!r} ({build.function.name})"
+            _check_inputs(named, build.function, build.params, build.inputs, tensors)
+    if graph.memory is None:
+        _check_inputs(where, node.function, node.params, node.inputs, tensors)
+
+
+def _check_inputs(
+    where: str,
+    function: Function,
+    params: Mapping[str, int],
+    inputs: Sequence[str],
+    tensors: Mapping[str, Tensor],
+) -> None:
+    """Check that a call reads earlier tensors of the sizes and types that its function takes."""
+    declared_inputs = function.list_read_inputs(params)
+    if len(inputs) != len(declared_inputs):
         raise ModelError(
-            f"{where} has {len(node.inputs)} inputs, but its function takes {len(declared_inputs)}"
+            f"{where} has {len(inputs)} inputs, but its function takes {len(declared_inputs)}"
         )
-    for array, name in zip(declared_inputs, node.inputs):
+    for array, name in zip(declared_inputs, inputs):
         if name not in tensors:
             raise ModelError(f"{where} reads {name!r}, which no earlier layer computes")
         tensor = tensors[name]
-        if (tensor.dtype, tensor.nbytes) != (array.dtype, array.nbytes(node.params)):
+        if (tensor.dtype, tensor.nbytes) != (array.dtype, array.nbytes(params)):
             raise ModelError(
-                f"{where} reads {array.dtype} {list(array.shape(node.params))}, "
+                f"{where} reads {array.dtype} {list(array.shape(params))}, "
                 f"but {name!r} is {tensor.dtype} {list(tensor.shape)}"
             )
 
 
 def _check_build(graph: Graph, node: Node, build: Build) -> None:
-    """Check that a node's replacement reads and writes the tensors of the node."""
+    """Check that a node's replacement writes the tensor of the node, and reads its inputs if it has
+    none of its own.
+    """
     if build.difference not in DIFFERENCES:
         raise ModelError(f"layer {node.name!r}: no build differs in {build.difference!r}")
     function, params = build.function, build.params
@@ -308,7 +325,8 @@ def _check_build(graph: Graph, node: Node, build: Build) -> None:
     _check_arrays(graph, where, function, params, (build.weights, build.bias))
     wanted = [*_describe_call(node.function, node.params)]
     wanted += [(state.dtype, state.nbytes, True) for state in build.states]
-    if wanted != [*_describe_call(function, params)]:
+    made = [*_describe_call(function, params)]
+    if wanted[:1] != made[:1] or (not build.inputs and wanted != made):
         raise ModelError(
             f"{where} takes arrays that differ from those of {node.function.name}, which it "
             "replaces"

@@ -65,6 +65,7 @@ def _from_build(build: Build) -> dict[str, Any]:
         "bias": build.bias,
         **({"effect": build.effect} if build.effect else {}),
         **({"states": [_from_tensor(state) for state in build.states]} if build.states else {}),
+        **({"inputs": list(build.inputs)} if build.inputs else {}),
     }
 
 
@@ -150,7 +151,9 @@ def _to_build(fields: Fields) -> Build:
     if "refused" in fields:
         return Build(difference, refused=fields.text("refused"))
     states = map(_to_tensor, fields.objects("states")) if "states" in fields else ()
-    return Build(difference, **_parse_called(fields), effect=_effect(fields), states=tuple(states))
+    inputs = fields.texts("inputs") if "inputs" in fields else ()
+    called, kept = _parse_called(fields), tuple(states)
+    return Build(difference, **called, effect=_effect(fields), states=kept, inputs=tuple(inputs))
 
 
 def _effect(fields: Fields) -> str:

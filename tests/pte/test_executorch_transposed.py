@@ -9,7 +9,7 @@ pytest.importorskip("flatbuffers", reason="the library flatbuffers writes the fi
 from pte_files import LAST, Program, codes, made, same
 
 import qemu_nn
-from qemu_nn.errors import ModelError
+from qemu_nn.errors import Error, ModelError, Refused
 
 
 def rolled(x, weights, bias, stride, pad, sides):
@@ -30,7 +30,11 @@ def rolled(x, weights, bias, stride, pad, sides):
         end = len(image) * stride
         left = [y for y in range(height - stride) if pad <= end + y < pad + sides[0]]
         rows += [held[y] for y in left]
-    sums = np.array([row[pad : pad + sides[1]] for row in rows])
+    return scaled(np.array([row[pad : pad + sides[1]] for row in rows]))
+
+
+def scaled(sums):
+    """Return the integers of sums."""
     halves = np.floor(sums / 2 + 0.5)  # by 2^30 in 32 bits, then by 2^-7, each rounded
     steps = np.copysign(np.floor(np.abs(halves) / 128 + 0.5), halves)
     return np.clip(steps, -128, 127).astype(np.int8)
@@ -61,6 +65,81 @@ def test_the_rows_of_a_transposed_convolution_lie_where_the_kernel_puts_them(
     whole = rows.ravel()[: want.size]
     want[: whole.size] = whole
     same(found, want.reshape(batches, side, side, 2).transpose(0, 3, 1, 2))
+
+
+def defined(x, weights, bias, stride, pad, side):
+    """Return the transposed convolution of images [n, y, x, c] by its definition."""
+    height, width = weights.shape[1:3]
+    sums = np.tile(bias, (len(x), side, side, 1)).astype(int)
+    for y, column, ky, kx in np.ndindex(*x.shape[1:3], height, width):
+        to = y * stride + ky - pad, column * stride + kx - pad
+        if min(to) >= 0 and max(to) < side:
+            sums[:, to[0], to[1]] += x[:, y, column].astype(int) @ weights[:, ky, kx].T.astype(int)
+    return scaled(sums)
+
+
+def load_transposed(tmp_path, x, weights, bias, geometry):
+    """Return the network of a transposed convolution; geometry: stride, padding, output's side."""
+    stride, pad, side = geometry
+    program = Program()
+    start = program.tensor("int8", x.shape, LAST)
+    out = program.tensor("int8", (len(x), len(weights), side, side), LAST)
+    arrays = (weights, bias, np.full(2, 2**30, np.int32), np.full(2, -7, np.int32))
+    w, b, multiplier, shift = (
+        program.tensor(str(array.dtype), array.shape, data=array) for array in arrays
+    )
+    scratch = [program.tensor("uint8", (0,)) for _ in range(2)]
+    program.call(
+        "cortex_m::quantized_transpose_conv2d.out",
+        *(start, w, b, [stride] * 2, [pad] * 2, [0, 0], [1, 1], 0, 0, multiplier, shift),
+        *(-128, 127, *scratch, out),
+    )
+    return qemu_nn.load(program.write(tmp_path / "net.pte", [start], [out]))
+
+
+GEOMETRIES = [
+    (kernel, stride, pad)
+    for kernel in (1, 2, 3, 4, 5)
+    for stride in (1, 2, 3, 4)
+    for pad in range(kernel)
+    if 3 * stride + kernel - 2 * pad > 0 and pad % stride
+]
+
+
+@pytest.mark.parametrize(("kernel", "stride", "pad"), GEOMETRIES)
+def test_the_release_decides_about_rows(tmp_path, kernel, stride, pad):
+    x, w = codes(1, 3, 4, 4), codes(2, kernel, kernel, 3, seed=2)
+    bias, side = np.array([300, -500], np.int32), 3 * stride + kernel - 2 * pad
+    network = load_transposed(tmp_path, x, w, bias, (stride, pad, side))
+    network.save(tmp_path / "net.qnz")
+    want = defined(x.transpose(0, 2, 3, 1), w, bias, stride, pad, side)
+    for each in (network, qemu_nn.load(tmp_path / "net.qnz")):
+        target = qemu_nn.Target("cortex-m4", cmsis="main-2026-07")
+        if side < 4 * stride - pad:
+            with pytest.raises(Error, match=r"rows .* output"):
+                each.session(target=target)
+        else:
+            same(each.session(target=target).predict(x), want.transpose(0, 3, 1, 2))
+    before, after = written(network, "6.0.0"), written(network, "7.0.0")
+    if before is not None:
+        same(before.predict(x), want.transpose(0, 3, 1, 2))
+    if after is not None:
+        assert (after.predict(x).transpose(0, 2, 3, 1) != want).any()
+
+
+def written(network, release):
+    """Return a session of a release; None if it refuses the rows."""
+    try:
+        return network.session(target=qemu_nn.Target("cortex-m4", cmsis=release))
+    except Refused:
+        return None
+
+
+def test_some_geometries_are_refused_by_7_0_0_alone(tmp_path):
+    x, w, bias = codes(1, 3, 4, 4), codes(2, 5, 5, 3, seed=2), np.zeros(2, np.int32)
+    network = load_transposed(tmp_path, x, w, bias, (3, 4, 6))
+    with pytest.raises(Error, match=r"pad_h must be a multiple of stride_h.*cmsis='main-2026-07'"):
+        network.session(target="cortex-m4")
 
 
 def over(tmp_path, dtype):

@@ -152,7 +152,8 @@ class PteBuilder:
         builds = []
         for build, own in self._builds:
             other = self._keep(f"{output.name}/{build.difference}", own)
-            builds.append(replace(build, weights=kept if build.function else None, bias=other))
+            weights_of = build.weights or (kept if build.function else None)
+            builds.append(replace(build, weights=weights_of, bias=build.bias or other))
         self.nodes.append(
             Node(
                 function=declared,

@@ -1,21 +1,27 @@
 """Transposed convolutions with the output rows of CMSIS-NN's kernel, right or wrong.
 
-If the kernel does not rotate the filter, it processes the input row by row. For each row whose
-first tap is in the image it writes `stride` rows, and the remaining rows at the end. If the pad is
-not a multiple of the stride, further rows are too high, and some are never written: these keep the
-memory's previous content. With a stride above the filter's height it writes beyond its output.
+Some releases put every row at its place: they have a build of the last call. The rest concerns
+7.0.0 to dbf45dbf. If their kernel does not rotate the filter, it processes the input row by row.
+For each row whose first tap is in the image it writes `stride` rows, and the remaining rows at the
+end. If the pad is not a multiple of the stride, further rows are too high, and some are never
+written: these keep the memory's previous content. With a stride above the filter's height it writes
+beyond its output.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Optional
 
 import numpy as np
 
 from ...errors import ModelError
+from ...functions import NETWORK_FUNCTIONS
 from ...functions.s8_transpose import find_short_scratch
+from ...ir.graph import Build
 from ..arguments import SIDE_LIMIT
 from .building import Value
 from .call import Converter, PteCall
@@ -47,21 +53,32 @@ def transpose_conv(call: PteCall, last: bool = False) -> None:
         raise ModelError(
             f"its stride and padding give more than {SIDE_LIMIT} rows, the most that are supported"
         )
-    rows = channels(call, count, (2, 9, 10))
+    rows, value = channels(call, count, (2, 9, 10)), call.value(0)
     fault = find_short_scratch(params, _count_scratch(call))
     turned = params["stride_h"] <= 2 and params["stride_w"] <= 2 and x[3] > 16
+    misplaced = not turned and params["pad_h"] % params["stride_h"] != 0
     made = out[1] if turned else _rows(params)
-    if not turned and params["pad_h"] % params["stride_h"]:
-        value, params = _spread_rows(call, params)
-    else:
-        value = call.value(0)
-    params["output_h"] = made
-    if made == out[1]:
+    if made is None:  # the releases that misplace rows refuse the call
         call.put(_FUNCTION, params, [value], call.tensor(15), weights, rows, effect=fault)
         return
+    builds, given = [], dict(params)
+    if misplaced:
+        builds.append(_make_right(params, value, fault))
+        value, given = _spread_rows(call, params)
+    given["output_h"] = made
+    if made == out[1]:
+        for build in builds:
+            call.builder.otherwise(build, rows)
+        call.put(_FUNCTION, given, [value], call.tensor(15), weights, rows, effect=fault)
+        return
     like = Value("", "int8", (out[0], made, *out[2:]))
-    stream = call.part("rows", _FUNCTION, params, [value], like, weights, rows, effect=fault)
-    _fit(call, replace(stream, shape=(stream.size,)))
+    stream = call.part("rows", _FUNCTION, given, [value], like, weights, rows, effect=fault)
+    written = call.builder.nodes[-1]
+    weights_name, bias = written.weights, written.bias
+    builds = [
+        replace(each, weights=weights_name, bias=bias) if each.function else each for each in builds
+    ]
+    _fit(call, replace(stream, shape=(stream.size,)), builds)
 
 
 def _count_scratch(call: PteCall) -> int:
@@ -70,8 +87,22 @@ def _count_scratch(call: PteCall) -> int:
     return planned.nbytes if isinstance(planned, FileTensor) else 0
 
 
-def _rows(p: dict[str, int]) -> int:
-    """Return how many rows of an image the kernel writes."""
+def _make_right(params: dict[str, int], x: Value, fault: str) -> Build:
+    """Return the call of the releases that put every row at its place."""
+    least = params["input_h"] * params["stride_h"] - params["pad_h"]
+    if params["output_h"] < least:
+        made = f"{least} rows into an output of {params['output_h']}"
+        why = f"it writes {made}, over what follows in memory; choose a larger kernel"
+        return Build("transpose_rows", refused=why)
+    declared = NETWORK_FUNCTIONS[_FUNCTION]
+    right = Build("transpose_rows", declared, declared.parse_params(params), effect=fault)
+    return replace(right, inputs=(x.name,))
+
+
+def _rows(p: dict[str, int]) -> Optional[int]:
+    """Return how many rows of an image the kernel writes; None where rows without taps of their own
+    depend on the memory's content.
+    """
     skipped = -(-p["pad_h"] // p["stride_h"])
     end = p["input_h"] * p["stride_h"]
     left = sum(
@@ -80,12 +111,7 @@ def _rows(p: dict[str, int]) -> int:
     )
     made = (p["input_h"] - skipped) * p["stride_h"] + left
     reached = p["output_h"] + p["pad_h"] - skipped * p["stride_h"]
-    if made < 1 or made - 1 > reached:
-        raise ModelError(
-            f"its pad of {p['pad_h']} rows leaves rows of the output without taps that belong to "
-            "them: what the device computes then is not supported; choose a smaller padding"
-        )
-    return made
+    return None if made < 1 or made - 1 > reached else made
 
 
 def _spread_rows(call: PteCall, params: dict[str, int]) -> tuple[Value, dict[str, int]]:
@@ -118,12 +144,14 @@ def _spread_rows(call: PteCall, params: dict[str, int]) -> tuple[Value, dict[str
     return x, p
 
 
-def _fit(call: PteCall, stream: Value) -> None:
-    """Yield the output of the written rows, one image after the other."""
+def _fit(call: PteCall, stream: Value, builds: Sequence[Build]) -> None:
+    """Add the output of the written rows, one image after the other; builds: of its last call."""
     output = call.tensor(15)
     size, missing = output.nbytes, output.nbytes - stream.size
     if missing < 0:
         params = call.slice_of(stream.size, 0, size)
+        for build in builds:
+            call.builder.otherwise(build)
         call.put("tflm_slice_s8", params, [stream], output)
         if output.place is not None:
             memory, start = output.place
@@ -140,6 +168,8 @@ def _fit(call: PteCall, stream: Value) -> None:
         flat, like = Value(value.name, "int8", (value.size,)), Value("", "int8", (missing,))
         own = call.slice_of(value.size, first, missing)
         held = call.part("unwritten", "tflm_slice_s8", own, [flat], like)
+    for build in builds:
+        call.builder.otherwise(build)
     call.put("tflm_concatenation_s8", params, [stream, held], output)
 
 
