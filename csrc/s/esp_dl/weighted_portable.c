@@ -288,7 +288,7 @@ static int run(const layer *l, const qn_dl_conv *p, const qn_buffers *b) {
 }
 
 /* ---- a row for each instruction set: the functions with the row that they call ---- */
-#define ROW(op, isa, params_of, layer_of, engine)                                          \
+#define FUNCTIONS(op, isa, params_of, layer_of, engine)                                    \
     static int op##_run_##isa(const void *params, const qn_buffers *b) {                   \
         const qn_dl_conv p = params_of(params);                                            \
         const layer l = layer_of(params, &engine);                                         \
@@ -306,30 +306,101 @@ static int run(const layer *l, const qn_dl_conv *p, const qn_buffers *b) {
                                 void *packed) {                                            \
         const layer l = layer_of(params, &engine);                                         \
         pack(&l, weights, bias, packed);                                                   \
-    }                                                                                      \
-    const qn_functions s_dl_##op##_s8_##isa = {                                            \
-        op##_run_##isa, op##_scratch_##isa, op##_packed_##isa, op##_pack_##isa, qn_always_pays};
+    }
 
 static qn_dl_conv windows_of(const void *params) { return *(const qn_dl_conv *)params; }
 
 static qn_dl_conv pixels_of(const void *params) { return as_pixels(params); }
 
 #if QN_HAS_X86
-ROW(convolve, avx512, windows_of, of_convolve, s_convolve_s8_avx512)
-ROW(depthwise_conv, avx512, windows_of, of_depthwise, s_depthwise_s8_avx512)
-ROW(dense, avx512, pixels_of, of_dense, s_fc_per_channel_s8_avx512)
-ROW(convolve, avxvnni, windows_of, of_convolve, s_convolve_s8_avxvnni)
-ROW(depthwise_conv, avxvnni, windows_of, of_depthwise, s_depthwise_s8_avxvnni)
-ROW(dense, avxvnni, pixels_of, of_dense, s_fc_per_channel_s8_avxvnni)
-ROW(convolve, avx2, windows_of, of_convolve, s_convolve_s8_avx2)
-ROW(depthwise_conv, avx2, windows_of, of_depthwise, s_depthwise_s8_avx2)
-ROW(dense, avx2, pixels_of, of_dense, s_fc_per_channel_s8_avx2)
+FUNCTIONS(convolve, avx512, windows_of, of_convolve, s_convolve_s8_avx512)
+
+const qn_functions s_dl_convolve_s8_avx512 = {convolve_run_avx512, convolve_scratch_avx512,
+                                              convolve_packed_avx512, convolve_pack_avx512,
+                                              qn_always_pays};
+
+FUNCTIONS(depthwise_conv, avx512, windows_of, of_depthwise, s_depthwise_s8_avx512)
+
+const qn_functions s_dl_depthwise_conv_s8_avx512 = {
+    depthwise_conv_run_avx512, depthwise_conv_scratch_avx512, depthwise_conv_packed_avx512,
+    depthwise_conv_pack_avx512, qn_always_pays};
+
+FUNCTIONS(dense, avx512, pixels_of, of_dense, s_fc_per_channel_s8_avx512)
+
+const qn_functions s_dl_dense_s8_avx512 = {dense_run_avx512, dense_scratch_avx512,
+                                           dense_packed_avx512, dense_pack_avx512, qn_always_pays};
+
+FUNCTIONS(convolve, avxvnni, windows_of, of_convolve, s_convolve_s8_avxvnni)
+
+const qn_functions s_dl_convolve_s8_avxvnni = {convolve_run_avxvnni, convolve_scratch_avxvnni,
+                                               convolve_packed_avxvnni, convolve_pack_avxvnni,
+                                               qn_always_pays};
+
+FUNCTIONS(depthwise_conv, avxvnni, windows_of, of_depthwise, s_depthwise_s8_avxvnni)
+
+const qn_functions s_dl_depthwise_conv_s8_avxvnni = {
+    depthwise_conv_run_avxvnni, depthwise_conv_scratch_avxvnni, depthwise_conv_packed_avxvnni,
+    depthwise_conv_pack_avxvnni, qn_always_pays};
+
+FUNCTIONS(dense, avxvnni, pixels_of, of_dense, s_fc_per_channel_s8_avxvnni)
+
+const qn_functions s_dl_dense_s8_avxvnni = {dense_run_avxvnni, dense_scratch_avxvnni,
+                                            dense_packed_avxvnni, dense_pack_avxvnni,
+                                            qn_always_pays};
+
+FUNCTIONS(convolve, avx2, windows_of, of_convolve, s_convolve_s8_avx2)
+
+const qn_functions s_dl_convolve_s8_avx2 = {convolve_run_avx2, convolve_scratch_avx2,
+                                            convolve_packed_avx2, convolve_pack_avx2,
+                                            qn_always_pays};
+
+FUNCTIONS(depthwise_conv, avx2, windows_of, of_depthwise, s_depthwise_s8_avx2)
+
+const qn_functions s_dl_depthwise_conv_s8_avx2 = {
+    depthwise_conv_run_avx2, depthwise_conv_scratch_avx2, depthwise_conv_packed_avx2,
+    depthwise_conv_pack_avx2, qn_always_pays};
+
+FUNCTIONS(dense, avx2, pixels_of, of_dense, s_fc_per_channel_s8_avx2)
+
+const qn_functions s_dl_dense_s8_avx2 = {dense_run_avx2, dense_scratch_avx2, dense_packed_avx2,
+                                         dense_pack_avx2, qn_always_pays};
+
 #endif
+
 #if QN_HAS_ARM64
-ROW(convolve, neon, windows_of, of_convolve, s_convolve_s8_neon)
-ROW(depthwise_conv, neon, windows_of, of_depthwise, s_depthwise_s8_neon)
-ROW(dense, neon, pixels_of, of_dense, s_fc_per_channel_s8_neon)
+FUNCTIONS(convolve, neon, windows_of, of_convolve, s_convolve_s8_neon)
+
+const qn_functions s_dl_convolve_s8_neon = {convolve_run_neon, convolve_scratch_neon,
+                                            convolve_packed_neon, convolve_pack_neon,
+                                            qn_always_pays};
+
+FUNCTIONS(depthwise_conv, neon, windows_of, of_depthwise, s_depthwise_s8_neon)
+
+const qn_functions s_dl_depthwise_conv_s8_neon = {
+    depthwise_conv_run_neon, depthwise_conv_scratch_neon, depthwise_conv_packed_neon,
+    depthwise_conv_pack_neon, qn_always_pays};
+
+FUNCTIONS(dense, neon, pixels_of, of_dense, s_fc_per_channel_s8_neon)
+
+const qn_functions s_dl_dense_s8_neon = {dense_run_neon, dense_scratch_neon, dense_packed_neon,
+                                         dense_pack_neon, qn_always_pays};
+
 #endif
-ROW(convolve, portable, windows_of, of_convolve, s_convolve_s8_portable)
-ROW(depthwise_conv, portable, windows_of, of_depthwise, s_depthwise_s8_portable)
-ROW(dense, portable, pixels_of, of_dense, s_fc_per_channel_s8_portable)
+
+FUNCTIONS(convolve, portable, windows_of, of_convolve, s_convolve_s8_portable)
+
+const qn_functions s_dl_convolve_s8_portable = {convolve_run_portable, convolve_scratch_portable,
+                                                convolve_packed_portable, convolve_pack_portable,
+                                                qn_always_pays};
+
+FUNCTIONS(depthwise_conv, portable, windows_of, of_depthwise, s_depthwise_s8_portable)
+
+const qn_functions s_dl_depthwise_conv_s8_portable = {
+    depthwise_conv_run_portable, depthwise_conv_scratch_portable, depthwise_conv_packed_portable,
+    depthwise_conv_pack_portable, qn_always_pays};
+
+FUNCTIONS(dense, portable, pixels_of, of_dense, s_fc_per_channel_s8_portable)
+
+const qn_functions s_dl_dense_s8_portable = {dense_run_portable, dense_scratch_portable,
+                                             dense_packed_portable, dense_pack_portable,
+                                             qn_always_pays};
