@@ -257,14 +257,20 @@ class Charted:
         return plot_charts(self.charts())
 
 
-def chart_curve(table: Table) -> LineChart:
-    """Return the chart of a curve: of quantize(), accuracy, or else dB, against the first cost that
+def chart_curves(table: Table) -> list[LineChart]:
+    """Return the charts of a curve: of quantize(), accuracy, or else dB, against each cost that
     changes; of fine_tune(), what unseen samples give after each epoch.
     """
     if "epoch" in table.columns:
-        return _chart_epochs(table)
-    rows = sorted(table.records(), key=lambda row: [row[name] or 0 for name in _COSTS])
-    cost = next((name for name in _COSTS if len({row[name] for row in rows}) > 1), _COSTS[0])
+        return [_chart_epochs(table)]
+    rows = table.records()
+    costs = [name for name in _COSTS if len({row[name] for row in rows}) > 1]
+    return [_chart_cost(table, cost) for cost in costs or _COSTS[:1]]
+
+
+def _chart_cost(table: Table, cost: str) -> LineChart:
+    """Return accuracy, or else dB, against a cost."""
+    rows = table.records()
     what = "accuracy" if "accuracy" in table.columns else "snr"
     points = [(float(row[cost]), float(row[what])) for row in rows if row[cost] is not None]
     points = sorted(point for point in points if math.isfinite(point[1]))

@@ -13,7 +13,15 @@ from typing import Any, Optional
 import numpy as np
 
 from ..io.version import __version__
-from .charts import BarChart, Chart, Charted, GridChart, chart_curve, join_svg
+from .charts import (
+    BarChart,
+    Chart,
+    Charted,
+    GridChart,
+    MemoryChart,
+    chart_curves,
+    join_svg,
+)
 from .errors import Errors
 from .layer_figures import MOST_STEPS, LayerFigures, WeightFigures
 from .page import load_templates, show_chart
@@ -76,6 +84,10 @@ class Report(Charted, TableResult):
     sensitivity : mapping of str to (float, tuple of float)
         Layer -> the ratio of signal to noise at the outputs in dB if this layer alone errs, and if
         one of its channels does; if analyze() was asked for it.
+    cycles : chart or None
+        Cycles of each layer with their ranges, where the device has instruction counts.
+    memory : chart or None
+        The arena over time; None where the firmware has buffers of its own.
     """
 
     network: str
@@ -94,6 +106,8 @@ class Report(Charted, TableResult):
     reference: str = "float"
     curve: Optional[Table] = None
     sensitivity: Mapping[str, tuple[float, tuple[float, ...]]] = field(default_factory=dict)
+    cycles: Optional[BarChart] = None
+    memory: Optional[MemoryChart] = None
 
     def __repr__(self) -> str:
         return f"Report\n{format_facts(self.facts)}"
@@ -137,8 +151,8 @@ class Report(Charted, TableResult):
         Returns
         -------
         list of chart
-            svg() draws each; confusions where labels are known, and the curve of a
-            network that has one.
+            svg() draws each; confusions where labels are known, the curves of a network
+            that has one, cycles, and the arena over time.
         """
         names = tuple(layer.name for layer in self.layers)
         whole, single = (
@@ -153,9 +167,8 @@ class Report(Charted, TableResult):
             classes = tuple(map(str, range(len(self.confusion))))
             title = "Confusions: label by row, choice by column"
             charts.append(GridChart(title, classes, classes, self.confusion, diagonal=True))
-        if self.curve is not None:
-            charts.append(chart_curve(self.curve))
-        return charts
+        charts += [] if self.curve is None else chart_curves(self.curve)
+        return [*charts, *(chart for chart in (self.cycles, self.memory) if chart is not None)]
 
     def _chart_errors(self, names: tuple[str, ...]) -> GridChart:
         """Return the shares of errors of each layer."""
@@ -291,7 +304,9 @@ class Report(Charted, TableResult):
                 report=self,
                 most=_find_scale(self.layers),
                 errors=show_chart(self._chart_errors(tuple(names))),
-                curve=None if self.curve is None else show_chart(chart_curve(self.curve)),
+                curves=[] if self.curve is None else [*map(show_chart, chart_curves(self.curve))],
+                cycles=show_chart(self.cycles),
+                memory=show_chart(self.memory),
                 short=names,
                 has=_find_present(self.layers),
                 advice=[_link_layer(line, self.layers) for line in self.advice],

@@ -148,7 +148,7 @@ def analyze(
         sensitivity=alone,
         advice=write_advice(faults, trial),
         curve=network.curve,
-        costs=costs(network, target),
+        **costs(network, target),
         files={"network": files[0], "data": files[1]},
         notes=(tell_names(source.classes),) if source.classes else (),
         reference="float" if network.reference is not None else "dequantized",

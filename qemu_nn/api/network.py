@@ -323,14 +323,14 @@ class Network:
         Error
             The network was quantized without a budget, or matplotlib is missing.
         """
-        from ..analysis.charts import chart_curve, plot_charts
+        from ..analysis.charts import chart_curves, plot_charts
 
         if self.curve is None:
             raise Error(
                 f"{self.graph.name} has no curve: give quantize() a budget, such as flash= or "
                 "accuracy="
             )
-        return plot_charts([chart_curve(self.curve)])
+        return plot_charts(chart_curves(self.curve))
 
     def fit(self, target: Union[str, Target], *, stack: int = DEFAULT_STACK) -> Fit:
         """Say whether weights, memory and stack of the network fit into a chip.

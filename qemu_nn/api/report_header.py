@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Union
 
 from ..errors import Error
 from ..targets import Target
+from .estimate import estimate
 from .golden import describe
 from .network import Network
 
 
-def costs(network: Network, target: Union[str, Target]) -> dict[str, int]:
-    """Return bytes and multiply-accumulates on a device; none where its memory has no plan."""
-    try:
-        facts = describe(network, target).facts
-    except Error:
-        return {}
-    names = ("weight_bytes", "activation_bytes", "macs")
-    return {name: value for name in names if isinstance(value := facts[name], int)}
+def costs(network: Network, target: Union[str, Target]) -> dict[str, Any]:
+    """Return the costs of a Report, and its charts of cycles and of the arena; none that are
+    unknown on the device.
+    """
+    found: dict[str, Any] = {}
+    with suppress(Error):
+        summary = describe(network, target)
+        names = ("weight_bytes", "activation_bytes", "macs")
+        known = {name: summary.facts[name] for name in names}
+        found["costs"] = {name: value for name, value in known.items() if isinstance(value, int)}
+        found["memory"] = summary.memory
+    with suppress(Error):
+        found["cycles"] = estimate(network, target).charts()[0]
+    return found
 
 
 def file_name(given: Any) -> str:

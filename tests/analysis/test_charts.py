@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qemu_nn
-from qemu_nn.analysis.charts import BarChart, Block, GridChart, LineChart, MemoryChart, chart_curve
+from qemu_nn.analysis.charts import BarChart, Block, GridChart, LineChart, MemoryChart, chart_curves
 from qemu_nn.analysis.layer_figures import MOST_STEPS, Gathered
 from qemu_nn.analysis.table import Table
 from qemu_nn.api.golden import describe, example
@@ -103,9 +103,12 @@ def test_the_curve_of_a_budget_is_against_the_cost_that_changes():
         ("conv", 4, 900, 40, 7, 28.0),
         ("fc", 4, 900, 30, 7, 20.0),
     )
-    chart = chart_curve(Table(("layer", "bits", "flash", "ram", "cycles", "snr"), rows))
+    (chart,) = chart_curves(Table(("layer", "bits", "flash", "ram", "cycles", "snr"), rows))
     assert chart.names == ("ram", "dB")
     assert (chart.x, chart.y) == ((30.0, 40.0, 50.0), (20.0, 28.0, 30.0))
+    rows = (*rows, ("fc", 2, 800, 30, 7, 10.0))
+    both = chart_curves(Table(("layer", "bits", "flash", "ram", "cycles", "snr"), rows))
+    assert [chart.names[0] for chart in both] == ["flash", "ram"]
 
 
 def test_a_notebook_shows_charts_of_results():

@@ -29,7 +29,8 @@ window.addEventListener("load", () => {
   for (const frame of document.querySelectorAll("iframe")) {
     const page = frame.contentDocument, root = page.scrollingElement;
     const cut = [...page.querySelectorAll("body *")].filter(element => element.clientWidth
-      && element.scrollWidth > element.clientWidth + 1 && !element.closest("svg"));
+      && element.scrollWidth > element.clientWidth + 1 && !element.closest("svg")
+      && !element.matches(".scroll[tabindex]"));
     const input = page.getElementById("filter"), table = page.querySelector("table");
     const names = () => [...table.tBodies[0].rows].filter(row => !row.hidden)
       .map(row => row.cells[0].textContent);
@@ -90,6 +91,18 @@ def test_a_page_has_no_empty_columns_and_names_what_it_compares_with():
     assert "dequantized min" in affine
     assert ">float<" not in re.sub(r"\s+", "", affine)
     assert "against the float network" in power2
+
+
+def test_a_page_has_cycles_with_ranges_and_memory_over_time():
+    power2, affine = reports()
+    assert power2.cycles.ranges[0][0] < power2.cycles.values[0] < power2.cycles.ranges[0][1]
+    assert power2.cycles in power2.charts()[2:]
+    assert affine.charts()[-2:] == [affine.cycles, affine.memory]
+    assert affine.memory.most == affine.costs["activation_bytes"]
+    assert power2.memory is None  # its firmware has buffers
+    assert "<h2>Cycles</h2>" in power2.html()
+    assert "<h2>Memory over time</h2>" not in power2.html()
+    assert "<h2>Memory over time</h2>" in affine.html()
 
 
 def test_every_link_leads_to_a_place_on_the_page():

@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import os
 import re
 from pathlib import Path
 from random import Random
@@ -10,7 +11,7 @@ from random import Random
 import lstm_networks
 import numpy as np
 import pytest
-from browser import ask, browse
+from browser import ask, browse, let_time_pass, take_picture
 from paths import SHARED
 
 import qemu_nn
@@ -151,12 +152,7 @@ def test_the_page_shows_scores_layers_and_what_differs(built, tmp_path):
     page = tmp_path / "digits.html"
     network, images, _ = example()
     qemu_nn.page(network, page, target=["m4", "m0"], data=images[:3])
-    # Chromium's virtual time does not wait for the core to be unpacked: timers let it pass slowly.
-    waiting = tmp_path / "waiting.html"
-    text = page.read_text("utf-8").replace(
-        "</head>", "<script>setInterval(() => {}, 1)</script></head>"
-    )
-    waiting.write_text(text, encoding="utf-8")
+    waiting = let_time_pass(page)
     for _ in range(5):
         dumped = browse(waiting, "--dump-dom")
         if "score first" in dumped:
@@ -220,6 +216,39 @@ def test_two_devices_are_side_by_side_and_the_keyboard_reaches_all(built, tmp_pa
     shown = [ratios[name] for name in names if name in ratios]
     assert [float(each) for each in told["sqnr"] if each] == pytest.approx(shown, rel=1e-3)
     assert told["colours"][0] != told["colours"][1]
+
+
+#: Returns elements that are wider than their boxes.
+MEASURE = """
+const cut = [...document.querySelectorAll("body *")].filter(each => each.clientWidth
+  && each.scrollWidth > each.clientWidth + 1 && !each.closest("svg") && !each.matches(".scroll"));
+return { width: innerWidth, page: document.scrollingElement.scrollWidth,
+  cut: cut.map(each => each.outerHTML.slice(0, 200)),
+  back: getComputedStyle(document.body).backgroundColor,
+  unnamed: [...document.querySelectorAll("input, select, textarea, .pen, svg")]
+    .filter(each => !each.labels?.length && !each.getAttribute("aria-label") && !each.ariaLabel)
+    .map(each => each.outerHTML.slice(0, 200)) };
+"""
+DARK = "--blink-settings=preferredColorScheme=0"
+
+
+@pytest.mark.compiles
+def test_nothing_of_the_page_is_cut_and_all_has_names(built, tmp_path):
+    with np.load(DEMO / "digits.npz") as arrays:
+        images = arrays["x"][:2]
+    page = tmp_path / "x.html"
+    qemu_nn.page(DEMO / "digits.tflite", page, target=["m4", "m55"], data=images)
+    told = []
+    for theme, options in (("light", ()), ("dark", (DARK,))):
+        for width in (1400, 390):
+            told.append(ask(page.read_text("utf-8"), MEASURE, *options, width=width))
+            if "QEMU_NN_PICTURES" in os.environ:
+                picture = Path(os.environ["QEMU_NN_PICTURES"]) / f"page_{theme}_{width}.png"
+                take_picture(page, picture, f"--window-size={width},2400", *options)
+    assert [each["width"] for each in told] == [1400, 390] * 2
+    assert all(each["page"] <= each["width"] for each in told)
+    assert all(each["cut"] == each["unnamed"] == [] for each in told)
+    assert told[0]["back"] != told[2]["back"]
 
 
 def test_equal_weights_are_stored_once():

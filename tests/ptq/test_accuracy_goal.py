@@ -10,7 +10,7 @@ from branched_network import inputs, network, scheme
 from click.testing import CliRunner
 
 import qemu_nn
-from qemu_nn.analysis.charts import chart_curve
+from qemu_nn.analysis.charts import chart_curves
 from qemu_nn.api.network import FloatNetwork
 from qemu_nn.cli.main import main
 from qemu_nn.errors import Error, ModelError
@@ -117,14 +117,14 @@ def test_the_curve_is_a_picture_in_the_report_and_part_of_the_file(tmp_path):
     made.save(tmp_path / "net.qnz")
     again = qemu_nn.load(tmp_path / "net.qnz")
     assert again.curve == made.curve
-    chart = chart_curve(made.curve)
+    chart = chart_curves(made.curve)[0]
     assert chart.names == ("flash", "accuracy")
     report = qemu_nn.analyze(again, X[:16])
     assert chart in report.charts()
-    assert report.html().count("<h2>Curve</h2>") == 1
+    assert report.html().count("<h2>Accuracy against costs</h2>") == 1
     assert "Share of correct classes, against flash" in report.html()
     plain = qemu_nn.analyze(qemu_nn.quantize(FLOAT, X, scheme="affine"), X[:16])
-    assert "<h2>Curve</h2>" not in plain.html()
+    assert "<h2>Accuracy against costs</h2>" not in plain.html()
 
 
 @pytest.mark.parametrize("rows", [3, [[1]], [[True] * 7], [[{}] * 7]])

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from trainable_networks import SCHEMES, float_network, images, quantized  # noqa: E402
 
 import qemu_nn  # noqa: E402
-from qemu_nn.analysis.charts import chart_curve  # noqa: E402
+from qemu_nn.analysis.charts import chart_curves  # noqa: E402
 from qemu_nn.api import trainer  # noqa: E402
 from qemu_nn.api.trainable import formats_of, planned  # noqa: E402
 from qemu_nn.api.training_data import Samples, divided  # noqa: E402
@@ -238,7 +238,7 @@ def test_samples_that_choose_nothing_report_each_epoch():
         assert row["right"] == correct[::2].mean()
         assert row["unseen_right"] == correct[1::2].mean()
     assert f"{rows[best]['unseen_right']:.2%} right on unseen samples" in tuned.notes[-1]
-    assert chart_curve(tuned.curve).y == tuple(row["unseen_right"] for row in rows)
+    assert chart_curves(tuned.curve)[0].y == tuple(row["unseen_right"] for row in rows)
 
 
 def test_every_class_is_held_back_in_whatever_order_they_come():

@@ -28,17 +28,34 @@ def browse(path, *options):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
-def ask(page, script, *options):
+def let_time_pass(page):
+    """Return a copy of a page in which timers slow virtual time, so that the core is unpacked."""
+    waiting = page.with_name(f"waiting_{page.name}")
+    text = page.read_text("utf-8")
+    timer = "<script>setInterval(() => {}, 1)</script></head>"
+    waiting.write_text(text.replace("</head>", timer, 1), encoding="utf-8")
+    return waiting
+
+
+def take_picture(page, picture, *options):
+    """Write a screenshot of a page."""
+    shown = (f"--screenshot={picture}", "--hide-scrollbars", "--virtual-time-budget=5000")
+    browse(let_time_pass(page), *shown, *options)
+
+
+def ask(page, script, *options, width=1400):
     """Return what a script returns that runs in a page, in real time.
 
-    page: HTML of qemu_nn.page(). script: the body of an async function.
+    page: HTML of qemu_nn.page(). script: the body of an async function. width: of the page, in a
+    frame, because windows of Chromium have 500 pixels at least.
     """
     content = page.replace("</body>", _ASK.replace("@SCRIPT@", script)).encode()
+    frame = f'<iframe src="/page" style="width:{width}px;height:3000px;border:0"></iframe>'.encode()
     told, done = [], threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self._answer(content if self.path == "/" else b"")
+            self._answer({"/": frame, "/page": content}.get(self.path, b""))
 
         def do_POST(self):
             told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
