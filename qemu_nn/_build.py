@@ -1,5 +1,5 @@
-"""Turns csrc/, all but sdk/, into the extension module qemu_nn._native (cffi, abi3), and what runs
-plans into qemu_nn._runner (abi3, too).
+"""Declares the extension modules: qemu_nn._native, the C core with cffi, and qemu_nn._runner, which
+runs plans. Both use the stable ABI; csrc/sdk and csrc/wasm are not part of them.
 """
 
 import os

@@ -92,7 +92,7 @@ class _Gather(Operator):
         return (batches, outer, count, inner)
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
-        """Return the arguments for these blocks."""
+        """Return the block at each position."""
         x, places = inputs
         chosen = (places.astype(int) * self.steps).sum(-1)
         return np.take_along_axis(x, chosen[:, :, None, :, None], axis=3)

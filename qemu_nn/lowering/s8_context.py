@@ -38,7 +38,7 @@ class S8Site(AnySite):
 
     @property
     def output(self) -> Format:
-        """The format of the tensor that is written."""
+        """The format of the output."""
         return self.formats[-1]
 
     @property

@@ -116,7 +116,7 @@ def _relu(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     low.same(layer.bottoms[0], layer.tops[0])
     slope = round(own["negative_slope"] * 64)
     if not 0 <= slope <= 255:
-        raise low.error(f"has a negative_slope of {own['negative_slope']}, which is out of 0..3.98")
+        raise low.error(f"has a negative_slope of {own['negative_slope']}; it must be in 0..3.98")
     _elementwise(low, "relu", slope=slope)
 
 
@@ -145,13 +145,13 @@ def _logsoftmax(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
 def _eltwise(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     if own["operation"] != "sum" or len(layer.bottoms) < 2:
         raise low.error(
-            f"computes the {own['operation']} of {len(layer.bottoms)} tensors; the NPU computes "
-            "the sum of two or more"
+            f"computes the {own['operation']} of {len(layer.bottoms)} tensors; the NPU "
+            "computes sums of two or more"
         )
     shift = low.same(*layer.bottoms) - low.frac(layer.tops[0])
     shape = low.shapes[layer.bottoms[0]]
     if any(low.shapes[name] != shape for name in layer.bottoms):
-        raise low.error("adds tensors of different shapes")
+        raise low.error("adds tensors of different shapes; they must be equal")
     params = {"length": math.prod(shape), "shift": low.shift("sum", shift)}
     if len(layer.bottoms) > 2:
         add_several(low, layer, shift)
@@ -163,7 +163,10 @@ def _scalebytensor(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     image, scale = layer.bottoms
     channels, height, width = low.shapes[image]
     if low.shapes[scale] != (channels, 1, 1):
-        raise low.error(f"scales {channels} channels by a tensor {list(low.shapes[scale])}")
+        raise low.error(
+            f"scales {channels} channels by a tensor {list(low.shapes[scale])}; it must be "
+            f"{[channels, 1, 1]}"
+        )
     shift = low.frac(image) + low.frac(scale) - low.frac(layer.tops[0])
     params = {
         "pixels": height * width,

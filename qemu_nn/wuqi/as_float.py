@@ -72,7 +72,10 @@ def get_parameter(layer: Layer, role: str, params: Params) -> np.ndarray:
     except ValueError:  # lists of lists of different lengths
         values = np.array(None)
     if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-        raise ModelError(f"layer {layer.name!r} ({layer.type}): {key} must hold finite numbers")
+        raise ModelError(
+            f"layer {layer.name!r} ({layer.type}): {key} has values that are not finite; all "
+            "must be"
+        )
     return values.astype(np.float64)
 
 
@@ -91,7 +94,7 @@ def _convert_layer(
     """Yield name, operator and inputs of each operator that a layer becomes."""
     inputs, tops, kind = layer.bottoms, layer.tops, layer.type
     if kind == "Input":
-        raise ModelError(f"layer {layer.name!r} is a second Input")
+        raise ModelError(f"layer {layer.name!r} is a second Input; a network must have one")
     if kind in ("Convolution", "Pooling"):
         yield from _convert_windowed(layer, params, inputs[0], shapes)
     elif kind == "Slice":
@@ -151,7 +154,9 @@ def _convert_windowed(
         yield top, conv, [source]
         return
     if own["dilation"] != (1, 1):
-        raise ModelError(f"layer {layer.name!r}: a pooling with a dilation has no float form")
+        raise ModelError(
+            f"layer {layer.name!r}: a pooling with a dilation has no float form; set it to 1"
+        )
     kind = {"MAX": "max", "AVE": "average"}[own["pool"]]
     yield top, Pool(kind, own["kernel_size"], own["stride"], pads, layout="NCHW"), [source]
 

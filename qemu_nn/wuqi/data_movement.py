@@ -16,7 +16,9 @@ def _select_channels(low: Lowering, inputs: Sequence[str], top: str, order: Sequ
     _, height, width = low.shapes[inputs[0]]
     counts = [low.shapes[name][0] for name in inputs]
     if any(low.shapes[name][1:] != (height, width) for name in inputs):
-        raise low.error("joins tensors of different sizes")
+        raise low.error(
+            "joins tensors of different sizes; they must be equal except along the axis"
+        )
     if any(name in low.unsigned for name in inputs):
         raise low.error("reads an unsigned tensor, but only layers with weights or a bias can")
     second = inputs[1] if len(inputs) > 1 else inputs[0]
@@ -42,7 +44,8 @@ def slice_channels(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     points = [0, *own["slice_point"], channels]
     if points != sorted(set(points)) or len(points) != len(layer.tops) + 1:
         raise low.error(
-            f"cannot cut {channels} channels at {own['slice_point']} into {len(layer.tops)} tensors"
+            f"cuts {channels} channels at {own['slice_point']} into {len(layer.tops)} "
+            "tensors; points must increase, one fewer than tensors"
         )
     for top, first, last in zip(layer.tops, points, points[1:]):
         _select_channels(low, layer.bottoms, top, range(first, last))
@@ -52,7 +55,7 @@ def concat(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None:
     """Append the concatenation of the channels of several tensors."""
     low.same(*layer.bottoms, *layer.tops)
     if len(layer.bottoms) < 2:
-        raise low.error("joins a single tensor")
+        raise low.error("joins a single tensor; it must join two or more")
     _join(low, layer, layer.tops[0], 1)
 
 
@@ -91,6 +94,9 @@ def shuffle_channel(low: Lowering, layer: Layer, own: Mapping[str, Any]) -> None
     low.same(*layer.bottoms, *layer.tops)
     channels = low.shapes[layer.bottoms[0]][0]
     if own["group"] < 1 or channels % own["group"]:
-        raise low.error(f"cannot shuffle {channels} channels in {own['group']} groups")
+        raise low.error(
+            f"shuffles {channels} channels in {own['group']} groups; the groups must divide the "
+            "channels"
+        )
     order = np.arange(channels).reshape(own["group"], -1).T.ravel()
     _select_channels(low, layer.bottoms, layer.tops[0], order.tolist())

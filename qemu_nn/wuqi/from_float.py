@@ -120,7 +120,9 @@ class _Converter:
         """Add a reshape between an image and its vector: the same feature."""
         image, to = self.images[source], self.graph.shapes[node.name]
         if len(to) == 3 and to != image and sorted(to)[:2] != [1, 1]:
-            raise ModelError(f"the NPU cannot reshape an image {list(image)} to {list(to)}")
+            raise ModelError(
+                f"it reshapes an image {list(image)} to {list(to)}, for which the NPU has no layer"
+            )
         self.stands[node.name] = source
 
     def _add(
@@ -140,7 +142,7 @@ class _Converter:
                 return "ReLU", {"negative_slope": operator.slope}
             if operator.limit == 6 and not operator.slope:
                 return "ReLU6", {}
-            raise ModelError(f"the NPU clamps at 6 only, not at {operator.limit}")
+            raise ModelError(f"it clamps at {operator.limit}; the NPU clamps at 6 only")
         if isinstance(operator, Sigmoid):
             return "Sigmoid", {}
         if isinstance(operator, Tanh):
@@ -173,7 +175,10 @@ class _Converter:
         gate = len(second) == 3 and second[:2] == (1, 1) and first[2:] == second[2:]
         if operator.kind == "multiply" and gate:
             return "ScaleByTensor"
-        raise ModelError(f"the NPU cannot {operator.kind} {list(first)} and {list(second)}")
+        raise ModelError(
+            f"it needs the {operator.kind} of {list(first)} and {list(second)}; the NPU has it "
+            "for equal shapes, and for channels by one number"
+        )
 
     def _conv(self, node: FloatNode, conv: Conv) -> None:
         size = to_image_shape(self.graph.shapes[node.inputs[0]])
@@ -202,7 +207,10 @@ class _Converter:
         source = self.stands[node.inputs[0]]
         height, width, channels = self.images[source]
         if dense.weights.shape[1] != height * width * channels:
-            raise ModelError("the NPU's fully connected layers read whole images only")
+            raise ModelError(
+                "it reads a part of an image; the NPU's fully connected layers read whole "
+                "images only"
+            )
         weights = dense.weights.reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
         self._weights(node.name, weights, dense.bias)
         own: dict[str, Any] = {
@@ -213,7 +221,7 @@ class _Converter:
 
     def _pool(self, node: FloatNode, pool: Pool) -> None:
         if pool.kind == "average" and pool.count_pads and any(pool.pads):
-            raise ModelError("the NPU's averages do not count their padding")
+            raise ModelError("it counts padding in averages; the NPU does not")
         size = to_image_shape(self.graph.shapes[node.inputs[0]])
         kind = {"max": "MAX", "average": "AVE"}[pool.kind]
         bottom, kernel = self.stands[node.inputs[0]], pool.kernel
@@ -236,7 +244,7 @@ class _Converter:
         if any(
             a.size not in (1, channels) or (a.size > 1 and a.shape[-1] != channels) for a in both
         ):
-            raise ModelError("the NPU scales whole channels, not single elements")
+            raise ModelError("it scales single elements; the NPU scales whole channels only")
         scale, offset = (np.broadcast_to(a.ravel(), (channels,)).copy() for a in both)
         self._weights(node.name, scale, offset)
         self._add("Scale", node, self.stands[node.inputs[0]])
@@ -249,12 +257,17 @@ class _Converter:
         shape = self.graph.shapes[node.inputs[0]]
         cuts = [n for n in self.graph.readers(node.inputs[0]) if isinstance(n.operator, Slice)]
         if any(c.operator.axis != len(shape) - 1 or c.operator.step != 1 for c in cuts):  # type: ignore[attr-defined]
-            raise ModelError("the NPU slices channels only, and only with a step of 1")
+            raise ModelError(
+                "it slices another axis than channels, or by steps; the NPU slices channels, "
+                "with a step of 1"
+            )
         ends = {(c.operator.start, c.operator.stop): c.name for c in cuts}  # type: ignore[attr-defined]
         points = sorted({0, shape[-1], *(end for pair in ends for end in pair)})
         parts = list(zip(points, points[1:]))
         if any(pair not in parts for pair in ends) or len(ends) < len(cuts):
-            raise ModelError("the NPU slices a tensor only into parts that do not overlap")
+            raise ModelError(
+                "its slices of one tensor overlap or leave gaps; on the NPU they must do neither"
+            )
         tops = [ends.get(pair, f"{node.name}/{pair[0]}") for pair in parts]
         own = {"slice_point": points[1:-1]}
         self.layers.append(Layer("Slice", f"{node.name}/slice", source, tops, **own))

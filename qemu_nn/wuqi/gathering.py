@@ -38,15 +38,15 @@ def iterate_batches(data_generator: Any, count: int) -> Iterator[np.ndarray]:
     """
     for _, turn in zip(range(count), to_iterator("data_generator", data_generator)):
         if not isinstance(turn, Mapping) or "input" not in turn:
-            raise Error('data_generator must give dictionaries with the key "input"')
+            raise Error('data_generator must yield dictionaries with the key "input"')
         batch = np.asarray(turn["input"])
         if batch.ndim != 4 or batch.dtype.kind not in "fiub" or not len(batch):
             raise Error(
-                f"an input batch must be real numbers [N, C, H, W], is {batch.dtype} "
-                f"{list(batch.shape)}"
+                f"an input batch is {batch.dtype} {list(batch.shape)}, but must be numbers "
+                "[N, C, H, W]"
             )
         if not np.isfinite(batch).all():
-            raise Error("an input batch has values that are not finite")
+            raise Error("an input batch has values that are not finite: remove or replace them")
         yield batch
 
 
@@ -72,11 +72,11 @@ class Gathering:
     def __post_init__(self) -> None:
         if self.num_bin < 0 or self.num_batch < 1:
             raise Error(
-                f"num_bin must be at least 0 and num_batch at least 1, are {self.num_bin} and "
-                f"{self.num_batch}"
+                f"num_bin is {self.num_bin} and num_batch {self.num_batch}; they must be at "
+                "least 0 and 1"
             )
         if self.max_abs_val is not None and not 0 < self.max_abs_val < np.inf:
-            raise Error(f"max_abs_val must be above 0, is {self.max_abs_val}")
+            raise Error(f"max_abs_val is {self.max_abs_val}, but must be above 0")
 
     def targets(self, names: Sequence[str], data_generator: Any) -> dict[str, Target]:
         """Return name -> its target with all its values counted. Raises Error for unknown names."""
@@ -97,7 +97,9 @@ class Gathering:
         check_width("bitwidth", self.bitwidth)
         values = [read_weights([name], self.params, quant)[name] for quant in self.kinds]
         if len({array.shape for array in values}) > 1:
-            raise Error(f"{name} has different shapes in fixed point and as real numbers")
+            raise Error(
+                f"{name!r} has different shapes in fixed point and in floats; both must be equal"
+            )
         target = self._target(_ends([values]))
         target.add([np.asarray(array, np.float64) for array in values])
         return target
@@ -128,7 +130,7 @@ class Gathering:
             if self.log_on:
                 print(f"batch {done} of at most {self.num_batch}: {len(x)} samples")
         if not done:
-            raise Error("data_generator gives no batch")
+            raise Error("data_generator yields no batch: give one or more")
         return targets
 
     def _target(self, ends: tuple[float, float]) -> Target:

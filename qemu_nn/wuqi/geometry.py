@@ -39,6 +39,9 @@ def iterate_global_factors(kernel: tuple[int, int]) -> Iterator[int]:
     while max(height, width) > _KERNEL:
         factor = next((f for f in range(_STRIDE, 1, -1) if height % f == width % f == 0), None)
         if factor is None:
-            raise ModelError(f"a global pooling of {kernel[0]} x {kernel[1]} cannot be split")
+            raise ModelError(
+                f"a global pooling of {kernel[0]} x {kernel[1]} cannot be split: make the image "
+                "smaller before it"
+            )
         yield factor
         height, width = height // factor, width // factor

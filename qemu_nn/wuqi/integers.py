@@ -14,7 +14,7 @@ def check_width(name: str, value: Any) -> int:
     integers 8 and 16.
     """
     if not isinstance(value, (int, np.integer)) or value not in (8, 16):
-        raise Error(f"{name} must be the integer 8 or 16, is {value!r}")
+        raise Error(f"{name} is {value!r}, but must be the integer 8 or 16")
     return int(value)
 
 

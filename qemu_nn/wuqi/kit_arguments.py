@@ -36,24 +36,26 @@ def check_arguments(function: Function) -> Function:
 
 def _check_layers(name: str, value: Any) -> None:
     if isinstance(value, Layer):
-        raise Error(f"{name} must be a list of layers, is one Layer: give [{value.name}]")
+        raise Error(f"{name} is one Layer, but must be a list of layers: give [{value.name}]")
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise Error(f"{name} must be a list of layers, is {format_value(value)}")
+        raise Error(f"{name} is {format_value(value)}, but must be a list of layers")
     for layer in value:
         if not isinstance(layer, Layer):
-            raise Error(f"{name} must hold Layer objects alone, holds {format_value(layer)}")
+            raise Error(
+                f"{name} contains {format_value(layer)}, but must contain Layer objects only"
+            )
 
 
 def _check_params(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise Error(f"{name} must be a dictionary of parameters, is {format_value(value)}")
+        raise Error(f"{name} is {format_value(value)}, but must be a dictionary of parameters")
 
 
 def _check_names(name: str, value: Any) -> None:
     if isinstance(value, str):
-        raise Error(f"{name} must be a list of names, is a text: give [{value!r}]")
+        raise Error(f"{name} is a text, but must be a list of names: give [{value!r}]")
     if not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
-        raise Error(f"{name} must be a list of names, is {format_value(value)}")
+        raise Error(f"{name} is {format_value(value)}, but must be a list of names")
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
@@ -72,6 +74,6 @@ def check_float_params(param_dict: Mapping[str, Any], what: str) -> None:
     fixed = [key for key in param_dict if "_quant_" in key or "_frac" in key]
     if fixed:
         raise Error(
-            f"{what} is for float networks, and the parameters have fixed-point ones, such as "
-            f"{fixed[0]!r}: call it before quantize_model()"
+            f"the parameters contain fixed-point ones, such as {fixed[0]!r}, but {what} "
+            "needs a float network: call it before quantize_model()"
         )

@@ -143,27 +143,27 @@ def _check_attribute(layer: Layer, key: str, value: Any) -> Any:
         count = _TUPLES[key]
         values = (value,) * count if type(value) is int and count == 2 else value
         if not isinstance(values, (tuple, list)) or len(values) != count:
-            raise ModelError(f"{where} must be {count} integers, is {value!r}")
+            raise ModelError(f"{where} is {value!r}, but must be {count} integers")
         if not all(_is_integer(item) for item in values):
-            raise ModelError(f"{where} must be {count} integers, is {value!r}")
+            raise ModelError(f"{where} is {value!r}, but must be {count} integers")
         return tuple(int(item) for item in values)
     if key == "slice_point":
         points = value if isinstance(value, (tuple, list)) else [value]
         if not all(_is_integer(point) for point in points):
-            raise ModelError(f"{where} must be integers, is {value!r}")
+            raise ModelError(f"{where} is {value!r}, but must be integers")
         return [int(point) for point in points]
     if key == "bias_term":
         if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
-            raise ModelError(f"{where} must be True or False, is {value!r}")
+            raise ModelError(f"{where} is {value!r}, but must be True or False")
         return bool(value)
     if key == "negative_slope":
         if not isinstance(value, (int, float, np.integer, np.floating)):
-            raise ModelError(f"{where} must be a number, is {value!r}")
+            raise ModelError(f"{where} is {value!r}, but must be a number")
         return float(value)
     if key in ("pool", "operation"):
         return str(value).upper() if key == "pool" else str(value).lower()
     if not _is_integer(value):
-        raise ModelError(f"{where} must be an integer, is {value!r}")
+        raise ModelError(f"{where} is {value!r}, but must be an integer")
     return int(value)
 
 

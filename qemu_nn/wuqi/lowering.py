@@ -31,7 +31,7 @@ def get_fraction(key: str, value: Any) -> int:
     """
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "iu" or abs(float(array.item())) > _FAR:
-        raise ModelError(f"{key} must be an integer in -{_FAR}..{_FAR}, is {value!r}")
+        raise ModelError(f"{key} is {value!r}, but must be an integer in -{_FAR}..{_FAR}")
     return int(array.item())
 
 
@@ -58,16 +58,19 @@ class Lowering:
     def param(self, key: str) -> Any:
         """Return a parameter by its name."""
         if key not in self.params:
-            raise self.error(f"needs the parameter {key!r}; quantize the network first")
+            raise self.error(f"lacks the parameter {key!r}: quantize the network first")
         return self.params[key]
 
     def fracs(self, role: str, channels: int) -> np.ndarray:
         """Return fraction bits of weights or bias, one for each channel."""
         value = np.asarray(self.param(f"{self.layer.name}_frac_{role}"))
         if value.size not in (1, channels) or value.dtype.kind not in "iu":
-            raise self.error(f"has {channels} channels, but its frac_{role} is {value.tolist()}")
+            raise self.error(
+                f"has the frac_{role} {value.tolist()}, but must have one integer, or one for "
+                f"each of {channels} channels"
+            )
         if abs(value.astype(np.float64)).max() > _FAR:
-            raise self.error(f"has a frac_{role} out of -{_FAR}..{_FAR}")
+            raise self.error(f"has a frac_{role} outside -{_FAR}..{_FAR}")
         return np.broadcast_to(value.ravel(), (channels,)).astype(np.int64)
 
     def integers(self, role: str) -> np.ndarray:
@@ -79,14 +82,18 @@ class Lowering:
         if value.dtype.kind not in "iu" or (
             value.size and not limits.min <= value.min() <= value.max() <= limits.max
         ):
-            raise self.error(f"has a quant_{role} that is not {self.bits}-bit integers")
+            raise self.error(
+                f"has a quant_{role} that is not {self.bits}-bit integers: quantize the network "
+                "again"
+            )
         return value
 
     def shift(self, what: str, bits: int) -> int:
         """Return a shift that the hardware has."""
         if not 0 <= bits <= _WIDEST_SHIFT[self.bits]:
             raise self.error(
-                f"shifts its {what} by {bits} bits, which is out of 0..{_WIDEST_SHIFT[self.bits]}"
+                f"shifts its {what} by {bits} bits, but must shift by "
+                f"0..{_WIDEST_SHIFT[self.bits]}: change the fractions"
             )
         return bits
 
@@ -95,14 +102,14 @@ class Lowering:
         fracs = {name: self.frac(name) for name in tensors}
         if len(set(fracs.values())) > 1:
             spelled = ", ".join(f"{name} {frac}" for name, frac in fracs.items())
-            raise self.error(f"needs one fraction for all of its tensors, but they have {spelled}")
+            raise self.error(f"has the fractions {spelled} for its tensors, but needs one for all")
         return next(iter(fracs.values()))
 
     def get_fixed_fraction(self, tensor: str, eight: int, sixteen: int) -> int:
         """Return the fraction bits that the hardware fixes for a tensor."""
         wanted, has = (eight if self.bits == 8 else sixteen), self.frac(tensor)
         if has != wanted:
-            raise self.error(f"needs {wanted} fraction bits for {tensor!r}, which has {has}")
+            raise self.error(f"has {has} fraction bits for {tensor!r}, but needs {wanted}")
         return wanted
 
     def call(
@@ -152,7 +159,7 @@ class Lowering:
         for i, (axis, before, after) in enumerate((("h", north, south), ("w", west, east))):
             last_start = size[i] + before + after - dilation[i] * (kernel[i] - 1) - 1
             if last_start < 0 or stride[i] < 1:
-                raise self.error(f"has windows {kernel} that do not fit an image {list(size)}")
+                raise self.error(f"has windows {kernel} larger than the padded image {list(size)}")
             out.append(last_start // stride[i] + 1)
             p |= {f"in_{axis}": size[i], f"out_{axis}": out[i], f"kernel_{axis}": kernel[i]}
             p |= {f"stride_{axis}": stride[i], f"dilation_{axis}": dilation[i]}

@@ -161,8 +161,8 @@ class ModelQuantizer:
             wanted = not (able and self.seen[name].low >= 0)
         if not wanted and not able:
             raise Error(
-                f"usr_param_dict: {name!r} cannot be unsigned; only an 8-bit input can, and only "
-                f"where {', '.join(_UNSIGNED)} read it"
+                f"usr_param_dict: {name!r} is unsigned, but only an 8-bit input can be, and "
+                f"only if {', '.join(_UNSIGNED)} alone read it"
             )
         self.params[f"{name}_signed"] = wanted
         self._set(self.groups[name], self._choose_fraction(self.groups[name]))

@@ -58,7 +58,7 @@ def save_to_file(
     The kit's manual, chapter 4.6.1.
     """
     if param_dict is not None and fname_npz is None:
-        raise Error("param_dict needs a file; give fname_npz, too")
+        raise Error("param_dict is given without its file: give fname_npz, too")
     files.write_bytes(Path(fname_prototxt), write_layers(layer_list).encode("utf-8"))
     if param_dict is not None and fname_npz is not None:
         write_npz(fname_npz, {key: np.asarray(value) for key, value in param_dict.items()})
@@ -97,7 +97,7 @@ def load_from_file(
     try:
         text = files.read_bytes(Path(fname_prototxt), _TEXT_LIMIT).decode("utf-8")
     except UnicodeDecodeError:
-        raise ModelError(f"{fname_prototxt} is not UTF-8 text") from None
+        raise ModelError(f"{fname_prototxt} is not UTF-8 text: save it as UTF-8") from None
     params = {key: _to_plain_number(value) for key, value in read_npz(fname_npz).items()}
     return read_layers(text, str(fname_prototxt)), params
 
@@ -149,9 +149,9 @@ def modelpack(
     """
     bitwidth = check_width("bitwidth", bitwidth)
     if not isinstance(model_name, str) or not model_name or set(model_name) & set("/\\\0"):
-        raise Error(f"model_name must be a file name without a folder, is {model_name!r}")
+        raise Error(f"model_name is {model_name!r}, but must be a file name without a folder")
     if model_name.lower().endswith(".bin"):
-        raise Error(f"model_name must be a name without the ending .bin, is {model_name!r}")
+        raise Error(f"model_name is {model_name!r}, but must be a name without the ending .bin")
     layers = replace_softmax(layer_list)
     broken = list_warnings(layers, bitwidth=bitwidth)
     if broken:

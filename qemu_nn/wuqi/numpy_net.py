@@ -176,7 +176,7 @@ def build_numpy_layers(
     """
     bitwidth = check_width("bitwidth", bitwidth)
     if quant and quant_weight_only and quant_feature_only:
-        raise Error("give quant_weight_only or quant_feature_only, not both")
+        raise Error("quant_weight_only and quant_feature_only are given: leave one out")
     integer_weights = quant and not quant_feature_only
     options = (quant, bitwidth, hw_aligned, quant_weight_only, quant_feature_only)
     built = Built(layer_list, param_dict, options)
@@ -234,7 +234,9 @@ def _find_built(network: Any) -> Built:
             layer.name for layer in built.layer_list
         ]:
             return built
-    raise Error("numpy_layers must be all layers of build_numpy_layers(), in their order")
+    raise Error(
+        "numpy_layers are not those of build_numpy_layers(): give all of them, in their order"
+    )
 
 
 @check_arguments
@@ -318,15 +320,18 @@ def run_layers(
         given: list[Any] = [d if v is None else v for v, d in zip(options.values(), defaults)]
         net = build_numpy_layers(layer_list, param_dict, *given)
     else:
-        raise Error("run_layers() needs param_dict, or numpy_layers of build_numpy_layers()")
+        raise Error(
+            "run_layers() has neither param_dict nor numpy_layers: give one, the latter from "
+            "build_numpy_layers()"
+        )
     x = np.asarray(input_data_batch)
     if x.ndim != 4 or x.dtype.kind not in "fiub":
-        raise Error(f"a batch must be real numbers [N, C, H, W], is {x.dtype} {list(x.shape)}")
+        raise Error(f"a batch is {x.dtype} {list(x.shape)}, but must be numbers [N, C, H, W]")
     dim = ", ".join(map(str, layer_list[0].attributes()["dim"][1:]))
     if ", ".join(map(str, x.shape[1:])) != dim:
-        raise Error(f"the network takes batches [N, {dim}], not {list(x.shape)}")
+        raise Error(f"the batch has the shape {list(x.shape)}, but the network takes [N, {dim}]")
     if np.isnan(x).any():
-        raise Error("the batch contains NaN, which no integer stands for")
+        raise Error("the batch contains NaN, which no integer represents: remove or replace it")
     results = _run_in_blocks(net, x, target_feature_tensor_list)
     if log_on:
         for name, values in results.items():
@@ -441,7 +446,7 @@ def read_weights(names: Sequence[str], param_dict: Params, quant: bool) -> dict[
             raise Error(f"the parameters lack {' or '.join(keys)}")
         values = np.asarray(param_dict[keys[0]])
         if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-            raise Error(f"{keys[0]} must hold finite numbers")
+            raise Error(f"{keys[0]} has values that are not finite; all must be")
         if quant:
             frac = np.asarray(param_dict[keys[1]]).ravel()
             if frac.dtype.kind not in "iu" or frac.size not in (1, *values.shape[:1]):

@@ -155,14 +155,14 @@ def add_pre_norm(
     check_float_params(param_dict, "add_pre_norm()")
     layers, params = [copy.deepcopy(layer) for layer in layer_list], dict(param_dict)
     if not layers or layers[0].type != "Input":
-        raise ModelError("the first layer must be an Input")
+        raise ModelError("the first layer is no Input; it must be one")
     start, channels = layers[0].tops[0], layers[0].attributes()["dim"][1]
     name = _make_free_name("pre_norm", [layer.name for layer in layers])
     top = _make_free_name(f"{start}_norm", [name for layer in layers for name in layer.tops])
     for role, values in (("weight", weight), ("bias", bias)):
         array = np.asarray(values, np.float64).ravel()
         if array.size not in (1, channels):
-            raise ModelError(f"{role} must have 1 or {channels} elements, has {array.size}")
+            raise ModelError(f"{role} has {array.size} elements, but must have 1 or {channels}")
         params[f"{name}_{role}"] = np.broadcast_to(array, (channels,)).copy()
     for layer in layers[1:]:
         _replace(layer, "bottom", start, top)
@@ -201,7 +201,7 @@ def _merge(layer: Layer, layers: list[Layer], params: dict[str, Any]) -> str:
     _fold_into_reader(behind, factors, params)
     _replace(behind, "bottom", top, source)
     _drop(layer, layers, params)
-    return f"{layer.name} ({layer.type}): merged into {behind.name} behind it"
+    return f"{layer.name} ({layer.type}): merged into {behind.name} after it"
 
 
 def _factors(layer: Layer, params: Mapping[str, Any]) -> Factors:

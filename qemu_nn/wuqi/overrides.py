@@ -39,19 +39,22 @@ class Overrides:
                 raise Error(f"usr_param_dict: {key!r}: {what}; have: {', '.join(all_names)}")
             array = np.asarray(value)
             if array.dtype.kind not in "iu" or (array.ndim and name in features):
-                raise Error(f"usr_param_dict: {key} must be an integer, is {value!r}")
+                raise Error(f"usr_param_dict: {key} is {value!r}, but must be an integer")
 
     def feature(self, group: FormatGroup) -> Optional[int]:
         """Return the given fraction of a format group. Raises Error if the group cannot have it."""
         given = {int(self._user[f"{n}_frac"]) for n in group.tensors if f"{n}_frac" in self._user}
         names = ", ".join(group.tensors)
         if len(given) > 1:
-            raise Error(f"usr_param_dict: {names} share one fraction; give them the same")
+            raise Error(
+                f"usr_param_dict: {names} share one fraction, but have different ones: give "
+                "them the same"
+            )
         frac = given.pop() if given else None
         if frac is not None and group.fixed not in (None, frac):
             raise Error(
-                f"usr_param_dict: the hardware fixes {group.fixed} fraction bits for {names}, "
-                f"not {frac}"
+                f"usr_param_dict: the fraction bits of {names} are {frac}, but the hardware fixes "
+                f"{group.fixed}: leave them out"
             )
         return frac
 

@@ -84,12 +84,12 @@ def _check(
     tops, names = list(shapes), [layer.name for layer in layers]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(f"two layers are called {twice!r}; give each its own name")
+        raise ModelError(f"two layers are called {twice!r}; names must be unique")
     if len(tops) > MOST:
-        raise ModelError(f"the network has {len(tops)} tensors; a pack holds {MOST} at most")
+        raise ModelError(f"the network has {len(tops)} tensors; a pack has {MOST} at most")
     size = sum(c * h * w for c, h, w in shapes.values()) * bitwidth // 8
     if size > FEATURE_BYTES:
-        raise ModelError(f"the features have {size} bytes; a pack holds {FEATURE_BYTES} at most")
+        raise ModelError(f"the features have {size} bytes; a pack has {FEATURE_BYTES} at most")
     for name in tops[1:]:
         if not params.get(f"{name}_signed", True):
             raise ModelError(
@@ -100,13 +100,15 @@ def _check(
 def _text(name: str) -> bytes:
     data = name.encode("utf-8", "replace")
     if not 1 <= len(data) <= 255 or "\0" in name or data.decode("utf-8") != name:
-        raise ModelError(f"the name {name[:40]!r} is not 1 to 255 bytes of UTF-8 without zeros")
+        raise ModelError(f"the name {name[:40]!r} must be 1 to 255 bytes of UTF-8 without zeros")
     return bytes([len(data)]) + data
 
 
 def _encode_fraction(value: int, of: str) -> int:
     if not -LARGEST_FRAC <= value <= LARGEST_FRAC:
-        raise ModelError(f"{of} has {value} fraction bits, out of -{LARGEST_FRAC}..{LARGEST_FRAC}")
+        raise ModelError(
+            f"{of} has {value} fraction bits; they must be -{LARGEST_FRAC}..{LARGEST_FRAC}"
+        )
     return value
 
 
@@ -119,7 +121,9 @@ def _tensor(name: str, shape: Shape, params: Mapping[str, Any]) -> bytes:
 def _head(layer: Layer, names: Sequence[str]) -> bytes:
     """Return name, type, tensors and attributes of a layer; its tops are the next tensors."""
     if max(len(layer.bottoms), len(layer.tops)) > 255:
-        raise ModelError(f"layer {layer.name!r} has more than 255 inputs or outputs")
+        raise ModelError(
+            f"layer {layer.name!r} has more than 255 inputs or outputs, the most of a pack"
+        )
     ids = [names.index(name) for name in layer.bottoms]
     counts = [_NAMES.index(layer.type), len(ids), len(layer.tops)]
     own = [number for key in TYPES[layer.type] for number in _integers(layer, key)]
@@ -128,7 +132,7 @@ def _head(layer: Layer, names: Sequence[str]) -> bytes:
         return _text(layer.name) + packed + struct.pack(f"<{len(own)}i", *own)
     except struct.error:
         raise ModelError(
-            f"layer {layer.name!r} has an attribute that 32 bits cannot hold"
+            f"layer {layer.name!r} has an attribute that does not fit into 32 bits"
         ) from None
 
 

@@ -101,7 +101,7 @@ def _tokens(text: str, where: str) -> Iterator[tuple[str, str, int]]:
     while at < len(text):
         token = _TOKEN.match(text, at)
         if token is None:
-            raise ModelError(f"{where}:{line}: this is not the text of a network")
+            raise ModelError(f"{where}:{line}: the text is not that of a network")
         if token.lastgroup is not None:
             yield token.lastgroup, token.group(), line
         line += token.group().count("\n")

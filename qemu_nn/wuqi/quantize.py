@@ -126,7 +126,7 @@ def quantize_model(
     source = iter(show_bar(iterate_batches(data_generator, total), total))
     first = [x for _, x in zip(range(num_step_pre), source)]
     if not first:
-        raise Error("data_generator gives no batch")
+        raise Error("data_generator yields no batch: give one or more")
     if layers[-1].type == "LogSoftmax":
         _centre_softmax(layers, params, first, bitwidth)
     work = ModelQuantizer(
@@ -153,19 +153,18 @@ def _check(
 ) -> None:
     """Raise Error for arguments out of range."""
     if not layer_list:
-        raise ModelError("layer_list is empty")
+        raise ModelError("layer_list is empty: give the layers of a network")
     if priority_mode not in ORDERS:
-        raise Error(f"priority_mode must be one of {', '.join(ORDERS)}, is {priority_mode!r}")
+        raise Error(f"priority_mode is {priority_mode!r}, but must be one of {', '.join(ORDERS)}")
     counts = {"factor_num_bin": factor_num_bin, "num_step_pre": num_step_pre, "num_step": num_step}
     for name, value in counts.items():
         if not isinstance(value, (int, np.integer)):
-            raise Error(f"{name} must be an integer, is {value!r}")
+            raise Error(f"{name} is {value!r}, but must be an integer")
     if not 0 <= factor_num_bin <= 8:
-        raise Error(f"factor_num_bin must be in 0..8, is {factor_num_bin}")
+        raise Error(f"factor_num_bin is {factor_num_bin}, but must be in 0..8")
     if num_step_pre < 1 or num_step < 0:
         raise Error(
-            f"num_step_pre must be at least 1 and num_step at least 0, are {num_step_pre} and "
-            f"{num_step}"
+            f"num_step_pre is {num_step_pre} and num_step {num_step}; they must be at least 1 and 0"
         )
     known = get_tensor_name_list(layer_list)
     for name in methods:

@@ -31,21 +31,23 @@ def infer_feature_shapes(layer_list: Sequence[Layer]) -> dict[str, Shape]:
     attributes out of range, and for features that are empty or have 2^31 values or more.
     """
     if not layer_list or layer_list[0].type != "Input":
-        raise ModelError("the first layer must be an Input, which makes one tensor")
+        raise ModelError("the first layer must be an Input with one output")
     shapes: dict[str, Shape] = {}
     for layer in layer_list:
         where = _where(layer)
         check_layer(layer)
         for name in layer.bottoms:
             if name not in shapes:
-                raise ModelError(f"{where} reads {name!r}, which no layer before it makes")
+                raise ModelError(f"{where} reads {name!r}, which no layer before it computes")
         written = _output_shapes(layer, [shapes[name] for name in layer.bottoms], where)
         for name, shape in zip(layer.tops, written):
             if name in shapes:
-                raise ModelError(f"{where} makes {name!r}, which an earlier layer makes, too")
+                raise ModelError(
+                    f"{where} computes {name!r}, as an earlier layer does; names must be unique"
+                )
             if min(shape) < 1 or math.prod(shape) >= _LARGEST:
                 raise ModelError(
-                    f"{where} makes {name!r} {list(shape)}, which is empty or too large"
+                    f"{where} computes {name!r} {list(shape)}, which is empty or too large"
                 )
             shapes[name] = shape
     return shapes
@@ -61,9 +63,9 @@ def check_layer(layer: Layer) -> None:
     makes = len(own["slice_point"]) + 1 if layer.type == "Slice" else 1
     if len(layer.bottoms) != reads and (reads is not None or len(layer.bottoms) < 2):
         wanted = "two or more" if reads is None else reads
-        raise ModelError(f"{where} reads {len(layer.bottoms)} tensors, must read {wanted}")
+        raise ModelError(f"{where} reads {len(layer.bottoms)} tensors, but must read {wanted}")
     if len(layer.tops) != makes:
-        raise ModelError(f"{where} makes {len(layer.tops)} tensors, must make {makes}")
+        raise ModelError(f"{where} has {len(layer.tops)} outputs, but must have {makes}")
     for key, value in own.items():
         least = _LEAST_PADS if key == "pad" else _LEAST.get(key)
         if least is not None:
@@ -71,7 +73,9 @@ def check_layer(layer: Layer) -> None:
             if not ((values >= np.array(least)) & (values < _LARGEST)).all():
                 raise ModelError(f"{where} has {key} {value}, which is out of range")
     if not 0 <= own.get("negative_slope", 0) < 4:
-        raise ModelError(f"{where} has negative_slope {own['negative_slope']}, must be in 0..3.98")
+        raise ModelError(
+            f"{where} has negative_slope {own['negative_slope']}; it must be in 0..3.98"
+        )
     for key, have in (("pool", ("MAX", "AVE")), ("axis", (1,))):
         if own.get(key, have[0]) not in have:
             raise ModelError(f"{where} has {key} {own[key]!r}; have: {', '.join(map(str, have))}")
@@ -94,7 +98,10 @@ def _output_shapes(layer: Layer, inputs: list[Shape], where: str) -> list[Shape]
     if layer.type == "Slice":
         points = [0, *own["slice_point"], channels]
         if points != sorted(set(points)):
-            raise ModelError(f"{where} cannot cut {channels} channels at {own['slice_point']}")
+            raise ModelError(
+                f"{where} cuts {channels} channels at {own['slice_point']}; points must "
+                "increase within the channels"
+            )
         return [(last - first, height, width) for first, last in zip(points, points[1:])]
     if layer.type == "ShuffleChannel" and channels % own["group"]:
         raise ModelError(
@@ -112,7 +119,7 @@ def _infer_joined(layer: Layer, inputs: list[Shape], where: str) -> Shape:
         "ScaleByTensor": inputs[-1] == (channels, 1, 1),
     }
     if not fits.get(layer.type, True):
-        raise ModelError(f"{where} reads tensors whose shapes do not fit: {inputs}")
+        raise ModelError(f"{where} reads tensors whose shapes do not agree: {inputs}")
     return (
         sum(shape[0] for shape in inputs) if layer.type == "Concat" else channels,
         height,
@@ -144,7 +151,9 @@ def shape_parameter(
         also = given[:2] == flat and values.size == math.prod(flat)
         ways += f" or {list(flat)}"
     if given != wanted and not also:
-        raise ModelError(f"{_where(layer)}: its {called or role} is {list(given)}, must be {ways}")
+        raise ModelError(
+            f"{_where(layer)}: its {called or role} is {list(given)}, but must be {ways}"
+        )
     return values.reshape(wanted)
 
 

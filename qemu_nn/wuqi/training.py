@@ -162,16 +162,16 @@ def _check(
     last = layer_list[-1]
     if last.type in ("LogSoftmax", "Softmax"):
         raise Error(
-            f"the network ends with the {last.type} {last.name!r}, whose narrow format "
-            "spoils the training; remove it from the layer list and compute it on the CPU"
+            f"the network ends with the {last.type} {last.name!r}, whose few bits would "
+            "spoil the training: remove it from the layer list and compute it on the CPU"
         )
     counts = {"num_step_train": num_step_train, "num_step_log": num_step_log}
     for name, value in {**counts, "layer_group": layer_group}.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise Error(f"{name} must be an integer of at least 1, is {value!r}")
+            raise Error(f"{name} is {value!r}, but must be an integer of at least 1")
     seed = rnd_seed
     if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63):
-        raise Error(f"rnd_seed must be None or an integer from 0 to 2^63 - 1, is {seed!r}")
+        raise Error(f"rnd_seed is {seed!r}, but must be None or an integer from 0 to 2^63 - 1")
 
 
 def _names(layer_list: Sequence[Layer], names: Optional[Collection[str]]) -> list[str]:
@@ -195,7 +195,7 @@ def _add_fractions(
         known.update({k: params[k] for k in (f"{name}_frac", f"{name}_signed") if k in params})
         frac = params.get(f"{name}_frac", 0)
         if isinstance(frac, bool) or not isinstance(frac, (int, np.integer)):
-            raise Error(f"param_dict: {name}_frac must be an integer, is {frac!r}")
+            raise Error(f"param_dict: {name}_frac is {frac!r}, but must be an integer")
         missing |= f"{name}_frac" not in params
     for layer in layer_list:
         for role in _ROLES if layer.type in BIASED else ():

@@ -36,7 +36,7 @@ def iterate_pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarr
     content.
     """
     if (data_generator is None) == (input_fn is None):
-        raise Error("give either data_generator or input_fn, and only one of them")
+        raise Error("both or none of data_generator and input_fn are given: give one of them")
     if data_generator is not None:
         return (
             _check_pair(*_iterate_dict(turn))
@@ -47,7 +47,7 @@ def iterate_pairs(data_generator: Any, input_fn: Any) -> Iterator[tuple[np.ndarr
 
 def _iterate_dict(turn: Any) -> tuple[Any, Any]:
     if not isinstance(turn, Mapping) or "input" not in turn or "output" not in turn:
-        raise Error('data_generator must give dictionaries with the keys "input" and "output"')
+        raise Error('data_generator must yield dictionaries with the keys "input" and "output"')
     return turn["input"], turn["output"]
 
 
@@ -63,7 +63,7 @@ def _iterate_function(input_fn: Any) -> Iterator[tuple[Any, Any]]:
 
 def _pair(turn: Any) -> tuple[Any, Any]:
     if not isinstance(turn, (tuple, list)) or len(turn) != 2:
-        raise Error("input_fn must give pairs (features, labels)")
+        raise Error("input_fn must yield pairs (features, labels)")
     return turn[0], turn[1]
 
 
@@ -71,12 +71,14 @@ def _check_pair(inputs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     x, y = np.asarray(inputs), np.asarray(labels)
     if x.ndim != 4 or x.dtype.kind not in "fiub" or not len(x):
         raise Error(
-            f"an input batch must be real numbers [N, C, H, W], is {x.dtype} {list(x.shape)}"
+            f"an input batch is {x.dtype} {list(x.shape)}, but must be numbers [N, C, H, W]"
         )
     if not np.isfinite(x).all():
-        raise Error("an input batch has values that are not finite")
+        raise Error("an input batch has values that are not finite: remove or replace them")
     if y.dtype.kind not in "fiub" or y.shape[:1] != x.shape[:1]:
-        raise Error(f"{len(x)} inputs need as many labels, have {y.dtype} {list(y.shape)}")
+        raise Error(
+            f"there are {y.dtype} labels {list(y.shape)} for {len(x)} inputs: give one for each"
+        )
     return x.astype(np.float64), y
 
 
@@ -92,11 +94,11 @@ def classes(labels: np.ndarray, count: int) -> np.ndarray:
         numbers = flat.argmax(1)
     else:
         raise Error(
-            f"labels must be class numbers [N], [N, 1, 1, 1] or one-hot [N, {count}, 1, 1], are "
-            f"{list(labels.shape)}; for others give a loss_fn"
+            f"labels are {list(labels.shape)}, but must be class numbers [N], [N, 1, 1, 1] "
+            f"or one-hot [N, {count}, 1, 1]; for others give a loss_fn"
         )
     if (numbers != np.floor(numbers)).any() or numbers.min() < 0 or numbers.max() >= count:
         raise Error(
-            f"labels must be class numbers from 0 to {count - 1}; for others give a loss_fn"
+            f"labels are not class numbers from 0 to {count - 1}: give such labels, or a loss_fn"
         )
     return np.asarray(numbers.astype(np.int64))

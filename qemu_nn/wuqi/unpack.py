@@ -39,9 +39,9 @@ def decode(data: bytes, name: str) -> tuple[int, list[Layer], dict[str, Any]]:
         decoded.append(layer)
         _parameters(cursor, layer, shapes, params, bitwidth)
     if cursor.at != len(data) - 4:
-        raise cursor.error("has bytes behind its last layer")
+        raise cursor.error("has bytes after its last layer")
     if encode(bitwidth, decoded, params) != data:
-        raise cursor.error("is not written as this package writes its network")
+        raise cursor.error("differs from the form in which this package writes its network")
     return bitwidth, decoded, params
 
 

@@ -65,13 +65,13 @@ def save_quantized_feature_to_header(
     feature = np.asarray(feature)
     bit_width = check_width("bit_width", bit_width)
     if feature.ndim != 4:
-        raise Error(f"feature must have the shape [N, C, H, W], has {list(feature.shape)}")
+        raise Error(f"feature has the shape {list(feature.shape)}, but must have [N, C, H, W]")
     frac = as_count(frac, "frac", -128, 128)
     named = name_in_header.isascii() and name_in_header.isidentifier()
     if not named or _WORDS.fullmatch(name_in_header):
-        raise Error(f"name_in_header must be a C identifier, is {name_in_header!r}")
+        raise Error(f"name_in_header is {name_in_header!r}, but must be a C identifier")
     if not np.isfinite(feature).all():
-        raise Error("the tensor has values that are not finite")
+        raise Error("the tensor has values that are not finite: remove or replace them")
     values = to_integers(feature, bit_width, frac, signed)
     if aligned:
         short = -values.shape[3] % (_ROW // (bit_width // 8))

@@ -14,7 +14,7 @@ NODE = {"target": "torch.ops.aten.relu.default", "inputs": [], "name": "relu"}
 
 
 def archive(path, model=None, **records):
-    """Write a file with a model, and records by their names."""
+    """Write a .pt2 archive of a model and records, by name."""
     model = {"graph_module": {"graph": {"nodes": [NODE]}}} if model is None else model
     with zipfile.ZipFile(path, "w") as file:
         file.writestr(f"{path.stem}/models/model.json", json.dumps(model))

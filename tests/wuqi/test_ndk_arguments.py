@@ -87,7 +87,7 @@ def test_a_list_of_its_layers_is_a_built_network(quantized):
     got = run_layers(x, layers, ["y"], numpy_layers=list(build_numpy_layers(layers, params)))["y"]
     np.testing.assert_array_equal(got, want)
     part = list(build_numpy_layers(layers, params))[:-1]
-    with pytest.raises(Error, match="must be all layers of build_numpy_layers"):
+    with pytest.raises(Error, match="are not those of build_numpy_layers"):
         run_layers(x, layers, ["y"], numpy_layers=part)
 
 
@@ -97,7 +97,7 @@ def test_layers_of_a_quantized_network_are_not_merged(quantized):
         lambda: ndk.optimize.merge_layers(layers, params),
         lambda: ndk.optimize.add_pre_norm(layers, params, 2.0, 1.0),
     ):
-        with pytest.raises(Error, match=r"is for float networks.*call it before quantize_model"):
+        with pytest.raises(Error, match=r"needs a float network.*call it before quantize_model"):
             change()
 
 
@@ -117,16 +117,34 @@ X = np.zeros((1, 2, 4, 4))
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda f, _: run_layers(X, SUMMED, "y", f), r"is a text: give \['y'\]"),
-        (lambda f, _: get_layer_weight_bias("c_weight", f), r"is a text: give \['c_weight'\]"),
-        (lambda f, _: run_layers(X, ["a"], ["y"], f), "must hold Layer objects alone, holds 'a'"),
-        (lambda f, _: run_layers(X, SUMMED[0], ["y"], f), r"is one Layer: give \[in\]"),
-        (lambda *_: build_numpy_layers(SUMMED, None), "param_dict must be a dictionary"),
-        (lambda *_: ndk.optimize.merge_layers(SUMMED, None), "param_dict must be a dictionary"),
+        (
+            lambda f, _: run_layers(X, SUMMED, "y", f),
+            r"is a text, but must be a list of names: give \['y'\]",
+        ),
+        (
+            lambda f, _: get_layer_weight_bias("c_weight", f),
+            r"is a text, but must be a list of names: give \['c_weight'\]",
+        ),
+        (
+            lambda f, _: run_layers(X, ["a"], ["y"], f),
+            "contains 'a', but must contain Layer objects only",
+        ),
+        (
+            lambda f, _: run_layers(X, SUMMED[0], ["y"], f),
+            r"is one Layer, but must be a list of layers: give \[in\]",
+        ),
+        (
+            lambda *_: build_numpy_layers(SUMMED, None),
+            "param_dict is None, but must be a dictionary",
+        ),
+        (
+            lambda *_: ndk.optimize.merge_layers(SUMMED, None),
+            "param_dict is None, but must be a dictionary",
+        ),
         (lambda f, _: ndk.layers.check_layers(SUMMED[0], f), "is one Layer"),
         (
             lambda f, _: ndk.quantize.quantize_model(SUMMED[0], f, 8, batches()),
-            "layer_list must be a list of layers",
+            "layer_list is one Layer, but must be a list of layers",
         ),
         (
             lambda _, p: ndk.utils.save_quantized_feature_to_header(p / "a.h", X, 8, 7.5),
@@ -136,7 +154,7 @@ X = np.zeros((1, 2, 4, 4))
             lambda _, p: ndk.utils.save_quantized_feature_to_header(
                 p / "a.h", X, 8, 7, name_in_header="int"
             ),
-            "name_in_header must be a C identifier, is 'int'",
+            "name_in_header is 'int', but must be a C identifier",
         ),
     ],
 )
@@ -148,5 +166,5 @@ def test_a_wrong_argument_is_a_sentence(floats, tmp_path, call, words):
 
 def test_the_name_of_a_pack_has_no_ending(quantized, tmp_path):
     layers, params = quantized
-    with pytest.raises(Error, match=r"a name without the ending \.bin, is 'a\.bin'"):
+    with pytest.raises(Error, match=r"is 'a\.bin', but must be a name without"):
         ndk.modelpack.modelpack(8, layers, params, tmp_path, model_name="a.bin")

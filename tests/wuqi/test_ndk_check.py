@@ -216,15 +216,19 @@ def test_float_parameters_that_fit_are_not_warned_of():
     [
         ("c_weight", None, "the parameters lack 'c_weight' (§6.7)"),
         ("f_bias", None, "the parameters lack 'f_bias' (§6.6)"),
-        ("c_bias", np.array([1, np.nan]), "layer 'c' (Convolution): c_bias must hold finite"),
-        ("c_weight", np.full((2, 4, 3, 3), np.inf), "c_weight must hold finite"),
-        ("c_bias", ["a", "b"], "c_bias must hold finite"),
-        ("c_bias", [[1], [1, 2]], "c_bias must hold finite"),
-        ("c_bias", np.ones(3), "layer 'c' (Convolution): its bias is [3], must be [2] (§6.7)"),
-        ("c_weight", np.ones((4, 2, 3, 3)), "its weight is [4, 2, 3, 3], must be [2, 4, 3, 3]"),
+        (
+            "c_bias",
+            np.array([1, np.nan]),
+            "layer 'c' (Convolution): c_bias has values that are not finite",
+        ),
+        ("c_weight", np.full((2, 4, 3, 3), np.inf), "c_weight has values that are not finite"),
+        ("c_bias", ["a", "b"], "c_bias has values that are not finite"),
+        ("c_bias", [[1], [1, 2]], "c_bias has values that are not finite"),
+        ("c_bias", np.ones(3), "layer 'c' (Convolution): its bias is [3], but must be [2] (§6.7)"),
+        ("c_weight", np.ones((4, 2, 3, 3)), "its weight is [4, 2, 3, 3], but must be [2, 4, 3, 3]"),
         (
             *("f_weight", np.ones((18, 4))),
-            "layer 'f' (InnerProduct): its weight is [18, 4], must be [4, 2, 3, 3] or [4, 18]",
+            "layer 'f' (InnerProduct): its weight is [18, 4], but must be [4, 2, 3, 3] or [4, 18]",
         ),
     ],
 )

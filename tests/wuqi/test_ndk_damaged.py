@@ -108,11 +108,14 @@ def test_parameters_that_do_not_fit_are_used_or_refused(files, seed):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda p: p.update(x_frac=1.5), "x_frac must be an integer in -1000..1000, is 1.5"),
-        (lambda p: p.update(x_frac=2**40), "x_frac must be an integer in -1000..1000"),
-        (lambda p: p.update(conv_frac_weight=2**40), "frac_weight out of -1000"),
+        (lambda p: p.update(x_frac=1.5), "x_frac is 1.5, but must be an integer in -1000..1000"),
+        (lambda p: p.update(x_frac=2**40), "but must be an integer in -1000..1000"),
+        (lambda p: p.update(conv_frac_weight=2**40), "frac_weight outside -1000"),
         (lambda p: p.update(conv_quant_weight=np.zeros((4, 3, 3, 2), int)), r"\[4, 3, 3, 3\]"),
-        (lambda p: p.update(fc_quant_bias=np.zeros(4, int)), r"quant_bias is \[4\], must be \[5\]"),
+        (
+            lambda p: p.update(fc_quant_bias=np.zeros(4, int)),
+            r"quant_bias is \[4\], but must be \[5\]",
+        ),
         (lambda p: p.update(fc_quant_bias=np.full(5, 128)), "not 8-bit integers"),
         (lambda p: p.update(r_signed=False), "'r' unsigned, but only the network's input can"),
     ],
@@ -128,8 +131,11 @@ def test_fixed_point_parameters_say_what_is_wrong_with_them(files, change, reaso
     ("change", "reason"),
     [
         (lambda p: p.update(conv_weight=np.zeros((4, 3, 3, 2))), r"must be \[4, 3, 3, 3\]"),
-        (lambda p: p.update(bn_weight=np.zeros(3)), r"its weight is \[3\], must be \[4\]"),
-        (lambda p: p.update(fc_bias=np.full(5, np.nan)), "fc_bias must hold finite numbers"),
+        (lambda p: p.update(bn_weight=np.zeros(3)), r"its weight is \[3\], but must be \[4\]"),
+        (
+            lambda p: p.update(fc_bias=np.full(5, np.nan)),
+            "fc_bias has values that are not finite",
+        ),
         (lambda p: p.pop("fc_weight"), "the parameters lack 'fc_weight'"),
     ],
 )

@@ -213,13 +213,13 @@ def test_without_bins_only_moments_are_written(tmp_path):
     [
         ({"target_tensor_list": ["nothing"]}, "no tensor 'nothing'; have: x, c, r, conv_weight"),
         ({"data_generator": None}, "'x' is a feature tensor"),
-        ({"data_generator": []}, "gives no batch"),
+        ({"data_generator": []}, "yields no batch"),
         ({"data_generator": [{"output": DATA[0]}]}, 'the key "input"'),
         ({"data_generator": [{"input": DATA[0, 0]}]}, r"is float64 \[2, 4, 4\]"),
         ({"data_generator": [{"input": DATA[0] * np.nan}]}, "not finite"),
-        ({"num_batch": 0}, "num_batch at least 1, are 0 and 0"),
-        ({"num_bin": -1}, "num_bin must be at least 0"),
-        ({"max_abs_val": 0}, "max_abs_val must be above 0, is 0"),
+        ({"num_batch": 0}, "num_batch 0; they must be at least 0 and 1"),
+        ({"num_bin": -1}, "num_bin is -1"),
+        ({"max_abs_val": 0}, "max_abs_val is 0, but must be above 0"),
         ({"output_dirname": __file__}, "cannot make the folder"),
     ],
 )

@@ -67,15 +67,15 @@ def renamed(index, name):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (without("fc_quant_weight"), "needs the parameter 'fc_quant_weight'"),
-        (without("r_frac"), "needs the parameter 'r_frac'"),
+        (without("fc_quant_weight"), "lacks the parameter 'fc_quant_weight'"),
+        (without("r_frac"), "lacks the parameter 'r_frac'"),
         (changed("fc_quant_bias", np.full(7, 128)), "not 8-bit integers"),
-        (changed("fc_frac_weight", 40), "out of 0..15"),
-        (changed("fc_frac_bias", -9), "out of 0..15"),
+        (changed("fc_frac_weight", 40), "but must shift by 0..15"),
+        (changed("fc_frac_bias", -9), "but must shift by 0..15"),
         (changed("f_signed", False), "unsigned"),
         (changed("fc_quant_weight", np.ones((7, 3), np.int8)), "quant_weight .* must be"),
         (renamed(1, "relu"), "2 layers are called 'relu'"),
-        (renamed(1, ""), "needs the parameter '_quant_weight'"),
+        (renamed(1, ""), "lacks the parameter '_quant_weight'"),
         (lambda layers, params: layers.pop(0), "first layer must be an Input"),
         (lambda layers, params: layers.clear(), "first layer must be an Input"),
         (
@@ -103,7 +103,7 @@ def test_limits_of_the_hardware_are_refused(tmp_path):
     layers[1].kernel_size = (17, 1)
     with pytest.raises(ModelError, match="17 x 1"):
         modelpack(8, layers, params, tmp_path)
-    with pytest.raises(Error, match="bitwidth must be the integer 8 or 16, is 9"):
+    with pytest.raises(Error, match="bitwidth is 9, but must be the integer 8 or 16"):
         modelpack(9, *packs.plain(8), tmp_path)
     with pytest.raises(ModelError, match="has no layers"):
         modelpack(8, [packs.start(1, 2, 2)], {"x_frac": 0}, tmp_path)

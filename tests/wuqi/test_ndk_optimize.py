@@ -133,7 +133,7 @@ def test_normalization_becomes_part_of_the_network():
     np.testing.assert_allclose(
         run_layers(x, fewer[0], ["conv"], fewer[1])["conv"], expected, atol=1e-9
     )
-    with pytest.raises(ModelError, match="weight must have 1 or 4 elements, has 3"):
+    with pytest.raises(ModelError, match="weight has 3 elements, but must have 1 or 4"):
         ndk.optimize.add_pre_norm(layers, params, np.ones(3), np.zeros(4))
 
 
@@ -151,5 +151,5 @@ def test_fully_connected_weights_may_be_flat_but_not_transposed():
     x = normal(4, 2, 2, 2)
     expected = run_layers(x, layers, ["y"], params)["y"]
     np.testing.assert_allclose(run_layers(x, merged, ["y"], found)["y"], expected, atol=1e-12)
-    with pytest.raises(ModelError, match=r"\[8, 3\], must be \[3, 2, 2, 2\] or \[3, 8\]"):
+    with pytest.raises(ModelError, match=r"\[8, 3\], but must be \[3, 2, 2, 2\] or \[3, 8\]"):
         ndk.optimize.merge_layers(layers, {**params, "fc_weight": normal(8, 3)})

@@ -418,46 +418,46 @@ def test_a_sum_before_a_relu6_is_not_shifted_to_the_left():
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ({"bits": 4}, "bitwidth must be the integer 8 or 16, is 4"),
-        ({"priority_mode": "fff"}, "priority_mode must be one of fwb, .* is 'fff'"),
+        ({"bits": 4}, "bitwidth is 4, but must be the integer 8 or 16"),
+        ({"priority_mode": "fff"}, "priority_mode is 'fff', but must be one of fwb"),
         ({"method_dict": {"conv_weight": "MAX"}}, "'conv_weight' has the method 'MAX'"),
         (
             {"method_dict": {"nothing": "KL"}},
             "method_dict: there is no tensor 'nothing'; have: x, c",
         ),
-        ({"factor_num_bin": 9}, "factor_num_bin must be in 0..8, is 9"),
-        ({"num_step_pre": 0}, "num_step_pre must be at least 1"),
-        ({"data": []}, "data_generator gives no batch"),
+        ({"factor_num_bin": 9}, "factor_num_bin is 9, but must be in 0..8"),
+        ({"num_step_pre": 0}, "num_step_pre is 0"),
+        ({"data": []}, "data_generator yields no batch"),
         ({"data": DATA * np.nan}, "not finite"),
-        ({"data": DATA[:, :, :, 1:]}, r"takes batches \[N, 2, 4, 4\], not \[8, 2, 3, 4\]"),
+        ({"data": DATA[:, :, :, 1:]}, r"has the shape \[8, 2, 3, 4\], but the network takes"),
         ({"layers": []}, "layer_list is empty"),
         ({"params": {}}, "the parameters lack 'conv_weight'"),
         (
             {"params": {**REAL, "conv_bias": np.full(3, np.inf)}},
-            "conv_bias must hold finite numbers",
+            "conv_bias has values that are not finite",
         ),
         ({"params": {**REAL, "conv_weight": np.ones((3, 2, 2, 2))}}, "layer 'conv'"),
         ({"usr_param_dict": {"conv_weight_frac": [1, 2]}}, "an integer, or one for each channel"),
         ({"usr_param_dict": {"conv_frac_weight": 1.5}}, "an integer, or one for each channel"),
-        ({"usr_param_dict": {"y_frac": 1.5}}, "y_frac must be an integer, is 1.5"),
+        ({"usr_param_dict": {"y_frac": 1.5}}, "y_frac is 1.5, but must be an integer"),
         ({"usr_param_dict": {"z_frac": 1}}, "z_frac.: there is no such tensor; have: x, c"),
-        ({"usr_param_dict": {"y_frac": [3]}}, r"y_frac must be an integer, is \[3\]"),
-        ({"usr_param_dict": {"y_frac": ["a"]}}, r"y_frac must be an integer, is \['a'\]"),
+        ({"usr_param_dict": {"y_frac": [3]}}, r"y_frac is \[3\], but must be an integer"),
+        ({"usr_param_dict": {"y_frac": ["a"]}}, r"y_frac is \['a'\], but must be an integer"),
         (
             {"usr_param_dict": {"y_frc": 3}},
             "'y_frc': a key is TENSOR_frac or TENSOR_signed; have: x, c",
         ),
         ({"usr_param_dict": {"q_signed": True}}, "'q_signed': there is no such tensor; have: x, c"),
-        ({"bits": 8.0}, "bitwidth must be the integer 8 or 16, is 8.0"),
-        ({"bits": "8"}, "bitwidth must be the integer 8 or 16, is '8'"),
-        ({"bits": ["a"]}, r"bitwidth must be the integer 8 or 16, is \['a'\]"),
+        ({"bits": 8.0}, "bitwidth is 8.0, but must be the integer 8 or 16"),
+        ({"bits": "8"}, "bitwidth is '8', but must be the integer 8 or 16"),
+        ({"bits": ["a"]}, r"bitwidth is \['a'\], but must be the integer 8 or 16"),
         ({"method_dict": {"conv_weight": ["a"]}}, r"'conv_weight' has the method \['a'\]"),
-        ({"num_step": "5"}, "num_step must be an integer, is '5'"),
+        ({"num_step": "5"}, "num_step is '5', but must be an integer"),
         (
             {"params": {**REAL, "fc_weight": np.ones((12, 4))}},
-            r"is \[12, 4\], must be \[4, 3, 2, 2\]",
+            r"is \[12, 4\], but must be \[4, 3, 2, 2\]",
         ),
-        ({"usr_param_dict": {"x_signed": False}, "bits": 16}, "'x' cannot be unsigned"),
+        ({"usr_param_dict": {"x_signed": False}, "bits": 16}, "'x' is unsigned"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(how, reason):
@@ -485,7 +485,7 @@ def test_a_tensor_that_two_layers_want_in_two_fractions_is_refused():
     params = {"fc_weight": np.ones((1, 1, 1, 1)), "fc_bias": np.zeros(1)}
     with pytest.raises(ModelError, match="layer 't' \\(TanH\\): it needs 5 fraction bits for y"):
         quantize(layers, params, data=np.ones((1, 1, 1, 1, 1)))
-    with pytest.raises(Error, match="the hardware fixes 4 fraction bits for y, not 3"):
+    with pytest.raises(Error, match="of y are 3, but the hardware fixes 4"):
         quantize(layers[:3], params, data=np.ones((1, 1, 1, 1, 1)), usr_param_dict={"y_frac": 3})
 
 

@@ -1,4 +1,4 @@
-/* Convolution of the s8 API, plain. */
+/* The plain row of the convolution of the s8 API, which defines its bits. */
 #include "convolve.h"
 
 int s_convolve_s8_ref(const void *params, const qn_buffers *b) {

@@ -122,7 +122,7 @@ def _slice(call: OnnxCall) -> np.ndarray:
 
 
 def _fold_reduce(call: OnnxCall) -> np.ndarray:
-    """ReduceProd: how many elements a shape has."""
+    """Fold ReduceProd, such as the product of the sizes of a shape."""
     array = call.array(0)
     named = call.integers("axes", at=1)
     axes = tuple(indices.axes(named, array.ndim)) if named else None

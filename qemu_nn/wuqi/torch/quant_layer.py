@@ -190,10 +190,10 @@ class QuantizedNet(nn.Module):  # type: ignore[misc]
         start = self.layer_list[0].tops[0]
         if not isinstance(x, Tensor) or not x.is_floating_point():
             raise Error(
-                "a batch must be a floating-point tensor, such as torch.from_numpy(x).float()"
+                "a batch is no floating-point tensor: give one, such as torch.from_numpy(x).float()"
             )
         if x.ndim != 4 or tuple(x.shape[1:]) != self.shapes[start]:
-            raise Error(f"a batch must be [N, {self.shapes[start]}], is {list(x.shape)}")
+            raise Error(f"a batch is {list(x.shape)}, but must be [N, {self.shapes[start]}]")
         values = {start: x}
         for layer in self.layer_list[1:]:
             results = self._compute(layer, [values[name] for name in layer.bottoms])

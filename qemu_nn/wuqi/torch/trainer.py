@@ -86,7 +86,7 @@ class Trainer:
 
     def _inputs(self, x: np.ndarray) -> np.ndarray:
         if x.shape[1:] != self.grid.shape:
-            raise Error(f"an input batch must be [N, {self.grid.shape}], is {list(x.shape)}")
+            raise Error(f"an input batch is {list(x.shape)}, but must be [N, {self.grid.shape}]")
         return self.grid.round_down(x)
 
     def _loss(self, outputs: Any, labels: np.ndarray) -> Tensor:

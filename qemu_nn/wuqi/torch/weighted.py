@@ -120,7 +120,10 @@ def _fractions(
         raise ModelError(f"layer {layer.name!r}: the parameters lack {key!r}; quantize it first")
     value = np.asarray(params[key])
     if value.dtype.kind not in "iu" or value.size not in (1, channels):
-        raise ModelError(f"{key} must be an integer, or one for each of {channels} channels")
+        raise ModelError(
+            f"{key} is {value.dtype} {list(value.shape)}, but must be one integer, or one for "
+            f"each of {channels} channels"
+        )
     return value.ravel().astype(np.int64)
 
 
@@ -136,6 +139,9 @@ def _to_grid_floats(
     values = np.asarray(params[key])
     half = 2 ** (bits - 1)
     if values.dtype.kind not in "iu" or values.min() < -half or values.max() >= half:
-        raise ModelError(f"{key} must be integers of {bits} bits")
+        raise ModelError(
+            f"{key} contains numbers that are not integers of {bits} bits: quantize the network "
+            "again"
+        )
     fracs = np.asarray(params[f"{layer.name}_frac_{role}"]).ravel()
     return {name: np.ldexp(values.astype(np.float64), -fracs.reshape(-1, *[1] * (values.ndim - 1)))}
