@@ -12,12 +12,14 @@ from ..errors import shorten_middle
 from ..functions.shapes import get_extent
 from ..io.terminal import terminal_width
 from ..ir.graph import Graph, Node, Tensor
+from ..ir.original import Original
 from ..ir.stored import layer_bytes, weight_bytes
 from ..ir.tflm_memory import TflmFigures
 from ..runtime.arena import TFLM_ALIGNMENT, Arena, TensorArena, plan_tensor_arena, plan_tflm_memory
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from .charts import Block, MemoryChart
+from .npu_summary import list_npu_facts, tabulate_operators
 from .result import TableResult
 from .table import Cell, Said, Table, spell, values_of
 from .table_layout import narrow_table
@@ -26,6 +28,9 @@ _LAYER = ("layer", "function", "output", "format")
 _SHIFTS = ("bias_shift", "out_shift")
 _COSTS = ("macs", "weight_bytes", "scratch_bytes")
 _ARENA = ("arena_offset", "needed_until", "bytes_in_use")
+
+#: Facts of command streams of an NPU.
+_NPU = ("npu", "npu_memory", "vela_estimate", "vela_memory")
 
 _TFLM = "head: tensors as TFLite Micro plans them; tail: the interpreter's structures, estimated"
 
@@ -42,11 +47,16 @@ class Summary(TableResult):
         A row for each layer.
     memory : MemoryChart or None
         The arena over time; None where the firmware has buffers of its own.
+    operators : Table or None
+        Of a network that vela compiled, with its original: each operator of the original file,
+        where it is computed, by how many operations of the NPU, vela's estimate of its cycles, and
+        the reason why the core computes it.
     """
 
     facts: Mapping[str, Cell]
     layers: Table
     memory: Optional[MemoryChart] = None
+    operators: Optional[Table] = None
 
     def __repr__(self) -> str:
         return f"Summary\n{format_facts(self.facts)}"
@@ -70,13 +80,16 @@ class Summary(TableResult):
             The table, then a line for each fact.
         """
         if full:
-            return f"{self.layers.text()}\n\n{format_facts(self.facts)}"
+            operators = "" if self.operators is None else f"\n\n{self.operators.text()}"
+            return f"{self.layers.text()}{operators}\n\n{format_facts(self.facts)}"
         ends = ("network", "profile", "input", "input_format", "inputs", "outputs", "states")
         facts = {name: self.facts[name] for name in ends if name in self.facts}
         facts["in_all"] = self._in_all()
         if "file_bytes" in self.facts:
             facts["in_tflm"] = self._in_tflm()
-        return f"{narrow_table(self.layers).text()}\n\n{format_facts(facts)}"
+        facts.update({name: self.facts[name] for name in _NPU if name in self.facts})
+        tables = [each for each in (self.layers, self.operators) if each is not None]
+        return "\n\n".join([*(narrow_table(t).text() for t in tables), format_facts(facts)])
 
     def _in_all(self) -> str:
         """Return flash, RAM and multiply-accumulates in a line."""
@@ -112,7 +125,8 @@ class Summary(TableResult):
         dict
             The facts, and the list of layers.
         """
-        return {**self.values(), "layers": self.layers.records()}
+        operators = {} if self.operators is None else {"operators": self.operators.records()}
+        return {**self.values(), "layers": self.layers.records(), **operators}
 
     def values(self) -> dict[str, Any]:
         """Return the facts as JSON has them.
@@ -143,14 +157,18 @@ def format_facts(facts: Mapping[str, Cell]) -> str:
 
 
 def summarize(
-    plan: Plan, buffers: Mapping[str, int], figures: Optional[TflmFigures] = None
+    plan: Plan,
+    buffers: Mapping[str, int],
+    figures: Optional[TflmFigures] = None,
+    original: Optional[Original] = None,
 ) -> Summary:
     """Return the summary of a plan.
 
     buffers: all memory of the device except weights, including scratch memory; activation_bytes is
     their sum. figures: figures of the .tflite file. scratch_bytes: largest of one call.
     peak_bytes: largest use at one time. tflm_head_bytes: TFLite Micro's plan for calls of the s8
-    and s16 API. tflm_arena_bytes: kTensorArenaSize of the file.
+    and s16 API. tflm_arena_bytes: kTensorArenaSize of the file. original: the network that an NPU's
+    compiler read.
     """
     graph = plan.graph
     shared = graph.memory is None and plan.profile.is_affine
@@ -178,8 +196,11 @@ def summarize(
         **_memory(plan.graph, buffers, arena),
         **_in_tflm(plan, figures),
         "scratch_bytes": max(total.values()),
+        **list_npu_facts(graph, original),
     }
-    return Summary(facts, layers, None if arena is None else _chart_memory(graph, arena.arena))
+    operators = None if original is None else tabulate_operators(original)
+    memory = None if arena is None else _chart_memory(graph, arena.arena)
+    return Summary(facts, layers, memory, operators)
 
 
 def _chart_memory(graph: Graph, arena: Arena) -> MemoryChart:

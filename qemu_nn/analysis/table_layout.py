@@ -26,6 +26,10 @@ _COLUMNS = {
     "most": ("to", 13),
     "share": ("share", 6),
     "milliseconds": ("ms", 9),
+    "place": ("on", 6),
+    "operations": ("NPU operations", 14),
+    "vela_cycles": ("vela's cycles", 13),
+    "reason": ("reason", 40),
 }
 
 

@@ -3,28 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Optional
+from typing import Callable, Optional, TypeVar
 
 import numpy as np
 
 from ..functions.tflm_builds import DIFFERENCES
 from ..ir.formats import find_differing
 from ..ir.graph import Build, Graph
+from ..ir.original import Original
 from ..targets import PATHS, RELEASES, ROUNDINGS, TFLM, Profile, all_profiles
 from .compare import measure_difference, spell_position
 from .kernel_table import spell_profiles
+from .npu_reasons import explain
 from .table import Cell, Said, Table
 
 #: Layer (or function) -> its result for each input; None if it refuses the input.
 Outputs = Mapping[str, Sequence[Optional[np.ndarray]]]
 
+#: Key of a set of results.
+K = TypeVar("K")
+
 #: Column for networks whose calls differ between builds of TensorFlow Lite Micro.
 BUILDS = "builds"
+
+#: Columns for networks that were compiled for an NPU.
+OPERATORS = ("operator", "alone", "reason")
 
 _COLUMNS = (
     *("layer", "other_profiles", "differing", "elements"),
     *("largest", "first", "value", "other_value", "since"),
 )
+
+
+def add_operators(table: Table, original: Original, alone: Mapping[str, int]) -> Table:
+    """Return the table with the operator of each layer, its own differences, and their reason.
+
+    alone: layer -> differing elements if the core computes it from the NPU's inputs.
+    """
+    operators = {each.layer: each for each in original.operators}
+    nodes = {node.name: node for node in original.graph.nodes}
+    at = table.columns.index("differing")
+    rows = []
+    for row in table.rows:
+        layer, made = str(row[0]), operators.get(str(row[0]))
+        parts = alone.get(layer) if layer in alone else (row[at] if row[-1] == layer else None)
+        why = made.effect or explain(made.operator, nodes[layer]) if made and parts else ""
+        rows.append((*row, made.operator if made else None, alone.get(layer), why or None))
+    return Table((*table.columns, *OPERATORS), tuple(rows))
 
 
 def add_builds(table: Table, graph: Graph) -> Table:
@@ -67,18 +92,30 @@ def compare_profiles(base: Outputs, others: Mapping[Profile, Outputs], chained: 
     with both values. since: the first layer that differs, a possible cause; chained=False: outputs
     are independent. A layer without differences has one line.
     """
-    since: dict[Profile, str] = {}
+    return _compare(base, others, chained, lambda group: _spell(group, others))
+
+
+def compare_devices(base: Outputs, others: Mapping[str, Outputs]) -> Table:
+    """Return the same for devices with names, of which each has the layers of the base."""
+    return _compare(base, others, True, "; ".join)
+
+
+def _compare(
+    base: Outputs, others: Mapping[K, Outputs], chained: bool, spell: Callable[[list[K]], str]
+) -> Table:
+    """Return the table of compare_profiles(); spell: a group of keys in words."""
+    since: dict[K, str] = {}
     rows: list[tuple[Cell, ...]] = []
     for layer, wanted in base.items():
-        groups: dict[tuple[str, tuple[Optional[bytes], ...]], list[Profile]] = {}
-        for profile, outputs in others.items():
+        groups: dict[tuple[str, tuple[Optional[bytes], ...]], list[K]] = {}
+        for key, outputs in others.items():
             if _outputs_differ(wanted, outputs.get(layer, ())):
-                start = since.setdefault(profile, layer) if chained else layer
+                start = since.setdefault(key, layer) if chained else layer
                 bits = tuple(None if o is None else o.tobytes() for o in outputs[layer])
-                groups.setdefault((start, bits), []).append(profile)
-        for (start, _), profiles in groups.items():
-            cells = _measure_difference(wanted, others[profiles[0]][layer])
-            rows.append((layer, _spell(profiles, others), *cells, start))
+                groups.setdefault((start, bits), []).append(key)
+        for (start, _), keys in groups.items():
+            cells = _measure_difference(wanted, others[keys[0]][layer])
+            rows.append((layer, spell(keys), *cells, start))
         if not groups:
             elements = sum(want.size for want in wanted if want is not None)
             rows.append((layer, "none", 0, elements, *(None,) * 5))

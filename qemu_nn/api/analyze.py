@@ -103,6 +103,10 @@ def analyze(
     network, progress = quantized(network), as_callable(progress, "progress")
     threads = as_count(threads, "threads", most=MOST_THREADS)
     sensitivity = as_flag(sensitivity, "sensitivity")
+    wanted, device, compiled = network.profile(target), network, None
+    if network.original is not None:  # the layers of the file, as the NPU computes them
+        compiled = network.graph
+        network = replace(network, graph=network.original.graph, original=None)
     reference, graph = network.reference, network.graph
     if reference is None and (is_affine(graph) or calls_esp_dl(graph)):
         graph = infer_formats(graph)
@@ -112,9 +116,8 @@ def analyze(
             f"{graph.name} has no float reference to compare with; quantize it from a float model"
         )
     _check_pair(graph, reference)
-    wanted = network.profile(target)
     graph = build_calls(graph, wanted)
-    run = LayerRun(graph, reference, wanted)
+    run = LayerRun(graph, reference, wanted, compiled)
     size = _at_once(reference)
     source = real_batches(network, data, size, count=_count(graph))
     sample_bytes = 4 * sum(math.prod(shape) for shape in reference.starts.values())
@@ -148,7 +151,7 @@ def analyze(
         sensitivity=alone,
         advice=write_advice(faults, trial),
         curve=network.curve,
-        **costs(network, target),
+        **costs(device, target),
         files={"network": files[0], "data": files[1]},
         notes=(tell_names(source.classes),) if source.classes else (),
         reference="float" if network.reference is not None else "dequantized",

@@ -298,7 +298,7 @@ def describe(
 
     network = quantized(network)
     plan = network.session(target, variant=variant).plan
-    return summarize(plan, list_buffers(plan), network.tflm_figures)
+    return summarize(plan, list_buffers(plan), network.tflm_figures, network.original)
 
 
 def example() -> tuple[Network, np.ndarray, np.ndarray]:

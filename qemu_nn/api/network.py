@@ -17,6 +17,7 @@ from ..io.stages import announce
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputSummary
+from ..ir.original import Original
 from ..ir.preprocessing import Preprocessing
 from ..ir.stored import weight_bytes
 from ..ir.tflm_memory import TflmFigures
@@ -99,6 +100,9 @@ class Network:
         What each change of a layer's width costs, where quantize() had a budget: layer, bits,
         flash, ram, cycles, and the signal-to-noise ratio of the scores in decibels. Of
         fine_tune() the figures of each epoch.
+    original : ir.original.Original or None
+        The network that a compiler of an NPU read, and what the compiler made of its operators;
+        None if the network is not compiled, or the original is not known.
 
     Raises
     ------
@@ -115,6 +119,7 @@ class Network:
     after: Optional[FloatGraph] = None
     tflm_figures: Optional[TflmFigures] = None
     calibration: Optional[InputSummary] = None
+    original: Optional[Original] = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.graph, Graph):
@@ -405,6 +410,7 @@ class Network:
             *(self.graph, path, self.reference, self.preprocessing, self.notes, steps),
             calibration=self.calibration,
             curve=self.curve,
+            original=self.original,
         )
 
 
@@ -556,6 +562,7 @@ def load(
     defines: Optional[Mapping[str, object]] = None,
     inputs: Union[str, Mapping[str, Optional[Sequence[int]]], None] = None,
     function: Optional[str] = None,
+    original: Union[str, Path, None] = None,
 ) -> Union[Network, FloatNetwork]:
     """Read a network from a file.
 
@@ -593,6 +600,10 @@ def load(
     function : str, optional
         Of firmware: the function that runs the network, such as "CNN::run_nn"; default: the one
         that calls all others with layers.
+    original : str or Path, optional
+        Of a file with command streams of an Ethos-U: the .tflite file that the compiler read. Then
+        operations of the NPU have the names of its operators. vela's record next to the file
+        (NAME_debug.xml) says which these are; without it, those with equal bytes.
 
     Returns
     -------
@@ -625,7 +636,7 @@ def load(
     options.update(_as_firmware(include, defines, inputs, function))
     if is_model(source):
         with written(source) as file:
-            return _read(file, options)
+            return _attach(_read(file, options), None, original)
     path = as_path(source, "a model")
     if path.is_dir():
         folder = path
@@ -639,7 +650,34 @@ def load(
     if not path.exists():
         raise ModelError(f"there is no file {path}")
     announce(f"reads {path.name}")
-    return _read(path, options)
+    return _attach(_read(path, options), path, original)
+
+
+def _attach(
+    network: Union[Network, FloatNetwork], compiled: Optional[Path], original: object
+) -> Union[Network, FloatNetwork]:
+    """Return a compiled network with its original, if there is one."""
+    if original is None:
+        return network
+    path = as_path(original, "original")
+    if isinstance(network, FloatNetwork):
+        raise Error(f"{network.graph.name} is a float network: leave out original=")
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}")
+    return attach_original(network, path, compiled)
+
+
+def attach_original(
+    network: Network,
+    path: Path,
+    compiled: Optional[Path] = None,
+    reasons: Mapping[str, tuple[str, str]] = {},
+) -> Network:
+    """Return a compiled network with its original; arguments as keep_original() takes them."""
+    from .original import keep_original
+
+    graph, found = keep_original(network.graph, path, compiled, reasons)
+    return replace(network, graph=graph, original=found)
 
 
 def _as_firmware(
@@ -675,6 +713,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> Union[Network, FloatNetwork
         after=found.after,
         tflm_figures=found.tflm_figures,
         calibration=found.calibration,
+        original=found.original,
         curve=None if found.curve is None else _make_curve(*found.curve),
     )
 
@@ -686,13 +725,15 @@ def _make_curve(columns: tuple[str, ...], rows: tuple[Any, ...]) -> Table:
     return Table(columns, rows)
 
 
-def load_quantized(path: Union[str, Path]) -> Network:
+def load_quantized(path: Union[str, Path], original: Union[str, Path, None] = None) -> Network:
     """Read a quantized network from a file.
 
     Parameters
     ----------
     path : str or Path
         A file as load() reads it.
+    original : str or Path, optional
+        As load() takes it.
 
     Returns
     -------
@@ -706,7 +747,8 @@ def load_quantized(path: Union[str, Path]) -> Network:
     Error
         The file holds a float network.
     """
-    return quantized(as_path(path, "a model"))
+    path = as_path(path, "a model")
+    return quantized(path if original is None else load(path, original=original))
 
 
 def quantized(network: Any) -> Network:

@@ -12,17 +12,21 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 
 from ..analysis.table import Table
-from ..analysis.variants import add_builds, compare_profiles
+from ..analysis.variants import add_builds, add_operators, compare_devices, compare_profiles
 from ..cmsis import invoke
 from ..errors import DeviceWarning, Error, Refused, SizeMismatch
 from ..functions import FUNCTIONS, Function
 from ..io.arguments import have
 from ..io.stages import announce, count
+from ..ir.formats import find_differing
 from ..ir.graph import Graph
+from ..ir.original import Original
 from ..kernels.devices import profile_for
 from ..kernels.table import list_rows
 from ..runtime.cluster import open_cluster, open_compute
-from ..runtime.inputs import Inputs, State
+from ..runtime.compiled_run import shape_inputs, trace_as_original
+from ..runtime.inputs import Inputs, State, arrange_by_name
+from ..runtime.per_layer import Calls
 from ..runtime.session import Session, draw_inputs, make_other_profiles
 from ..targets import DEFAULT_CORE, Profile, Target, all_profiles
 from ..testing.calls import draw_all_arguments
@@ -31,6 +35,9 @@ from .network import Network, quantized
 
 #: Layer or function -> what it computes for each input.
 _Outputs = dict[str, list[Optional[np.ndarray]]]
+
+#: Kernels of TensorFlow Lite Micro without CMSIS-NN.
+REFERENCE = "reference kernels"
 
 #: Inputs of a network, and calls of a function, where none are given.
 _INPUTS, _CALLS = 8, 200
@@ -45,6 +52,9 @@ def variants(
     client: Any = None,
 ) -> Table:
     """Compare a network on a device with itself under every other profile, layer by layer.
+
+    A network that vela compiled, with its original, is compared on the NPU with the original on the
+    core next to it, and with the framework's reference kernels.
 
     Parameters
     ----------
@@ -63,7 +73,9 @@ def variants(
     Returns
     -------
     Table
-        Each layer that differs under some profile, and its first element that does.
+        Each layer that differs under some profile, and its first element that does. With an
+        original also the operator, the elements that differ if the core's function reads the NPU's
+        inputs, and the reason if it is known.
 
     Raises
     ------
@@ -76,8 +88,67 @@ def variants(
     """
     network, samples = quantized(network), Dataset.of(data)
     count = samples.draw_count(_INPUTS)
+    if network.original is not None:
+        graph = network.original.graph
+        x = draw_inputs(graph, count) if count else coded(network.host, samples)
+        return compare_with_original(network, network.original, target, x, state)
     x = draw_inputs(network.graph, count) if count else coded(network.host, samples)
     return compare_network_variants(network.graph, network.profile(target), x, state, client)
+
+
+def compare_with_original(
+    network: Network,
+    original: Original,
+    target: Union[str, Target],
+    x: Inputs,
+    state: State = None,
+) -> Table:
+    """Return where an NPU differs from the core and from the framework's reference kernels.
+
+    Each row is a layer of the original file. `alone` counts differing elements if the core's
+    function reads the inputs that the NPU has; `reason` says why, if it is known.
+    """
+    graph, wanted = original.graph, network.profile(target)
+    session = Session(network.graph, wanted, trace=True)
+    layers = {node.name for node in graph.nodes}
+    traced = trace_as_original(session, graph, x, state)
+    base = {name: values for name, values in traced.items() if name in layers}
+    core = Target.of(target).core
+    others: dict[str, _Outputs] = {}
+    alone: dict[str, int] = {}
+    for name, kernels in ((core, "cmsis-nn"), (REFERENCE, "reference")):
+        profile = profile_for(graph.ops, Target(core, kernels=kernels))
+        try:
+            results = trace_as_original(Session(graph, profile, trace=True), graph, x, state)
+        except Refused:
+            continue  # such a build does not run the file
+        others[name] = {
+            layer: list(results[layer].reshape(values.shape))
+            for layer, values in base.items()
+            if layer in results
+        }
+        alone = alone or _count_alone(graph, profile, x, base)
+    table = compare_devices({name: list(values) for name, values in base.items()}, others)
+    return add_operators(table, original, alone)
+
+
+def _count_alone(
+    graph: Graph, profile: Profile, x: Inputs, base: Mapping[str, np.ndarray]
+) -> dict[str, int]:
+    """Return layer -> elements that differ if the core's function reads the NPU's inputs.
+
+    Layers with an input that the NPU does not write, and networks with states, are left out.
+    """
+    if graph.states:
+        return {}
+    calls = Calls(graph, profile)
+    known = {**arrange_by_name(graph, x), **base}
+    found = {}
+    for node in graph.nodes:
+        if node.name in base and all(name in known for name in node.inputs):
+            got = calls.run(node, shape_inputs(graph, node, known))
+            found[node.name] = int(find_differing(got.ravel(), base[node.name].ravel()).sum())
+    return found
 
 
 def compare_network_variants(

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Optional, Union
 
 from ..errors import Error
+from ..ethosu.record import read_reasons
 from ..io.arguments import as_path, one_of
 from ..io.optional_deps import require
 from ..io.stages import announce
+from ..runtime.npu import list_programs
 from ..targets import ETHOS_U
-from .network import Network, load_quantized
+from .network import Network, attach_original, load_quantized
 
 #: Strategies of vela.
 STRATEGIES = ("Performance", "Size")
@@ -31,8 +33,9 @@ def vela(
 ) -> Network:
     """Compile a .tflite file for an Ethos-U with the installed vela, and load the result.
 
-    The network computes what the NPU computes. The file that vela read computes what the
-    Cortex-M computes: compare the two to see where the bytes differ.
+    The network computes what the NPU computes, and its operations have the names of the file's
+    operators. `network.original` is the file's own network: variants() compares the two, and
+    analyze() compares the NPU with the float meaning of the file.
 
     Parameters
     ----------
@@ -68,14 +71,26 @@ def vela(
         raise Error(f"there is no file {source}")
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(spare) if output is None else as_path(output, "output")
-        _run(source, target, optimise, folder)
-        return load_quantized(folder / f"{source.stem}_vela.tflite")
+        return compile_file(source, target, optimise, folder)
 
 
-def _run(source: Path, target: str, optimise: str, folder: Path) -> None:
+def compile_file(source: Path, target: str, optimise: str, folder: Path) -> Network:
+    """Return the network that vela compiles into a folder; raise Error with its text."""
+    text = _run(source, target, optimise, folder)
+    compiled = folder / f"{source.stem}_vela.tflite"
+    network = load_quantized(compiled)
+    if not list_programs(network.graph):
+        return network  # all operators stay on the core
+    return attach_original(network, source, compiled, read_reasons(text))
+
+
+def _run(source: Path, target: str, optimise: str, folder: Path) -> str:
+    """Run vela, and return what it says."""
     command = [sys.executable, "-m", "ethosu.vela", str(source), "--output-dir", str(folder)]
     command += ["--accelerator-config", target, "--optimise", optimise]
+    command += ["--enable-debug-db", "--verbose-performance"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or not (folder / f"{source.stem}_vela.tflite").is_file():
         said = " ".join((done.stderr or done.stdout).split())[-_QUOTED:]
         raise Error(f"vela cannot compile {source} for {target}: {said}")
+    return done.stdout

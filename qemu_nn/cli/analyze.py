@@ -14,7 +14,18 @@ from ..api import model_explorer as overlay
 from ..io import files
 from .data_options import data as data_option
 from .data_options import dataset, reading
-from .options import PATH, check_page, cluster, device, form, parquet, progress, show, threads
+from .options import (
+    PATH,
+    check_page,
+    cluster,
+    device,
+    form,
+    original,
+    parquet,
+    progress,
+    show,
+    threads,
+)
 from .spelling import spelled
 
 
@@ -32,6 +43,7 @@ from .spelling import spelled
     "--sensitivity", is_flag=True, help="Also measure what each layer and channel alone costs."
 )
 @reading
+@original
 @threads
 @cluster
 @parquet
@@ -44,6 +56,7 @@ def analyze(
     model_explorer: Optional[Path],
     parquet: Optional[Path],
     form: Optional[str],
+    original: Optional[Path],
     **how: Any,
 ) -> None:
     """Report what quantization cost MODEL, layer by layer.
@@ -53,7 +66,7 @@ def analyze(
     integers, too. Every layer is compared as part of the network and alone.
     """
     check_page(html)
-    network = pipeline.load_quantized(model)
+    network = pipeline.load_quantized(model, original)
     report = inspection.analyze(
         network,
         dataset(network, data, how),

@@ -46,7 +46,7 @@ from ..kernels import table as kernels
 from ..targets import Target
 from ..testing.cases import CASES, Case
 from .data_options import data, dataset, reading
-from .options import PATH, cluster, device, form, say, state, variant
+from .options import PATH, cluster, device, form, original, say, state, variant
 
 _COUNT = click.IntRange(1)
 _NETWORKS = {**NETWORKS, **S8_NETWORKS, **NPU_NETWORKS}
@@ -228,6 +228,7 @@ def _compared(
     is_flag=True,
     help="Compare all known states of CMSIS-NN on the target's core instead, by layer of MODEL.",
 )
+@original
 @cluster
 @form("json", "csv")
 @device
@@ -238,6 +239,7 @@ def variants(
     cycles: bool,
     releases: bool,
     client: Union[str, int, None],
+    original: Optional[Path],
     form: Optional[str],
     target: Target,
     **how: Any,
@@ -262,7 +264,7 @@ def variants(
             "them out"
         )
     if what in _NETWORKS or Path(what).exists() or Path(what).suffix:
-        network = _network(what)
+        network = _network(what, original)
         samples = dataset(network, data, how)
         start = read_state(state)
         if releases:
@@ -284,10 +286,10 @@ def variants(
     say(getattr(table, form)() if form else format_builds(table))
 
 
-def _network(name: str) -> Network:
+def _network(name: str, original: Optional[Path] = None) -> Network:
     """Return a network that comes with the package, or one from a file."""
     if name in _NETWORKS:
         return Network(_NETWORKS[name]())
     if not Path(name).exists():
         raise Error(f"there is no file {name} and no network of this name; {have(_NETWORKS, name)}")
-    return pipeline.load_quantized(name)
+    return pipeline.load_quantized(name, original)

@@ -15,7 +15,19 @@ from ..api import golden as pipeline
 from ..errors import Error, ModelError, sentence
 from ..targets import Target
 from .estimate import asked, cycles, estimated
-from .options import PATH, device, fit, fitted, form, method, say, signature, source, variant
+from .options import (
+    PATH,
+    device,
+    fit,
+    fitted,
+    form,
+    method,
+    original,
+    say,
+    signature,
+    source,
+    variant,
+)
 
 TOO_SMALL, FAULT = 1, 2
 
@@ -26,6 +38,7 @@ TOO_SMALL, FAULT = 1, 2
 @source(".caffemodel, .caffemodel.h5")
 @method
 @signature
+@original
 @form("json", "csv")
 @variant
 @fit
@@ -42,6 +55,7 @@ def info(
     output_tensor: Optional[str],
     method: Optional[str],
     signature: Optional[str],
+    original: Optional[Path],
     form: Optional[str],
     variant: Optional[str],
     fit: Optional[str],
@@ -59,7 +73,9 @@ def info(
     timing = asked(ctx, names)
     try:
         part: dict[str, Any] = {"input": input_tensor, "output": output_tensor, "method": method}
-        network = pipeline.load(model, weights=weights, signature=signature, **part)
+        network = pipeline.load(
+            model, weights=weights, signature=signature, original=original, **part
+        )
     except ModelError:
         from ..api import check as checking
 

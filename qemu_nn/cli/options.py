@@ -223,6 +223,11 @@ junit = click.option("--junit", type=PATH, help="JUnit's XML to write, for CI se
 
 method = click.option("--method", help="Of a .pte file: the method; by default forward.")
 
+original = click.option(
+    "--original",
+    type=PATH,
+    help="Of a file that vela compiled: the .tflite file that it read, whose operators are named.",
+)
 signature = click.option(
     "--signature", help="Of a .tflite file: the signature; by default its first graph."
 )

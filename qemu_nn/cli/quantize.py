@@ -34,6 +34,7 @@ from .options import (
     device,
     is_given,
     method,
+    original,
     progress,
     say,
     signature,
@@ -66,6 +67,7 @@ _IMPORTED = f"{_OUTPUT[:-1]}; of firmware also network.json, with weights.npz ne
 @source(".caffemodel, .caffemodel.h5")
 @method
 @signature
+@original
 @form_option("json")
 def import_(
     model: Path,
@@ -75,6 +77,7 @@ def import_(
     output_tensor: Optional[str],
     method: Optional[str],
     signature: Optional[str],
+    original: Optional[Path],
     include: tuple[Path, ...],
     defines: tuple[str, ...],
     inputs: Optional[str],
@@ -100,7 +103,7 @@ def import_(
         "method": method,
     }
     part["signature"] = signature
-    network = pipeline.load(model, weights=weights, **part)
+    network = pipeline.load(model, weights=weights, original=original, **part)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):
         say(_with_file(float_values(network.graph), output) if form else float_text(network.graph))

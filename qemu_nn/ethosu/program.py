@@ -107,3 +107,9 @@ def add_traces(commands: np.ndarray, pieces: Sequence[Piece]) -> np.ndarray:
     head[_HEAD - 1] = len(traces)
     added = np.array(traces, "<u4").reshape(-1)
     return np.concatenate([head, added, words[start:]]).view(np.uint8)
+
+
+def read_regions(commands: np.ndarray) -> tuple[int, ...]:
+    """Return the bytes of the regions of a call, constants first."""
+    words = np.ascontiguousarray(commands).view("<u4")
+    return tuple(int(word) for word in words[1 : 1 + REGIONS])

@@ -149,6 +149,8 @@ def _join_by_address(
     """Return the pieces of a tensor that is whole in memory; () if it is not."""
     first, cells = operations[0], sides[0] * sides[1] * sides[2]
     start, total = min(op.base for op in operations), cells * first.element
+    if any(op.tile_rows < op.rows for op in operations):
+        return ()  # a rolling buffer
     pieces = []
     for op in operations:
         offset = op.base - start

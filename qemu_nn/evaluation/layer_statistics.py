@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..ir.graph import Graph, Node, Tensor
 from ..ir.input_summary import InputTally
 from ..lowering.float_semantics import find_meanings, iterate_counterparts, make_foreign_error
 from ..quantizer.rules import find_kept_range
+from ..runtime.compiled_run import CompiledRun
 from ..runtime.evaluate import fix_sum_order, iterate_tensors
 from ..runtime.input_checks import Gauge
 from ..runtime.per_layer import Calls
@@ -84,11 +85,15 @@ class Blockwise:
 
 @dataclass
 class LayerRun:
-    """Plan of a measurement."""
+    """Plan of a measurement.
+
+    compiled: the network that an NPU runs instead of the graph.
+    """
 
     graph: Graph
     reference: FloatGraph
     profile: Profile
+    compiled: Optional[Graph] = None
 
     def __post_init__(self) -> None:
         names = set(self.reference.shapes)
@@ -111,14 +116,18 @@ class LayerRun:
         one_vector = max(scores.shape, default=1) == size > 1 and scores.name in names
         self.classes = size if one_vector else None
         self.ordered = fix_sum_order(self.reference)
-        self.session = Session(self.graph, self.profile)
+        self.session: Union[Session, CompiledRun] = (
+            Session(self.graph, self.profile)
+            if self.compiled is None
+            else CompiledRun(self.compiled, self.graph, self.profile)
+        )
         self.calls = Calls(self.graph, self.profile)
         nodes = (node for node in self.graph.nodes if node.name in self.kept)
         self.unlimited = {n.name: Unlimited(self.graph, n, self.profile) for n in nodes}
 
     def __reduce__(self) -> tuple[type[LayerRun], tuple[Any, ...]]:
         """Pickle the arguments; the receiver plans again."""
-        return LayerRun, (self.graph, self.reference, self.profile)
+        return LayerRun, (self.graph, self.reference, self.profile, self.compiled)
 
     def nothing(self) -> Found:
         """Return the figures of no samples."""

@@ -8,6 +8,7 @@ from typing import Any, Optional
 from .float_graph import FloatGraph
 from .graph import Graph
 from .input_summary import InputSummary
+from .original import Original
 from .preprocessing import Preprocessing
 from .tflm_memory import TflmFigures
 
@@ -23,6 +24,7 @@ class ModelFile:
     the graph. notes: sentences about how the file was read, or how its network was made.
     tflm_figures: memory of the framework that runs the file. calibration: figures of the inputs
     that the graph was calibrated with. curve: columns and rows of a table of how it was made.
+    original: the network that a compiler of an NPU read.
     """
 
     graph: Optional[Graph] = None
@@ -34,3 +36,4 @@ class ModelFile:
     tflm_figures: Optional[TflmFigures] = None
     calibration: Optional[InputSummary] = None
     curve: Optional[tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]] = None
+    original: Optional[Original] = None

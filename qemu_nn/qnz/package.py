@@ -23,8 +23,10 @@ from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputSummary
 from ..ir.model_file import ModelFile
+from ..ir.original import Original
 from ..ir.preprocessing import Preprocessing
 from .float_network import FLOAT_GRAPH, STEPS, float_entries, float_names, read_float
+from .original_network import MAIN, name_entry, original_document, original_names, read_original
 from .quantized_network import graph_from_fields, graph_to_dict, inputs_of
 
 _FORMAT = "qemu_nn graph"
@@ -51,11 +53,13 @@ def save_package(
     steps: Optional[Mapping[str, Optional[FloatGraph]]] = None,
     calibration: Optional[InputSummary] = None,
     curve: Any = None,
+    original: Optional[Original] = None,
 ) -> None:
     """Write a quantized network, a float one, or both as one .qnz file, whole or not at all.
 
     steps: those of the host "before" and "after" a quantized network. calibration: figures of the
     inputs that it was calibrated with. curve: table of how it was made, with columns and rows.
+    original: the network before its compilation for an NPU.
 
     Raises ModelError where the file cannot be written, or an array has another type; Error for
     a path with another ending, which load() would read as another format.
@@ -84,6 +88,10 @@ def save_package(
         entries[_GRAPH] = json.dumps(document, indent=1).encode("ascii")
         for index, name in enumerate(sorted(graph.arrays)):
             entries[_entry(index)] = format_npy(_check_entry(graph, name))
+    if original is not None:
+        entries[MAIN] = original_document(original)
+        for index, name in enumerate(sorted(original.graph.arrays)):
+            entries[name_entry(index)] = format_npy(_check_entry(original.graph, name))
     write_archive(path, entries)
 
 
@@ -97,6 +105,8 @@ def load_package(path: Union[str, Path]) -> ModelFile:
         expected = float_names(archive) if has_float else {_GRAPH}
         around = {n: main for n, main in STEPS.items() if {main, _GRAPH} <= archive.names}
         expected = expected.union(*(float_names(archive, main) for main in around.values()))
+        has_original = {MAIN, _GRAPH} <= archive.names
+        expected |= original_names(archive) if has_original else set()
         fields = None
         if _GRAPH in archive.names or not has_float:
             fields = parse_json(archive.read(_GRAPH), f"{path}: {_GRAPH}")
@@ -113,6 +123,7 @@ def load_package(path: Union[str, Path]) -> ModelFile:
             return ModelFile(reference=reference)
         steps = {name: read_float(archive, main=main) for name, main in around.items()}
         arrays = {name: archive.array(_entry(index), _ARRAYS) for index, name in enumerate(names)}
+        original = read_original(archive, _ARRAYS) if has_original else None
     graph, preprocessing = graph_from_fields(fields, arrays), _to_preprocessing(fields)
     notes = tuple(fields.texts("notes", []))
     return ModelFile(
@@ -124,6 +135,7 @@ def load_package(path: Union[str, Path]) -> ModelFile:
         steps.get("after"),
         calibration=_to_summary(fields),
         curve=_to_curve(fields),
+        original=original,
     )
 
 

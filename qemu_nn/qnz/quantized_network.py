@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
 
 from ..errors import Error, ModelError
+from ..ethosu.tensors import Piece
 from ..functions import NETWORK_FUNCTIONS
 from ..io.typed_json import Fields
-from ..ir.graph import Address, Build, CallAddresses, Graph, Loop, Memory, Node, Tensor
+from ..ir.graph import (
+    Address,
+    Build,
+    CallAddresses,
+    Graph,
+    Loop,
+    Memory,
+    Node,
+    NpuTensor,
+    Tensor,
+)
+
+#: Numbers of a piece of an NPU's tensor.
+_PIECE = 4
 
 
 def graph_to_dict(graph: Graph) -> dict[str, Any]:
@@ -51,7 +65,13 @@ def _from_node(node: Node) -> dict[str, Any]:
         "bias": node.bias,
         **({"effect": node.effect} if node.effect else {}),
         **({"builds": [_from_build(build) for build in node.builds]} if node.builds else {}),
+        **({"tensors": [_from_npu_tensor(each) for each in node.tensors]} if node.tensors else {}),
     }
+
+
+def _from_npu_tensor(each: NpuTensor) -> dict[str, Any]:
+    pieces = [number for piece in each.pieces for number in astuple(piece)]
+    return {"tensor": _from_tensor(each.tensor), "pieces": pieces}
 
 
 def _from_build(build: Build) -> dict[str, Any]:
@@ -143,7 +163,22 @@ def _to_node(fields: Fields) -> Node:
         output=_to_tensor(fields.object("output")),
         effect=_effect(fields),
         builds=tuple(map(_to_build, fields.objects("builds"))) if "builds" in fields else (),
+        tensors=tuple(map(_to_npu_tensor, fields.objects("tensors")))
+        if "tensors" in fields
+        else (),
     )
+
+
+def _to_npu_tensors(fields: Fields) -> tuple[NpuTensor, ...]:
+    return tuple(map(_to_npu_tensor, fields.objects("tensors"))) if "tensors" in fields else ()
+
+
+def _to_npu_tensor(fields: Fields) -> NpuTensor:
+    numbers = fields.integers("pieces")
+    if len(numbers) % _PIECE or min(numbers, default=-1) < 0 or max(numbers) >= 2**31:
+        raise fields.error(f"'pieces' must have {_PIECE} numbers for each operation, from 0")
+    pieces = (Piece(*numbers[at : at + _PIECE]) for at in range(0, len(numbers), _PIECE))
+    return NpuTensor(_to_tensor(fields.object("tensor")), tuple(pieces))
 
 
 def _to_build(fields: Fields) -> Build:

@@ -66,6 +66,9 @@ def check_npu(graph: Graph, target: Target) -> None:
 #: Calls on bytes around a command stream, whose outputs are no tensors of the network.
 _APPEND = "ethosu_append_"
 
+#: Start of the name of a call that takes a tensor from bytes.
+TAKE = "ethosu_take_"
+
 #: Type of elements -> the end of the name of a call that takes them from bytes.
 _SUFFIXES = {dtype: suffix for suffix, dtype in DTYPES.items()}
 
@@ -115,7 +118,7 @@ def trace_programs(graph: Graph) -> Graph:
             traced = _trace_program(arrays, node, tensors)
             sizes[node.name] = traced.params["out_bytes"]
             nodes += [traced, *_take_tensors(traced, node.params["out_bytes"], tensors)]
-        elif node.inputs[0] in sizes:
+        elif node.inputs and node.inputs[0] in sizes:
             params = {**node.params, "others": sizes[node.inputs[0]]}
             nodes.append(replace(node, params=params))
         else:
@@ -141,7 +144,7 @@ def _take_tensors(node: Node, offset: int, tensors: list[NpuTensor]) -> Iterator
     """Yield the calls that take tensors from the trace, which begins at an offset."""
     for each in tensors:
         tensor = each.tensor
-        function = NETWORK_FUNCTIONS[f"ethosu_take_{_SUFFIXES[tensor.dtype]}"]
+        function = NETWORK_FUNCTIONS[f"{TAKE}{_SUFFIXES[tensor.dtype]}"]
         params = {"length": math.prod(tensor.shape), "others": node.params["out_bytes"]}
         params = function.parse_params({**params, "offset": offset})
         yield Node(function, params, (node.name,), tensor)

@@ -12,6 +12,7 @@ import networks
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ethosu_programs import write_pair
 from fake_devices import FakeDevice
 from json_schema import find_faults, iterate_parts
 from paths import ROOT
@@ -29,9 +30,14 @@ SCHEMAS = {Path(each.name).stem: json.loads(each.read_text("utf-8")) for each in
 DATA = ("-d", "data.npz")
 NET, NPU = "npu/net.prototxt", ("-d", "npu/data.npz")
 
+#: A file that vela compiled, and its original.
+COMPILED = ("net_vela.tflite", "--original", "net.tflite")
+
 #: Schema -> commands without --json.
 COMMANDS = {
     "info": [
+        ("info", *COMPILED),
+        ("info", "net_vela.tflite"),
         ("info", MODEL),
         ("info", "recurrent.qnz"),
         ("info", "memory.qnz"),
@@ -50,7 +56,7 @@ COMMANDS = {
     "diff": [("diff", MODEL, "affine.qnz"), ("diff", MODEL, MODEL), ("diff", FLOAT, FLOAT)],
     "evaluate": [("evaluate", MODEL, *DATA), ("evaluate", MODEL, *DATA, "--profiles", "all")],
     "evaluate-several": [("evaluate", MODEL, "quantized.qnz", *DATA)],
-    "import": [("import", MODEL, "-o", "import.qnz")],
+    "import": [("import", MODEL, "-o", "import.qnz"), ("import", *COMPILED, "-o", "vela.qnz")],
     "import-float": [("import", FLOAT, "-o", "float.qnz")],
     "quantize": [
         ("quantize", FLOAT, *DATA, "-o", "again.qnz"),
@@ -61,7 +67,7 @@ COMMANDS = {
         ("datasheet", MODEL, *DATA, "--target", "stm32f411"),
         ("datasheet", MODEL, "--target", "m0"),
     ],
-    "variants": [("variants", MODEL)],
+    "variants": [("variants", MODEL), ("variants", *COMPILED)],
     "kernels": [("kernels",)],
     "chips": [("chips",)],
     "run": [
@@ -125,6 +131,7 @@ def files(tmp_path_factory):
     (dumps / "x0" / "fc.bin").write_bytes(b"1")
     (dumps / "strange.bin").write_bytes(b"1")
     write_npu_files(folder / "npu")
+    write_pair(folder)
     return folder
 
 

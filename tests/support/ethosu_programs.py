@@ -304,3 +304,88 @@ def every_kind():
     commands = container(writer.stream, CONFIGURATIONS["ethos-u55-128"])
     shapes = [((1, 1, 1, 5, 5, 4), 0)], [((1, 1, 1, 2, 2, 3), 700)]
     return pack_payload(commands, *shapes, constants)
+
+
+#: Feature map of the pair of files below, and its places.
+SHAPE, MIDDLE, END = (2, 3, 20), 1024, 2048
+
+#: vela's record of the pair: two operations, and figures of them.
+_DEBUG = """<?xml version='1.0' encoding='UTF-8'?>
+<debug source="net">
+<table name="source">
+<![CDATA[
+"id","operator","ext_key"
+1,"MaxPool",0
+2,"MaxPool",1
+]]>
+</table>
+<table name="optimised">
+<![CDATA[
+"id","source_id","operator"
+8,1,"MaxPool"
+9,2,"MaxPool"
+]]>
+</table>
+<table name="queue">
+<![CDATA[
+"offset","cmdstream_id","optimised_id","scheduled_id"
+{first},1,8,11
+{second},1,9,12
+]]>
+</table>
+<table name="cmdstream">
+<![CDATA[
+"id"
+1
+]]>
+</table>
+<table name="perf">
+<![CDATA[
+"id","source_id","optimised_id","operator","name","op_cycles"
+11,1,8,"MaxPool","middle",70
+12,2,9,"MaxPool","end1",90
+]]>
+</table>
+<table name="perf_debug">
+<![CDATA[
+"id","ofm_shape_n","ofm_shape_h","ofm_shape_w","ofm_shape_c"
+11,1,2,3,20
+12,1,2,3,20
+]]>
+</table>
+</debug>
+"""
+
+_SUMMARY = {
+    **{"system_config": "Ethos_U55_High_End_Embedded", "memory_mode": "Shared_Sram"},
+    **{"cycles_total": "170", "cycles_npu": "160", "cycles_sram_access": "44"},
+    **{"sram_memory_used": "2.5", "off_chip_flash_memory_used": "0.25"},
+}
+
+
+def write_pair(folder, record=True):
+    """Write an original file of two maxima, the file that vela makes of it, and vela's record.
+
+    Returns the paths of both files.
+    """
+    file = File()
+    names = ("end0", "middle", "end1")
+    tensors = [file.tensor((1, *SHAPE), "INT8", 0.5, 1, name=name) for name in names]
+    file.inputs, file.outputs = tensors[:1], tensors[2:]
+    window = {"StrideW": 1, "StrideH": 1, "FilterWidth": 1, "FilterHeight": 1}
+    for source, made in zip(tensors, tensors[1:]):
+        file.operator("MAX_POOL_2D", [source], [made], "Pool2DOptions", **window)
+    original = file.save(folder, "net.tflite")
+    writer = Writer().map("ifm", SHAPE, 0, zero=1).kernel().clamp()
+    writer.map("ofm", SHAPE, MIDDLE, zero=1, bits=0x100, bricks=True).set(ofm_scale=(1, 0))
+    first = 4 * len(writer.run("pool", 0).words) - 4
+    writer.map("ifm", SHAPE, MIDDLE, zero=1, bricks=True)
+    second = 4 * len(writer.map("ofm", SHAPE, END, zero=1, bits=0x100).run("pool", 0).words) - 4
+    ends = [((1, *SHAPE), "INT8", 0.5, 1, at) for at in (0, END)]
+    compiled = tflite(writer, ends[:1], ends[1:]).save(folder, "net_vela.tflite")
+    if record:
+        text = _DEBUG.format(first=first, second=second)
+        (folder / "net_debug.xml").write_text(text, encoding="utf-8")
+        lines = (",".join(each) for each in (_SUMMARY, _SUMMARY.values()))
+        (folder / "net_summary_x.csv").write_text("\n".join(lines), encoding="utf-8")
+    return original, compiled

@@ -1,0 +1,357 @@
+"""The original network next to a command stream: which operation computes which operator."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from ..errors import DeviceWarning, Error, ModelError
+from ..ethosu.operations import Operation, list_operations
+from ..ethosu.record import Record, Recorded, read_record, read_summary
+from ..ethosu.tensors import StreamTensor, find_tensors, join_operations, list_stores
+from ..importers import read_model
+from ..importers.tflite.parser import TfliteModel, TfliteOperator
+from ..importers.tflite.parser import read as read_tflite
+from ..importers.tflite.vela_faults import find_fault
+from ..ir.graph import Graph, NpuTensor, Tensor
+from ..ir.original import CORE, MERGED, NPU, UNKNOWN, CompiledOperator, Original
+from ..ir.tensors import make_free_name
+from ..kernels.devices import profile_for
+from ..runtime.compiled_run import trace_as_original
+from ..runtime.npu import TAKE, list_programs, list_tensors, name_npu
+from ..runtime.session import Session, draw_inputs
+
+#: Core whose kernels compute the original network where tensors are found by their bytes.
+_CORE = "cortex-m55"
+
+#: Samples that tell tensors apart by their bytes.
+_SAMPLES = 2
+
+#: Time steps of a sample, if the network has states.
+_STEPS = 2
+
+#: Name of vela's file -> name of its record.
+_COMPILED, _RECORD = "_vela", "_debug.xml"
+
+
+def find_record(compiled: Path) -> Optional[Path]:
+    """Return vela's record next to its file; None if there is none."""
+    name = compiled.stem
+    stem = name[: -len(_COMPILED)] if name.endswith(_COMPILED) else name
+    path = compiled.with_name(f"{stem}{_RECORD}")
+    return path if path.is_file() else None
+
+
+def keep_original(
+    graph: Graph,
+    path: Path,
+    compiled: Optional[Path] = None,
+    reasons: Mapping[str, tuple[str, str]] = {},
+) -> tuple[Graph, Original]:
+    """Return a compiled network, whose streams name their tensors, and the original network.
+
+    path: the original .tflite file. compiled: vela's file, whose record is next to it. reasons: of
+    operators on the core, from vela's text. Raises ModelError if the record is of another stream,
+    Error if the original is another network.
+    """
+    if not list_programs(graph):
+        raise Error(f"{graph.name} has no command stream of an Ethos-U: leave out the original")
+    found = read_model(path)
+    if found.graph is None or list_programs(found.graph):
+        raise Error(f"{path} must be the quantized .tflite file that the compiler read")
+    _check_ends(graph, found.graph)
+    model, npu = read_tflite(path), name_npu(graph, list_programs(graph)[0])
+    record_path = None if compiled is None else find_record(compiled)
+    if compiled is None or record_path is None:
+        graph, used = _match_bytes(graph, found.graph)
+        operators = _find_faults(model, npu, _describe_matched(graph, model, used))
+        return _warn_of_faults(graph, operators), Original(found.graph, operators, "bytes")
+    record = read_record(record_path)
+    graph, counts = _name_by_record(graph, found.graph, model, record, record_path)
+    operators = _find_faults(model, npu, _describe_recorded(model, record, counts, reasons))
+    estimate = read_summary(record_path.parent, record_path.name[: -len(_RECORD)]) or {}
+    graph = _warn_of_faults(graph, operators)
+    return graph, Original(found.graph, operators, "record", estimate)
+
+
+def _find_faults(
+    model: TfliteModel, npu: str, operators: Iterable[CompiledOperator]
+) -> tuple[CompiledOperator, ...]:
+    """Return the operators with the effects of wrong programs."""
+    return tuple(
+        made if made.place == CORE else replace(made, effect=find_fault(model, operator, npu) or "")
+        for operator, made in zip(model.operators, operators)
+    )
+
+
+def _warn_of_faults(graph: Graph, operators: Sequence[CompiledOperator]) -> Graph:
+    """Return the network that warns of wrong programs at its first stream."""
+    first = list_programs(graph)[0]
+    found = [
+        f"{each.operator} (operator {number}): {each.effect}"
+        for number, each in enumerate(operators)
+        if each.effect
+    ]
+    effect = "; ".join([*([first.effect] if first.effect else []), *found])
+    nodes = (replace(node, effect=effect) if node is first else node for node in graph.nodes)
+    return replace(graph, nodes=tuple(nodes)) if found else graph
+
+
+def _check_ends(graph: Graph, original: Graph) -> None:
+    """Raise Error unless two networks have inputs and outputs of the same types and sizes."""
+    ends = [
+        [
+            (each.dtype, math.prod(each.shape))
+            for each in (*g.inputs, *(g.tensors[n] for n in g.outputs))
+        ]
+        for g in (graph, original)
+    ]
+    if ends[0] != ends[1]:
+        raise Error(
+            f"{graph.name} is not compiled from {original.name}: its inputs and outputs have other "
+            "types or sizes"
+        )
+
+
+# ---- with the record of the compiler ----
+
+
+def _name_by_record(
+    graph: Graph, original: Graph, model: TfliteModel, record: Record, path: Path
+) -> tuple[Graph, Counter[int]]:
+    """Return the network whose streams name their tensors, and operator -> NPU operations."""
+    streams = [stream for stream in record.streams if stream]
+    counts: Counter[int] = Counter()
+    layers, alone = _list_layers(original, model), _find_alone(model, record)
+    naming = _Naming(layers, record.operations, set(graph.tensors), alone)
+    named = {}
+    for node in list_programs(graph):
+        assert node.weights is not None
+        assert node.bias is not None
+        stores = list_stores(list_operations(graph.arrays[node.weights], graph.arrays[node.bias]))
+        commands = {op.command for op in stores}
+        stream = next((each for each in streams if {*each} <= commands), None)
+        if stream is None:
+            raise ModelError(f"{path.name} is the record of another compilation than {graph.name}")
+        streams.remove(stream)
+        keys = _assign_keys(stores, stream)
+        counts.update(record.operations[key].operator for key in keys if key in record.operations)
+        named[node.name] = replace(node, tensors=tuple(naming.name(stores, keys)))
+    nodes = tuple(named.get(node.name, node) for node in graph.nodes)
+    return replace(graph, nodes=nodes), counts
+
+
+def _name_layer(model: TfliteModel, operator: TfliteOperator) -> str:
+    """Return the name that the reader of .tflite files gives the first output of an operator."""
+    if not operator.outputs:
+        return ""
+    tensor = model.tensor(operator.outputs[0])
+    return tensor.name or f"tensor{tensor.index}"
+
+
+def _list_layers(original: Graph, model: TfliteModel) -> dict[int, Tensor]:
+    """Return operator of the file -> its first output, if a call of the network has its name."""
+    own = {node.name: node.output for node in original.nodes}
+    found = {}
+    for operator in model.operators:
+        name = _name_layer(model, operator)
+        if name in own:
+            found[operator.index] = own[name]
+    return found
+
+
+def _assign_keys(stores: Sequence[Operation], stream: Mapping[int, str]) -> list[str]:
+    """Return the key of each operation: an operation that is not listed belongs to the next."""
+    keys: list[str] = []
+    following = ""
+    for op in reversed(stores):
+        following = stream.get(op.command, following)
+        keys.append(following)
+    return keys[::-1]
+
+
+def _find_alone(model: TfliteModel, record: Record) -> set[int]:
+    """Return operators of one output, all of whose readers have operations of their own."""
+    own = {each.operator for each in record.operations.values()}
+    readers: dict[int, set[int]] = {}
+    for operator in model.operators:
+        for index in operator.inputs:
+            readers.setdefault(index, set()).add(operator.index)
+    return {
+        operator.index
+        for operator in model.operators
+        if len(operator.outputs) == 1 and readers.get(operator.outputs[0], set()) <= own
+    }
+
+
+class _Naming:
+    """Names of the tensors of streams: those of the original network, and of operations between.
+
+    taken: names that are used. alone: operators without a fused operator after them, as far as the
+    operations say.
+    """
+
+    def __init__(
+        self,
+        layers: Mapping[int, Tensor],
+        recorded: Mapping[str, Recorded],
+        taken: set[str],
+        alone: set[int],
+    ) -> None:
+        self._layers, self._recorded, self._taken = layers, recorded, taken
+        self._alone = alone
+        self._number = count()
+
+    def name(self, stores: Sequence[Operation], keys: Sequence[str]) -> list[NpuTensor]:
+        """Return the tensors of a stream in the order of their last operations; keys: of the
+        recorded operations.
+        """
+        groups: dict[str, list[Operation]] = {}
+        for op, key in zip(stores, keys):
+            groups.setdefault(key, []).append(op)
+        by_layer, by_name = self._list_candidates(groups)
+        found: list[NpuTensor] = []
+        used: set[str] = set()
+        for tensor, candidates in (*by_layer, *by_name):
+            joined = None
+            if used.isdisjoint(candidates) and tensor.name not in {t.tensor.name for t in found}:
+                operations = [op for key in candidates for op in groups[key]]
+                joined = _join(operations, self._recorded[candidates[0]].sides, tensor)
+            if joined is not None:
+                used.update(candidates)
+                found.append(NpuTensor(tensor, joined.pieces))
+        for key, operations in groups.items():
+            if key not in used:
+                found += self._name_inner(operations, self._recorded.get(key))
+        return sorted(found, key=lambda each: each.pieces[-1].command)
+
+    def _list_candidates(
+        self, groups: Mapping[str, list[Operation]]
+    ) -> tuple[list[tuple[Tensor, list[str]]], list[tuple[Tensor, list[str]]]]:
+        """Return tensors of the original with the recorded operations that may write them.
+
+        First by operators: those under the name of its output, or its last one, if no operator
+        after it is fused with it. Then by names alone.
+        """
+        known = [key for key in groups if key in self._recorded]
+        by_layer, by_name = [], []
+        for operator, tensor in self._layers.items():
+            own = [key for key in known if self._recorded[key].operator == operator]
+            exact = [key for key in own if self._recorded[key].tensor == tensor.name]
+            if exact:
+                by_layer.append((tensor, exact))
+            elif own and operator in self._alone and not self._recorded[own[-1]].fused:
+                by_layer.append((tensor, own[-1:]))
+        for tensor in self._layers.values():
+            exact = [key for key in known if self._recorded[key].tensor == tensor.name]
+            if exact:
+                by_name.append((tensor, exact))
+        return by_layer, by_name
+
+    def _name_inner(
+        self, operations: Sequence[Operation], found: Optional[Recorded]
+    ) -> Iterator[NpuTensor]:
+        """Yield the tensors of operations between two tensors of the original."""
+        whole = join_operations(operations, found.sides) if found and min(found.sides) > 0 else None
+        for each in find_tensors(operations) if whole is None else [whole]:
+            first = each.operations[0]
+            name = make_free_name(f"npu_{next(self._number):03}_{first.name}", self._taken)
+            self._taken.add(name)
+            yield NpuTensor(Tensor(name, each.sides, first.dtype), each.pieces)
+
+
+def _join(
+    operations: Sequence[Operation], sides: tuple[int, int, int], tensor: Tensor
+) -> Optional[StreamTensor]:
+    """Return the operations that write a tensor of the original; None if they write another."""
+    size = math.prod(tensor.shape)
+    if operations[0].element != np.dtype(tensor.dtype).itemsize:
+        return None
+    rows, columns, channels = (1, 1, *tensor.shape)[-3:]
+    own = (rows, columns, channels) if len(tensor.shape) <= 3 else (0, 0, 0)
+    first = operations[0]
+    for each in (sides, own, (first.rows, first.columns, first.channels)):
+        joined = join_operations(operations, each) if math.prod(each) == size else None
+        if joined is not None:
+            return joined
+    return None
+
+
+def _describe_recorded(
+    model: TfliteModel,
+    record: Record,
+    counts: Mapping[int, int],
+    reasons: Mapping[str, tuple[str, str]],
+) -> Iterator[CompiledOperator]:
+    """Yield what vela made of each operator."""
+    cycles, seen = record.sum_cycles(), {each.operator for each in record.operations.values()}
+    for operator in model.operators:
+        layer = _name_layer(model, operator)
+        number, reason = counts.get(operator.index, 0), reasons.get(layer, ("", ""))[1]
+        place = NPU if number else CORE if operator.index in seen or reason else MERGED
+        estimate = cycles.get(operator.index) if number else None
+        yield CompiledOperator(layer, operator.name, place, number, estimate, reason)
+
+
+# ---- by the bytes that operations compute ----
+
+
+def _match_bytes(graph: Graph, original: Graph) -> tuple[Graph, Counter[str]]:
+    """Return the network whose streams name tensors with the bytes of layers of the original."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeviceWarning)
+        profile = profile_for(graph.ops | original.ops, _CORE)
+        x = draw_inputs(original, _SAMPLES, _STEPS)
+        wanted = trace_as_original(Session(original, profile, trace=True), original, x)
+        got = trace_as_original(Session(graph, profile, trace=True), original, x)
+    counts: Counter[str] = Counter()
+    named = {}
+    left = [(node.output, wanted[node.name]) for node in original.nodes if node.name in wanted]
+    for name, tensors in list_tensors(graph).items():
+        own = []
+        for each in tensors:
+            at = _find_equal(got.get(each.tensor.name), left)
+            if at is None:
+                own.append(each)
+                continue
+            counts[left[at][0].name] += len(each.pieces)
+            own.append(NpuTensor(left[at][0], each.pieces))
+            left = left[at + 1 :]
+        named[name] = tuple(own)
+    nodes = tuple(
+        replace(node, tensors=named[node.name]) if node.name in named else node
+        for node in graph.nodes
+    )
+    return replace(graph, nodes=nodes), counts
+
+
+def _find_equal(
+    values: Optional[np.ndarray], left: Sequence[tuple[Tensor, np.ndarray]]
+) -> Optional[int]:
+    """Return the first layer with these bytes; constant bytes tell nothing."""
+    if values is None or values.size < 2 * _SAMPLES or (values == values.flat[0]).all():
+        return None
+    for at, (_, wanted) in enumerate(left):
+        if wanted.nbytes == values.nbytes and wanted.tobytes() == values.tobytes():
+            return at
+    return None
+
+
+def _describe_matched(
+    graph: Graph, model: TfliteModel, counts: Mapping[str, int]
+) -> Iterator[CompiledOperator]:
+    """Yield the operators of the original; one without equal bytes may be anywhere."""
+    calls = {node.name: node.function.name for node in graph.nodes}
+    for operator in model.operators:
+        layer = _name_layer(model, operator)
+        taken = calls.get(layer, "").startswith(TAKE)
+        place = NPU if layer in counts or taken else CORE if layer in calls else UNKNOWN
+        yield CompiledOperator(layer, operator.name, place, counts.get(layer, 0))

@@ -1,0 +1,188 @@
+"""Compiled networks with their original: names of operators, records of vela, comparisons."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from ethosu_programs import SHAPE, write_pair
+from paths import SHARED
+
+import qemu_nn
+from qemu_nn.cli.main import main
+from qemu_nn.errors import DeviceWarning, Error, ModelError
+from qemu_nn.ethosu.record import read_reasons
+
+NPU = "ethos-u55-128"
+
+#: Register of the output's zero point.
+OFM_ZERO_POINT = 280
+
+
+def codes(count=3):
+    return np.random.default_rng(1).integers(-128, 128, (count, *SHAPE)).astype(np.int8)
+
+
+def load(folder, record=True):
+    original, compiled = write_pair(folder, record)
+    return qemu_nn.load(compiled, original=original)
+
+
+@pytest.mark.parametrize("record", [True, False])
+def test_operations_have_the_names_of_the_originals_operators(tmp_path, record):
+    network, x = load(tmp_path, record), codes()
+    found = network.session(NPU).run(x, trace=True)
+    assert [*found] == ["middle", "end1"]
+    np.testing.assert_array_equal(found["middle"], x)
+    assert network.original.matched == ("record" if record else "bytes")
+    assert [each.place for each in network.original.operators] == ["npu", "npu"]
+
+
+def test_the_record_has_the_compilers_estimate(tmp_path):
+    original = load(tmp_path).original
+    assert [(each.operator, each.operations, each.cycles) for each in original.operators] == [
+        ("MAX_POOL_2D", 1, 70),
+        ("MAX_POOL_2D", 1, 90),
+    ]
+    assert original.estimate["cycles_total"] == "170"
+
+
+def test_a_saved_network_keeps_its_original(tmp_path):
+    network = load(tmp_path)
+    network.save(tmp_path / "net.qnz")
+    again = qemu_nn.load(tmp_path / "net.qnz")
+    for other in (again, pickle.loads(pickle.dumps(network))):
+        assert other.original.operators == network.original.operators
+        assert other.original.estimate == network.original.estimate
+        assert [node.tensors for node in other.graph.nodes] == [
+            node.tensors for node in network.graph.nodes
+        ]
+    x = codes()
+    for name, values in network.session(NPU).run(x, trace=True).items():
+        np.testing.assert_array_equal(again.session(NPU).run(x, trace=True)[name], values)
+
+
+def test_a_record_of_another_stream_is_refused(tmp_path):
+    original, compiled = write_pair(tmp_path)
+    path = tmp_path / "net_debug.xml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('\n11,1,8,"MaxPool"', '\n11,1,8,"Max'), encoding="utf-8")
+    with pytest.raises(ModelError, match="no record of vela"):
+        qemu_nn.load(compiled, original=original)
+    path.write_text(text.replace(",1,8,11", ",1,8,11\n8,1,8,11"), encoding="utf-8")
+    with pytest.raises(ModelError, match="is the record of another compilation"):
+        qemu_nn.load(compiled, original=original)
+
+
+def test_an_original_that_does_not_fit_is_refused(tmp_path):
+    original, compiled = write_pair(tmp_path)
+    with pytest.raises(Error, match="no command stream"):
+        qemu_nn.load(original, original=original)
+    with pytest.raises(Error, match="must be the quantized"):
+        qemu_nn.load(compiled, original=compiled)
+    with pytest.raises(ModelError, match="there is no file"):
+        qemu_nn.load(compiled, original=tmp_path / "none.tflite")
+
+
+def test_variants_compare_the_npu_with_the_core_and_the_reference(tmp_path):
+    network, x = load(tmp_path), codes()
+    rows = qemu_nn.variants(network, x, target=NPU).records()
+    assert [(row["layer"], row["differing"], row["operator"], row["alone"]) for row in rows] == [
+        ("middle", 0, "MAX_POOL_2D", 0),
+        ("end1", 0, "MAX_POOL_2D", 0),
+    ]
+
+
+def test_variants_name_the_first_operator_that_differs(tmp_path):
+    network, x = load(tmp_path), np.zeros((1, *SHAPE), np.int8)
+    graph = network.graph
+    (node,) = (node for node in graph.nodes if node.tensors)
+    words = graph.arrays[node.weights].view(np.uint32).copy()
+    first = np.flatnonzero((words & 0xC3FF) == OFM_ZERO_POINT)[0]
+    words[first] += 1 << 16
+    arrays = {**graph.arrays, node.weights: words.view(np.uint8)}
+    other = replace(network, graph=replace(graph, arrays=arrays))
+    rows = qemu_nn.variants(other, x, target=NPU).records()
+    assert [row["since"] for row in rows] == ["middle", "middle"]
+    assert [row["alone"] for row in rows] == [rows[0]["elements"], 0]
+    assert rows[0]["other_profiles"] == "cortex-m55; reference kernels"
+
+
+def test_analyze_speaks_of_the_originals_layers(tmp_path):
+    report = qemu_nn.analyze(load(tmp_path), codes(), target=NPU)
+    assert [layer.name for layer in report.layers] == ["end0", "middle", "end1"]
+    assert all(layer.saturated == 0 for layer in report.layers)
+
+
+def test_info_lists_operators_memory_and_the_estimate(tmp_path):
+    original, compiled = write_pair(tmp_path)
+    run = CliRunner().invoke(main, ["info", str(compiled), "--original", str(original), "--json"])
+    assert run.exit_code == 0, run.output
+    found = json.loads(run.output)
+    assert [row["vela_cycles"] for row in found["operators"]] == [70, 90]
+    assert found["npu_memory"] == {"constants": 0, "arena": 4096, "fast": 0}
+    assert found["vela_estimate"]["cycles_npu"] == 160
+    text = CliRunner().invoke(main, ["info", str(compiled), "--original", str(original)]).output
+    assert "170 cycles, estimated by vela (NPU 160, SRAM 44)" in text
+    alone = CliRunner().invoke(main, ["info", str(compiled)]).output
+    assert "bytes: constants 0, arena 4,096, fast 0" in alone
+    assert "estimated" not in alone
+
+
+def test_reasons_are_in_the_compilers_words():
+    text = """
+Warning (supported operators) operator: CAST, ofm: 'a'
+Reason: Unsupported opType
+
+Warning (supported operators) operator: MAXIMUM, ofm: 'b/c'
+Reason: Unsupported dataType Int32
+32-bit feature-maps are not supported.
+
+"""
+    assert read_reasons(text) == {
+        "a": ("CAST", "Unsupported opType"),
+        "b/c": ("MAXIMUM", "Unsupported dataType Int32 32-bit feature-maps are not supported"),
+    }
+
+
+# ---- with vela ----
+
+OPERATORS = SHARED / "golden" / "tflm_ops"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not OPERATORS.exists(), reason="the operators are not here")
+@pytest.mark.parametrize(
+    ("name", "npu", "effect"),
+    [
+        ("sum_image_same_scale", "ethos-u55-128", r"sums only one of its axes \[1, 2\]"),
+        ("mirror_pad_reflect_int8", "ethos-u55-128", "does not mirror channels"),
+        ("fully_connected_16x8_bias32", "ethos-u85-256", "cuts the multiplier"),
+        ("sum_rows", "ethos-u55-128", None),
+        ("fully_connected_16x8_bias32", "ethos-u55-128", None),
+    ],
+)
+def test_wrong_programs_warn_with_operator_and_effect(name, npu, effect):
+    pytest.importorskip("ethosu.vela", reason="vela is not installed")
+    network = qemu_nn.vela(OPERATORS / f"{name}.tflite", npu)
+    (operator,) = network.original.operators
+    if effect is None:
+        assert operator.effect == ""
+        return
+    with pytest.warns(DeviceWarning, match=f"{operator.operator}.*{effect}"):
+        table = qemu_nn.variants(network, target=npu)
+    assert "vela 5.2" in table.records()[-1]["reason"]
+
+
+@pytest.mark.skipif(not OPERATORS.exists(), reason="the networks are not here")
+@pytest.mark.parametrize("optimise", ["Performance", pytest.param("Size", marks=pytest.mark.slow)])
+def test_vela_names_every_layer_of_a_public_network(optimise):
+    pytest.importorskip("ethosu.vela", reason="vela is not installed")
+    path = SHARED / "models_tflite" / "kws_ref_model.tflite"
+    network = qemu_nn.vela(path, NPU, optimise=optimise)
+    rows = qemu_nn.variants(network, target=NPU).records()
+    assert len(rows) == len(network.original.graph.nodes)
+    assert {(row["differing"], row["alone"]) for row in rows} == {(0, 0)}
+    assert sum(each.cycles or 0 for each in network.original.operators) > 50_000
