@@ -164,6 +164,8 @@ def _check_written(network: str, step: Step) -> None:
 
 def _check_implied(network: str, node: Node, cmsis: str) -> None:
     """Raise Error if an argument has a value that the state cannot be passed."""
+    if node.function.not_called:
+        return  # the export refuses it; its memory is known
     for name, text in make_prototype(node.function, cmsis).implied.items():
         value = int(text) if text.isdigit() else node.params.get(text)
         if name.startswith("has_"):  # NULL in the struct of an LSTM says the same

@@ -8,7 +8,7 @@ from typing import Optional
 
 from .graph import Graph
 
-#: Where an operator is computed: by the NPU, by the core, with a neighbour; or it is not known.
+#: Places of an operator: the NPU, the core, part of a neighbour; or not known.
 NPU, CORE, MERGED, UNKNOWN = "npu", "core", "merged", "unknown"
 
 
