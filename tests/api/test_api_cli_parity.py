@@ -67,6 +67,7 @@ OWN = {
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
     "info": {"cycles": "what estimate() does"},
+    "analyze": {"original": "an argument of load()"},
     "fine-tune": {"validation_labels": "labels of the Dataset of validation"},
 }
 
@@ -96,8 +97,8 @@ def taken(verb):
         names = {"output_tensor" if name == "output" else name for name in names}
     if verb != "import":  # other commands take firmware as import writes it
         names -= {"include", "defines", "inputs", "function"}
-    if verb == "quantize":  # a signature selects a quantized graph
-        names.discard("signature")
+    if verb == "quantize":  # a signature selects a quantized graph; a compiled one is quantized
+        names -= {"signature", "original"}
     if "target" in names:
         names |= {field.name for field in fields(qemu_nn.Target)} - {"device"}
     for group, kind in GROUPS.items():
