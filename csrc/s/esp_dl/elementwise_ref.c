@@ -256,18 +256,21 @@ int s_dl_prelu_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return prelu(params, 2, sizes, why);
 }
 
+static int8_t rectified(const qn_dl_prelu *p, int32_t x, int32_t alpha) {
+    if (p->chip == QN_DL_C) {
+        return x < 0 ? qn_sat8(qn_asr(x * alpha, p->alpha_right_shift)) : (int8_t)x;
+    }
+    return s_dl_sat8(x < 0 ? s_dl_shift(x * alpha, p->alpha_right_shift, p->chip)
+                           : s_dl_shift(x, p->input_right_shift, p->chip));
+}
+
 int s_dl_prelu_s8_ref(const void *params, const qn_buffers *b) {
     const qn_dl_prelu *p = params;
     const int8_t *in = b->in[0], *alpha = b->weights;
     int8_t *out = b->out;
-    for (int64_t i = 0; i < (int64_t)p->outer * p->inner; i++) {
-        const int32_t x = in[i], product = x * alpha[i % p->inner];
-        if (p->chip == QN_DL_C) {
-            out[i] = x < 0 ? qn_sat8(qn_asr(product, p->alpha_right_shift)) : in[i];
-        } else if (x < 0) {
-            out[i] = s_dl_sat8(s_dl_shift(product, p->alpha_right_shift, p->chip));
-        } else {
-            out[i] = s_dl_sat8(s_dl_shift(x, p->input_right_shift, p->chip));
+    for (int32_t o = 0; o < p->outer; o++) {
+        for (int32_t i = 0; i < p->inner; i++) {
+            *out++ = rectified(p, *in++, alpha[i]);
         }
     }
     return QN_OK;
@@ -277,9 +280,11 @@ int s_dl_prelu_s16_ref(const void *params, const qn_buffers *b) {
     const qn_dl_prelu *p = params;
     const int16_t *in = b->in[0], *alpha = b->weights;
     int16_t *out = b->out;
-    for (int64_t i = 0; i < (int64_t)p->outer * p->inner; i++) {
-        const int32_t product = in[i] * alpha[i % p->inner];
-        out[i] = in[i] < 0 ? qn_sat16(qn_asr(product, p->alpha_right_shift)) : in[i];
+    for (int32_t o = 0; o < p->outer; o++) {
+        for (int32_t i = 0; i < p->inner; i++) {
+            const int32_t x = *in++;
+            *out++ = x < 0 ? qn_sat16(qn_asr(x * alpha[i], p->alpha_right_shift)) : (int16_t)x;
+        }
     }
     return QN_OK;
 }

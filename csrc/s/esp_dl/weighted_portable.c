@@ -240,23 +240,66 @@ static int run_engine(const layer *l, void *in, const void *packed, void *scratc
     return l->row->run(&l->as, &call);
 }
 
+/* ---- eight results at a time, as bytes of a word ---- */
+
+enum { LANES = 8 };
+#define EACH UINT64_C(0x0101010101010101)
+
+static uint64_t word_at(const int8_t *from) {
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+    return word;
+}
+
+/* Puts the second result where the first is odd. */
 static void choose_even(int8_t *out, const int8_t *second, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        const uint64_t first = word_at(out + i), odd = (first & EACH) * 0xff;
+        const uint64_t word = (first & ~odd) | (word_at(second + i) & odd);
+        memcpy(out + i, &word, sizeof word);
+    }
+    for (; i < count; i++) {
         out[i] = out[i] & 1 ? second[i] : out[i];
     }
+}
+
+/* Magnitudes of at most 127. A negative x is ~x + 1, but for -128, whose ~x is 127. */
+static void take_magnitudes(int8_t *to, const int8_t *in, int64_t count) {
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        const uint64_t x = word_at(in + i), negative = x >> 7 & EACH;
+        const uint64_t sum = (x ^ negative * 0xff) + negative, word = sum - (sum >> 7 & EACH);
+        memcpy(to + i, &word, sizeof word);
+    }
+    for (; i < count; i++) {
+        to[i] = qn_sat8((int32_t)magnitude(in[i]));
+    }
+}
+
+/* The first result from i on that is above MAGNITUDE_MOST, from 0 to 127 as they are; `count`
+ * without one. */
+static int64_t next_large(const int8_t *sizes, int64_t i, int64_t count) {
+    while (i < count && sizes[i] <= MAGNITUDE_MOST) {
+        while (i + LANES <= count &&
+               !((word_at(sizes + i) + (127 - MAGNITUDE_MOST) * EACH) & 0x80 * EACH)) {
+            i += LANES;
+        }
+        i += i < count && sizes[i] <= MAGNITUDE_MOST;
+    }
+    return i;
 }
 
 /* Computes outputs again whose sums may have saturated. p: the call as a convolution. */
 static void mend(const layer *l, const qn_dl_conv *p, const qn_buffers *b, const int8_t *sizes) {
     int8_t *out = b->out;
     const int64_t row = (int64_t)p->output_w * l->channels;
-    for (int64_t i = 0; i < l->outputs; i++) {
-        if (sizes[i] > MAGNITUDE_MOST) {
-            const int64_t line = i / row;
-            const int32_t place[] = {(int32_t)(line / p->output_h), (int32_t)(line % p->output_h),
-                                     (int32_t)(i % row / l->channels), (int32_t)(i % l->channels)};
-            out[i] = s_dl_sat8(s_dl_convolve_at(p, b, place, l->is_depthwise, 0));
-        }
+    for (int64_t i = next_large(sizes, 0, l->outputs); i < l->outputs;
+         i = next_large(sizes, i + 1, l->outputs)) {
+        const int64_t line = i / row;
+        const int32_t place[] = {(int32_t)(line / p->output_h), (int32_t)(line % p->output_h),
+                                 (int32_t)(i % row / l->channels), (int32_t)(i % l->channels)};
+        out[i] = s_dl_sat8(s_dl_convolve_at(p, b, place, l->is_depthwise, 0));
     }
 }
 
@@ -277,11 +320,8 @@ static int run(const layer *l, const qn_dl_conv *p, const qn_buffers *b) {
         choose_even(b->out, other, l->outputs);
         return status;
     }
-    const int8_t *in = b->in[0];
     int8_t *sizes = other + whole_lines(l->outputs);
-    for (int64_t i = 0; i < l->inputs; i++) {
-        sizes[i] = in[i] < 0 ? (int8_t)(in[i] == INT8_MIN ? INT8_MAX : -in[i]) : in[i];
-    }
+    take_magnitudes(sizes, b->in[0], l->inputs);
     status = run_engine(l, sizes, second, b->scratch, other);
     mend(l, p, b, other);
     return status;

@@ -27,5 +27,9 @@ void s_leaky_relu_s8_table(const void *params, const void *weights, const void *
 void s_rescale_u8_table(const void *params, const void *weights, const void *bias, void *packed);
 void s_logistic_s8_table(const void *params, const void *weights, const void *bias, void *packed);
 void s_tanh_s8_table(const void *params, const void *weights, const void *bias, void *packed);
+void s_lookup_s8_table(const void *params, const void *weights, const void *bias, void *packed);
+void s_dl_requantize_s8_table(const void *params, const void *weights, const void *bias,
+                              void *packed);
+void s_dl_curve_s8_table(const void *params, const void *weights, const void *bias, void *packed);
 
 #endif

@@ -94,6 +94,18 @@ static int logistic_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_logistic *)params)->length);
 }
 
+static int lookup_run(const void *params, const qn_buffers *b) {
+    return run_bytes(b, ((const qn_vector *)params)->length);
+}
+
+static int dl_requantize_run(const void *params, const qn_buffers *b) {
+    return run_bytes(b, ((const qn_dl_vector *)params)->block_size);
+}
+
+static int dl_curve_run(const void *params, const qn_buffers *b) {
+    return run_bytes(b, ((const qn_dl_curve *)params)->block_size);
+}
+
 const qn_functions s_requantize_s8_s8_avx2 = {requantize_run, qn_no_scratch, s_table_packed,
                                               s_requantize_s8_s8_table, qn_always_pays};
 
@@ -118,5 +130,14 @@ const qn_functions s_logistic_s8_avx2 = {logistic_run, qn_no_scratch, s_table_pa
 
 const qn_functions s_tanh_s8_avx2 = {logistic_run, qn_no_scratch, s_table_packed, s_tanh_s8_table,
                                      qn_always_pays};
+
+const qn_functions s_lookup_s8_avx2 = {lookup_run, qn_no_scratch, s_table_packed, s_lookup_s8_table,
+                                       qn_always_pays};
+
+const qn_functions s_dl_requantize_s8_avx2 = {dl_requantize_run, qn_no_scratch, s_table_packed,
+                                              s_dl_requantize_s8_table, qn_always_pays};
+
+const qn_functions s_dl_curve_s8_avx2 = {dl_curve_run, qn_no_scratch, s_table_packed,
+                                         s_dl_curve_s8_table, qn_always_pays};
 
 #endif

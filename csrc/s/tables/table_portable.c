@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../elementwise/kernels.h"
+#include "../esp_dl/kernels.h"
 
 /* The steps of a table, of bytes 0..127 and then of the others. */
 static void pack_steps(const uint8_t *table, uint8_t *steps) {
@@ -107,6 +108,27 @@ void s_tanh_s8_table(const void *params, const void *weights, const void *bias, 
     pack_logistic(s_tanh_s8_ref, params, packed);
 }
 
+void s_lookup_s8_table(const void *params, const void *weights, const void *bias, void *packed) {
+    (void)params, (void)bias;
+    const qn_vector every = {0, ENTRIES};
+    pack_table(s_lookup_s8_ref, &every, weights, 1, packed);
+}
+
+void s_dl_requantize_s8_table(const void *params, const void *weights, const void *bias,
+                              void *packed) {
+    (void)weights, (void)bias;
+    qn_dl_vector every = *(const qn_dl_vector *)params;
+    every.block_size = ENTRIES;
+    pack_table(s_dl_requantize_s8_ref, &every, NULL, 1, packed);
+}
+
+void s_dl_curve_s8_table(const void *params, const void *weights, const void *bias, void *packed) {
+    (void)weights, (void)bias;
+    qn_dl_curve every = *(const qn_dl_curve *)params;
+    every.block_size = ENTRIES;
+    pack_table(s_dl_curve_s8_ref, &every, NULL, 1, packed);
+}
+
 /* In place or not. */
 static int run_bytes(const qn_buffers *b, int64_t length) {
     const uint8_t *in = b->in[0], *table = b->packed;
@@ -147,6 +169,14 @@ static int logistic_run(const void *params, const qn_buffers *b) {
     return run_bytes(b, ((const qn_s_logistic *)params)->length);
 }
 
+static int dl_requantize_run(const void *params, const qn_buffers *b) {
+    return run_bytes(b, ((const qn_dl_vector *)params)->block_size);
+}
+
+static int dl_curve_run(const void *params, const qn_buffers *b) {
+    return run_bytes(b, ((const qn_dl_curve *)params)->block_size);
+}
+
 const qn_functions s_requantize_s8_s8_portable = {requantize_run, qn_no_scratch, s_table_packed,
                                                   s_requantize_s8_s8_table, qn_always_pays};
 
@@ -171,3 +201,9 @@ const qn_functions s_logistic_s8_portable = {logistic_run, qn_no_scratch, s_tabl
 
 const qn_functions s_tanh_s8_portable = {logistic_run, qn_no_scratch, s_table_packed,
                                          s_tanh_s8_table, qn_always_pays};
+
+const qn_functions s_dl_requantize_s8_portable = {dl_requantize_run, qn_no_scratch, s_table_packed,
+                                                  s_dl_requantize_s8_table, qn_always_pays};
+
+const qn_functions s_dl_curve_s8_portable = {dl_curve_run, qn_no_scratch, s_table_packed,
+                                             s_dl_curve_s8_table, qn_always_pays};
