@@ -399,6 +399,17 @@ def test_kernel_of_another_type_is_refused(tmp_path):
 # ---- whole networks ----
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_every_operator_runs_on_every_chip(tmp_path, name):
+    network = load(CASES[name](), tmp_path)
+    x = draw_inputs(network.graph, 3)
+    for chip in CHIPS:
+        session = network.session(chip)
+        plain = network.session(chip, variant="plain")
+        for layer, got in session.run(x, trace=True).items():
+            np.testing.assert_array_equal(got, plain.run(x, trace=True)[layer])
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_orders_of_weights_do_not_change_results(tmp_path, chip):
     results = [run(classifier(blocks), tmp_path, chip=chip)[1] for blocks in (False, True)]

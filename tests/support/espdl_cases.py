@@ -108,9 +108,13 @@ CASES = {
     "conv_s16": lambda: conv(draw((2, 2, 3, 9), "int16"), (1, 4, 4, 3), "int16"),
     "depthwise": lambda: conv(draw((3, 3, 18, 1)), (1, 5, 5, 18), group=18),
     "gemm": lambda: single(
-        "Gemm", [(1, 7)], (1, 19), constants={"w": (draw((1, 1, 7, 19)), -7)}, activation="Relu"
+        *("Gemm", [(1, 7)], (1, 19)),
+        constants={"w": (draw((1, 1, 7, 19)), -7, "layout ==> (N/16)HWC16_UNALIGNED")},
+        activation="Relu",
     ),
-    "matmul": lambda: single("MatMul", [(1, 2, 3, 8), (1, 2, 8, 19)], (1, 2, 3, 19), made=-4),
+    "matmul": lambda: single(
+        "MatMul", [(1, 2, 3, 8), (1, 2, 8, 19)], (1, 2, 3, 19), made=-4, target="esp32s3"
+    ),
     "mul": lambda: single("Mul", [(1, 3, 4, 5), (1, 1, 1, 5)], (1, 3, 4, 5), made=-4),
     "sub": lambda: single("Sub", [(1, 3, 4, 5), (1, 3, 4, 5)], (1, 3, 4, 5)),
     "requantize": lambda: single("RequantizeLinear", [(1, 9)], (1, 9), made=-3),
