@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Union
 
+import numpy as np
+
 from ..errors import Error
 from ..firmware import project
 from ..firmware.builds import SYSTEMS
+from ..firmware.golden import name_stems
 from ..firmware.project import Firmware
 from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path, have
@@ -44,10 +47,10 @@ def export(
     """Write the network as C that calls CMSIS-NN, with a self-test on the goldens of `data`.
 
     A preprocessing becomes network_preprocess(), whose integers are those of Network.predict(). For
-    a chip of the ESP32 family, write an ESP-IDF project instead: the network's .tflite file as a
-    component that runs in esp-tflite-micro, and a self-test of its outputs. Of a file that vela
-    compiled for an Ethos-U, write that file for TensorFlow Lite Micro and the NPU's driver, and a
-    self-test of the results between its operators.
+    a chip of the ESP32 family, write an ESP-IDF project instead: the network's file as a component,
+    .tflite in esp-tflite-micro and .espdl in ESP-DL, a self-test of its outputs, and a project with
+    the link of validate(). Of a file that vela compiled for an Ethos-U, write that file for
+    TensorFlow Lite Micro and the NPU's driver, and a self-test of results between its operators.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def export(
     announce("writes C")
     wanted = network.profile(target)
     programs = list_programs(network.graph)
-    if (wanted.esp_nn or programs) and (options.one_header or options.blob):
+    if (wanted.espressif or programs) and (options.one_header or options.blob):
         device = "an Ethos-U" if programs else wanted.path
         raise Error(
             f"one_header and weights='blob' need C that calls CMSIS-NN, but {device} runs a "
@@ -120,8 +123,11 @@ def export(
         path = as_path(given, "network")
         flag = as_flag(force, "force")
         return export_program(path, network, folder, Target.of(target), data, options.name, flag)
-    if wanted.esp_nn:
-        return _export_component(network, folder, Target.of(target), data, options.name, force)
+    if wanted.espressif:
+        part = (Target.of(target), data, options.name, as_flag(force, "force"))
+        if wanted.esp_dl:
+            return _export_esp_dl(given, network, folder, *part)
+        return _export_component(network, folder, *part)
     session = Session(network.graph, wanted, trace=True, host=network.host)
     said = about(session, target)
     graph = session.graph
@@ -144,10 +150,11 @@ def _parse_weights(weights: object) -> str:
 def _export_component(
     network: Network, folder: Path, target: Target, data: Any, name: str, force: bool
 ) -> Firmware:
-    """Write an ESP-IDF project for a chip of the ESP32 family."""
+    """Write an ESP-IDF project that runs a .tflite file in esp-tflite-micro."""
     from ..firmware import esp_idf
     from ..importers.tflite.parser import parse
     from ..runtime.arena import plan_tflm_memory
+    from .export_npu import list_results
     from .golden import load
     from .tflite_file import as_tflite
 
@@ -157,22 +164,63 @@ def _export_component(
     named = network.graph.name
     network, model = quantized(load(file)), parse(path, file)
     network = replace(network, graph=replace(network.graph, name=named))
-    session = Session(network.graph, network.profile(target), trace=True, host=network.host)
-    data, graph = Dataset.of(data), session.graph
-    count = data.draw_count(_SAMPLES)
-    x = arrange_by_name(graph, draw_inputs(graph, count) if count else coded(session.host, data))
-    ends = {*(tensor.name for tensor in graph.inputs), *graph.outputs}
+    session, x, ends = _start(network, target, data)
+    graph = session.graph
     assert network.tflm_figures is not None
     memory = plan_tflm_memory(session.plan.graph, session.profile, network.tflm_figures)
     graphs = [model, *(model.subgraph(number) for number in range(1, model.graphs))]
     operators = [each.name for own in graphs for each in own.operators]
     variables = operators.count("VAR_HANDLE")
     said = about(session, target)
-    with project.replace_earlier(folder, as_flag(force, "force")) as fresh:
+    with project.replace_earlier(folder, force) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS, layers=ends)
         steps = x[graph.input.name].shape[1] if graph.states else 1
-        content = esp_idf.Content(file, operators, variables, memory)
-        return esp_idf.write(fresh, session.plan, said, goldens, steps, name, content)
+        common = esp_idf.Common(session.plan, said, goldens, steps, name)
+        watched = list(list_results(model, graph))
+        content = esp_idf.TfliteFile(file, operators, variables, memory, watched)
+        return esp_idf.write_tflite(fresh, common, content)
+
+
+def _start(
+    network: Network, target: Target, data: Any
+) -> tuple[Session, dict[str, np.ndarray], set[str]]:
+    """Return a traced session, the inputs of the self-test, and the layers that it compares."""
+    session = Session(network.graph, network.profile(target), trace=True, host=network.host)
+    data, graph = Dataset.of(data), session.graph
+    count = data.draw_count(_SAMPLES)
+    x = arrange_by_name(graph, draw_inputs(graph, count) if count else coded(session.host, data))
+    return session, x, {*(tensor.name for tensor in graph.inputs), *graph.outputs}
+
+
+def _export_esp_dl(
+    given: Any,
+    network: Network,
+    folder: Path,
+    target: Target,
+    data: Any,
+    name: str,
+    force: bool,
+) -> Firmware:
+    """Write an ESP-IDF project that runs an .espdl file in ESP-DL."""
+    from ..firmware import esp_idf
+    from ..importers.espdl import list_results, read_for_chip
+
+    path = None if isinstance(given, Network) else as_path(given, "network")
+    if path is None or path.suffix.lower() != ".espdl":
+        raise Error(
+            f"{network.graph.name} calls ESP-DL, which reads the .espdl file; give export() the "
+            "path of that file"
+        )
+    file, values, model = read_for_chip(path, target.core)
+    session, x, ends = _start(network, target, data)
+    graph, said = session.graph, about(session, target)
+    stems = name_stems(graph, [node.name for node in graph.nodes])
+    layers = [(tensor, stems[tensor], size) for tensor, size in list_results(model, values, graph)]
+    with project.replace_earlier(folder, force) as fresh:
+        goldens = write_goldens(session, said, x, fresh / project.GOLDENS, layers=ends)
+        steps = x[graph.input.name].shape[1] if graph.states else 1
+        common = esp_idf.Common(session.plan, said, goldens, steps, name)
+        return esp_idf.write_esp_dl(fresh, common, esp_idf.EspDlFile(file, layers))
 
 
 def _parse_build(build: Union[str, Iterable[str], None]) -> tuple[str, ...]:

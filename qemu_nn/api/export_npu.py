@@ -11,8 +11,9 @@ import numpy as np
 
 from ..errors import Error
 from ..firmware import ethosu, project
-from ..firmware.golden import GoldenSet, Names
+from ..firmware.golden import GoldenSet, name_stems
 from ..firmware.project import Firmware
+from ..firmware.tflm import Watched
 from ..importers.ethosu import read_program
 from ..importers.tflite.ethosu import CONTROL, read_offsets
 from ..importers.tflite.parser import TfliteModel, TfliteTensor
@@ -85,7 +86,7 @@ def _export_file(
 ) -> Firmware:
     _check_ends(model, network.graph)
     session, x, steps = _start(network, target, data)
-    watched = list(_list_results(model, session.graph))
+    watched = list(list_results(model, session.graph))
     wanted = _list_ends(session.graph) | {each.layer for each in watched}
     graphs = [model, *(model.subgraph(number) for number in range(1, model.graphs))]
     operators = [each.name for own in graphs for each in own.operators]
@@ -123,14 +124,12 @@ def _nbytes(tensor: TfliteTensor) -> int:
     return int(np.prod(tensor.shape, dtype=np.int64)) * np.dtype(tensor.dtype).itemsize
 
 
-def _list_results(model: TfliteModel, graph: Graph) -> Iterator[ethosu.Watched]:
+def list_results(model: TfliteModel, graph: Graph) -> Iterator[Watched]:
     """Yield the outputs of operators that the network has as well, in the order of the file."""
     made = {node.output.name: node.output for node in graph.nodes}
     numbered = enumerate(graph.nodes)
     inner = {node.name for at, node in numbered for loop in graph.loops if loop.holds(at)}
-    names = Names()
-    for each in (*graph.states, *graph.inputs, *(node.output for node in graph.nodes)):
-        _ = names[each.name]
+    names = name_stems(graph, made)
     shared = Counter(model.tensor(index).name for index in range(model.tensors))
     for number, operator in enumerate(model.operators):
         for place, index in enumerate(operator.outputs):
@@ -139,7 +138,7 @@ def _list_results(model: TfliteModel, graph: Graph) -> Iterator[ethosu.Watched]:
             if own is None or shared[tensor.name] > 1 or own.name in inner:
                 continue
             if own.nbytes == _nbytes(tensor):
-                yield ethosu.Watched(number, place, own.name, names[own.name], own.nbytes)
+                yield Watched(number, place, own.name, names[own.name], own.nbytes)
 
 
 def _list_filled(model: TfliteModel) -> Iterator[ethosu.Filled]:

@@ -203,8 +203,16 @@ def make_variables(on: str, make: Sequence[str]) -> list[str]:
 
 def _profile(network: Network, said: Described, target: Optional[Target]) -> Profile:
     """Return whose bits the device has; Error where the caller named another profile."""
-    own = Target(said.path, said.cmsis, said.rounding, said.kernels, said.tflm)
+    if said.esp_nn or said.esp_dl:
+        own = Target(said.path, tflm=said.tflm, esp_nn=said.esp_nn or None)
+    else:
+        own = Target(said.path, said.cmsis, said.rounding, said.kernels, said.tflm)
     profile = network.profile(own)
+    if said.esp_dl not in ("", profile.esp_dl):
+        raise Error(
+            f"the device has ESP-DL {said.esp_dl}, and {profile} is computed here; export the "
+            "network again and flash it"
+        )
     if target is None:
         return profile
     if target.cmsis is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +21,7 @@ from ..analysis.validation import First, LayerCheck
 from ..device.client import Device
 from ..device.protocol import RunReport
 from ..errors import Error
-from ..firmware.golden import Names, crc32
+from ..firmware.golden import crc32, name_stems
 from ..ir.formats import find_differing
 from ..ir.graph import Graph
 from ..runtime.plan import CLOBBER
@@ -83,7 +83,7 @@ class Findings:
         inner = {at for at in range(len(graph.nodes)) for loop in graph.loops if loop.holds(at)}
         outer = [node.name for at, node in enumerate(graph.nodes) if at not in inner]
         if reported is not None:
-            stems = _name_stems(graph, [node.output.name for node in graph.nodes])
+            stems = name_stems(graph, [node.output.name for node in graph.nodes])
             outer = [name for name in outer if stems[name] in reported]
             layers = layers and bool(outer)
         self._session = session
@@ -124,7 +124,7 @@ class Findings:
         """Return the names of the layers in the export: goldens have this order."""
         if self._by_stem:
             return
-        stems = _name_stems(graph, trace)
+        stems = name_stems(graph, trace)
         self._by_stem = {stems[name]: name for name in self._names}
 
     def _step(
@@ -272,22 +272,15 @@ class Findings:
 
     def _estimates(self, core: str) -> Iterator[tuple[str, int]]:
         """Yield what estimate() says of each layer, where it knows."""
-        if not self._counts:
-            return
         profile = self._session.profile
+        if not self._counts or profile.espressif:  # there are no counts of these chips
+            return
         target = Target(core, profile.cmsis, profile.rounding, tflm=profile.tflm)
         with suppress(Error):
             for row in estimate(Network(self._session.graph), target).layers.records():
                 name, count = row["layer"], row[self._counts]
                 if isinstance(name, str) and isinstance(count, int):
                     yield name, count
-
-
-def _name_stems(graph: Graph, layers: Iterable[str]) -> dict[str, str]:
-    """Return tensor -> its name in goldens and C, of a network with these layers."""
-    names = Names()
-    every = (*(t.name for t in graph.states), *(t.name for t in graph.inputs), *layers)
-    return {name: names[name] for name in every}
 
 
 def _first(x: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

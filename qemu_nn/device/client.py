@@ -54,7 +54,7 @@ class Described:
 
     model: its hash. core, path, cmsis, rounding, kernels, tflm: its profile. functions: "stand-in",
     or "CMSIS-NN" for Arm's own. inputs, outputs: names and bytes. layers: those that the device
-    reports, None for all.
+    reports, None for all. esp_nn, esp_dl: on a chip of the ESP32 family, the library's release.
     """
 
     network: str
@@ -69,6 +69,8 @@ class Described:
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
     layers: Optional[tuple[str, ...]] = None
+    esp_nn: str = ""
+    esp_dl: str = ""
 
 
 class Device:
@@ -277,6 +279,8 @@ def _parse_description(text: bytes) -> Described:
         words = {name: _parse_word(said, name) for name in (*names, "functions")}
         inputs, outputs = (tuple(map(_block, said[key])) for key in ("inputs", "outputs"))
         layers = tuple(said["layers"]) if "layers" in said else None
+        given = [name for name in ("esp_nn", "esp_dl") if name in said]
+        words.update((name, _parse_word(said, name)) for name in given)
     except (ValueError, TypeError, LookupError, RecursionError):
         raise Malformed(
             "the device does not tell its network: compile it with -DNETWORK_TEST"

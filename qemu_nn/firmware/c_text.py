@@ -40,6 +40,13 @@ def sanitize_comment(text: str) -> str:
     return re.sub(r"[^ -~]|[*\\?]", "_", text)[:160]
 
 
+def quote_bytes(text: str) -> str:
+    """Return untrusted text as the content of a C string: its bytes in UTF-8."""
+    plain = (c for c in range(32, 127) if chr(c) not in '"\\?')
+    known = {c: chr(c) for c in plain}
+    return "".join(known.get(byte, f"\\{byte:03o}") for byte in text.encode())
+
+
 def format_dimensions(shape: Sequence[int]) -> str:
     """Return a shape as C writes it: [32][32][3]."""
     return "".join(f"[{axis}]" for axis in shape)

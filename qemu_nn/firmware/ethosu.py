@@ -13,7 +13,7 @@ from ..runtime.plan import Plan
 from . import link
 from .golden import About, GoldenSet
 from .project import Firmware, load_template, render, write_manifest
-from .tflm import count_arena, find_method, format_arrays, list_samples
+from .tflm import Watched, count_arena, find_method, format_arrays, list_samples
 
 #: Templates of both kinds -> path in the project; {name} is that of the network.
 _FILES = {
@@ -21,7 +21,7 @@ _FILES = {
     "ethosu/Makefile": "Makefile",
     "ethosu/README.md": "README.md",
     "ethosu/npu.c": "npu.c",
-    "ethosu/link_network.c": "link/link_network.c",
+    "tflm/link_network.c": "link/link_network.c",
     "tflm/main.c": "main.c",
     "tflm/network.h": "{name}.h",
 }
@@ -31,20 +31,6 @@ _MARGIN = 2048
 
 #: Files of the link that serial ports of emulated boards need, which have no Ethos-U.
 _OF_BOARDS = ("link/board.c", "link/uart")
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A result that the self-test checks: number of its operator and of the output, and its layer.
-
-    stem: its name in goldens and C.
-    """
-
-    operator: int
-    output: int
-    layer: str
-    stem: str
-    nbytes: int
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,13 @@ class Names:
         return self.stems[layer]
 
 
+def name_stems(graph: Graph, layers: Iterable[str]) -> dict[str, str]:
+    """Return tensor -> its name in goldens and C, of a network with these layers."""
+    names = Names()
+    every = (*(t.name for t in graph.states), *(t.name for t in graph.inputs), *layers)
+    return {name: names[name] for name in every}
+
+
 def _describe_integers(tensor: Optional[Tensor]) -> dict[str, Any]:
     """Return the format of a golden's integers: fraction bits, or a scale and a zero point."""
     if tensor is None or tensor.scale is None:

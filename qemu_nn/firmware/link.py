@@ -48,6 +48,7 @@ def make_description(
         "rounding": profile.rounding,
         "kernels": profile.kernels,
         "tflm": profile.tflm,
+        **profile.espressif,
         "inputs": _list_sizes(graph.inputs),
         "outputs": _list_sizes([graph.tensors[name] for name in graph.outputs]),
         **({} if layers is None else {"layers": list(layers)}),

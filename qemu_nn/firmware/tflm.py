@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..ir.graph import Graph
@@ -18,6 +19,20 @@ _METHODS = {
 
 #: Factor of the interpreter's structures: these compilers do not shorten enumerations.
 _TAIL = 1.5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A result that is reported: number of its operator and of the output, and its layer.
+
+    stem: its name in goldens and C.
+    """
+
+    operator: int
+    output: int
+    layer: str
+    stem: str
+    nbytes: int
 
 
 def find_method(operator: str) -> str:

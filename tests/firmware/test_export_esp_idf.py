@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from esp32_files import convolution
+from esp_idf_projects import compile_project
 from tflite_states import STATES
 from tflm_stand_in import write_framework
 
@@ -27,36 +28,6 @@ def write_stand_ins(project, folder, network):
     write_framework(folder, source, header, sizes, inputs, outputs, [("all", list(outputs))])
 
 
-def sources(project):
-    """Return the files that the CMakeLists of the project name, and its folders of headers."""
-    files, includes = [], []
-    for part in ("main", "components/network"):
-        text = (project / part / "CMakeLists.txt").read_text()
-        named, folders = (
-            re.search(rf"{word}((?:\s+\"[^\"]+\")+)", text)[1] for word in ("SRCS", "INCLUDE_DIRS")
-        )
-        files += [project / part / name for name in re.findall(r'"([^"]+)"', named)]
-        includes += [project / part / name for name in re.findall(r'"([^"]+)"', folders)]
-    return files, includes
-
-
-def compile_project(project, folder, network):
-    write_stand_ins(project, folder, network)
-    files, includes = sources(project)
-    objects = []
-    for number, path in enumerate(files):
-        is_c = path.suffix == ".c"
-        command = ["gcc", "-std=c99"] if is_c else ["g++", "-std=c++17", "-fno-exceptions"]
-        objects.append(folder / f"{number}.o")
-        flags = ["-Wall", "-Wextra", "-Werror", "-I", folder, *(f"-I{each}" for each in includes)]
-        subprocess.run([*command, *flags, "-c", path, "-o", objects[-1]], check=True)
-    main = folder / "host.c"
-    main.write_text("int network_selftest(void); int main(void) { return network_selftest(); }\n")
-    program = folder / "program"
-    subprocess.run(["gcc", main, *objects, "-lstdc++", "-o", program], check=True)
-    return program
-
-
 def write_answers(network, x, target, folder, damage=False):
     """Write what the framework computes for each run; damage: one wrong byte."""
     session = network.session(target)
@@ -67,7 +38,7 @@ def write_answers(network, x, target, folder, damage=False):
     for one, out in zip(x, results[name]):
         steps = zip(one, out) if recurrent else [(one, out)]
         for step, (given, made) in enumerate(steps):
-            data += bytes([step]) + given.tobytes() + made.tobytes()
+            data += bytes([step if recurrent else 255]) + given.tobytes() + made.tobytes()
     if damage:
         data[-1] ^= 1
     (folder / "answers.bin").write_bytes(data)
@@ -85,7 +56,8 @@ def test_the_self_test_passes_with_the_bits_of_the_chip_alone(name, tmp_path):
     x = draw_inputs(network.graph, 2, steps=3)
     project = tmp_path / "project"
     qemu_nn.export(network, project, target="esp32s3", data=x)
-    program = compile_project(project, tmp_path, network)
+    write_stand_ins(project, tmp_path, network)
+    program = compile_project(project, tmp_path)
     checks = 2 if name == "convolution" else 6
     write_answers(network, x, "esp32s3", tmp_path)
     done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True)
@@ -98,6 +70,27 @@ def test_the_self_test_passes_with_the_bits_of_the_chip_alone(name, tmp_path):
     if name == "convolution":
         write_answers(network, x, "esp32c3", tmp_path)
         assert subprocess.run([program], cwd=tmp_path, capture_output=True).returncode == 2
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_link_validates_the_results_of_operators(name, tmp_path, monkeypatch):
+    network = qemu_nn.load(NETWORKS[name]().save(tmp_path))
+    x = draw_inputs(network.graph, 2, steps=3)
+    project = tmp_path / "project"
+    qemu_nn.export(network, project, target="esp32s3", data=x)
+    write_stand_ins(project, tmp_path, network)
+    on = f"command:{compile_project(project, tmp_path, link=True)}"
+    monkeypatch.chdir(tmp_path)
+    write_answers(network, x, "esp32s3", tmp_path)
+    found = qemu_nn.validate(network, x, on, layers=name == "convolution")
+    assert (found.functions, found.same) == ("esp-tflite-micro", True)
+    assert found.profile == "ESP-NN 1.2.3, esp32s3"
+    write_answers(network, x, "esp32s3", tmp_path, damage=True)
+    found = qemu_nn.validate(network, x, on, layers=name == "convolution")
+    assert [layer.differing for layer in found.layers] == [1]
 
 
 @pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Optional
 
@@ -18,7 +19,7 @@ from .layers import LAYERS
 from .model import EspModel, EspValue
 from .movement import MOVEMENT
 from .pooling import POOLING
-from .weights import are_in_blocks
+from .weights import ORDERS, are_in_blocks, needs_blocks
 
 #: Operator -> function that adds its calls to a network.
 CONVERTERS: dict[str, Converter] = {
@@ -59,6 +60,34 @@ def load_with_values(path: Path) -> tuple[Graph, dict[str, EspValue], EspModel]:
         return graph, builder.values, file
     except Error as error:
         raise ModelError(f"{path.name}: {error}") from None
+
+
+def read_for_chip(path: Path, chip: str) -> tuple[bytes, dict[str, EspValue], EspModel]:
+    """Return the bytes of a file of one model, the value of each tensor of the file, and its
+    content, for firmware of a chip.
+
+    Raises ModelError for a pack, and if the chip's kernels read weights in another order.
+    """
+    data = read_bytes(path, _FILE_LIMIT)
+    if data[:4] != b"EDL2":
+        raise ModelError(f"{path.name}: it is a pack; give a file of one model")
+    _, values, file = load_with_values(path)
+    blocks = are_in_blocks(file.target, None, file.constants.values())
+    if blocks is not None and blocks != needs_blocks(chip):
+        raise ModelError(
+            f"{path.name}: its weights are in the order {ORDERS[blocks]}, and the kernels of the "
+            f"{chip} read them in the order {ORDERS[not blocks]}; export the network for this chip"
+        )
+    return data, values, file
+
+
+def list_results(
+    file: EspModel, values: Mapping[str, EspValue], graph: Graph
+) -> list[tuple[str, int]]:
+    """Return the results of nodes that the network has as well, and their bytes."""
+    made = {node.name: node.output.nbytes for node in graph.nodes}
+    names = [name for node in file.nodes for name in node.outputs]
+    return [(name, made[name]) for name in names if values[name].name == name in made]
 
 
 def _convert(name: str, file: EspModel, target: Optional[str]) -> tuple[Graph, EspBuilder]:

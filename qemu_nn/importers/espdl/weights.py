@@ -26,7 +26,7 @@ _TARGETS = {
 }
 
 #: Names of both orders.
-_NAMES = {True: "of the ESP32-S3 and ESP32-P4", False: "of generic C"}
+ORDERS = {True: "of the ESP32-S3 and ESP32-P4", False: "of generic C"}
 
 
 def are_in_blocks(
@@ -53,10 +53,15 @@ def are_in_blocks(
     for what, blocks in found[1:]:
         if blocks != found[0][1]:
             raise ModelError(
-                f"its weights are in the order {_NAMES[found[0][1]]} by {found[0][0]}, but "
-                f"{_NAMES[blocks]} by {what}; export it again"
+                f"its weights are in the order {ORDERS[found[0][1]]} by {found[0][0]}, but "
+                f"{ORDERS[blocks]} by {what}; export it again"
             )
     return found[0][1] if found else None
+
+
+def needs_blocks(chip: str) -> bool:
+    """True if the kernels of a chip read weights in blocks."""
+    return _TARGETS[chip]
 
 
 def _read_label(label: str) -> Optional[bool]:
