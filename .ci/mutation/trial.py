@@ -22,7 +22,7 @@ ELSEWHERE = ("csrc/include/", "csrc/common/")
 #: Files whose faults tests find, and these tests.
 BY_TESTS = {"csrc/runtime/split.c": tests_that_name("runtime import split")}
 BY_TESTS |= {f"csrc/ethosu/{name}.c": [f"tests/ethosu/test_ethosu_{kind}.py" for kind in
-             ("programs", "weights", "files", "recorded")]
+             ("rules", "programs", "limits", "weights", "files", "drawn", "recorded")]
              for name in ("decode", "engine", "order", "run", "weights")}  # fmt: skip
 #: Tests of the everyday suite that plan networks, but for the largest ones.
 OF_NETWORKS = [
@@ -92,7 +92,10 @@ class Trial:
                 return "refused", ""
             if changed.read_bytes() != self.library.object_of(source).read_bytes():
                 different.append(source)
-                found = self._by_draws(source, changed)
+                by_tests = tests and mutant.path in BY_TESTS
+                found = (
+                    self._by_tests(source, changed) if by_tests else self._by_draws(source, changed)
+                )
                 if found:
                     return "noticed", found
             if len(different) == most:
@@ -101,7 +104,10 @@ class Trial:
             return "absent", ""
         if all(self.library.makes_same_code(s, mutant.path, text) for s in [*different, *sources]):
             return "same code", ""
-        found = self._by_tests(different[0], mutant.path, text) if tests else ""
+        if not tests or mutant.path in BY_TESTS:
+            return "unnoticed", " ".join(different)
+        changed = self.library.optimized(different[0], mutant.path, text)
+        found = self._by_tests(different[0], changed)
         return ("noticed", found) if found else ("unnoticed", " ".join(different))
 
     def _by_draws(self, source: str, changed: Path) -> str:
@@ -111,10 +117,10 @@ class Trial:
         sweep.warm(pairs)
         return sweep.apart(self.library.linked(source, changed), pairs, PATIENCE)
 
-    def _by_tests(self, source: str, path: str, text: str) -> str:
+    def _by_tests(self, source: str, changed: Path) -> str:
         if self._suite is None:
             self._suite = Suite(self.library.work)
         tests = OF_NETWORKS
         if source in BY_TESTS:
             tests = [*BY_TESTS[source], "-m", "not slow and not compiles"]
-        return self._suite.killed(source, self.library.optimized(source, path, text), tests)
+        return self._suite.killed(source, changed, tests)

@@ -145,9 +145,9 @@ def find_reason(net, configuration):
             and new
             and _cuts_windows(net, ends, fields),
             "SOFTMAX of a STRIDED_SLICE": name == "SOFTMAX" and before == "STRIDED_SLICE",
-            "a SOFTMAX whose products leave 32 bits": name == "SOFTMAX"
+            "a kernel whose products leave 32 bits": name in ("SOFTMAX", "TANH", "LOGISTIC")
             and wide
-            and first["scales"][0] * fields["Beta"] > 5,
+            and first["scales"][0] * fields.get("Beta", 1) > 5,
             "a comparison of 16 bits": "BOOL" in {net.tensors[at]["type"] for at in outs} and wide,
         }
         for reason, holds in found.items():
