@@ -288,9 +288,9 @@ def test_what_the_module_can_not_be_made_of_is_an_error():
         QuantizedNet(layers, params | {"a.b_weight": np.full((1, 1, 1, 1), np.nan)})
     with pytest.raises(ModelError, match="shifts its sum"):
         QuantizedNet(layers, params | {"y_frac": 9})
-    with pytest.raises(Error, match="bitwidth must be the integer 8 or 16"):
+    with pytest.raises(Error, match="bitwidth is 4, but must be the integer 8 or 16"):
         QuantizedNet(layers, params, bitwidth=4)
-    with pytest.raises(Error, match="a batch must be"):
+    with pytest.raises(Error, match="a batch is"):
         QuantizedNet(layers, params)(torch.zeros(1, 2, 1, 1))
     with pytest.raises(Error, match="no floating-point tensor"):
         QuantizedNet(layers, params)(np.zeros((1, 1, 1, 1)))
