@@ -168,14 +168,16 @@ def _iterate_arrays(layer: str, first: Arrays, second: Arrays) -> Iterator[Chang
     difference.
     """
     for what in dict.fromkeys([*first, *second]):
-        a, b = first.get(what), second.get(what)
-        kinds = _describe_array(a), _describe_array(b)
-        if a is None or b is None or kinds[0] != kinds[1]:
+        before, after = first.get(what), second.get(what)
+        kinds = _describe_array(before), _describe_array(after)
+        if before is None or after is None or kinds[0] != kinds[1]:
             yield Change(layer, what, kinds[0], kinds[1])
-        elif a.tobytes() != b.tobytes():
-            apart = (a != b) & ((a == a) | (b == b))  # two NaN count as equal
+        elif before.tobytes() != after.tobytes():
+            apart = (before != after) & (
+                (before == before) | (after == after)
+            )  # two NaN count as equal
             with np.errstate(invalid="ignore"):
-                by = np.abs(a.astype(np.float64) - b.astype(np.float64))
+                by = np.abs(before.astype(np.float64) - after.astype(np.float64))
             largest = float(by.max(initial=0.0))
             finite = largest if math.isfinite(largest) else None
             yield Change(layer, what, *kinds, int(np.count_nonzero(apart)), finite)

@@ -43,20 +43,20 @@ def convolve_s8(c: Counts, p: Params, path: str) -> None:
     convolve_patches_s8(c, p, path)
 
 
-def convolve_patches_s8(c: Counts, p: Params, path: str) -> None:
+def convolve_patches_s8(c: Counts, params: Params, path: str) -> None:
     """Count the work of arm_convolve_s8 on the patches."""
-    groups = p["input_c"] // p["filter_c"]
+    groups = params["input_c"] // params["filter_c"]
     c.add("by patches", 1)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels = p["output_h"] * p["output_w"], p["output_c"] // groups
-    times = p["batches"] * groups
+    n = params["filter_h"] * params["filter_w"] * params["filter_c"]
+    pixels, channels = params["output_h"] * params["output_w"], params["output_c"] // groups
+    times = params["batches"] * groups
     if path == "mve":
-        matrices_s8(c, path, times * (pixels // 4), 4, channels, n, p["bias"])
+        matrices_s8(c, path, times * (pixels // 4), 4, channels, n, params["bias"])
         if pixels % 4:
-            matrices_s8(c, path, times, pixels % 4, channels, n, p["bias"])
+            matrices_s8(c, path, times, pixels % 4, channels, n, params["bias"])
         return
     c.loop("widen", times * pixels, n, *((4,) if path == "dsp" else ()))
-    columns(c, path, times, pixels, channels, n, p["bias"])
+    columns(c, path, times, pixels, channels, n, params["bias"])
     if groups > 1:
         c.add("blocks of a group", times * (pixels // 2) * (channels // 2))
         c.add("column pairs of a group", times * (pixels // 2))
@@ -85,21 +85,26 @@ convolve_1x1_s8 = one_by_one(matrices_s8)
 convolve_1x1_s8_fast = one_by_one(matrices_s8, fast=True)
 
 
-def convolve_1_x_n_s8(c: Counts, p: Params, path: str) -> None:
+def convolve_1_x_n_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_convolve_1_x_n_s8: on Helium three products, left, between and right of the
     padding.
     """
-    left, right = count_padded(p)
-    if path != "mve" or left + right > p["output_w"]:
+    left, right = count_padded(params)
+    if path != "mve" or left + right > params["output_w"]:
         c.add("handed on", 1)
-        convolve_s8(c, p, path)
+        convolve_s8(c, params, path)
         return
-    n, batches = p["filter_w"] * p["input_c"], p["batches"]
+    n, batches = params["filter_w"] * params["input_c"], params["batches"]
     c.add("parts", batches)
-    for length in (p["pad_w"] * p["input_c"], n, n - p["input_c"], p["pad_w"] * p["input_c"]):
+    for length in (
+        params["pad_w"] * params["input_c"],
+        n,
+        n - params["input_c"],
+        params["pad_w"] * params["input_c"],
+    ):
         c.copies("copy", batches, length, path)
-    for width in (left, p["output_w"] - left - right, right):
-        matrices_s8(c, path, batches, width, p["output_c"], n, p["bias"])
+    for width in (left, params["output_w"] - left - right, right):
+        matrices_s8(c, path, batches, width, params["output_c"], n, params["bias"])
 
 
 def count_padded(p: Params) -> tuple[int, int]:
@@ -144,12 +149,16 @@ def wrapper(fast: Counter, one: Counter, row: Counter, rest: Counter) -> Counter
 convolve_wrapper_s8 = wrapper(convolve_1x1_s8_fast, convolve_1x1_s8, convolve_1_x_n_s8, convolve_s8)
 
 
-def convolve_s16(c: Counts, p: Params, path: str) -> None:
+def convolve_s16(c: Counts, params: Params, path: str) -> None:
     """Count arm_convolve_s16 and its wrapper: as s8, but nothing is widened."""
-    im2col(c, p, path, 1, 2)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
-    wide = not p["bias_is_int32"]
+    im2col(c, params, path, 1, 2)
+    n = params["filter_h"] * params["filter_w"] * params["filter_c"]
+    pixels, channels, batches = (
+        params["output_h"] * params["output_w"],
+        params["output_c"],
+        params["batches"],
+    )
+    wide = not params["bias_is_int32"]
     slow = max(n - FAST_COLUMNS, 0) if wide else 0
     kind = " in 64 bits" if wide else ""
     if path == "mve":
@@ -160,12 +169,12 @@ def convolve_s16(c: Counts, p: Params, path: str) -> None:
             c.vectors(f"{name}s", rows, n - slow, lanes)
             c.add(f"{name}{kind}", entered)
             c.add(f"{name} rows{kind}", rows)
-            c.add(f"{name} biases{kind}", rows * p["bias"])
+            c.add(f"{name} biases{kind}", rows * params["bias"])
             c.add("slow", rows * slow * _SLOW[name])
         if not wide:
             count_fours(c, "singles", rest, channels)
         return
-    columns(c, path, batches, pixels, channels, n - slow, p["bias"])
+    columns(c, path, batches, pixels, channels, n - slow, params["bias"])
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
     c.add("slow", pairs * (channels // 2) * slow * _SLOW["block"])
     c.add("slow", pairs * (channels % 2) * slow * _SLOW["channel"])

@@ -54,15 +54,15 @@ def _sums(c: Counts, path: str, times: int, rows: int, n: int, bias: int, offset
         c.add(f"{name} shifted", entered * (offset != 0))
 
 
-def matmul_s8(c: Counts, p: Params, path: str) -> None:
+def matmul_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_batch_matmul_s8: a product with a vector for each row on the left."""
-    pictures = max(p["lhs_n"], p["rhs_n"]) * max(p["lhs_h"], p["rhs_h"])
-    rows, n, offset = p["rhs_w"], p["rhs_c"], p["rhs_offset"]
-    c.add("batches", max(p["lhs_n"], p["rhs_n"]))
+    pictures = max(params["lhs_n"], params["rhs_n"]) * max(params["lhs_h"], params["rhs_h"])
+    rows, n, offset = params["rhs_w"], params["rhs_c"], params["rhs_offset"]
+    c.add("batches", max(params["lhs_n"], params["rhs_n"]))
     c.add("pictures", pictures)
-    c.add("lines", pictures * p["lhs_w"])
+    c.add("lines", pictures * params["lhs_w"])
     with c.within("one"):
-        vector_s8(c, path, pictures * p["lhs_w"], rows, n, 0, offset != 0)
+        vector_s8(c, path, pictures * params["lhs_w"], rows, n, 0, offset != 0)
     if path == "mve":
         _sums(c, path, pictures, rows, n, 0, offset)
 

@@ -37,48 +37,48 @@ def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
     c.add("biased outputs", pixels * channels * p["bias"])
 
 
-def depthwise_s8(c: Counts, p: Params, path: str) -> None:
+def depthwise_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_depthwise_conv_s8: four outputs of a channel at a time if there are four."""
-    undilated = p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
-    if p["ch_mult"] % 4 == 0 and undilated:
-        plain(c, p, p["input_c"] * p["ch_mult"] // 4, " by 4")
+    undilated = params["batches"] == params["dilation_h"] == params["dilation_w"] == 1
+    if params["ch_mult"] % 4 == 0 and undilated:
+        plain(c, params, params["input_c"] * params["ch_mult"] // 4, " by 4")
     else:
-        plain(c, p, p["input_c"] * p["ch_mult"])
+        plain(c, params, params["input_c"] * params["ch_mult"])
 
 
-def depthwise_s8_opt(c: Counts, p: Params, path: str) -> None:
+def depthwise_s8_opt(c: Counts, params: Params, path: str) -> None:
     """Count arm_depthwise_conv_s8_opt: patches into a buffer, then four channels at a time."""
     if path == "scalar":
         c.add("handed on", 1)
-        depthwise_s8(c, p, path)
+        depthwise_s8(c, params, path)
         return
-    p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}  # it processes one sample
+    params = {**params, "batches": 1, "dilation_h": 1, "dilation_w": 1}  # it processes one sample
     if path == "mve":
-        for first in range(0, p["input_c"], BLOCK):
-            block_mve(c, p, min(BLOCK, p["input_c"] - first), 1)
+        for first in range(0, params["input_c"], BLOCK):
+            block_mve(c, params, min(BLOCK, params["input_c"] - first), 1)
     else:
         steps = (4,)
-        count_widened_patches(c, p)
-        pixels, _, _, kernel = window(p)
-        c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
-        c.loop("singles", pixels * (p["input_c"] % 4), kernel, *steps)
-        c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
+        count_widened_patches(c, params)
+        pixels, _, _, kernel = window(params)
+        c.loop("quads", pixels * (params["input_c"] // 4), kernel, 2)
+        c.loop("singles", pixels * (params["input_c"] % 4), kernel, *steps)
+        c.add("biased", pixels * params["bias"] * (params["input_c"] // 4))
 
 
-def count_widened_patches(c: Counts, p: Params, size: int = 1) -> None:
+def count_widened_patches(c: Counts, params: Params, size: int = 1) -> None:
     """Count patches that are copied row by row; rows above and below are cleared at once."""
-    rows, across = count_taps(p)
-    channels, batches = p["input_c"], p["batches"]
-    c.add("buffered lines", batches * p["output_h"])
-    c.add("buffered pixels", batches * p["output_h"] * p["output_w"])
-    row_bytes = 2 * p["filter_w"] * channels
+    rows, across = count_taps(params)
+    channels, batches = params["input_c"], params["batches"]
+    c.add("buffered lines", batches * params["output_h"])
+    c.add("buffered pixels", batches * params["output_h"] * params["output_w"])
+    row_bytes = 2 * params["filter_w"] * channels
     for at, valid in enumerate(rows):
-        above = min(max(p["pad_h"] - at * p["stride_h"], 0), p["filter_h"])
-        for missing in (above, p["filter_h"] - valid - above):
+        above = min(max(params["pad_h"] - at * params["stride_h"], 0), params["filter_h"])
+        for missing in (above, params["filter_h"] - valid - above):
             if missing > 0:
-                c.gaps("clear", batches * p["output_w"], missing * row_bytes, "dsp")
-    c.add("kernel rows", batches * sum(rows) * p["output_w"])
-    beside = batches * sum(rows) * (p["output_w"] * p["filter_w"] - sum(across))
+                c.gaps("clear", batches * params["output_w"], missing * row_bytes, "dsp")
+    c.add("kernel rows", batches * sum(rows) * params["output_w"])
+    beside = batches * sum(rows) * (params["output_w"] * params["filter_w"] - sum(across))
     c.gaps("clear", beside, 2 * channels, "dsp")
     c.add("beside", beside)
     valid = batches * sum(rows) * sum(across)
@@ -108,41 +108,48 @@ def block_mve(c: Counts, p: Params, channels: int, size: int, kind: str = "") ->
         c.add(f"{name} biased", p["bias"] * times * groups)
 
 
-def depthwise_3x3_s8(c: Counts, p: Params, path: str) -> None:
+def depthwise_3x3_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_depthwise_conv_3x3_s8: four channels at a time; windows at edges lack a column."""
-    p = {**p, "dilation_h": 1, "dilation_w": 1}
-    rows, _ = count_taps(p)
-    pixels = p["output_h"] * p["output_w"]
-    starts = [at * p["stride_w"] - p["pad_w"] for at in range(p["output_w"])]
+    params = {**params, "dilation_h": 1, "dilation_w": 1}
+    rows, _ = count_taps(params)
+    pixels = params["output_h"] * params["output_w"]
+    starts = [at * params["stride_w"] - params["pad_w"] for at in range(params["output_w"])]
     edges = (
         ("left", sum(at < 0 for at in starts)),
-        ("right", sum(at + 3 > p["input_w"] for at in starts)),
+        ("right", sum(at + 3 > params["input_w"] for at in starts)),
     )
-    c.add("3x3 lines", p["output_h"])
+    c.add("3x3 lines", params["output_h"])
     c.add("3x3 pixels", pixels)
-    for name, channels in (("3x3 quads", p["input_c"] // 4), ("3x3 singles", p["input_c"] % 4)):
+    for name, channels in (
+        ("3x3 quads", params["input_c"] // 4),
+        ("3x3 singles", params["input_c"] % 4),
+    ):
         c.add(name, pixels * channels)
         c.add(f"any {name}", pixels * (channels > 0))
-        c.add(f"{name} biased", pixels * channels * p["bias"])
+        c.add(f"{name} biased", pixels * channels * params["bias"])
         c.add(f"{name} rows", sum(rows) * len(starts) * channels)
         for side, beside in edges:
             c.add(f"{name} {side} taps", sum(rows) * (len(starts) - beside) * channels)
-            c.add(f"any {name} {side}", p["output_h"] * beside * channels)
+            c.add(f"any {name} {side}", params["output_h"] * beside * channels)
 
 
-def depthwise_wrapper_s8(c: Counts, p: Params, path: str) -> None:
+def depthwise_wrapper_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_depthwise_conv_wrapper_s8: the function that fits."""
-    if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > _CONVOLVED_ABOVE:
-        _count_as_convolution(c, p, path)
+    if path == "mve" and params["input_c"] == 1 and params["ch_mult"] > _CONVOLVED_ABOVE:
+        _count_as_convolution(c, params, path)
         return
-    single = p["ch_mult"] == p["batches"] == p["dilation_h"] == p["dilation_w"] == 1
-    small = p["filter_h"] == p["filter_w"] == 3 and max(p["pad_h"], p["pad_w"]) <= 1
+    single = (
+        params["ch_mult"] == params["batches"] == params["dilation_h"] == params["dilation_w"] == 1
+    )
+    small = (
+        params["filter_h"] == params["filter_w"] == 3 and max(params["pad_h"], params["pad_w"]) <= 1
+    )
     if single and small and path != "mve":
-        depthwise_3x3_s8(c, p, path)
+        depthwise_3x3_s8(c, params, path)
     elif single:
-        depthwise_s8_opt(c, p, path)
+        depthwise_s8_opt(c, params, path)
     else:
-        depthwise_s8(c, p, path)
+        depthwise_s8(c, params, path)
 
 
 def _count_as_convolution(c: Counts, p: Params, path: str) -> None:

@@ -49,17 +49,21 @@ def _rows_s4(c: Counts, name: str, times: float, rows: int, n: int, block: int, 
     c.add(f"{name} biased", times * rows * bias)
 
 
-def convolve_s4(c: Counts, p: Params, path: str) -> None:
+def convolve_s4(c: Counts, params: Params, path: str) -> None:
     """Count arm_convolve_s4: patches into a buffer, then four channels by two columns at a time."""
     c.add("by patches", 1)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
+    n = params["filter_h"] * params["filter_w"] * params["filter_c"]
+    pixels, channels, batches = (
+        params["output_h"] * params["output_w"],
+        params["output_c"],
+        params["batches"],
+    )
     if path == "mve":
-        im2col(c, p, path, 1, 1)
-        _matrices_s4(c, path, batches * (pixels // 4), 4, channels, n, p["bias"])
-        _matrices_s4(c, path, batches * (pixels % 4 > 0), pixels % 4, channels, n, p["bias"])
+        im2col(c, params, path, 1, 1)
+        _matrices_s4(c, path, batches * (pixels // 4), 4, channels, n, params["bias"])
+        _matrices_s4(c, path, batches * (pixels % 4 > 0), pixels % 4, channels, n, params["bias"])
         return
-    im2col(c, p, path, 1, 2, widened=True)
+    im2col(c, params, path, 1, 2, widened=True)
     pairs, odd = batches * (pixels // 2), batches * (pixels % 2)
     steps = (4, 2) if path == "dsp" else (2,)
     c.add("column pairs", pairs)
@@ -72,7 +76,7 @@ def convolve_s4(c: Counts, p: Params, path: str) -> None:
         ("column", odd * channels),
     ):
         c.loop(name, entered, n, *steps)
-        c.add(f"{name} biased", entered * p["bias"])
+        c.add(f"{name} biased", entered * params["bias"])
     c.add("channel within", pairs * (channels % 4 > 1) * (n % 2))
     c.add("column within", odd * (channels // 2) * (n % 2))
 
@@ -83,17 +87,21 @@ def convolve_even_s4(c: Counts, p: Params, path: str) -> None:
         _even_s4(c, p, path)
 
 
-def _even_s4(c: Counts, p: Params, path: str) -> None:
+def _even_s4(c: Counts, params: Params, path: str) -> None:
     c.add("by pairs of weights", 1)
-    im2col(c, p, path, 1, 1)
-    n = p["filter_h"] * p["filter_w"] * p["filter_c"]
-    pixels, channels, batches = p["output_h"] * p["output_w"], p["output_c"], p["batches"]
+    im2col(c, params, path, 1, 1)
+    n = params["filter_h"] * params["filter_w"] * params["filter_c"]
+    pixels, channels, batches = (
+        params["output_h"] * params["output_w"],
+        params["output_c"],
+        params["batches"],
+    )
     c.add("interleaved", batches * pixels * (n // 32))
     c.add("any interleaved", batches * pixels * (n > 31))
     rest = pixels % 4
     kinds = (("quads", pixels // 4), *((f"last {k}", int(rest == k)) for k in (1, 2, 3)))
     for name, entered in kinds:
-        _rows_s4(c, name, batches * entered, channels, n, 32, p["bias"])
+        _rows_s4(c, name, batches * entered, channels, n, 32, params["bias"])
     count_fours(c, "last 1", batches * (rest == 1), channels)
 
 
@@ -101,25 +109,25 @@ convolve_1x1_s4 = one_by_one(_matrices_s4)
 convolve_1x1_s4_fast = one_by_one(_matrices_s4, fast=True)
 
 
-def convolve_1_x_n_s4(c: Counts, p: Params, path: str) -> None:
+def convolve_1_x_n_s4(c: Counts, params: Params, path: str) -> None:
     """Count arm_convolve_1_x_n_s4: on Helium padded outputs alone, one product between them."""
-    left, right = count_padded(p)
-    if path != "mve" or left + right > p["output_w"]:
+    left, right = count_padded(params)
+    if path != "mve" or left + right > params["output_w"]:
         c.add("handed on", 1)
-        convolve_s4(c, p, path)
+        convolve_s4(c, params, path)
         return
-    width, n = p["output_w"], p["filter_w"] * p["input_c"]
-    c.add("parts", p["batches"])
+    width, n = params["output_w"], params["filter_w"] * params["input_c"]
+    c.add("parts", params["batches"])
     middle = width - left - right
-    _matrices_s4(c, path, p["batches"], middle, p["output_c"], n, p["bias"])
-    _, across = count_taps(p)
+    _matrices_s4(c, path, params["batches"], middle, params["output_c"], n, params["bias"])
+    _, across = count_taps(params)
     for at in (*range(left), *range(width - right, width)):
-        c.add("edges", p["batches"])
-        rows = p["batches"] * p["output_c"]
-        c.vectors("edge rows", rows, across[at] * p["input_c"], 16)
-        count_fours(c, "edge", p["batches"], p["output_c"])
-        c.add("biased edge by 4", p["batches"] * p["bias"] * (p["output_c"] // 4))
-        c.add("biased edge tails", p["batches"] * p["bias"] * (p["output_c"] % 4))
+        c.add("edges", params["batches"])
+        rows = params["batches"] * params["output_c"]
+        c.vectors("edge rows", rows, across[at] * params["input_c"], 16)
+        count_fours(c, "edge", params["batches"], params["output_c"])
+        c.add("biased edge by 4", params["batches"] * params["bias"] * (params["output_c"] // 4))
+        c.add("biased edge tails", params["batches"] * params["bias"] * (params["output_c"] % 4))
 
 
 def _convolve_any_s4(c: Counts, p: Params, path: str) -> None:
@@ -135,37 +143,43 @@ convolve_wrapper_s4 = wrapper(
 )
 
 
-def depthwise_s4(c: Counts, p: Params, path: str) -> None:
+def depthwise_s4(c: Counts, params: Params, path: str) -> None:
     """Count arm_depthwise_conv_s4: two outputs at a time for even channels or multipliers."""
-    channels, pixels = p["input_c"] * p["ch_mult"], window(p)[0]
-    if p["input_c"] % 2 or (p["ch_mult"] % 2 and p["ch_mult"] > 1):
+    channels, pixels = params["input_c"] * params["ch_mult"], window(params)[0]
+    if params["input_c"] % 2 or (params["ch_mult"] % 2 and params["ch_mult"] > 1):
         c.add("next bytes", pixels * ((channels + 1) // 2 - 1))
-    if p["input_c"] % 2:
-        plain(c, p, channels, " odd")
+    if params["input_c"] % 2:
+        plain(c, params, channels, " odd")
         c.add("pixels odd", pixels)
-    elif p["ch_mult"] == 1:
-        plain(c, p, channels // 2, " in pairs")
-    elif p["ch_mult"] % 2:
-        plain(c, p, channels, " of odd multiplier")
+    elif params["ch_mult"] == 1:
+        plain(c, params, channels // 2, " in pairs")
+    elif params["ch_mult"] % 2:
+        plain(c, params, channels, " of odd multiplier")
     else:
-        plain(c, p, channels // 2, " of even multiplier")
+        plain(c, params, channels // 2, " of even multiplier")
 
 
-def depthwise_s4_opt(c: Counts, p: Params, path: str) -> None:
+def depthwise_s4_opt(c: Counts, params: Params, path: str) -> None:
     """Count arm_depthwise_conv_s4_opt: as s8, and weights are unpacked."""
-    p = {**p, "batches": 1, "dilation_h": 1, "dilation_w": 1}
+    params = {**params, "batches": 1, "dilation_h": 1, "dilation_w": 1}
     if path == "mve":
-        for first in range(0, p["input_c"], BLOCK):
-            block_mve(c, p, min(BLOCK, p["input_c"] - first), 1, " odd" * (p["input_c"] % 2))
+        for first in range(0, params["input_c"], BLOCK):
+            block_mve(
+                c,
+                params,
+                min(BLOCK, params["input_c"] - first),
+                1,
+                " odd" * (params["input_c"] % 2),
+            )
         return
-    count_widened_patches(c, p)
-    pixels, _, _, kernel = window(p)
-    odd = p["input_c"] % 2
-    c.loop("quads", pixels * (p["input_c"] // 4), kernel, 2)
-    c.loop("odd quads", odd * pixels * (p["input_c"] // 4), kernel, 2)
-    c.loop("singles", pixels * (p["input_c"] % 4), kernel, 2)
-    c.loop("odd singles", odd * pixels * (p["input_c"] % 4), kernel)
-    c.add("biased", pixels * p["bias"] * (p["input_c"] // 4))
+    count_widened_patches(c, params)
+    pixels, _, _, kernel = window(params)
+    odd = params["input_c"] % 2
+    c.loop("quads", pixels * (params["input_c"] // 4), kernel, 2)
+    c.loop("odd quads", odd * pixels * (params["input_c"] // 4), kernel, 2)
+    c.loop("singles", pixels * (params["input_c"] % 4), kernel, 2)
+    c.loop("odd singles", odd * pixels * (params["input_c"] % 4), kernel)
+    c.add("biased", pixels * params["bias"] * (params["input_c"] // 4))
 
 
 def depthwise_wrapper_s4(c: Counts, p: Params, path: str) -> None:

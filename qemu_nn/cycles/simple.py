@@ -9,28 +9,28 @@ from .patches import count_taps
 def average(lanes: int) -> Counter:
     """Count arm_avgpool: with Helium `lanes` channels at a time, else one."""
 
-    def count(c: Counts, p: Params, path: str) -> None:
-        rows, across = count_taps(p)
-        batches, channels = p["batches"], p["channels"]
-        pixels = batches * p["output_h"] * p["output_w"]
+    def count(c: Counts, params: Params, path: str) -> None:
+        rows, across = count_taps(params)
+        batches, channels = params["batches"], params["channels"]
+        pixels = batches * params["output_h"] * params["output_w"]
         valid = batches * sum(rows) * sum(across)
         parts = -(-channels // lanes) if path == "mve" else channels
-        c.add("lines", batches * p["output_h"])
+        c.add("lines", batches * params["output_h"])
         c.add("pixels", pixels)
         c.add("outputs", pixels * parts)
-        c.add("rows", batches * sum(rows) * p["output_w"])
+        c.add("rows", batches * sum(rows) * params["output_w"])
         c.add("taps", valid)
-        c.add("output rows", batches * sum(rows) * p["output_w"] * parts)
+        c.add("output rows", batches * sum(rows) * params["output_w"] * parts)
         c.add("output taps", valid * parts)
-        c.add("kernel rows", pixels * parts * p["filter_h"])
-        c.add("kernel taps", pixels * parts * p["filter_h"] * p["filter_w"])
+        c.add("kernel rows", pixels * parts * params["filter_h"])
+        c.add("kernel taps", pixels * parts * params["filter_h"] * params["filter_w"])
         c.add(
             "outside above",
             parts
             * batches
-            * p["output_w"]
-            * p["filter_w"]
-            * (p["output_h"] * p["filter_h"] - sum(rows)),
+            * params["output_w"]
+            * params["filter_w"]
+            * (params["output_h"] * params["filter_h"] - sum(rows)),
         )
         for block in (4, 2):
             c.add(f"output taps/{block}", valid * (parts // block))
@@ -42,16 +42,16 @@ def average(lanes: int) -> Counter:
 def maximum(size: int) -> Counter:
     """Count arm_max_pool: the first pixel is copied, others are compared; all are clamped."""
 
-    def count(c: Counts, p: Params, path: str) -> None:
-        rows, across = count_taps(p)
-        batches, channels = p["batches"], p["channels"]
-        pixels = batches * p["output_h"] * p["output_w"]
+    def count(c: Counts, params: Params, path: str) -> None:
+        rows, across = count_taps(params)
+        batches, channels = params["batches"], params["channels"]
+        pixels = batches * params["output_h"] * params["output_w"]
         others = batches * sum(rows) * sum(across) - pixels
-        c.add("lines", batches * p["output_h"])
+        c.add("lines", batches * params["output_h"])
         c.add("pixels", pixels)
-        c.add("rows", batches * sum(rows) * p["output_w"])
+        c.add("rows", batches * sum(rows) * params["output_w"])
         c.patches("first", pixels, channels * size, path, inline=size == 1)
-        length = p["output_h"] * p["output_w"] * channels
+        length = params["output_h"] * params["output_w"] * channels
         if path == "mve":
             c.vectors("others", others, channels, 16 // size)
             c.vectors("clamp", batches, length, 16 // size)
@@ -226,16 +226,16 @@ def reshape(c: Counts, p: Params, path: str) -> None:
     c.copies("copy", 1, p["total_size"], path)
 
 
-def transpose(c: Counts, p: Params, path: str) -> None:
+def transpose(c: Counts, params: Params, path: str) -> None:
     """Count arm_transpose_s8: loops over all axes, or over two if only those are exchanged."""
-    n, h, w, channels = (p[f"input_{axis}"] for axis in "nhwc")
-    if p["num_dims"] == 1:
+    n, h, w, channels = (params[f"input_{axis}"] for axis in "nhwc")
+    if params["num_dims"] == 1:
         c.add("flat", 1)
         c.copies("copy", 1, n, path)
         return
-    exchanged = path == "mve" and (p["perm_0"], p["perm_1"]) == (0, 1)
-    if p["num_dims"] == 2 or (p["num_dims"] == 4 and exchanged):
-        if p["num_dims"] == 2:
+    exchanged = path == "mve" and (params["perm_0"], params["perm_1"]) == (0, 1)
+    if params["num_dims"] == 2 or (params["num_dims"] == 4 and exchanged):
+        if params["num_dims"] == 2:
             n, h, w, channels = 1, 1, n, h
         c.add("matrices", n * h)
         c.add("images", n)
@@ -247,10 +247,10 @@ def transpose(c: Counts, p: Params, path: str) -> None:
             c.add("moved", n * h * w * channels)
             c.add("moved/4", n * h * w * (channels // 4))
         return
-    if p["num_dims"] == 3:
+    if params["num_dims"] == 3:
         n, h, w, channels = 1, n, h, w
-    still = p["num_dims"] - 1 == p[f"perm_{p['num_dims'] - 1}"]
-    c.add(f"axes {p['num_dims']}", 1)
+    still = params["num_dims"] - 1 == params[f"perm_{params['num_dims'] - 1}"]
+    c.add(f"axes {params['num_dims']}", 1)
     c.add("images", n)
     c.add("lines", n * h)
     c.add("pixels", n * h * w)

@@ -10,72 +10,80 @@ from .patches import make_axes
 _REVERSED_FROM = 16
 
 
-def transpose_s8(c: Counts, p: Params, path: str) -> None:
+def transpose_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_transpose_conv_s8: each input adds its kernel to rows of sums; complete rows are
     written.
     """
-    wide = (p["input_w"] - 1) * p["stride_w"] + max(p["filter_w"], p["stride_w"])
-    high = max(p["filter_h"], p["stride_h"])
-    channels, batches, bias = p["output_c"], p["batches"], p["bias"]
-    starts = [row * p["stride_h"] for row in range(p["input_h"])]
-    filled = sum(max(0, p["pad_h"] - start) == 0 for start in starts) * p["stride_h"]
+    wide = (params["input_w"] - 1) * params["stride_w"] + max(
+        params["filter_w"], params["stride_w"]
+    )
+    high = max(params["filter_h"], params["stride_h"])
+    channels, batches, bias = params["output_c"], params["batches"], params["bias"]
+    starts = [row * params["stride_h"] for row in range(params["input_h"])]
+    filled = sum(max(0, params["pad_h"] - start) == 0 for start in starts) * params["stride_h"]
     c.add("batches", batches)
     c.add("sum rows", batches * filled)
-    c.add("filling inputs", batches * filled // p["stride_h"])
+    c.add("filling inputs", batches * filled // params["stride_h"])
     for times in (batches * high, batches * filled):
         c.copies("initial", times * wide * bias, 4 * channels, path)
         c.fills("cleared", times * (not bias), 4 * channels * wide, path)
-    last = p["input_h"] * p["stride_h"]
-    end = p["pad_h"] + p["output_h"]
-    tail = range(last, last + max(p["filter_h"] - p["stride_h"], 0))
-    lines = batches * (filled + sum(p["pad_h"] <= row < end for row in tail))
-    outputs = lines * p["output_w"]
+    last = params["input_h"] * params["stride_h"]
+    end = params["pad_h"] + params["output_h"]
+    tail = range(last, last + max(params["filter_h"] - params["stride_h"], 0))
+    lines = batches * (filled + sum(params["pad_h"] <= row < end for row in tail))
+    outputs = lines * params["output_w"]
     c.add("output rows", lines)
     c.add("pixels", outputs)
     c.add("outputs", outputs * (-(-channels // 4) if path == "mve" else channels))
     parts = (
-        ("quads", p["input_w"] // 4),
-        ("pair", p["input_w"] // 2 % 2),
-        ("one", p["input_w"] % 2),
+        ("quads", params["input_w"] // 4),
+        ("pair", params["input_w"] // 2 % 2),
+        ("one", params["input_w"] % 2),
     )
     for start in starts:
-        above = max(0, p["pad_h"] - start)
-        below = max(0, start + p["filter_h"] - (p["pad_h"] + p["output_h"]) - 1)
-        rows = max(p["filter_h"] - above - below, 0)
+        above = max(0, params["pad_h"] - start)
+        below = max(0, start + params["filter_h"] - (params["pad_h"] + params["output_h"]) - 1)
+        rows = max(params["filter_h"] - above - below, 0)
         c.add("input rows", batches)
         for name, times in parts:
             entered = batches * times * channels
             c.add(f"{name} channels", entered)
             c.add(f"{name} rows", entered * rows)
-            taps_of = entered * rows * p["filter_w"]
+            taps_of = entered * rows * params["filter_w"]
             if path == "mve":
-                c.vectors(name, taps_of, p["input_c"], 16)
+                c.vectors(name, taps_of, params["input_c"], 16)
             else:
-                c.loop(name, taps_of, p["input_c"], *((4,) if path == "dsp" else (2,)))
+                c.loop(name, taps_of, params["input_c"], *((4,) if path == "dsp" else (2,)))
 
 
-def transpose_wrapper_s8(c: Counts, p: Params, path: str) -> None:
+def transpose_wrapper_s8(c: Counts, params: Params, path: str) -> None:
     """Count arm_transpose_conv_wrapper_s8: many channels are upscaled and passed to
     arm_convolve_s8.
     """
-    if max(p["stride_h"], p["stride_w"]) > 2 or p["input_c"] <= _REVERSED_FROM:
-        transpose_s8(c, p, path)
+    if max(params["stride_h"], params["stride_w"]) > 2 or params["input_c"] <= _REVERSED_FROM:
+        transpose_s8(c, params, path)
         return
-    rows = p["output_c"] * p["filter_h"]
-    c.patches("reversed", rows * p["filter_w"], p["input_c"], path)
+    rows = params["output_c"] * params["filter_h"]
+    c.patches("reversed", rows * params["filter_w"], params["input_c"], path)
     c.add("reversed rows", rows)
-    c.add("reversed channels", p["output_c"])
+    c.add("reversed channels", params["output_c"])
     window = {
-        **p,
-        **{"input_h": p["input_h"] * p["stride_h"], "input_w": p["input_w"] * p["stride_w"]},
-        **{"pad_h": p["filter_h"] - 1 - p["pad_h"], "pad_w": p["filter_w"] - 1 - p["pad_w"]},
-        **{"stride_h": 1, "stride_w": 1, "filter_c": p["input_c"]},
+        **params,
+        **{
+            "input_h": params["input_h"] * params["stride_h"],
+            "input_w": params["input_w"] * params["stride_w"],
+        },
+        **{
+            "pad_h": params["filter_h"] - 1 - params["pad_h"],
+            "pad_w": params["filter_w"] - 1 - params["pad_w"],
+        },
+        **{"stride_h": 1, "stride_w": 1, "filter_c": params["input_c"]},
     }
     with c.within("convolve"):
-        if p["stride_h"] == p["stride_w"] == 1:
+        if params["stride_h"] == params["stride_w"] == 1:
             convolve_s8(c, window, path)
         else:
-            _count_upscaled(c, window, p, path)
+            _count_upscaled(c, window, params, path)
             convolve_patches_s8(c, window, path)
 
 

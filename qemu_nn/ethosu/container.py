@@ -69,26 +69,26 @@ def read_stream(data: bytes) -> CommandStream:
 
 def _read_actions(words: np.ndarray) -> CommandStream:
     """Read the driver actions of COP1 up to the stream."""
-    at, configuration = 1, None
-    while at < words.size:
-        word = int(words[at])
+    position, configuration = 1, None
+    while position < words.size:
+        word = int(words[position])
         action, parameter = word & 0xFF, word >> 16
-        if action == _CONFIGURE and at + 2 < words.size:
-            configuration = int(words[at + 1])
-            at += 3
+        if action == _CONFIGURE and position + 2 < words.size:
+            configuration = int(words[position + 1])
+            position += 3
         elif action == _STREAM:
             count = parameter + ((word >> 8 & 0xFF) << 16)
             if configuration is None:
                 raise ModelError("its command stream has no configuration before it")
-            if count > words.size - at - 1:
+            if count > words.size - position - 1:
                 raise ModelError(
-                    f"its command stream is said to have {count} words; {words.size - at - 1} "
-                    "follow"
+                    f"its command stream is said to have {count} words; "
+                    f"{words.size - position - 1} follow"
                 )
-            stream = words[at + 1 : at + 1 + count]
+            stream = words[position + 1 : position + 1 + count]
             return CommandStream("COP1", configuration, False, stream)
         elif action in (_READ_REGISTERS, _DUMP, _NOP):
-            at += 1
+            position += 1
         else:
             raise ModelError(f"its command tensor has the unknown driver action {action}")
     raise ModelError("its command tensor has no command stream")

@@ -83,15 +83,15 @@ def _make_payload(
 def _read_blocks(data: bytes, named: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the blocks by their names; named: data of the program outside of the payload."""
     found: dict[str, bytes] = {}
-    at = 0
-    while at + _HEAD <= len(data):
-        name = data[at : at + _NAME].rstrip(b"\0").decode("latin-1")
-        length, external = struct.unpack_from("<IB", data, at + _NAME)
-        at += _HEAD
-        if length > len(data) - at:
-            raise ModelError(f"block {name!r} has {length} bytes; {len(data) - at} follow")
-        content = data[at : at + length]
-        at += (length + 15) // 16 * 16
+    position = 0
+    while position + _HEAD <= len(data):
+        name = data[position : position + _NAME].rstrip(b"\0").decode("latin-1")
+        length, external = struct.unpack_from("<IB", data, position + _NAME)
+        position += _HEAD
+        if length > len(data) - position:
+            raise ModelError(f"block {name!r} has {length} bytes; {len(data) - position} follow")
+        content = data[position : position + length]
+        position += (length + 15) // 16 * 16
         if external:
             key = content.rstrip(b"\0").decode("latin-1")
             if key not in named:

@@ -39,61 +39,75 @@ def _beyond(p: Params, axis: str) -> int:
     return reach - p[f"input_{axis}"]
 
 
-def _count_convolution(p: Params, release: str) -> int:
+def _count_convolution(params: Params, release: str) -> int:
     margin = 32 if release == "1.1.2" else 64
-    cells, taps = p["input_h"] * p["input_w"], p["filter_h"] * p["filter_w"]
-    pads = p["pad_h"] or p["pad_w"]
-    if taps == p["stride_h"] == p["stride_w"] == 1 and not pads:
-        depth = _up(p["input_c"], 8)
+    cells, taps = params["input_h"] * params["input_w"], params["filter_h"] * params["filter_w"]
+    pads = params["pad_h"] or params["pad_w"]
+    if taps == params["stride_h"] == params["stride_w"] == 1 and not pads:
+        depth = _up(params["input_c"], 8)
         transposed = 16 * depth if cells >= 8 else 0
         return (
-            (cells * depth if p["input_c"] % 8 else 0) + depth * p["output_c"] + transposed + margin
+            (cells * depth if params["input_c"] % 8 else 0)
+            + depth * params["output_c"]
+            + transposed
+            + margin
         )
-    row = p["filter_w"] * p["input_c"]
-    if release != "1.1.2" and row < 16 <= row * p["filter_h"]:
-        window = _up(row * p["filter_h"], 16)
-        return 4 * p["output_c"] + 32 + (p["output_c"] + 1) * window + margin
+    row = params["filter_w"] * params["input_c"]
+    if release != "1.1.2" and row < 16 <= row * params["filter_h"]:
+        window = _up(row * params["filter_h"], 16)
+        return 4 * params["output_c"] + 32 + (params["output_c"] + 1) * window + margin
     image = 0
     if pads:
-        image = (p["input_h"] + 2 * p["pad_h"]) * (p["input_w"] + 2 * p["pad_w"]) * p["input_c"]
-    filters = taps * _up(p["input_c"], 16) * p["output_c"]
+        image = (
+            (params["input_h"] + 2 * params["pad_h"])
+            * (params["input_w"] + 2 * params["pad_w"])
+            * params["input_c"]
+        )
+    filters = taps * _up(params["input_c"], 16) * params["output_c"]
     if release == "1.1.2":
-        return image + filters + margin + 4 * p["output_c"]
-    aligned = _up(row, 16) * p["filter_h"] * p["output_c"]
-    bottom, right = (max(0, _beyond(p, axis)) for axis in "hw")
-    end = (p["input_h"] + bottom) * (p["input_w"] + right) * p["input_c"]
-    return image + filters + aligned + (end if bottom or right else 0) + margin + 4 * p["output_c"]
+        return image + filters + margin + 4 * params["output_c"]
+    aligned = _up(row, 16) * params["filter_h"] * params["output_c"]
+    bottom, right = (max(0, _beyond(params, axis)) for axis in "hw")
+    end = (params["input_h"] + bottom) * (params["input_w"] + right) * params["input_c"]
+    return (
+        image
+        + filters
+        + aligned
+        + (end if bottom or right else 0)
+        + margin
+        + 4 * params["output_c"]
+    )
 
 
-def _count_depthwise(p: Params, release: str) -> int:
-    depth, old = p["input_c"], release == "1.1.2"
-    filters = p["filter_h"] * p["filter_w"] * depth * p["ch_mult"]
-    image = p["input_h"] * p["input_w"] * depth
-    small = p["filter_h"] == p["filter_w"] == 3
+def _count_depthwise(params: Params, release: str) -> int:
+    depth, old = params["input_c"], release == "1.1.2"
+    filters = params["filter_h"] * params["filter_w"] * depth * params["ch_mult"]
+    image = params["input_h"] * params["input_w"] * depth
+    small = params["filter_h"] == params["filter_w"] == 3
     wide = 2 * (filters + image) + (16 if old else 32)
-    if p["ch_mult"] % 4 == 0:
+    if params["ch_mult"] % 4 == 0:
         return wide
-    if p["ch_mult"] != 1 or (old and not (small and depth % 8 == 0)):
+    if params["ch_mult"] != 1 or (old and not (small and depth % 8 == 0)):
         return 32
     if depth % 8:
-        return _count_copied_channels(p) if depth > 3 else 32
+        return _count_copied_channels(params) if depth > 3 else 32
     if not small:
-        strip = 2 * (filters + p["input_w"] * p["filter_h"] * depth) + 32
+        strip = 2 * (filters + params["input_w"] * params["filter_h"] * depth) + 32
         return wide if 2 * (filters + image) <= _WIDE_STRIP else strip
     if depth % 16 == 0:
-        return filters + 16 + _count_padded_image(p, old)
-    return wide if old or depth < 12 else _count_sixteen_channels(p)
+        return filters + 16 + _count_padded_image(params, old)
+    return wide if old or depth < 12 else _count_sixteen_channels(params)
 
 
-def _count_padded_image(p: Params, old: bool) -> int:
+def _count_padded_image(params: Params, old: bool) -> int:
     """Return bytes of the padded image of 3 x 3 filters, or of a strip of three rows of it."""
-    bottom, right = 2 * p["pad_h"], 2 * p["pad_w"]
+    bottom, right = 2 * params["pad_h"], 2 * params["pad_w"]
     if not (bottom or right):
-        bottom, right = _beyond(p, "h"), _beyond(p, "w")
+        bottom, right = _beyond(params, "h"), _beyond(params, "w")
     if not (bottom or right):
         return 0
-    whole = (p["input_h"] + bottom) * (p["input_w"] + right) * p["input_c"]
-    return whole if old or whole <= _STRIP else (p["input_w"] + right) * 3 * p["input_c"]
+    whole = (params["input_h"] + bottom) * (params["input_w"] + right) * params["input_c"]
+    return whole if old or whole <= _STRIP else (params["input_w"] + right) * 3 * params["input_c"]
 
 
 def _count_sixteen_channels(p: Params) -> int:

@@ -115,23 +115,24 @@ def _gathers_windows(p: Mapping[str, int]) -> bool:
 
 def _leaves_image(call: EspCall, release: str) -> bool:
     """True if windows of a convolution leave the padded copy of the image."""
-    p = call.params
-    if _is_dilated(p) or _is_point(p):
+    params = call.params
+    if _is_dilated(params) or _is_point(params):
         return False
-    if release != "1.1.2" and (_gathers_windows(p) or p["pad_h"] == p["pad_w"] == 0):
+    if release != "1.1.2" and (_gathers_windows(params) or params["pad_h"] == params["pad_w"] == 0):
         return False
-    return _pad_end(p, "h") > p["pad_h"] or _pad_end(p, "w") > p["pad_w"]
+    return _pad_end(params, "h") > params["pad_h"] or _pad_end(params, "w") > params["pad_w"]
 
 
-def _count_unknown(p: Mapping[str, int]) -> int:
+def _count_unknown(params: Mapping[str, int]) -> int:
     """Return how many rows of the output read memory that no one knows."""
-    width = (p["input_w"] + 2 * p["pad_w"]) * p["input_c"]
-    known = (p["input_h"] + 2 * p["pad_h"]) * width
-    if p["pad_h"] or p["pad_w"]:
-        known += 4 * p["output_c"]
-    end = ((p["output_w"] - 1) * p["stride_w"] + p["filter_w"]) * p["input_c"]
+    width = (params["input_w"] + 2 * params["pad_w"]) * params["input_c"]
+    known = (params["input_h"] + 2 * params["pad_h"]) * width
+    if params["pad_h"] or params["pad_w"]:
+        known += 4 * params["output_c"]
+    end = ((params["output_w"] - 1) * params["stride_w"] + params["filter_w"]) * params["input_c"]
     return sum(
-        (y * p["stride_h"] + p["filter_h"] - 1) * width + end > known for y in range(p["output_h"])
+        (y * params["stride_h"] + params["filter_h"] - 1) * width + end > known
+        for y in range(params["output_h"])
     )
 
 
@@ -191,26 +192,32 @@ def _softmax_plain(call: EspCall) -> EspCall:
 
 
 def _takes_strips(call: EspCall, release: str) -> bool:
-    p = call.params
-    small = p["filter_h"] == p["filter_w"] == 3
-    if _is_dilated(p) or p["ch_mult"] != 1 or p["input_c"] % 8 or small or not p["input_offset"]:
+    params = call.params
+    small = params["filter_h"] == params["filter_w"] == 3
+    if (
+        _is_dilated(params)
+        or params["ch_mult"] != 1
+        or params["input_c"] % 8
+        or small
+        or not params["input_offset"]
+    ):
         return False
-    return _wide_bytes(p) > _STRIPS_FROM and max(p["pad_h"], _pad_end(p, "h")) > 0
+    return _wide_bytes(params) > _STRIPS_FROM and max(params["pad_h"], _pad_end(params, "h")) > 0
 
 
-def _loads_image(p: Mapping[str, int], release: str) -> bool:
+def _loads_image(params: Mapping[str, int], release: str) -> bool:
     """True if a depthwise kernel loads vectors of the image itself, not of a copy."""
-    if p["ch_mult"] % 4 == 0:
+    if params["ch_mult"] % 4 == 0:
         return True
-    if p["ch_mult"] != 1 or p["input_c"] % 8:
+    if params["ch_mult"] != 1 or params["input_c"] % 8:
         return False
-    old, pads = release == "1.1.2", (p["pad_h"], p["pad_w"])
-    if p["filter_h"] != 3 or p["filter_w"] != 3:
-        return not old and _wide_bytes(p) <= _STRIPS_FROM
-    if p["input_c"] % 16:
-        return old or p["input_c"] < 12
+    old, pads = release == "1.1.2", (params["pad_h"], params["pad_w"])
+    if params["filter_h"] != 3 or params["filter_w"] != 3:
+        return not old and _wide_bytes(params) <= _STRIPS_FROM
+    if params["input_c"] % 16:
+        return old or params["input_c"] < 12
     if pads == (0, 0):
-        return not any(_beyond(p, axis) for axis in "hw")
+        return not any(_beyond(params, axis) for axis in "hw")
     return old and pads != (1, 1)
 
 
@@ -236,31 +243,36 @@ def _image_unaligned(call: EspCall, release: str) -> bool:
 
 def _count_overrun(call: EspCall, release: str) -> int:
     """Return bytes that a depthwise convolution of 3 x 3 writes after its scratch memory."""
-    p = call.params
-    if _is_dilated(p) or p["ch_mult"] != 1 or p["filter_h"] != 3 or p["filter_w"] != 3:
+    params = call.params
+    if (
+        _is_dilated(params)
+        or params["ch_mult"] != 1
+        or params["filter_h"] != 3
+        or params["filter_w"] != 3
+    ):
         return 0
-    channels, pads = p["input_c"], (p["pad_h"], p["pad_w"])
+    channels, pads = params["input_c"], (params["pad_h"], params["pad_w"])
     if channels % 16 or pads == (1, 1):
         return 0
-    bottom, right = (_beyond(p, axis) for axis in "hw")
-    filters, image = 9 * channels, p["input_h"] * p["input_w"] * channels
+    bottom, right = (_beyond(params, axis) for axis in "hw")
+    filters, image = 9 * channels, params["input_h"] * params["input_w"] * channels
     if pads == (0, 0):
-        padded = (p["input_h"] + bottom) * (p["input_w"] + right) * channels
+        padded = (params["input_h"] + bottom) * (params["input_w"] + right) * channels
         written = filters + 16 + (padded if bottom or right else 0)
         height, width = bottom, right
     elif release == "1.1.2":
         written, height, width = 2 * (filters + 16 + image), 2 * pads[0], 2 * pads[1]
     else:
-        tall = p["input_h"] + 2 * pads[0] + max(0, bottom - 2 * pads[0])
-        wide = p["input_w"] + 2 * pads[1] + max(0, right - 2 * pads[1])
-        outputs = p["output_h"] * p["output_w"] * channels
+        tall = params["input_h"] + 2 * pads[0] + max(0, bottom - 2 * pads[0])
+        wide = params["input_w"] + 2 * pads[1] + max(0, right - 2 * pads[1])
+        outputs = params["output_h"] * params["output_w"] * channels
         written, height, width = (
             filters + 16 + tall * wide * channels + outputs,
             *(2 * n for n in pads),
         )
-    whole = (p["input_h"] + height) * (p["input_w"] + width) * channels
+    whole = (params["input_h"] + height) * (params["input_w"] + width) * channels
     if release != "1.1.2" and whole > _STRIP_SCRATCH_FROM:
-        whole = (p["input_w"] + width) * 3 * channels
+        whole = (params["input_w"] + width) * 3 * channels
     given = filters + 16 + (whole if height or width else 0)
     return max(0, written - given)
 

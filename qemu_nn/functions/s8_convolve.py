@@ -69,16 +69,16 @@ def _draw(rng: Random, function: Function) -> Drawn:
     kernel = function.fixed["kernel"]
     if kernel == WRAPPER and rng.randrange(2):
         kernel = rng.choice((POINT, POINT_FAST, ROW))
-    p = draw_windows(rng)
+    params = draw_windows(rng)
     grouped = kernel == REFERENCE or (function.type == "s8" and kernel in (WRAPPER, ANY))
-    p.update(_draw_channels(rng, grouped))
+    params.update(_draw_channels(rng, grouped))
     if kernel in (POINT, POINT_FAST):
-        p.update(_draw_point(rng, p, kernel == POINT_FAST))
+        params.update(_draw_point(rng, params, kernel == POINT_FAST))
     if kernel == ROW:
-        p.update(_draw_row(rng, p))
+        params.update(_draw_row(rng, params))
     if kernel == EVEN and rng.randrange(10):
-        p["filter_w"] += p["filter_h"] * p["filter_w"] * p["input_c"] % 2
-    return p
+        params["filter_w"] += params["filter_h"] * params["filter_w"] * params["input_c"] % 2
+    return params
 
 
 def _draw_channels(rng: Random, in_groups: bool) -> Drawn:

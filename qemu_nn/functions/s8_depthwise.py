@@ -64,15 +64,17 @@ def _memory_s8_opt(p: Params, path: str) -> int:
     return {"mve": 4 * _BLOCK * window, "dsp": 2 * taps(p)}.get(path, 0)
 
 
-def _memory_wrapper_s8(p: Params, path: str) -> int:
+def _memory_wrapper_s8(params: Params, path: str) -> int:
     """Return the scratch bytes; on Helium, one input channel is computed as a convolution."""
-    if path == "mve" and p["input_c"] == 1 and p["ch_mult"] > 1:
-        whole = {**p, "filter_c": 1}
-        return convolve_wrapper_s8(whole, path) + taps(p) * p["ch_mult"]
-    if not _is_opt(p):
+    if path == "mve" and params["input_c"] == 1 and params["ch_mult"] > 1:
+        whole = {**params, "filter_c": 1}
+        return convolve_wrapper_s8(whole, path) + taps(params) * params["ch_mult"]
+    if not _is_opt(params):
         return 0
-    small = p["filter_h"] == p["filter_w"] == 3 and max(p["pad_h"], p["pad_w"]) <= 1
-    return 0 if small and path != "mve" else _memory_s8_opt(p, path)
+    small = (
+        params["filter_h"] == params["filter_w"] == 3 and max(params["pad_h"], params["pad_w"]) <= 1
+    )
+    return 0 if small and path != "mve" else _memory_s8_opt(params, path)
 
 
 def _memory_s4_opt(p: Params, path: str) -> int:
@@ -112,18 +114,18 @@ _STRUCTS = {
 
 
 def _draw(rng: Random, function: Function) -> Drawn:
-    p, kernel = draw_windows(rng), function.fixed["kernel"]
-    p["ch_mult"] = rng.choice((1, 1, 1, 2, 3))
+    params, kernel = draw_windows(rng), function.fixed["kernel"]
+    params["ch_mult"] = rng.choice((1, 1, 1, 2, 3))
     if kernel in (OPT, SMALL):
-        p.update(ch_mult=1, batches=1, dilation_h=1, dilation_w=1)
+        params.update(ch_mult=1, batches=1, dilation_h=1, dilation_w=1)
     if kernel == SMALL:
-        p.update(filter_h=3, filter_w=3, pad_w=rng.randint(0, 1))
-        reach = p["input_w"] + p["pad_w"] - 2
-        p["output_w"] = max(1, 1 + rng.randint(0, max(0, reach)) // p["stride_w"])
+        params.update(filter_h=3, filter_w=3, pad_w=rng.randint(0, 1))
+        reach = params["input_w"] + params["pad_w"] - 2
+        params["output_w"] = max(1, 1 + rng.randint(0, max(0, reach)) // params["stride_w"])
     elif kernel == WRAPPER and rng.randrange(3) == 0:
-        p.update(batches=1, dilation_h=1, dilation_w=1)
-    p["input_c"] = rng.choice((*SIZES, rng.randint(1, MOST_CHANNELS // p["ch_mult"])))
-    return p
+        params.update(batches=1, dilation_h=1, dilation_w=1)
+    params["input_c"] = rng.choice((*SIZES, rng.randint(1, MOST_CHANNELS // params["ch_mult"])))
+    return params
 
 
 def _depthwise(

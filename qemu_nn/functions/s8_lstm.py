@@ -95,24 +95,24 @@ _LSTM_ORDER = _order(
 
 def _draw(rng: Random, function: Function) -> dict[str, int]:
     wide = function.type == "s16"
-    p = {name: rng.choice(SIZES) for name in ("input_size", "hidden_size")}
+    params = {name: rng.choice(SIZES) for name in ("input_size", "hidden_size")}
     if not rng.randrange(4):
-        p["input_size"] = rng.choice(DEPTHS)
-    p.update(time_major=rng.randrange(2), batch_size=rng.randint(1, 3))
-    p.update(time_steps=rng.randint(1, 4), has_cell_state=rng.randrange(2))
-    p["has_hidden_state"] = rng.randrange(1 + p["has_cell_state"])
-    p.update(input_offset=rng.randint(-127, 128), cell_clip=rng.choice((0, 32767, 20000)))
-    p.update(
+        params["input_size"] = rng.choice(DEPTHS)
+    params.update(time_major=rng.randrange(2), batch_size=rng.randint(1, 3))
+    params.update(time_steps=rng.randint(1, 4), has_cell_state=rng.randrange(2))
+    params["has_hidden_state"] = rng.randrange(1 + params["has_cell_state"])
+    params.update(input_offset=rng.randint(-127, 128), cell_clip=rng.choice((0, 32767, 20000)))
+    params.update(
         cell_scale_power=rng.randint(-15, -9), output_offset=draw_output_offset(rng, -128, 127)
     )
-    p.update({"forget_to_cell_multiplier": 2**30, "forget_to_cell_shift": -14})
-    p.update(draw_scale(rng, "input_to_cell_", -21, -14))
-    p.update(draw_scale(rng, "output_", *((-20, -15) if wide else (-23, -20))))
+    params.update({"forget_to_cell_multiplier": 2**30, "forget_to_cell_shift": -14})
+    params.update(draw_scale(rng, "input_to_cell_", -21, -14))
+    params.update(draw_scale(rng, "output_", *((-20, -15) if wide else (-23, -20))))
     for gate in _GATES:
         for half in _HALVES:
-            p.update(draw_scale(rng, f"{gate}_{half}_", *((-11, -6) if wide else (-4, 1))))
-        p[f"{gate}_activation_type"] = rng.randrange(2)
-    return p
+            params.update(draw_scale(rng, f"{gate}_{half}_", *((-11, -6) if wide else (-4, 1))))
+        params[f"{gate}_activation_type"] = rng.randrange(2)
+    return params
 
 
 def _case(features: int, hidden: int, steps: int, gate: int, output: int) -> Params:

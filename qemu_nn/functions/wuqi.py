@@ -27,26 +27,26 @@ _DTYPES = {"s8": "int8", "u8": "uint8", "s16": "int16"}
 
 def _draw(rng: Random, function: Function) -> Drawn:
     """Return arguments that mostly meet the contract."""
-    p = {name: rng.choice(SIZES) for name in function.params}
-    if "kernel_h" in p:
-        last = "pad_s" if "pad_s" in p else None
-        p.update(**_draw_axis(rng, "h", "pad_n", last), **_draw_axis(rng, "w", "pad_w", None))
-    if "group" in p:
-        p.update(_draw_channels(rng))
+    params = {name: rng.choice(SIZES) for name in function.params}
+    if "kernel_h" in params:
+        last = "pad_s" if "pad_s" in params else None
+        params.update(**_draw_axis(rng, "h", "pad_n", last), **_draw_axis(rng, "w", "pad_w", None))
+    if "group" in params:
+        params.update(_draw_channels(rng))
         if draw_one_in(rng, 8):  # whole pixels: rows may read them from the image itself
-            p.update(group=1, depth=64, kernel_h=1, kernel_w=1, pad_n=0, pad_w=0)
+            params.update(group=1, depth=64, kernel_h=1, kernel_w=1, pad_n=0, pad_w=0)
     else:
         for name in ("channels", "length", "channels_a"):
-            if name in p and rng.randrange(3) == 2:
-                p[name] = rng.randint(1, MOST_CHANNELS)
+            if name in params and rng.randrange(3) == 2:
+                params[name] = rng.randint(1, MOST_CHANNELS)
     for name, most in (("shift", 31), ("slope", 255), ("high", 32767), ("hw_aligned", 1)):
-        if name in p:
-            p[name] = rng.choice((rng.randint(0, most), rng.randint(0, min(most, 8))))
-    if "up" in p:
+        if name in params:
+            params[name] = rng.choice((rng.randint(0, most), rng.randint(0, min(most, 8))))
+    if "up" in params:
         step = rng.choice((0, rng.randint(-8, 8), rng.randint(-31, 31)))
         step = 0 if "max" in function.name else step
-        p.update(up=max(step, 0), down=max(-step, 0))
-    return p
+        params.update(up=max(step, 0), down=max(-step, 0))
+    return params
 
 
 def _draw_axis(rng: Random, axis: str, before: str, after: Optional[str]) -> Drawn:

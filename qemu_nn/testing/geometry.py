@@ -43,18 +43,18 @@ def list_axes(p: Mapping[str, int]) -> list[dict[str, str]]:
     return [axis for axis in _AXES if axis["kernel"] in p and axis["out"] in p]
 
 
-def set_axis(function: Function, p: Drawn, axis: Mapping[str, str], **sides: int) -> None:
+def set_axis(function: Function, params: Drawn, axis: Mapping[str, str], **sides: int) -> None:
     """Change the sides of an axis, and the output size accordingly."""
-    p.update({axis[role]: value for role, value in sides.items() if axis[role] in p})
-    size, kernel, stride, dilation, pad = (p.get(axis[role], 1) for role in _ROLES[:5])
+    params.update({axis[role]: value for role, value in sides.items() if axis[role] in params})
+    size, kernel, stride, dilation, pad = (params.get(axis[role], 1) for role in _ROLES[:5])
     reach = dilation * (kernel - 1) + 1
     if function.op.startswith("transpose_conv"):
-        p[axis["pad"]] = pad = min(pad, kernel - 1) // stride * stride
-        p[axis["out"]] = max(1, size * stride - pad)
+        params[axis["pad"]] = pad = min(pad, kernel - 1) // stride * stride
+        params[axis["out"]] = max(1, size * stride - pad)
     elif "out" not in sides:
-        p[axis["out"]] = max(1, (size + 2 * pad - reach) // stride + 1)
-    if axis["after"] in p:
-        p[axis["after"]] = (p[axis["out"]] - 1) * stride + reach - size - pad
+        params[axis["out"]] = max(1, (size + 2 * pad - reach) // stride + 1)
+    if axis["after"] in params:
+        params[axis["after"]] = (params[axis["out"]] - 1) * stride + reach - size - pad
 
 
 def is_depthwise(function: Function, p: Mapping[str, int]) -> bool:

@@ -201,29 +201,29 @@ def _image(shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[int, ...]:
     return source if size == math.prod(source) else (1, 1, size)
 
 
-def _fit(rng: Random, function: Function, p: dict[str, int], shape: tuple[int, ...]) -> None:
+def _fit(rng: Random, function: Function, params: dict[str, int], shape: tuple[int, ...]) -> None:
     """Give a call the sizes of its first input, an image."""
     height, width, channels = shape
-    for axis, size in zip(list_axes(p), (height, width)):
-        set_axis(function, p, axis, size=size)
-    if "group" in p and rng.randrange(2):
-        p.update(group=channels, depth=1, out_c=channels)
-    elif "group" in p:
-        p.update(group=1, depth=channels)
+    for axis, size in zip(list_axes(params), (height, width)):
+        set_axis(function, params, axis, size=size)
+    if "group" in params and rng.randrange(2):
+        params.update(group=channels, depth=1, out_c=channels)
+    elif "group" in params:
+        params.update(group=1, depth=channels)
     names = ["input_c", "ch_im_in", "channels"]
     names += ["filter_c"] if rng.randrange(4) else []
-    names += ["ch_im_out"] if is_depthwise(function, p) else []
+    names += ["ch_im_out"] if is_depthwise(function, params) else []
     count = height * width * channels
     sizes = dict.fromkeys(names, count if _is_whole(function) else channels)
     lengths = ("length", "block_size", "blockSize", "size", "dim_vec", "total_size")
     sizes.update(dict.fromkeys(lengths, count))
-    if "output_c" in p and rng.randrange(3) == 0:
-        p["output_c"] = rng.choice((16, 32, 64))  # whole vectors: they may stay sign-flipped
+    if "output_c" in params and rng.randrange(3) == 0:
+        params["output_c"] = rng.choice((16, 32, 64))  # whole vectors: they may stay sign-flipped
     if rng.randrange(4):
         sizes.update(pre_c=0, post_c=0)
     sizes.update(row_size=count, num_rows=1, batches=1, outer=height * width, inner1=channels)
     sizes.update(input_n=1, input_h=height, input_w=width, pre_n=0, post_n=0)
-    p.update({name: value for name, value in sizes.items() if name in p})
+    params.update({name: value for name, value in sizes.items() if name in params})
 
 
 def _list_inputs(

@@ -99,18 +99,18 @@ def _make_right(params: dict[str, int], x: Value, fault: str) -> Build:
     return replace(right, inputs=(x.name,))
 
 
-def _rows(p: dict[str, int]) -> Optional[int]:
+def _rows(params: dict[str, int]) -> Optional[int]:
     """Return how many rows of an image the kernel writes; None where rows without taps of their own
     depend on the memory's content.
     """
-    skipped = -(-p["pad_h"] // p["stride_h"])
-    end = p["input_h"] * p["stride_h"]
+    skipped = -(-params["pad_h"] // params["stride_h"])
+    end = params["input_h"] * params["stride_h"]
     left = sum(
-        p["pad_h"] <= end + y < p["pad_h"] + p["output_h"]
-        for y in range(p["filter_h"] - p["stride_h"])
+        params["pad_h"] <= end + y < params["pad_h"] + params["output_h"]
+        for y in range(params["filter_h"] - params["stride_h"])
     )
-    made = (p["input_h"] - skipped) * p["stride_h"] + left
-    reached = p["output_h"] + p["pad_h"] - skipped * p["stride_h"]
+    made = (params["input_h"] - skipped) * params["stride_h"] + left
+    reached = params["output_h"] + params["pad_h"] - skipped * params["stride_h"]
     return None if made < 1 or made - 1 > reached else made
 
 

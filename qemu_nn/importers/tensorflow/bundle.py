@@ -166,19 +166,19 @@ def _read_block(data: bytes, handle: tuple[int, int]) -> bytes:
 def _iterate_block(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield the entries of a block; each key repeats the start of the one before."""
     (restarts,) = struct.unpack("<I", block[-4:])
-    end, at, key = len(block) - 4 * (restarts + 1), 0, b""
+    end, position, key = len(block) - 4 * (restarts + 1), 0, b""
     if end < 0:
         raise ModelError("a block is shorter than its list of keys")
-    while at < end:
-        shared, at = _read_varint(block, at)
-        own, at = _read_varint(block, at)
-        size, at = _read_varint(block, at)
-        if shared > len(key) or at + own + size > end:
+    while position < end:
+        shared, position = _read_varint(block, position)
+        own, position = _read_varint(block, position)
+        size, position = _read_varint(block, position)
+        if shared > len(key) or position + own + size > end:
             raise ModelError("an entry is outside of its block")
-        key = key[:shared] + block[at : at + own]
-        at += own
-        yield key, block[at : at + size]
-        at += size
+        key = key[:shared] + block[position : position + own]
+        position += own
+        yield key, block[position : position + size]
+        position += size
 
 
 def _decompress(data: bytes) -> bytes:
@@ -202,16 +202,16 @@ def _decompress(data: bytes) -> bytes:
     return bytes(made)
 
 
-def _read_element(data: bytes, at: int) -> tuple[int, Optional[int], int]:
+def _read_element(data: bytes, position: int) -> tuple[int, Optional[int], int]:
     """Return the size of a literal or a copy, the distance of a copy, and the position after."""
-    tag, at = data[at], at + 1
+    tag, position = data[position], position + 1
     kind, upper = tag & 3, tag >> 2
     if kind == 0:
         if upper < 60:
-            return upper + 1, None, at
+            return upper + 1, None, position
         more = upper - 59
-        return int.from_bytes(data[at : at + more], "little") + 1, None, at + more
+        return int.from_bytes(data[position : position + more], "little") + 1, None, position + more
     if kind == 1:
-        return (upper & 7) + 4, (upper >> 3) << 8 | data[at], at + 1
+        return (upper & 7) + 4, (upper >> 3) << 8 | data[position], position + 1
     width = 2 if kind == 2 else 4
-    return upper + 1, int.from_bytes(data[at : at + width], "little"), at + width
+    return upper + 1, int.from_bytes(data[position : position + width], "little"), position + width

@@ -57,13 +57,15 @@ def put_affine(call: FloatCall, x: Tensor, scale: np.ndarray, offset: np.ndarray
     _finish(call, Affine(*arrays), x)
 
 
-def put_elementwise(call: FloatCall, kind: str, a: Tensor, b: Tensor, part: str = "") -> Tensor:
+def put_elementwise(
+    call: FloatCall, kind: str, first: Tensor, second: Tensor, part: str = ""
+) -> Tensor:
     """Add a function of two tensors that broadcast to one shape; the last one without a `part`."""
-    full = _broadcast(a.shape, b.shape)
-    a, b = _add_axes(call, a, full), _add_axes(call, b, full)
+    full = _broadcast(first.shape, second.shape)
+    first, second = _add_axes(call, first, full), _add_axes(call, second, full)
     if part:
-        return call.put(Elementwise(kind), a, b, part=part)
-    return _finish(call, Elementwise(kind), a, b)
+        return call.put(Elementwise(kind), first, second, part=part)
+    return _finish(call, Elementwise(kind), first, second)
 
 
 def _read_operands(call: FloatCall) -> tuple[Value, Value]:
@@ -79,48 +81,48 @@ def _read_operands(call: FloatCall) -> tuple[Value, Value]:
 
 def add(call: FloatCall) -> None:
     """Convert ADD."""
-    a, b = _read_operands(call)
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        put_elementwise(call, "add", a, b)
-    elif isinstance(a, Tensor):
-        put_affine(call, a, _ONE, np.asarray(b))
+    first, second = _read_operands(call)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        put_elementwise(call, "add", first, second)
+    elif isinstance(first, Tensor):
+        put_affine(call, first, _ONE, np.asarray(second))
     else:
-        put_affine(call, call.tensor(1), _ONE, a)
+        put_affine(call, call.tensor(1), _ONE, first)
 
 
 def subtract(call: FloatCall) -> None:
     """Convert SUB."""
-    a, b = _read_operands(call)
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        put_elementwise(call, "subtract", a, b)
-    elif isinstance(a, Tensor):
-        put_affine(call, a, _ONE, -np.asarray(b))
+    first, second = _read_operands(call)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        put_elementwise(call, "subtract", first, second)
+    elif isinstance(first, Tensor):
+        put_affine(call, first, _ONE, -np.asarray(second))
     else:
-        put_affine(call, call.tensor(1), -_ONE, a)
+        put_affine(call, call.tensor(1), -_ONE, first)
 
 
 def multiply(call: FloatCall) -> None:
     """Convert MUL."""
-    a, b = _read_operands(call)
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        put_elementwise(call, "multiply", a, b)
-    elif isinstance(a, Tensor):
-        put_affine(call, a, np.asarray(b), _ZERO)
+    first, second = _read_operands(call)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        put_elementwise(call, "multiply", first, second)
+    elif isinstance(first, Tensor):
+        put_affine(call, first, np.asarray(second), _ZERO)
     else:
-        put_affine(call, call.tensor(1), a, _ZERO)
+        put_affine(call, call.tensor(1), first, _ZERO)
 
 
 def divide(call: FloatCall) -> None:
     """Convert DIV."""
-    a, b = _read_operands(call)
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        put_elementwise(call, "divide", a, b)
-    elif isinstance(b, Tensor):
-        reciprocal = call.put(1.0 / X, b, part="reciprocal")
-        put_affine(call, reciprocal, np.asarray(a), _ZERO)
+    first, second = _read_operands(call)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        put_elementwise(call, "divide", first, second)
+    elif isinstance(second, Tensor):
+        reciprocal = call.put(1.0 / X, second, part="reciprocal")
+        put_affine(call, reciprocal, np.asarray(first), _ZERO)
     else:
         with np.errstate(all="ignore"):
-            scale = 1 / b
+            scale = 1 / second
         if not np.isfinite(scale).all():
             raise ModelError("its divisor contains numbers whose reciprocal is not finite")
         put_affine(call, call.tensor(0), scale, _ZERO)
@@ -128,11 +130,11 @@ def divide(call: FloatCall) -> None:
 
 def extreme(call: FloatCall, kind: str) -> None:
     """Convert MAXIMUM and MINIMUM of two tensors, or of a tensor and one number."""
-    a, b = _read_operands(call)
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        put_elementwise(call, kind, a, b)
+    first, second = _read_operands(call)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        put_elementwise(call, kind, first, second)
         return
-    at = 1 if isinstance(a, Tensor) else 0
+    at = 1 if isinstance(first, Tensor) else 0
     limit, x = call.number(at), call.tensor(1 - at)
     unlimited = float(np.finfo(np.float32).max)
     if kind == "minimum":
@@ -159,13 +161,13 @@ def compare(call: FloatCall, kind: str, swapped: bool = False, negated: bool = F
 
     swapped: of the second operand with the first. negated: the opposite.
     """
-    a, b = _read_operands(call)
+    first, second = _read_operands(call)
     part = "opposite" if negated else ""
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        tensors = (b, a) if swapped else (a, b)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        tensors = (second, first) if swapped else (first, second)
         made = put_elementwise(call, kind, *tensors, part=part)
     else:
-        at = 1 if isinstance(a, Tensor) else 0
+        at = 1 if isinstance(first, Tensor) else 0
         curve = X.combine(kind, call.number(at), swapped=swapped == (at == 1))
         made = call.put(curve, call.tensor(1 - at), part=part)
     if negated:
