@@ -91,7 +91,8 @@ class Target:
     ----------
     device : str, default "cortex-m4"
         A core ("m4"), a chip ("stm32f411", "esp32s3"), a path of PATHS, or an NPU of ETHOS_U, for
-        files that vela compiled for it; its core is a Cortex-M55.
+        files that vela compiled for it. Operators outside of its command streams run on a
+        Cortex-M55, or on the core after a plus sign: "ethos-u55-128+m85".
     cmsis : str, optional
         A release of RELEASES; default: the newest numbered one with the network's functions.
     rounding : str, optional
@@ -220,11 +221,16 @@ class Target:
         return resolve(self.device)
 
     @property
+    def npu(self) -> Optional[str]:
+        """The Ethos-U that the device names, of ETHOS_U; None of a core or a chip."""
+        word = _join_words(self.device).partition("+")[0]
+        return word if word in ETHOS_U else None
+
+    @property
     def npus(self) -> Optional[tuple[str, ...]]:
         """The Ethos-U of the device, of ETHOS_U; none of most chips, None of a core: any."""
-        word = _join_words(self.device)
-        if word in ETHOS_U:
-            return (word,)
+        if self.npu is not None:
+            return (self.npu,)
         found = chip_of(self.device)
         return None if found is None or "=" in self.device else found.npus
 
@@ -430,8 +436,9 @@ def resolve(target: str) -> str:
     word = _join_words(target)
     if "=" in word:
         return own_chip(word).core
-    if word in ETHOS_U:
-        return ETHOS_U_CORE
+    npu, plus, core = word.partition("+")
+    if npu in ETHOS_U:
+        return _find_core(target, core) if plus else ETHOS_U_CORE
     if word in PATHS:
         return word
     core = _short(word)
@@ -440,6 +447,17 @@ def resolve(target: str) -> str:
             return f"cortex-{name}"
     found = find_named(word)
     return _unknown(target, word, core) if found is None else found.core
+
+
+def _find_core(target: str, core: str) -> str:
+    """Return the core next to an Ethos-U; raise Error unless it is a Cortex-M."""
+    found = resolve(core) if core else ""
+    if found not in CORES:
+        raise Error(
+            f"the target is {target!r}; after the plus sign it must name a Cortex-M core, such as "
+            f"{ETHOS_U[0]}+cortex-m85"
+        )
+    return found
 
 
 def _join_words(target: object) -> str:

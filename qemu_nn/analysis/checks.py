@@ -35,6 +35,9 @@ class ModelCheck:
     arena_bytes, weight_bytes : int or None
         RAM and flash, as describe() has them; None where it does not run. The arena is that of
         TensorFlow Lite Micro for networks of s8 and s16 functions, else all activations.
+    on_core : tuple of str or None
+        Where vela compiled the file for an Ethos-U: the operators that stay on the core, and why;
+        none if the network runs wholly on the NPU. None of other files.
     """
 
     file: str
@@ -43,6 +46,7 @@ class ModelCheck:
     warnings: tuple[str, ...] = ()
     arena_bytes: Optional[int] = None
     weight_bytes: Optional[int] = None
+    on_core: Optional[tuple[str, ...]] = None
 
     @property
     def runs(self) -> bool:
@@ -75,7 +79,11 @@ class Checks:
 
     @property
     def _summary(self) -> str:
-        return f"{sum(model.runs for model in self.models)} of {len(self.models)} networks run"
+        text = f"{sum(model.runs for model in self.models)} of {len(self.models)} networks run"
+        if any(model.on_core is not None for model in self.models):
+            whole = sum(model.on_core == () for model in self.models)
+            text += f", {whole} of them wholly on the NPU"
+        return text
 
     def table(self) -> Table:
         """Return a row for each file.
@@ -83,17 +91,20 @@ class Checks:
         Returns
         -------
         Table
-            File, operators, whether it runs, bytes of RAM and flash, reasons, warnings.
+            File, operators, whether it runs, bytes of RAM and flash, reasons, warnings; for an
+            Ethos-U also the operators that stay on the core.
         """
+        more = any(model.on_core is not None for model in self.models)
         rows = tuple(
             (
                 *(model.file, model.operators, verdict(model.runs)),
                 *(model.arena_bytes, model.weight_bytes),
                 *("; ".join(part) or None for part in (model.reasons, model.warnings)),
+                *(("; ".join(model.on_core or ()) or None,) if more else ()),
             )
             for model in self.models
         )
-        return Table(_COLUMNS, rows)
+        return Table((*_COLUMNS, *(("on_core",) if more else ())), rows)
 
     def junit(self) -> str:
         """Return the checks as JUnit XML for CI servers.
@@ -128,6 +139,7 @@ class Checks:
         parts = [Checks(tuple(models)).table().part(*_COLUMNS[:5]).text()]
         for model in models:
             lines = [*model.reasons, *(f"warning: {warning}" for warning in model.warnings)]
+            lines += [f"on the core: {each}" for each in model.on_core or ()]
             if lines:
                 parts.append("\n  ".join([f"{model.file}:", *lines]))
         return "\n\n".join([*parts, self._summary])
@@ -160,7 +172,13 @@ class Checks:
         list of dict
             One for each file; reasons and warnings are lists.
         """
-        lists = ({"reasons": m.reasons, "warnings": m.warnings} for m in self.models)
+        lists = (
+            {
+                **{"reasons": m.reasons, "warnings": m.warnings},
+                **({} if m.on_core is None else {"on_core": m.on_core}),
+            }
+            for m in self.models
+        )
         facts = self.table().part(*_COLUMNS[:5]).records()
         return [{**row, **more} for row, more in zip(facts, lists)]
 

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Callable, Optional, Union
 
 from ..analysis.checks import Checks, ModelCheck, OperatorTable
@@ -20,6 +21,7 @@ from ..runtime.release_runs import find_runs, remove_name
 from ..targets import DEFAULT_CORE, Profile, Target
 from .golden import describe
 from .network import Network, load_quantized
+from .vela import compile_for_check
 
 PathLike = Union[str, Path]
 
@@ -69,7 +71,9 @@ def check(
     Returns
     -------
     Checks
-        For each file whether it runs, the reasons, the device's warnings, and bytes of memory.
+        For each file whether it runs, the reasons, the device's warnings, and bytes of memory. If
+        the target is an Ethos-U, the installed vela compiles .tflite files, and says which
+        operators stay on the core.
 
     Raises
     ------
@@ -119,6 +123,8 @@ def _checked(file: Path, target: Target) -> ModelCheck:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DeviceWarning)
         try:
+            if _is_for_vela(file, target):
+                return _checked_by_vela(file, target)
             network, count, reasons = _loaded(file)
             facts = describe(network, target).facts if network else {}
         except (OSError, MemoryError) as error:
@@ -128,6 +134,35 @@ def _checked(file: Path, target: Target) -> ModelCheck:
     said = dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DeviceWarning))
     arena = _size(facts, "tflm_arena_bytes", "tflm_head_bytes", "activation_bytes")
     return ModelCheck(str(file), count, reasons, tuple(said), arena, _size(facts, "weight_bytes"))
+
+
+def _is_for_vela(file: Path, target: Target) -> bool:
+    """True for a .tflite file without a command stream, if the device is an Ethos-U."""
+    if target.npu is None or file.suffix.lower() not in _TFLITE:
+        return False
+    from ..importers.tflite.parser import read
+
+    return all(operator.name != "ethos-u" for operator in read(file).operators)
+
+
+def _checked_by_vela(file: Path, target: Target) -> ModelCheck:
+    """Return one file, compiled by the installed vela: what stays on the core, and why."""
+    with TemporaryDirectory() as folder:
+        network, core = compile_for_check(file, target.npu or "", Path(folder))
+    count = None if network.original is None else len(network.original.operators)
+    said = tuple(
+        f"{each.operator} {each.layer!r}{f': {each.reason}' if each.reason else ''}"
+        for each in core
+    )
+    if network.original is None:
+        why = "vela leaves all of its operators on the core"
+        return ModelCheck(str(file), count, (why,), on_core=said)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DeviceWarning)
+        facts = describe(network, target).facts
+    warned = tuple(dict.fromkeys(str(w.message) for w in caught))
+    sizes = (_size(facts, "activation_bytes"), _size(facts, "weight_bytes"))
+    return ModelCheck(str(file), count, (), warned, *sizes, said)
 
 
 def _checked_releases(file: Path, target: Target) -> Iterator[ModelCheck]:

@@ -296,7 +296,8 @@ def _describe_recorded(
     for operator in model.operators:
         layer = _name_layer(model, operator)
         number, reason = counts.get(operator.index, 0), reasons.get(layer, ("", ""))[1]
-        place = NPU if number else CORE if operator.index in seen or reason else MERGED
+        stays = operator.index in seen or reason or not operator.outputs
+        place = NPU if number else CORE if stays else MERGED
         estimate = cycles.get(operator.index) if number else None
         yield CompiledOperator(layer, operator.name, place, number, estimate, reason)
 

@@ -13,6 +13,7 @@ from ..ethosu.record import read_reasons
 from ..io.arguments import as_path, one_of
 from ..io.optional_deps import require
 from ..io.stages import announce
+from ..ir.original import CORE, CompiledOperator
 from ..runtime.npu import list_programs
 from ..targets import ETHOS_U
 from .network import Network, attach_original, load_quantized
@@ -71,17 +72,29 @@ def vela(
         raise Error(f"there is no file {source}")
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(spare) if output is None else as_path(output, "output")
-        return compile_file(source, target, optimise, folder)
+        return _load_compiled(source, folder, _run(source, target, optimise, folder))
 
 
-def compile_file(source: Path, target: str, optimise: str, folder: Path) -> Network:
-    """Return the network that vela compiles into a folder; raise Error with its text."""
-    text = _run(source, target, optimise, folder)
+def _load_compiled(source: Path, folder: Path, text: str) -> Network:
+    """Return the network of vela's file, with its original; text: what vela said."""
     compiled = folder / f"{source.stem}_vela.tflite"
     network = load_quantized(compiled)
     if not list_programs(network.graph):
         return network  # all operators stay on the core
     return attach_original(network, source, compiled, read_reasons(text))
+
+
+def compile_for_check(
+    source: Path, target: str, folder: Path
+) -> tuple[Network, tuple[CompiledOperator, ...]]:
+    """Return the network that vela compiles, and the operators that stay on the core."""
+    require("ethosu.vela", "ethosu", "compiling for an Ethos-U")
+    text = _run(source, target, STRATEGIES[0], folder)
+    network = _load_compiled(source, folder, text)
+    if network.original is not None:
+        return network, tuple(e for e in network.original.operators if e.place == CORE)
+    reasons = read_reasons(text).items()
+    return network, tuple(CompiledOperator(n, op, CORE, reason=why) for n, (op, why) in reasons)
 
 
 def _run(source: Path, target: str, optimise: str, folder: Path) -> str:

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import shutil
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -186,3 +188,71 @@ def test_vela_names_every_layer_of_a_public_network(optimise):
     assert len(rows) == len(network.original.graph.nodes)
     assert {(row["differing"], row["alone"]) for row in rows} == {(0, 0)}
     assert sum(each.cycles or 0 for each in network.original.operators) > 50_000
+
+
+# ---- check ----
+
+#: A stand-in of vela: its text, and the file that it writes.
+VELA = """
+import shutil, sys
+source, folder = sys.argv[1], sys.argv[sys.argv.index("--output-dir") + 1]
+print("Warning (supported operators) operator: MAX_POOL_2D, ofm: 'middle'")
+print("Reason: Unsupported opType")
+for name in ("net_vela.tflite", "net_debug.xml", "net_summary_x.csv"):
+    shutil.copy(sys.argv[0].replace("__main__.py", name), folder)
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Return the folder of an original file, with a package that does what vela does."""
+    package = tmp_path / "packages" / "ethosu" / "vela"
+    package.mkdir(parents=True)
+    original, _ = write_pair(package)
+    (package / "__main__.py").write_text(VELA, encoding="utf-8")
+    for each in (package, package.parent):
+        (each / "__init__.py").write_text("", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    for name in ("ethosu", "ethosu.vela"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    folder = tmp_path / "networks"
+    folder.mkdir()
+    shutil.copy(original, folder)
+    yield folder
+    for name in ("ethosu", "ethosu.vela"):
+        sys.modules.pop(name, None)
+
+
+def test_check_compiles_a_folder_and_says_what_stays_on_the_core(stand_in):
+    checks = qemu_nn.check(stand_in, NPU)
+    (found,) = checks.models
+    assert (found.runs, found.operators, found.on_core) == (True, 2, ())
+    assert checks.text().endswith("1 of 1 networks run, 1 of them wholly on the NPU")
+
+
+def test_check_says_why_an_operator_stays_on_the_core(stand_in):
+    record = stand_in.parent / "packages" / "ethosu" / "vela" / "net_debug.xml"
+    text = record.read_text(encoding="utf-8")
+    first = text.split('"scheduled_id"\n')[1].split("\n")[0]
+    record.write_text(text.replace(f"{first}\n", ""), encoding="utf-8")
+    (found,) = qemu_nn.check(stand_in, NPU).models
+    assert found.on_core == ("MAX_POOL_2D 'middle': Unsupported opType",)
+
+
+def test_check_without_vela_names_the_command(stand_in, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ethosu", None)
+    (found,) = qemu_nn.check(stand_in, NPU).models
+    assert not found.runs
+    assert "pip install" in found.reasons[0]
+
+
+def test_the_core_next_to_an_npu_can_be_named(tmp_path):
+    network, x = load(tmp_path), codes()
+    target = qemu_nn.Target(f"{NPU}+m85")
+    assert (target.core, target.npus) == ("cortex-m85", (NPU,))
+    np.testing.assert_array_equal(network.session(target).run(x)["end1"], x)
+    with pytest.raises(Error, match="must name a Cortex-M core"):
+        qemu_nn.Target(f"{NPU}+esp32s3")
+    with pytest.raises(Error, match="is compiled for ethos-u55-128"):
+        network.session("ethos-u65-256+m55")
