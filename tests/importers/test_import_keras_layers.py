@@ -99,7 +99,6 @@ def test_functions_of_tensorflow_between_layers_are_operators(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("layer", "reason"),
     [
-        (kf.layer("QDense", "q", [normal(4, 3), normal(3)]), "a layer of QKeras"),
         (kf.layer("Lambda", "l"), "Lambda 'l' is not supported; have: "),
         (
             kf.layer("LSTM", "l", [normal(4, 8), normal(2, 8), normal(8)], stateful=True),

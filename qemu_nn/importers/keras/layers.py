@@ -23,7 +23,7 @@ from ...operators import (
     Transpose,
 )
 from ...operators.curve import elu
-from . import recurrent, windows
+from . import qkeras, recurrent, windows
 from .activation import activate
 from .building import KerasBuilder
 from .config import KerasLayer
@@ -295,6 +295,7 @@ _IDLE = (
 CONVERTERS: dict[str, tuple[bool, Converter]] = {
     **windows.CONVERTERS,
     **recurrent.CONVERTERS,
+    **qkeras.CONVERTERS,
     "TimeDistributed": (True, _time_distributed),
     "BatchNormalization": (True, _normalization),
     "Normalization": (True, _standardization),

@@ -16,6 +16,7 @@ from .building import KerasBuilder
 from .config import OPERANDS, KerasLayer
 from .layers import CONVERTERS, Converter
 from .operations import OPERATIONS
+from .qkeras import CONVERTERS as QKERAS
 from .reading import Stored
 
 _MODELS = ("Sequential", "Functional", "Model")
@@ -174,9 +175,9 @@ class _Model:
         where = f"{self.builder.name}: {kind} {name!r}"
         if kind.startswith("Q") and kind[1:] in CONVERTERS:
             raise ModelError(
-                f"{where} is a layer of QKeras, whose quantizers change its weights: build the "
-                f"model of {kind[1:]} with the weights of qkeras.utils."
-                "model_save_quantized_weights, and save that"
+                f"{where} is a layer of QKeras, whose quantizers change its weights; have: "
+                f"{', '.join(sorted(QKERAS))}. Build the model of {kind[1:]} with the weights of "
+                "qkeras.utils.model_save_quantized_weights, and save that"
             )
         have = ", ".join(sorted({*CONVERTERS, *OPERATIONS}))
         raise ModelError(f"{where} is not supported; have: {have}")
