@@ -154,9 +154,9 @@ The nRF Connect SDK ships none: its list of modules has `cmsis`, not `cmsis-nn`.
 *Refused*: the release accesses memory outside of its arrays, or returns an error; this package
 raises an error with the same reason. *Warns*: the release computes something else without saying
 so; this package computes that and warns with a `DeviceWarning`. *Smallest*: an input that shows
-it. *End*: the commit that ended the difference, or began it. LSTMs before 7.0.0 are refused, and so
-are packed 4-bit convolutions before 7.0.0 on Helium, built for single rounding: no recording has
-them.
+it. *End*: the commit that ended the difference, or began it. LSTMs of
+4.0.0 to 5.0.0 (`arm_lstm_unidirectional_s16_s8`) are refused, and so are packed 4-bit convolutions
+before 7.0.0 on Helium, built for single rounding: no recording has them.
 
 """
 

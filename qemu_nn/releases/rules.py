@@ -509,12 +509,6 @@ _AFFINE_RULES = (
         paths=("mve",), roundings=("single",),
         refused="packed convolutions built for single rounding on this core are not recorded",
     ),
-    Rule(
-        ("lstm_unidirectional_s8", "lstm_unidirectional_s16"),
-        "2a999a2f", "f2cb41ca", "628c103e", "any call", "r",
-        when=lambda p: p["has_hidden_state"] != 2,
-        refused="its LSTM has other structures and is not recorded",
-    ),
 )
 
 # fmt: on

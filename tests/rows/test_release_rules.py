@@ -11,6 +11,7 @@ from paths import GOLDEN
 from qemu_nn import cmsis
 from qemu_nn.errors import DeviceWarning, Error, Refused, SizeMismatch
 from qemu_nn.functions import FUNCTIONS
+from qemu_nn.functions.base import check_release
 from qemu_nn.kernels.devices import profile_for
 from qemu_nn.kernels.table import apply_rules, bit_of, list_rows
 from qemu_nn.releases import RULES, place_of, rules
@@ -36,7 +37,6 @@ OWN = {
     ("4a8f5b5d", "transpose_conv_wrapper_s8"),
     ("ca476254", "transpose_conv_wrapper_s8"),
     ("61d1bb6c", "svdf_s8"),
-    ("628c103e", "lstm_unidirectional_s8"),
 }
 
 
@@ -290,11 +290,13 @@ def test_an_empty_function_is_refused():
         )
 
 
-def test_an_lstm_before_7_0_0_is_refused():
+def test_lstms_of_2024_have_the_bits_of_7_0_0():
+    """Check that no rule changes them: their sources are those of 7.0.0."""
     op = list_rows("lstm_unidirectional", "s8")[0].op
-    with pytest.raises(Refused, match="other structures and is not recorded"):
-        apply_rules(op, profile(cmsis="6.0.0"), {"has_hidden_state": 0})
-    apply_rules(op, profile(cmsis="7.0.0"), {"has_hidden_state": 0})
+    for state in ("2a999a2f", "8492d82a", "6.0.0", "f2cb41ca"):
+        assert apply_rules(op, profile(cmsis=state), {"has_hidden_state": 0}).release == "7.0.0"
+    with pytest.raises(Refused, match=r"CMSIS-NN has it from 2a999a2f"):
+        check_release(FUNCTIONS["arm_lstm_unidirectional_s8"], profile(cmsis="5.0.0"))
 
 
 def test_helium_runs_the_code_for_dsp_until_5_7_0():
