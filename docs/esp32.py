@@ -100,6 +100,45 @@ closed the issues of padding, scratch memory and alignment there.
 
 """
 
+ESP_DL = """
+## ESP-DL
+
+A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 62 operators here
+(`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target. The
+arithmetic is that of ESP-DL 3.3.9.
+
+The chips differ in three things:
+
+| | ESP32, S2, C3, C6 | ESP32-S3 | ESP32-P4 |
+|---|---|---|---|
+| results of an 8-bit layer | halves up | halves up | halves to even |
+| its sums | 32 bits, which wrap | 20 bits, which saturate after each product | 32 bits, which saturate |
+| evidence | compiled and run | assembly text interpreted | kernels read; rounding run as portable C |
+
+### Differences of ESP-DL's chips
+
+| operator | chip | when | what happens | how to avoid it |
+|---|---|---|---|---|
+| Conv, Gemm, MatMul of 8 bits | S3 | a sum passes 2^19 - 1 or -2^19 on its way; output channels below the largest multiple of 16 | it saturates there, and later products count from there | smaller weights or inputs, fewer input channels, 16 bits; channels after the last multiple of 16 have 40 bits |
+| depthwise Conv of 8 bits | S3 | the same, in every channel | the same | the same |
+| biases of 8 bits | S3 | the bias has more than 20 bits, in these channels | it counts modulo 2^20: 2^19 becomes -2^19 | quantize for the `esp32s3`, which limits biases |
+| Conv, Gemm, MatMul, Mul | S3 | the output's exponent is below the sum of the inputs' | refused here: shifts to the left are undefined | a larger exponent of the output |
+| Conv, Gemm, Mul, LUT of 16 bits, pooling, curves | P4 | a result is a half | it becomes even: a network quantized for an S3 has different bytes | compare on the chip that it was quantized for |
+| RequantizeLinear to 8 bits | S3, P4 | exponents differ by 7 and more, to the left | refused here: the factor of the vector kernels does not fit 8 bits | closer exponents |
+| PRelu of 8 bits | S3, P4 | a product is no multiple of its step | it rounds to nearest; portable C rounds down | LeakyRelu, or a table |
+| PRelu of 16 bits | all | the first side of the slopes in the file is not the channels | the first slope counts for all channels | slopes of the shape `[C, 1, 1]` |
+| Mul of 16 bits | ESP32, S2, C3, C6; S3, P4 for rows below 8 elements | the product has more than 24 bits | it is rounded to a float32 first | channels that are a multiple of 8 |
+| Resize to the nearest pixel | S3 | fewer than 16 channels, but for doubling both sides | refused here: the kernel multiplies by a register that it has not loaded | 16 channels |
+| Resize of 16 bits | all | always | refused here: the output is never written | 8 bits |
+| Gelu without a table | all | always | refused here: ESP-DL has no code for it | tables, which esp-ppq writes for 8 bits |
+| AveragePool | all | a window overlaps the edge | padding counts as 0, and the whole window divides | no padding |
+| Softmax of 8 bits | all | large inputs | no maximum is subtracted: e^x may reach infinity | inputs below 88 |
+
+Results in floats assume that e^x, logarithms and roots are rounded once, and that no product and
+sum are fused; the libraries and processors of the chips were not compared. A float that is no
+number, or leaves 32 bits, becomes an end of the type.
+"""
+
 TAIL = """
 Flash and PSRAM are outside of the chip. An arena fits into the largest block at most.
 """
@@ -108,7 +147,7 @@ Flash and PSRAM are outside of the chip. An arena fits into the largest block at
 def page() -> str:
     """Return the text of docs/esp32.md."""
     head = HEAD.replace("{releases}", " or ".join(f"`{each}`" for each in ESP_NN))
-    parts = [head, _lines(_rules()), MIDDLE, _refused(), ALIGNMENT, _lines(_chips()), TAIL]
+    parts = [head, _lines(_rules()), MIDDLE, _refused(), ALIGNMENT, _lines(_chips()), TAIL, ESP_DL]
     return "".join(parts)
 
 
