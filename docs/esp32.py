@@ -137,7 +137,7 @@ The chips differ in three things:
 Results in floats assume that e^x, logarithms and roots are rounded once, and that no product and
 sum are fused; the libraries and processors of the chips were not compared. A float that is no
 number, or leaves 32 bits, becomes an end of the type.
-"""
+"""  # noqa: E501
 
 TAIL = """
 Flash and PSRAM are outside of the chip. An arena fits into the largest block at most.
