@@ -1226,7 +1226,6 @@ static int read_configuration(decoder *d, uint32_t config) {
         d->decoders = d->macs_log2 <= 8 ? 1 : d->macs_log2 == 9 ? 2 : 4;
     }
     d->found->product = d->product;
-    d->found->macs_log2 = d->macs_log2;
     return QN_OK;
 }
 

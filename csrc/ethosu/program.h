@@ -158,7 +158,7 @@ typedef struct eu_place {
 } eu_place;
 
 typedef struct eu_program {
-    int32_t is_valid, operations, inputs, outputs, product, macs_log2, oddities;
+    int32_t is_valid, operations, inputs, outputs, product, oddities;
     int64_t region_bytes[EU_ALL_REGIONS], region_at[EU_ALL_REGIONS]; /* in the scratch memory */
     int64_t region_used[EU_ALL_REGIONS]; /* the end of the last byte that the stream names */
     int64_t work_at, scratch_bytes, program_bytes, macs;

@@ -304,6 +304,7 @@ REFUSED = {
     "no region": (change(ifm_region=5), "of region 5, which has 0"),
     "activation": (change(activation=9), r"its activation function does not exist \(9\)"),
     "table": (change(activation=31), r"its table reaches beyond the memory of tables"),
+    "no columns": (change(pad_left=3), r"its windows cover no element of the input \(0\)"),
     "no rows": (change(pad_top=9), r"its windows cover no element of the input \(-7\)"),
 }  # fmt: skip
 
