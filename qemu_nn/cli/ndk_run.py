@@ -71,7 +71,7 @@ def net_files(verb: Callable[..., None]) -> Callable[..., None]:
     *("-d", "--data", "inputs"), type=PATH, required=True, help="Real inputs [N, C, H, W]."
 )
 @click.option("-o", "--output", type=PATH, required=True, help=".npz file to write.")
-@click.option("--float", "real", is_flag=True, help="Run the float network and write real numbers.")
+@click.option("--float", "real", is_flag=True, help="Run the float network and write floats.")
 @limit_option
 @click.option("--trace", is_flag=True, help="Write every tensor, not only the outputs.")
 @click.option("--labels", type=PATH, help="Correct classes [N]; prints the accuracy.")

@@ -23,7 +23,7 @@ from .program import LoadedProgram
 #: Known differences between the device and an operator's Python reference.
 _REASONS = {
     "quantized_avg_pool2d": "the device rounds the average of integers, halves away from zero; the "
-    "reference rounds its real numbers, halves to even",
+    "reference rounds its floats, halves to even",
     "quantized_div": "the device rounds halves away from zero, the reference to even",
     "quantized_transpose_conv2d": "CMSIS-NN puts rows too high and leaves the last ones unwritten "
     "where the padding is no multiple of the stride (issue 230 of CMSIS-NN)",
