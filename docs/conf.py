@@ -14,6 +14,7 @@ from qemu_nn import functions
 PAGES = Path(__file__).parent
 sys.path.insert(0, str(PAGES))
 import charts  # noqa: E402, of this folder
+import demos  # noqa: E402
 
 project = "qemu_nn"
 author = "the authors of qemu_nn"
@@ -27,7 +28,7 @@ extensions = [
     "sphinx_click",
     "myst_nb",
 ]
-exclude_patterns = ["examples", "charts.py", "esp32.py", "operators.py", "releases.py"]
+exclude_patterns = ["examples", "charts.py", "demos.py", "esp32.py", "operators.py", "releases.py"]
 default_role = "code"
 smartquotes = False
 
@@ -71,6 +72,19 @@ def add_tree(app, name, source):
         for part, pages in list_pages(source[0]).items():
             caption = f":caption: {part}\n" if part else ""
             source[0] += f"\n```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(pages) + "\n```\n"
+
+
+def add_demos(app, name, source):
+    """Add links to the pages of networks to the start page of the site, after its image."""
+    if name == root_doc and app.builder.format == "html":
+        image = re.search(r"(?m)^!\[.*\n", source[0])
+        source[0] = source[0][: image.end()] + demos.LINKS + source[0][image.end() :]
+
+
+def write_demos(app, exception):
+    """Write the pages of networks that run in the browser."""
+    if exception is None and app.builder.format == "html":
+        demos.write(Path(app.outdir))
 
 
 class FunctionsOf(SphinxDirective):
@@ -143,8 +157,10 @@ def setup(app):
     app.add_directive("functions-of", FunctionsOf)
     app.connect("builder-inited", draw_charts)
     app.connect("source-read", add_tree)
+    app.connect("source-read", add_demos)
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)
     app.connect("sphinx-click-process-description", adapt_help)
     app.connect("sphinx-click-process-options", adapt_help)
     app.connect("doctree-read", set_dashes)
     app.connect("build-finished", copy_index)
+    app.connect("build-finished", write_demos)
