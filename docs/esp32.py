@@ -86,6 +86,17 @@ ESP-NN. The application in `main` runs the network on the goldens and prints `PA
 each output; with `-DQN_DUMP`, `qemu-nn compare firmware/goldens LOG` reads what it prints. The
 project was compiled on a PC against stand-ins of the framework, not with Espressif's toolchain.
 
+An `.espdl` file becomes a component with ESP-DL in the same way. The chip must be one whose kernels
+read the order of its weights.
+
+`firmware/link` is a project of its own for `validate`: it reports each layer of an `.espdl` file,
+and each result of an operator of a `.tflite` file, over UART 0. The console is off there.
+
+```sh
+idf.py -C firmware/link set-target esp32s3 build flash
+qemu-nn validate net.espdl --on serial:/dev/ttyUSB0@921600
+```
+
 The arena is planned with the scratch memory that generic C and the S3's kernels ask for; of the P4
 it is not known. The interpreter's structures are those of an Arm build and a half more, as these
 compilers do not shorten enumerations: the application prints how much the device took.

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from random import Random
 
+import espdl_cases
 import lstm_networks
 import numpy as np
 import pytest
@@ -133,6 +134,18 @@ def test_states_live_on_in_a_browser(built, tmp_path):
     theirs, ours = run_in_browser(built, [session], tmp_path, count=4)
     assert_equal(theirs, ours, [graph.name])
     assert len({str(sample) for sample in ours[0]}) == 4
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
+@pytest.mark.parametrize("chip", ["esp32", "esp32s3", "esp32p4"])
+def test_networks_of_esp_dl_are_equal_in_a_browser(built, tmp_path, chip):
+    networks = {
+        name: qemu_nn.load(make().write(tmp_path / f"{name}.espdl"))
+        for name, make in espdl_cases.CASES.items()
+    }
+    sessions = [network.session(chip) for network in networks.values()]
+    assert_equal(*run_in_browser(built, sessions, tmp_path), networks)
 
 
 @pytest.mark.compiles
