@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a classifier, a stream, and data."""
+    """Return a folder with a classifier, a stream, and data, and enter it."""
     monkeypatch.chdir(tmp_path)
     classifier().write(tmp_path / "net.espdl")
     streaming().write(tmp_path / "stream.espdl")
