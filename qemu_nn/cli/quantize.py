@@ -64,6 +64,10 @@ _IMPORTED = f"{_OUTPUT[:-1]}; of firmware also network.json, with weights.npz ne
 @click.option(
     "--include", type=PATH, multiple=True, help="Of firmware: a folder of headers, repeatable."
 )
+@click.option("--model", "member", help="Of a pack of .espdl files: the name of a model.")
+@click.option(
+    "--target", help="Of an .espdl file: the chip that it was exported for, or c (generic C)."
+)
 @source(".caffemodel, .caffemodel.h5")
 @method
 @signature
@@ -78,6 +82,8 @@ def import_(
     method: Optional[str],
     signature: Optional[str],
     original: Optional[Path],
+    member: Optional[str],
+    target: Optional[str],
     include: tuple[Path, ...],
     defines: tuple[str, ...],
     inputs: Optional[str],
@@ -101,8 +107,10 @@ def import_(
         "input": input_tensor,
         "output": output_tensor,
         "method": method,
+        "signature": signature,
+        "model": member,
+        "target": target,
     }
-    part["signature"] = signature
     network = pipeline.load(model, weights=weights, original=original, **part)
     network.save(output)
     if isinstance(network, pipeline.FloatNetwork):

@@ -57,6 +57,8 @@ OWN = {
     "verbose": "the logger qemu_nn.inputs",
     "json": ".json()",
     "csv": ".csv()",
+    "parquet": ".to_parquet()",
+    "quiet": "functions show no status unless progress= is given",
     "junit": ".junit()",
     "html": ".html()",
     "full": ".text(full=True)",
@@ -67,7 +69,10 @@ OWN = {
 EXCEPT = {
     "check": {"golden": "what golden() and compare() do"},
     "info": {"cycles": "what estimate() does"},
-    "analyze": {"original": "an argument of load()"},
+    "analyze": {
+        "original": "an argument of load()",
+        "model_explorer": "write_node_data()",
+    },
     "fine-tune": {"validation_labels": "labels of the Dataset of validation"},
 }
 
@@ -99,7 +104,7 @@ def taken(verb):
         names -= {"include", "defines", "inputs", "function"}
     if verb == "quantize":  # a signature selects a quantized graph; a compiled one is quantized
         names -= {"signature", "original"}
-    if "target" in names:
+    if "target" in names and verb != "import":  # there it is the chip of a file
         names |= {field.name for field in fields(qemu_nn.Target)} - {"device"}
     for group, kind in GROUPS.items():
         if group in names and verb == "quantize":
