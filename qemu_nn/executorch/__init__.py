@@ -23,11 +23,12 @@ from dataclasses import replace
 from typing import Any, Optional, Union
 
 from ..analysis.compare import Comparison
-from ..api.network import Network
+from ..api.network import Network, quantized
 from ..errors import Error
 from ..targets import Target
 from .findings import Finder
 from .lowering import lower
+from .lowering_ethosu import lower_for_ethosu
 from .program import Result, load_lowered
 from .reference import reference
 
@@ -41,7 +42,7 @@ def from_pytorch(
     target: Union[str, Target] = "cortex-m55",
     explicit_layout: bool = False,
 ) -> Network:
-    """Quantize a PyTorch module as ExecuTorch does for a Cortex-M, and load the result.
+    """Quantize a PyTorch module as ExecuTorch does for a device, and load the result.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ def from_pytorch(
         Samples from which the quantizer takes ranges: each a sequence of tensors as
         example_inputs, or a tensor where there is one input.
     target : str or Target, default "cortex-m55"
-        A core ("m4") or a chip ("stm32f411"), for which the program is made.
+        A core ("m4") or a chip ("stm32f411"), for which the program is made; or an NPU of
+        targets.ETHOS_U, "ethos-u55-128": then ExecuTorch's Arm backend and vela compile it.
     explicit_layout : bool, default False
         Use ExecuTorch's experimental passes with layouts as operators, which also lower
         convolutions of one dimension.
@@ -76,8 +78,14 @@ def from_pytorch(
     >>> network = from_pytorch(module, (image,), images, target="cortex-m4")
     >>> network.predict(image, target="cortex-m4")
     """
-    program = lower(module, example_inputs, calibration, target, explicit_layout)
-    return load_lowered(program, type(module).__name__).network
+    npu, name = Target.of(target).npu, type(module).__name__
+    if npu is None:
+        program = lower(module, example_inputs, calibration, target, explicit_layout)
+        return load_lowered(program, name).network
+    if explicit_layout:
+        raise Error(f"explicit_layout is for a Cortex-M, and {npu} is an NPU: leave it out")
+    network = quantized(lower_for_ethosu(module, example_inputs, calibration, npu))
+    return replace(network, graph=replace(network.graph, name=name))
 
 
 def run(program: Any, inputs: Any, target: Union[str, Target] = "cortex-m55") -> Result:

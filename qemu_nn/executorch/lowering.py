@@ -50,12 +50,9 @@ def lower(
         missing, or ExecuTorch cannot lower the module.
     """
     torch = import_library("torch")
-    if not isinstance(module, torch.nn.Module):
-        raise Error(f"module is {format_value(module)}, but must be a torch.nn.Module")
-    examples = _move_channels_last(torch, example_inputs, "example_inputs")
-    samples = [_move_channels_last(torch, sample, "a calibration sample") for sample in calibration]
-    if not samples:
-        raise Error("calibration has no samples; give some, each as example_inputs")
+    example, given = read_samples(module, example_inputs, calibration)
+    examples = _move_channels_last(torch, example)
+    samples = [_move_channels_last(torch, sample) for sample in given]
     config = _target_config(target)
     module = copy.deepcopy(module).eval().to(memory_format=torch.channels_last)
     try:
@@ -104,8 +101,22 @@ def _target_config(target: Union[str, Target]) -> Any:
         raise Error(f"ExecuTorch's Cortex-M backend has no {core}") from None
 
 
-def _move_channels_last(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
-    """Return the tensors of a sample, images with their channels last in memory."""
+def read_samples(
+    module: Any, example_inputs: Sequence[Any], calibration: Iterable[Any]
+) -> tuple[tuple[Any, ...], list[tuple[Any, ...]]]:
+    """Return the tensors of the example and of each sample; raise Error for other types."""
+    torch = import_library("torch")
+    if not isinstance(module, torch.nn.Module):
+        raise Error(f"module is {format_value(module)}, but must be a torch.nn.Module")
+    examples = _as_tensors(torch, example_inputs, "example_inputs")
+    samples = [_as_tensors(torch, sample, "a calibration sample") for sample in calibration]
+    if not samples:
+        raise Error("calibration has no samples; give some, each as example_inputs")
+    return examples, samples
+
+
+def _as_tensors(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
+    """Return the tensors of a sample."""
     parts = (inputs,) if isinstance(inputs, torch.Tensor) else inputs
     if not isinstance(parts, (list, tuple)) or not parts:
         raise Error(f"{what} must be a tensor or a sequence of tensors, not {format_value(inputs)}")
@@ -114,5 +125,10 @@ def _move_channels_last(torch: Any, inputs: Any, what: str) -> tuple[Any, ...]:
             raise Error(
                 f"{what} contains {format_value(part)}, which is no tensor: give tensors only"
             )
+    return tuple(parts)
+
+
+def _move_channels_last(torch: Any, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return tensors, images with their channels last in memory."""
     last = torch.channels_last
     return tuple(p.to(memory_format=last) if p.dim() == 4 else p for p in parts)
