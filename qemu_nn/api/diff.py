@@ -7,6 +7,7 @@ from typing import Union
 
 from ..analysis.diff import Change, Diff, iterate_changes
 from ..errors import Error
+from ..io.stages import announce
 from .network import FloatNetwork, Network, known
 
 AnyNetwork = Union[Network, FloatNetwork, str, Path]
@@ -55,5 +56,6 @@ def diff(first: AnyNetwork, second: AnyNetwork) -> Diff:
             f"{names[0]} is a {kinds[0]} network and {names[1]} a {kinds[1]} one: give two of "
             "one kind"
         )
+    announce("compares layers")
     found += iterate_changes(one.graph, other.graph)
     return Diff(str(names[0]), str(names[1]), len(one.graph.nodes), tuple(found))

@@ -17,6 +17,7 @@ from ..cycles.model import CLASSES, CallEstimate
 from ..cycles.table import COUNTERS
 from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import DeviceWarning, Error
+from ..io.stages import announce
 from ..io.warn import warn
 from ..ir.graph import Graph, Node
 from ..runtime.plan import plan
@@ -100,6 +101,7 @@ def estimate(
     part = chip_of(wanted.device) if place is None else None
     megahertz = _megahertz(clock, place, part)
     network = quantized(network)
+    announce("estimates cycles")
     profile = network.profile(wanted)
     planned = plan(network.graph, profile, trace=True)  # the device's calls, checked
     for message in planned.warnings:

@@ -199,6 +199,7 @@ def compare(
             f"base is {format_value(base)}, but must be 10 or 16, the base of numbers in texts"
         )
     folders = as_path(golden, "the golden set"), as_path(dump, "the dumps")
+    announce("compares goldens")
     if network is None:
         return compare(*folders, base)
     from .faults import fault_search
@@ -297,6 +298,7 @@ def describe(
     from ..firmware.memory import list_buffers
 
     network = quantized(network)
+    announce("plans layers")
     plan = network.session(target, variant=variant).plan
     return summarize(plan, list_buffers(plan), network.tflm_figures, network.original)
 

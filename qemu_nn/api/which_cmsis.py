@@ -13,6 +13,7 @@ from typing import Any, Optional, Union
 
 from ..errors import Error, Refused, SizeMismatch
 from ..io import files
+from ..io.stages import announce
 from ..ir.graph import Graph, Node
 from ..kernels import table as kernels
 from ..releases import ALL, BY_NAME, RULES, SDKS, Release, Rule
@@ -179,6 +180,7 @@ def cmsis_of(
     place = Path(path)
     if not place.exists():
         raise Error(f"{place} does not exist; give a folder, a header, a library or a program")
+    announce("reads files")
     copies = tuple(_of_folder(place) if place.is_dir() else _of_file(place))
     if not copies:
         raise Error(

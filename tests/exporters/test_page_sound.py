@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 import wave
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import ask
+from click.testing import CliRunner
+from paths import SHARED
 from sound import sound
 
 import qemu_nn
 from qemu_nn import Dataset, EdgeImpulseMfcc, EdgeImpulseMfe
 from qemu_nn.api.data import coded
 from qemu_nn.api.network import FloatNetwork
+from qemu_nn.cli.main import main
 from qemu_nn.errors import Error
 from qemu_nn.exporters.page import document
 from qemu_nn.ir.float_graph import FloatGraph, FloatNode
@@ -126,6 +130,38 @@ def test_a_streaming_network_has_its_scores_over_time(built, tmp_path):
     assert f"at {peak:.2f} s" in told["curve"]
 
 
+PUBLISHED = {
+    "okay_nabu": [
+        {"micro_frontend": {"window_ms": 30, "channels": 40}, "hop": 160},
+        {"file": "models_tflite2/esphome_v2_okay_nabu.tflite", "hop": 3},
+    ],
+    "micro_speech": [
+        {"file": "models_tflite2/tflm_audio_preprocessor_int8.tflite", "hop": 320},
+        {"file": "models_tflite/micro_speech_quantized.tflite", "hop": 1},
+    ],
+}
+
+
+@pytest.mark.compiles
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded networks are not here")
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_chains_have_the_scores_of_run(name, built, tmp_path):
+    for stage in PUBLISHED[name]:
+        if "file" in stage:
+            (tmp_path / Path(stage["file"]).name).symlink_to(SHARED / stage["file"])
+    stages = [
+        {**stage, "file": Path(stage["file"]).name} if "file" in stage else stage
+        for stage in PUBLISHED[name]
+    ]
+    (tmp_path / "chain.json").write_text(json.dumps({"stages": stages}), "utf-8")
+    qemu_nn.page(tmp_path / "chain.json", tmp_path / "x.html")
+    samples = sound(3)
+    told = hear(tmp_path / "x.html", pack_wav(samples))
+    (scores,) = qemu_nn.chain(tmp_path / "chain.json").run(samples).values()
+    assert len(scores) > 30
+    assert told["outputs"] == [base64.b64encode(one.tobytes()).decode() for one in scores]
+
+
 @pytest.mark.compiles
 def test_the_page_records_and_converts(built, tmp_path):
     qemu_nn.page(WAKE, tmp_path / "x.html", front_end="micro-frontend")
@@ -146,6 +182,34 @@ def test_the_page_records_and_converts(built, tmp_path):
     told = ask(page.read_text("utf-8"), record, *devices)
     assert 0.3 < told["seconds"] < 5
     assert "recorded" in told["said"]
+
+
+def test_the_command_takes_front_ends_and_chains(monkeypatch, tmp_path):
+    monkeypatch.setattr(document, "read_core", lambda: b"\0asm")
+    stages = [{"micro_frontend": {}, "hop": 160}, {"file": "wake.tflite", "hop": 3}]
+    (tmp_path / "wake.tflite").write_bytes(WAKE.read_bytes())
+    (tmp_path / "chain.json").write_text(json.dumps({"stages": stages}), "utf-8")
+    chain, page = str(tmp_path / "chain.json"), tmp_path / "x.html"
+
+    def invoke(model, *options):
+        return CliRunner().invoke(main, ["page", model, "-o", str(page), *options])
+
+    def read_sound():
+        text = re.search(r'id="document">(.*?)</script>', page.read_text("utf-8"), re.S)[1]
+        return json.loads(text)["sound"]
+
+    assert invoke(chain).exit_code == 0
+    found = read_sound()
+    assert (found["window"], found["hop"], found["first"], found["every"]) == (3, 3, 800, 480)
+    assert found["padded"] == 0
+    assert invoke(str(WAKE), "--front-end", "micro-frontend").exit_code == 0
+    found = read_sound()
+    assert (found["first"], found["every"], found["padded"]) == (1120, 960, 1120)
+    assert invoke(str(WAKE)).exit_code == 0
+    assert read_sound() is None
+    result = invoke(chain, "-d", "x.npz")
+    assert result.exit_code == 2
+    assert "its page takes no --data; leave it out" in result.output
 
 
 def test_front_ends_that_do_not_fit_are_refused(monkeypatch, tmp_path):
