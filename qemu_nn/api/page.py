@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -150,7 +150,12 @@ def _make_plan(network: Network, target: Target, sections: Sections) -> dict[str
 def _measure_layers(
     network: Network, data: Dataset, target: Target
 ) -> Optional[list[Optional[float]]]:
-    """Return each layer's ratio of signal to noise in dB; None if analyze() cannot measure it."""
+    """Return each layer's ratio of signal to noise in dB; None if analyze() cannot measure it.
+
+    Data that can be read once alone are left for the samples.
+    """
+    if isinstance(data.source, Iterator) or hasattr(data.source, "get_next"):
+        return None
     announce("measures layers")
     few = replace(data, limit=min(data.limit or _MOST_ANALYZED, _MOST_ANALYZED))
     try:

@@ -106,7 +106,7 @@ def make_page(content: bytes, name: str, target: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         model, page = Path(folder) / f"network{_find_ending(name)}", Path(folder) / "page.html"
         model.write_bytes(content)
-        options = ["-o", str(page), *([f"--target={target}"] if target else [])]
+        options = ["--quiet", "-o", str(page), *([f"--target={target}"] if target else [])]
         command: Sequence[str] = [sys.executable, "-m", "qemu_nn", "page", str(model), *options]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)

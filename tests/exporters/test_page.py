@@ -304,6 +304,13 @@ def test_names_of_files_are_no_markup(monkeypatch, tmp_path):
     assert page.count("</script>") == 2
 
 
+def test_a_generator_of_samples_is_read_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(document, "read_core", lambda: b"\0asm")
+    network, images, _ = example()
+    qemu_nn.page(network, tmp_path / "x.html", data=(image[None] for image in images[:3]))
+    assert (tmp_path / "x.html").read_text("utf-8").count('"inputs":["') == 3
+
+
 def test_what_a_page_cannot_do_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(document, "read_core", lambda: b"\0asm")
     network, _, _ = example()

@@ -399,7 +399,7 @@ function showScores(plan, outputs, others) {
       bar.style.width = `${100 * (value - low) / (high - low || 1)}%`;
       const said = element("span", { textContent: `${number(value)} (code ${code})` });
       if (other !== undefined && other !== code) {
-        said.append(element("span", { className: "wrong", textContent: ` beside: ${other}` }));
+        said.append(element("span", { className: "wrong", textContent: `, other: ${other}` }));
       }
       parts.push(element("div", { className: rank ? "score" : "score first" }, element("span", { textContent: label }),
         element("span", {}, bar), said));
