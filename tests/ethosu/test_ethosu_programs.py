@@ -61,6 +61,7 @@ CONVOLUTIONS = {
     "3x3": {"shape": (6, 5, 3), "kernel": (3, 3), "outs": 9, "pads": (1, 1, 1, 1)},
     "part kernel": {"shape": (6, 5, 18), "kernel": (3, 3), "outs": 9, "part": True},
     "strides": {"shape": (7, 9, 4), "kernel": (3, 2), "outs": 4, "stride": (2, 3)},
+    "tall strides": {"shape": (9, 7, 4), "kernel": (2, 3), "outs": 4, "stride": (3, 2)},
     "dilation": {"shape": (8, 9, 4), "kernel": (3, 3), "outs": 4, "dilation": (2, 2)},
     "large kernel": {"shape": (12, 11, 2), "kernel": (10, 9), "outs": 2, "pads": (3, 2, 1, 1)},
     "blocks": {"shape": (2, 3, 7), "kernel": (1, 1), "outs": 21, "block": 8},

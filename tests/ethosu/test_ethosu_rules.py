@@ -361,3 +361,21 @@ def test_elements_of_8_bits_saturate_32_bits():
     x = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
     got = single(x, x.shape, lambda w: w.set(ofm_scale=(1 << 30, 0)).run("pool", 3), "int32")
     np.testing.assert_array_equal(got.ravel(), saturated([int(v) << 30 for v in x.ravel()]))
+
+
+@pytest.mark.parametrize("channels", [5, 16])
+def test_the_second_input_may_be_the_weights(channels):
+    a, b = drawn(26, (2, 3, 4)), drawn(27, (1, channels, 4))
+    writer = Writer().map("ifm", a.shape, 0, -3).map("ifm2", b.shape, SECOND, 7).kernel().clamp()
+    writer.map("ofm", (2, 3, channels), OUT, dtype="int32", bits=0x100).set(ofm_scale=(1, 0))
+    ends = [(0, a.size), (SECOND, b.size)], [(OUT, 24 * channels)]
+    made = program(writer.run("conv", 1), *ends, target="ethos-u85-256")
+    got = run(made, a, b).view(np.int32).reshape(2, 3, channels)
+    np.testing.assert_array_equal(got, (a.astype(int) + 3) @ (b[0].astype(int) - 7).T)
+
+
+@pytest.mark.parametrize(("mode", "end"), [(0, -(2**31)), (5, 2**31 - 1)])
+def test_extremes_of_32_bits_begin_at_the_end_of_the_range(mode, end):
+    x = np.full((2, 3), end, np.int32)
+    got = single(x, x.shape, lambda w: w.run("pool", mode), "int32")
+    np.testing.assert_array_equal(got, x)
