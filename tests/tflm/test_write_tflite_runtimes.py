@@ -18,8 +18,9 @@ if not any(map(find_spec, ("tflite_micro", "ai_edge_litert"))):
 #: The build of the Python wheels: TensorFlow Lite Micro's own kernels.
 WHEEL = qemu_nn.Target(rounding="double", kernels="reference", tflm="2026-10")
 
-#: By how many steps LiteRT's kernels for PCs may differ, which round sums otherwise.
-NEAR = 16
+#: Limits of LiteRT's reference kernels of 16 bits, in steps and in parts of the value: they
+#: round sums otherwise, and a step before a softmax is a percent after it.
+NEAR = {"atol": 2, "rtol": 0.02}
 
 PUBLISHED = list(MODELS) if FLOAT.is_dir() else []
 
@@ -75,11 +76,12 @@ def test_tensorflow_lite_micro_has_the_bytes_of_its_profile(written):
             np.testing.assert_array_equal(got, values[i])
 
 
-def test_litert_runs_it_and_is_near(written):
+def test_litert_s_reference_kernels_have_the_same_bytes_or_are_near(written, bits):
     module = "ai_edge_litert.interpreter"
     litert = pytest.importorskip(module, reason="it runs LiteRT")
     path, x, expected = written
-    interpreter = litert.Interpreter(str(path))
+    reference = litert.OpResolverType.BUILTIN_REF
+    interpreter = litert.Interpreter(str(path), experimental_op_resolver_type=reference)
     interpreter.allocate_tensors()
     start, ends = interpreter.get_input_details()[0], interpreter.get_output_details()
     for i, sample in enumerate(x):
@@ -87,7 +89,8 @@ def test_litert_runs_it_and_is_near(written):
         interpreter.invoke()
         for end, values in zip(ends, expected):
             got = interpreter.get_tensor(end["index"]).reshape(values[i].shape)
-            assert np.abs(got.astype(int) - values[i]).max() <= NEAR
+            limits = NEAR if bits == 16 else {"atol": 0, "rtol": 0}
+            np.testing.assert_allclose(got.astype(int), values[i], **limits)
 
 
 def _interpreters(path):
@@ -107,7 +110,12 @@ def _interpreters(path):
     if find_spec("ai_edge_litert"):
         from ai_edge_litert.interpreter import Interpreter
 
-        whole = Interpreter(str(path))
+        try:
+            whole = Interpreter(str(path))
+        except ValueError as error:
+            if path not in FILES:  # it is our own
+                raise
+            pytest.skip(f"LiteRT refuses it: {error}")
         whole.allocate_tensors()
 
         def of_litert(inputs, _):
@@ -127,6 +135,10 @@ def test_a_published_file_written_again_runs_as_before(path, tmp_path):
         network.save(tmp_path / "net.tflite")
     except ModelError as error:
         pytest.skip(str(error))
+    if find_spec("ai_edge_litert") and any(
+        node.function.name == "arm_svdf_s8" for node in network.graph.nodes
+    ):
+        pytest.skip("LiteRT 2.3.0 writes outside of its memory with the 8-bit state of an SVDF")
     starts = network.graph.inputs
     rng = np.random.default_rng(3)
     for first, again in zip(_interpreters(path), _interpreters(tmp_path / "net.tflite")):
