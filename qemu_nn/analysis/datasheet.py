@@ -10,6 +10,7 @@ from typing import Any, Optional
 from .estimate import Estimate
 from .evaluation import Evaluation
 from .fit import Fit
+from .npu_summary import NPU_FACTS
 from .page import fill_page, show_chart
 from .result import TableResult
 from .short_names import shorten_names
@@ -82,6 +83,7 @@ class DataSheet(TableResult):
             facts["flash"] = f"{sizes['flash', 'all']:,} bytes with code"
             facts["RAM"] = f"{sizes['RAM', 'all']:,} bytes with stack"
         facts["multiply-accumulates"] = whole["macs"]
+        facts.update({name: whole[name] for name in NPU_FACTS if name in whole})
         if self.estimate is not None:
             facts["cycles"] = f"{self.estimate.cycles[1]:,}"
             if "time" in self.estimate.facts:

@@ -14,6 +14,9 @@ from .table import Cell, Said, Table
 #: Columns of the operators of an original network.
 COLUMNS = ("layer", "operator", "place", "operations", "vela_cycles", "reason")
 
+#: Names of the facts of command streams.
+NPU_FACTS = ("npu", "npu_memory", "vela_estimate", "vela_memory")
+
 #: Memory of vela's summary -> its name in words.
 _MEMORY = {
     "sram_memory_used": "SRAM",

@@ -19,7 +19,7 @@ from ..runtime.arena import TFLM_ALIGNMENT, Arena, TensorArena, plan_tensor_aren
 from ..runtime.plan import Plan
 from ..runtime.step import Step
 from .charts import Block, MemoryChart
-from .npu_summary import list_npu_facts, tabulate_operators
+from .npu_summary import NPU_FACTS, list_npu_facts, tabulate_operators
 from .result import TableResult
 from .table import Cell, Said, Table, spell, values_of
 from .table_layout import narrow_table
@@ -28,9 +28,6 @@ _LAYER = ("layer", "function", "output", "format")
 _SHIFTS = ("bias_shift", "out_shift")
 _COSTS = ("macs", "weight_bytes", "scratch_bytes")
 _ARENA = ("arena_offset", "needed_until", "bytes_in_use")
-
-#: Facts of command streams of an NPU.
-_NPU = ("npu", "npu_memory", "vela_estimate", "vela_memory")
 
 _TFLM = "head: tensors as TFLite Micro plans them; tail: the interpreter's structures, estimated"
 
@@ -87,7 +84,7 @@ class Summary(TableResult):
         facts["in_all"] = self._in_all()
         if "file_bytes" in self.facts:
             facts["in_tflm"] = self._in_tflm()
-        facts.update({name: self.facts[name] for name in _NPU if name in self.facts})
+        facts.update({name: self.facts[name] for name in NPU_FACTS if name in self.facts})
         tables = [each for each in (self.layers, self.operators) if each is not None]
         return "\n\n".join([*(narrow_table(t).text() for t in tables), format_facts(facts)])
 

@@ -35,10 +35,13 @@ _COLUMNS = (
 )
 
 
-def add_operators(table: Table, original: Original, alone: Mapping[str, int]) -> Table:
+def add_operators(
+    table: Table, original: Original, alone: Mapping[str, int], rounding: str
+) -> Table:
     """Return the table with the operator of each layer, its own differences, and their reason.
 
-    alone: layer -> differing elements if the core computes it from the NPU's inputs.
+    alone: layer -> differing elements if the core computes it from the NPU's inputs. rounding: of
+    the core's library.
     """
     operators = {each.layer: each for each in original.operators}
     nodes = {node.name: node for node in original.graph.nodes}
@@ -47,7 +50,9 @@ def add_operators(table: Table, original: Original, alone: Mapping[str, int]) ->
     for row in table.rows:
         layer, made = str(row[0]), operators.get(str(row[0]))
         parts = alone.get(layer) if layer in alone else (row[at] if row[-1] == layer else None)
-        why = made.effect or explain(made.operator, nodes[layer]) if made and parts else ""
+        why = (
+            made.effect or explain(made.operator, nodes[layer], rounding) if made and parts else ""
+        )
         rows.append((*row, made.operator if made else None, alone.get(layer), why or None))
     return Table((*table.columns, *OPERATORS), tuple(rows))
 

@@ -153,9 +153,21 @@ def analyze(
         curve=network.curve,
         **costs(device, target),
         files={"network": files[0], "data": files[1]},
-        notes=(tell_names(source.classes),) if source.classes else (),
+        notes=(
+            *((tell_names(source.classes),) if source.classes else ()),
+            *_note_estimate(device),
+        ),
         reference="float" if network.reference is not None else "dequantized",
     )
+
+
+def _note_estimate(network: Network) -> tuple[str, ...]:
+    """Return a note on the cycles that an NPU's compiler estimates, if it is known."""
+    estimate = {} if network.original is None else network.original.estimate
+    if "cycles_total" not in estimate:
+        return ()
+    cycles = round(float(estimate["cycles_total"]))
+    return (f"vela estimates {cycles:,} cycles of the whole network; nothing was measured",)
 
 
 def _measure_sensitivity(run: LayerRun, x: Any) -> dict[str, tuple[float, tuple[float, ...]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any, Callable, Optional, Union
@@ -113,11 +113,11 @@ def compare_with_original(
     layers = {node.name for node in graph.nodes}
     traced = trace_as_original(session, graph, x, state)
     base = {name: values for name, values in traced.items() if name in layers}
-    core = Target.of(target).core
+    given = Target.of(target)
     others: dict[str, _Outputs] = {}
     alone: dict[str, int] = {}
-    for name, kernels in ((core, "cmsis-nn"), (REFERENCE, "reference")):
-        profile = profile_for(graph.ops, Target(core, kernels=kernels))
+    for name, kernels in ((given.core, "cmsis-nn"), (REFERENCE, "reference")):
+        profile = profile_for(graph.ops, replace(given, device=given.core, kernels=kernels))
         try:
             results = trace_as_original(Session(graph, profile, trace=True), graph, x, state)
         except Refused:
@@ -129,7 +129,7 @@ def compare_with_original(
         }
         alone = alone or _count_alone(graph, profile, x, base)
     table = compare_devices({name: list(values) for name, values in base.items()}, others)
-    return add_operators(table, original, alone)
+    return add_operators(table, original, alone, wanted.rounding)
 
 
 def _count_alone(

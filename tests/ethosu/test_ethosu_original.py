@@ -116,6 +116,7 @@ def test_analyze_speaks_of_the_originals_layers(tmp_path):
     report = qemu_nn.analyze(load(tmp_path), codes(), target=NPU)
     assert [layer.name for layer in report.layers] == ["end0", "middle", "end1"]
     assert all(layer.saturated == 0 for layer in report.layers)
+    assert report.notes == ("vela estimates 170 cycles of the whole network; nothing was measured",)
 
 
 def test_info_lists_operators_memory_and_the_estimate(tmp_path):
@@ -131,6 +132,18 @@ def test_info_lists_operators_memory_and_the_estimate(tmp_path):
     alone = CliRunner().invoke(main, ["info", str(compiled)]).output
     assert "bytes: constants 0, arena 4,096, fast 0" in alone
     assert "estimated" not in alone
+
+
+def test_the_data_sheet_labels_the_estimate(tmp_path):
+    facts = qemu_nn.datasheet(load(tmp_path), target=NPU).facts
+    assert str(facts["vela_estimate"]) == "170 cycles, estimated by vela (NPU 160, SRAM 44)"
+
+
+def test_the_core_may_round_once(tmp_path):
+    network = load(tmp_path)
+    target = qemu_nn.Target(NPU, rounding="single")
+    rows = qemu_nn.variants(network, codes(), target=target).records()
+    assert [row["differing"] for row in rows] == [0, 0]  # maxima do not round
 
 
 def test_reasons_are_in_the_compilers_words():
@@ -256,3 +269,14 @@ def test_the_core_next_to_an_npu_can_be_named(tmp_path):
         qemu_nn.Target(f"{NPU}+esp32s3")
     with pytest.raises(Error, match="is compiled for ethos-u55-128"):
         network.session("ethos-u65-256+m55")
+
+
+@pytest.mark.skipif(not OPERATORS.exists(), reason="the networks are not here")
+def test_single_rounding_parts_at_the_first_convolution():
+    pytest.importorskip("ethosu.vela", reason="vela is not installed")
+    network = qemu_nn.vela(SHARED / "models_tflite" / "kws_ref_model.tflite", NPU)
+    target = qemu_nn.Target(NPU, rounding="single")
+    first = qemu_nn.variants(network, target=target).records()[0]
+    assert (first["operator"], first["differing"], first["largest"]) == ("CONV_2D", 104, 1)
+    assert (first["since"], first["alone"]) == (first["layer"], 104)
+    assert "single rounding" in first["reason"]

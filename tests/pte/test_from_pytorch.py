@@ -127,9 +127,9 @@ def test_from_pytorch_is_load_of_the_lowered_program(module, program, images):
 def test_what_cannot_be_lowered_is_a_sentence(module, images):
     with pytest.raises(Error, match="calibration has no samples"):
         executorch.lower(module, (images[0],), [])
-    with pytest.raises(Error, match=r"comes a torch\.nn\.Module"):
+    with pytest.raises(Error, match=r"must be a torch\.nn\.Module"):
         executorch.lower("net.pt", (images[0],), images)
-    with pytest.raises(Error, match="holds 'x', which is no tensor"):
+    with pytest.raises(Error, match="contains 'x', which is no tensor"):
         executorch.lower(module, ("x",), images)
     with pytest.raises(Error, match="no core or chip"):
         executorch.lower(module, (images[0],), images, target="npu")
