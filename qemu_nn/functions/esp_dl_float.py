@@ -101,7 +101,7 @@ def _draw_reduce(rng: Random, function: Function) -> Drawn:
 def _draw_resize(rng: Random, function: Function) -> Drawn:
     linear = "axes" in function.params
     p = {name: rng.choice(SIZES) + (name.startswith("input") and linear) for name in _IMAGES}
-    p.update(chip=rng.randrange(3), input_exponent=-5, output_exponent=-5 + rng.randrange(2))
+    p.update(chip=rng.randrange(3), input_exponent=-5, output_exponent=-5 + rng.randint(-2, 1))
     if linear:
         p.update(align_corners=rng.randrange(2), axes=rng.choice((1, 2, 2)))
         if p["axes"] == 1:

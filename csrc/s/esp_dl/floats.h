@@ -29,7 +29,9 @@
  *   softmax       8 bits: e^x / (sum of e^x), no maximum subtracted, sums in order; 16 bits: the
  *                 same with x - max. float32 results
  *   log_softmax   8 bits: x - log(sum of e^x); 16 bits: (x - max) - log(sum of e^(x - max))
- *   resize        nearest: pixel (floor(y * inverse_h), floor(x * inverse_w)), at most the last;
+ *   resize        nearest: pixel (floor(y * inverse_h), floor(x * inverse_w)), at most the last,
+ *                 R(pixel / 2^(output_exponent - input_exponent)); what leaves 8 bits wraps in
+ *                 portable C, and saturates on an ESP32-S3 and ESP32-P4;
  *                 linear: pixels from fx = (x + 0.5) * inverse_w - 0.5, or x * inverse_w with
  *                 align_corners: that of floor(fx), with 1 - fraction, and the next, with fraction;
  *                 along x first

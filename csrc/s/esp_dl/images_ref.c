@@ -203,6 +203,7 @@ int s_dl_reduce_min_s16_ref(const void *params, const qn_buffers *b) {
 
 static int resize(const qn_dl_resize *p, int is_linear, qn_sizes *sizes, char *why) {
     const int32_t least_w = is_linear ? 2 : 1, least_h = is_linear && p->axes == 2 ? 2 : 1;
+    const int grown = p->chip == QN_DL_C ? 20 : 6; /* bits that an element may grow by */
     const s_range all[] = {
         {"batches", p->batches, 1, UINT16_MAX},
         {"axes", p->axes, 1, 2},
@@ -213,7 +214,7 @@ static int resize(const qn_dl_resize *p, int is_linear, qn_sizes *sizes, char *w
         {"output_w", p->output_w, 1, UINT16_MAX},
         {"align_corners", p->align_corners, 0, 1},
         {"input_exponent", p->input_exponent, -30, 30},
-        {"output_exponent", p->output_exponent, is_linear ? -30 : p->input_exponent, 30},
+        {"output_exponent", p->output_exponent, is_linear ? -30 : p->input_exponent - grown, 30},
         {"chip", p->chip, QN_DL_C, QN_DL_P4},
     };
     int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
@@ -253,6 +254,7 @@ static int64_t nearest(int32_t place, int32_t bits, int32_t input) {
 int s_dl_resize_nearest_s8_ref(const void *params, const qn_buffers *b) {
     const qn_dl_resize *p = params;
     const int shift = p->output_exponent - p->input_exponent;
+    const int wraps = p->chip == QN_DL_C; /* portable C converts a larger integer */
     const int8_t *in = b->in[0];
     int8_t *out = b->out;
     for (int64_t n = 0; n < p->batches; n++) {
@@ -261,7 +263,8 @@ int s_dl_resize_nearest_s8_ref(const void *params, const qn_buffers *b) {
             for (int32_t x = 0; x < p->output_w; x++) {
                 const int64_t pixel = row * p->input_w + nearest(x, p->inverse_w_bits, p->input_w);
                 for (int32_t c = 0; c < p->channels; c++) {
-                    *out++ = s_dl_sat8(s_dl_shift(in[pixel * p->channels + c], shift, p->chip));
+                    int64_t v = s_dl_shift(in[pixel * p->channels + c], shift, p->chip);
+                    *out++ = wraps ? (int8_t)s_dl_wrap8(v) : s_dl_sat8(v);
                 }
             }
         }

@@ -27,6 +27,7 @@ static inline int64_t s_dl_output(int64_t x, int shift, int32_t rectified, int32
 }
 
 static inline int8_t s_dl_sat8(int64_t x) { return (int8_t)qn_clamp64(x, INT8_MIN, INT8_MAX); }
+static inline int64_t s_dl_wrap8(int64_t x) { return ((x & 0xff) ^ 0x80) - 0x80; }
 static inline int16_t s_dl_sat16(int64_t x) { return (int16_t)qn_clamp64(x, INT16_MIN, INT16_MAX); }
 
 #endif
