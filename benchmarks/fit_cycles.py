@@ -1,12 +1,13 @@
-"""Fits what `qemu_nn.cycles` knows to instruction counts of CMSIS-NN's functions, call by call.
+"""Fits the coefficients of `qemu_nn.cycles` to instruction counts of calls of CMSIS-NN.
 
     python -m benchmarks.fit_cycles counts.csv.gz networks.json.gz
 
-reads such files (the second one holds the calls of whole networks, and may be missing) and writes
-the package's coefficients. It needs SciPy. Printed are, for each
-function and build, the median and the 90th percentile of the errors of calls that a fit has not
-seen (a sixth of the shapes at a time is left out); then the table of docs/cycles.md, all builds of
-a core together.
+reads such files (the second one holds the calls of whole networks, and may be missing) and the
+calls that benchmarks/count_arm.py counted, and writes the package's coefficients. It needs SciPy.
+
+It prints, for each function and build, the median and the 90th percentile of the errors of calls
+that a fit has not seen (a sixth of the shapes at a time is left out), and then the table of
+docs/cycles.md, all builds of a core together.
 """
 
 import csv
@@ -18,6 +19,7 @@ import re
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import nnls
@@ -25,6 +27,9 @@ from scipy.optimize import nnls
 from qemu_nn.cycles.model import CLASSES, DATA, DEFAULTS, PATHS
 from qemu_nn.cycles.newlib import LIBRARY
 from qemu_nn.cycles.table import COUNTERS, count_parts, get_group
+
+#: Calls that benchmarks/count_arm.py counted.
+COUNTED = Path(__file__).with_name("arm_counts.csv.gz")
 
 FOLDS = 6
 MAC = "multiply-accumulates"
@@ -36,7 +41,6 @@ MARGIN = 0.002
 #: do not have: attention (softmax), channel multipliers and tails (depthwise), LSTMs.
 MEASURED = {
     r"arm_softmax_s8(_s16)?": (1.0, 2.2),
-    r"arm_depthwise_conv_(wrapper_|3x3_)?s8(_opt)?": (0.94, 1.0),
     r"arm_lstm_unidirectional_s(8|16)": (0.97, 1.0),
 }
 
@@ -94,6 +98,18 @@ def add_networks(found, path):
             recorded.calls.append((call["function"], json.dumps(call["params"])))
             recorded.counts.append(count)
             recorded.mixes.append([mix.get(column, 0) for column in CLASSES.values()])
+            recorded.spans.append((1.0, 1.0))
+
+
+def add_counted(found):
+    """Join the calls of benchmarks/arm_counts.csv.gz, of which only the instructions are known."""
+    with gzip.open(COUNTED, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            build = tuple(row[name] for name in ("core", "release", "optimization", "abi"))
+            recorded = found[build][get_group(row["function"])]
+            recorded.calls.append((row["function"], row["params"]))
+            recorded.counts.append(int(row["instructions"]))
+            recorded.mixes.append([np.nan] * len(CLASSES))
             recorded.spans.append((1.0, 1.0))
 
 
@@ -176,10 +192,12 @@ def fitted(recorded, core):
     wanted.update(zip(CLASSES, mixes.T))
     if PATHS[core] != "scalar":  # where none of them takes longer than another
         wanted[MAC] = wanted[MAC] + wanted.pop("multiplies")
-    found = {
-        name: solve(names, counted, target, counts, name == "instructions")
-        for name, target in wanted.items()
-    }
+    found = {}
+    for name, target in wanted.items():
+        known = ~np.isnan(target)
+        found[name] = solve(
+            names, counted[known], target[known], counts[known], name == "instructions"
+        )
     used = [at for at in range(len(names)) if any(values[at] > 0 for values in found.values())]
     entry = {"parts": [names[at] for at in used]}
     for name, values in found.items():
@@ -188,16 +206,18 @@ def fitted(recorded, core):
             entry[name] = [significant(float(values[at]), digits) for at in used]
     functions, by_function = np.array([name for name, _ in recorded.calls]), {}
     spans = np.array(recorded.spans)
+    kept = np.array([significant(float(value), 4) for value in found["instructions"]])
     entry["spans"] = {}
     for function in sorted(set(functions)):
         own = functions == function
         by_function[function] = errors[own]
-        seen = np.abs(1 - counts[own] / (counted[own] @ found["instructions"]))
+        seen = np.abs(1 - counts[own] / (counted[own] @ kept))
         margin = max(np.quantile(errors[own], 0.9), seen.max(), MARGIN)
         known = [ends for names, ends in MEASURED.items() if re.fullmatch(names, function)]
         least, most = known[0] if known else (1.0, 1.0)
         span = (min(least, spans[own, 0].min()), max(most, spans[own, 1].max()), margin)
-        entry["spans"][function] = [significant(round(float(value), 3), 9) for value in span]
+        rounded = (np.floor(span[0] * 1000), *(np.ceil(value * 1000) for value in span[1:]))
+        entry["spans"][function] = [significant(float(value) / 1000, 9) for value in rounded]
     return entry, by_function
 
 
@@ -221,6 +241,7 @@ def main(calls, networks=None):
     data, every, found = {}, [], read(calls)
     if networks is not None:
         add_networks(found, networks)
+    add_counted(found)
     for build, groups in sorted(found.items()):
         entries = data[" ".join(build)] = {}
         for name, recorded in sorted(groups.items()):

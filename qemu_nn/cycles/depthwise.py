@@ -34,7 +34,7 @@ def plain(c: Counts, p: Params, channels: int, kind: str = "") -> None:
     c.add("dilated x", pixels * channels * (p["dilation_w"] > 1))
     c.add("dilated y", pixels * channels * (p["dilation_h"] > 1))
     c.add("dilated taps", valid * channels * (p["dilation_w"] > 1))
-    c.add("biased outputs", pixels * channels * p["bias"])
+    c.add(f"biased outputs{kind}", pixels * channels * p["bias"])
 
 
 def depthwise_s8(c: Counts, params: Params, path: str) -> None:

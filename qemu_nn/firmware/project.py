@@ -59,7 +59,13 @@ _TAKEN = frozenset(
         *("short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw"),
         *("true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void"),
         *("volatile", "while"),
-        *("arm_math", "arm_nn_types", "arm_nnfunctions", "arm_nnsupportfunctions"),
+        *(
+            "arm_math",
+            "arm_nn_math_types",
+            "arm_nn_types",
+            "arm_nnfunctions",
+            "arm_nnsupportfunctions",
+        ),
         *("assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits"),
         *("locale", "math", "setjmp", "signal", "stdalign", "stdarg", "stdatomic", "stdbool"),
         *("stddef", "stdint", "stdio", "stdlib", "stdnoreturn", "string", "tgmath", "threads"),
@@ -157,7 +163,8 @@ def write(
 def _list_types(header: str, cmsis: str) -> str:
     """Return the types that a stand-in for a header declares."""
     is_new = place_of(cmsis) >= place_of("4ab83cc3")
-    names = ("arm_math.h", "arm_nn_types.h") if header == "arm_math.h" else (header,)
+    both = header in ("arm_math.h", "arm_nn_math_types.h")
+    names = ("arm_math.h", "arm_nn_types.h") if both else (header,)
     texts = [_fill(load_template(name), {"has_hidden_state": is_new}) for name in names]
     return "\n\n".join(text.rstrip() for text in texts)
 

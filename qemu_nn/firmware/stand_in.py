@@ -26,14 +26,21 @@ from ..functions.prototypes import (
 )
 from ..functions.shapes import Extent
 from ..kernels.table import Row
+from ..releases import place_of
 from ..runtime.step import Step
-from ..targets import Profile, is_affine
+from ..targets import Profile
 from . import plain_kernels, scratch
 from .c_text import format_extent, format_signature, wrap_lines
 from .memory import MemoryCall
 
-#: Arm's headers that are always present: of the types, before 7.0.0 or in it, and of functions.
-_TYPES, _FUNCTIONS = {False: "arm_math.h", True: "arm_nn_types.h"}, "arm_nnfunctions.h"
+#: Arm's headers of the types, by the first state that has them without those before (CMSIS-DSP left
+#: the repository in 2022), and of functions.
+_TYPES = {
+    "5fc96e5a": "arm_math.h",
+    "6a18a74b": "arm_nn_math_types.h",
+    "5969db41": "arm_nn_types.h",
+}
+_FUNCTIONS = "arm_nnfunctions.h"
 
 
 #: Header of ML-KWS-for-MCU, whose functions are part of exports.
@@ -200,10 +207,16 @@ def guard(header: str) -> str:
     return f"STAND_IN_{header[:-2].upper()}_H"
 
 
+def _find_types(cmsis: str) -> str:
+    """Return the header of a state that declares the types."""
+    place = place_of(cmsis)
+    return [header for state, header in _TYPES.items() if place_of(state) <= place][-1]
+
+
 def list_arm_headers(called: Iterable[str], cmsis: str) -> list[str]:
     """Return Arm's headers that a network includes for functions of these headers."""
     own = {OWN_HEADER, LOCAL_HEADER}
-    return sorted({*called, _TYPES[is_affine(cmsis)], _FUNCTIONS} - own)
+    return sorted({*called, _find_types(cmsis), _FUNCTIONS} - own)
 
 
 def list_headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str, Any]]:
@@ -212,7 +225,7 @@ def list_headers(functions: Iterable[StandIn], cmsis: str) -> dict[str, dict[str
     prototypes = [make_prototype(each.function, cmsis) for each in functions]
     sums = make_vector_sum(cmsis)
     prototypes += [sums] if sums and _needs_sums(functions, cmsis) else []
-    always = [_TYPES[is_affine(cmsis)], _FUNCTIONS]
+    always = [_find_types(cmsis), _FUNCTIONS]
     for brought in (OWN_HEADER, LOCAL_HEADER):
         if any(one.header == brought for one in prototypes):
             always = [brought]

@@ -12,12 +12,13 @@ from paths import GOLDEN
 import qemu_nn
 from qemu_nn.cycles import newlib
 from qemu_nn.cycles.counts import Counts
-from qemu_nn.cycles.model import CLASSES, PATHS, read_coefficients
+from qemu_nn.cycles.model import CLASSES, PATHS
 from qemu_nn.cycles.patches import Axis, PatchBuffer, count_copies
 from qemu_nn.cycles.table import COUNTERS
 
 #: Three recorded calls of each function and core, in builds chosen by a hash.
 RECORDED = GOLDEN / "cycles.csv.gz"
+COUNTED = GOLDEN.parents[1] / "benchmarks" / "arm_counts.csv.gz"
 SETTINGS = {
     **{"target": "core", "cmsis": "release"},
     **{"optimization": "optimization", "float_abi": "float_abi"},
@@ -58,15 +59,17 @@ def test_ranges_include_errors_that_were_measured_in_networks():
     softmax = {"num_rows": 1, "row_size": 49, "mult": 2**30, "shift": 25, "diff_min": -62}
     call = qemu_nn.estimate_call("arm_softmax_s8", softmax)
     assert call.high >= 2.2 * call.instructions
-    spans = [
-        span
-        for groups in read_coefficients().values()
-        for group in groups.values()
-        for function, span in group["spans"].items()
-        if function in ("arm_depthwise_conv_s8", "arm_depthwise_conv_wrapper_s8")
-    ]
-    assert spans
-    assert all(least <= 0.94 for least, _, _ in spans)
+
+
+def test_counted_calls_of_channel_multipliers_and_dilated_weights_are_within_their_ranges():
+    with gzip.open(COUNTED, "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        setting = {"optimization": row["optimization"], "float_abi": row["abi"]}
+        params, count = json.loads(row["params"]), int(row["instructions"])
+        call = qemu_nn.estimate_call(row["function"], params, target=row["core"], **setting)
+        assert call.low <= count <= call.high, row
+        assert abs(call.instructions / count - 1) < 0.025, row
 
 
 def test_copies_of_the_c_library_are_counted_to_the_instruction(recorded):
