@@ -12,6 +12,8 @@ import numpy as np
 
 from ..errors import Error
 from ..io.arguments import as_array, as_count, format_value
+from ..io.stages import announce
+from ..io.stages import count as counted
 from ..ir.graph import Tensor
 from ..runtime import batch
 from ..runtime.inputs import expect_dtype
@@ -240,7 +242,8 @@ class _Running:
         windows = np.moveaxis(windows[:: self._stage.hop], -1, 1)  # [N, window, *unit], not copied
         shape = self._graph.input.shape
         size = batch.PIECE * self._stage.session.threads
-        for start in range(0, count, size):
+        announce(f"runs {self._graph.name}")
+        for start in counted(range(0, count, size)):
             piece = np.ascontiguousarray(windows[start : start + size]).reshape(-1, *shape)
             if self._live is None:
                 for name, values in self._stage.session.run(piece).items():

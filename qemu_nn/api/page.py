@@ -18,7 +18,7 @@ from ..exporters.page.document import fill_page
 from ..exporters.page.image import Sections, make_image
 from ..io.arguments import as_path
 from ..io.files import write_text
-from ..io.stages import announce
+from ..io.stages import announce, count
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..ir.stored import weight_bytes
@@ -90,7 +90,7 @@ def page(
             "front": [_make_stage(stage, Target.of(each), sections) for stage in stages],
             "sqnr": None if samples is None else _measure_layers(network, samples, Target.of(each)),
         }
-        for each in several
+        for each in count(several)
     ]
     document = {
         "plans": plans,

@@ -8,15 +8,21 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
+import qemu_nn
 from qemu_nn.cli import status
 from qemu_nn.cli.commands import COMMANDS
 from qemu_nn.cli.main import main
 from qemu_nn.cli.status import Status, spell_seconds
+from qemu_nn.exporters.page import document
 from qemu_nn.io import stages
+
+DEMO = Path(qemu_nn.__file__).parent / "demo"
 
 #: Runs a command whose loop takes some tenths of a second; the waits are a hundredth as long.
 SLOW = """
@@ -102,6 +108,57 @@ def test_loops_count_only_where_somebody_listens():
         assert list(stages.count(turns)) == turns
     assert not stages.is_heard()
     assert shown.text(time.monotonic()) == "run: counts, 0 s"
+
+
+class Recorder:
+    """A listener that keeps what it hears."""
+
+    def __init__(self):
+        self.announced, self.counted = [], []
+
+    def announce(self, what):
+        self.announced.append(what)
+
+    def count(self, turns, total=None):
+        self.counted.append(0)
+        at = len(self.counted) - 1
+        for turn in turns:
+            yield turn
+            self.counted[at] += 1
+
+
+def evaluate(folder):
+    images = np.zeros((40, 8, 8, 1), np.int8)
+    qemu_nn.evaluate(DEMO / "digits.qnz", images, progress=stages.count)
+
+
+def make_page(folder):
+    qemu_nn.page(DEMO / "digits.tflite", folder / "x.html", target=["m4", "m55", "m0"])
+
+
+def run_chain(folder):
+    chain = qemu_nn.chain(qemu_nn.micro_frontend(), DEMO / "wake_tone.tflite", hops=(160, 3))
+    chain.run(np.zeros(16000, np.int16))
+
+
+@pytest.mark.parametrize(
+    ("work", "announced", "turns"),
+    [
+        (evaluate, ["reads digits.qnz", "runs samples"], [1]),
+        (make_page, ["reads digits.tflite", "plans for m4", "compresses"], [3]),
+        (run_chain, ["runs micro_frontend", "runs wake_tone"], [2, 1]),
+        (lambda _: qemu_nn.variants(DEMO / "digits.qnz"), ["computes profiles"], None),
+        (lambda _: qemu_nn.estimate(DEMO / "digits.qnz"), ["estimates cycles"], []),
+    ],
+)
+def test_work_says_what_it_does_and_counts_its_loops(work, announced, turns, monkeypatch, tmp_path):
+    monkeypatch.setattr(document, "read_core", lambda: b"\0asm")
+    heard = Recorder()
+    with stages.listening(heard):
+        work(tmp_path)
+    assert [what for what in heard.announced if what in announced] == announced
+    assert all(heard.counted)
+    assert turns is None or heard.counted == turns
 
 
 def run_in_terminal(*options):
