@@ -116,7 +116,8 @@ ESP_DL = """
 
 A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 62 operators here
 (`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target. The
-arithmetic is that of ESP-DL 3.3.9.
+arithmetic is that of ESP-DL 3.3.9. `quantize` with `scheme="power2"` makes such networks of float
+ones ([quantizing.md](quantizing.md#networks-of-esp-dl)).
 
 The chips differ in three things:
 

@@ -387,7 +387,8 @@ class Network:
             TensorFlow Lite Micro and LiteRT run, too. That one does not hold the float reference,
             nor the host's steps before and after the device;
             of what raw samples become it holds (raw - mean) / std of bytes, if that makes the same
-            integers of all bytes. It is written whole or not at all.
+            integers of all bytes. A file that ends in ".espdl" has the calls of a network of
+            ESP-DL alone, for the chip that it was quantized for. It is written whole or not at all.
 
         Raises
         ------
@@ -398,10 +399,14 @@ class Network:
             of powers of two, with loops, or with a call that has no operator; the sentence names
             it.
         """
+        from .espdl_file import save_espdl
         from .tflite_file import check_ending, save_tflite
 
         path = as_path(path, "the file of a network")
         check_ending(path)
+        if path.suffix == ".espdl":
+            save_espdl(self.graph, path)
+            return
         if path.suffix == ".tflite":
             save_tflite(self.graph, path, self.preprocessing)
             return

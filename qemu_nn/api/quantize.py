@@ -85,8 +85,9 @@ def quantize(
         "affine": TensorFlow Lite's scheme for the s8 functions, with a scale and a zero point for
         each tensor, and a weight scale for each output channel of a convolution; with bits=16 its
         16x8 scheme, for the s16 functions: activations of 16 bits without zero points, weights of
-        8. "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions. Default:
-        "affine", unless the target's release has the q7 and q15 functions alone.
+        8. "power2": powers of two, for the q7 (bits=8) or q15 (bits=16) functions; of a chip of
+        the ESP32 family for ESP-DL, whose file is save("net.espdl"). Default: "affine", unless
+        the target's release has the q7 and q15 functions alone.
     bits : {8, 16}, default 8
         Bits of activations, and of weights but in the scheme affine, which has weights of 8.
     method : str or float, default "extrapolate"
@@ -229,12 +230,7 @@ def _tell_inputs(graph: Graph, x: Any) -> None:
 def _profile_for(scheme: str, device: Target) -> Profile:
     """Return the profile of a device for the functions of a scheme."""
     if device.esp_nn is not None:
-        if scheme != "affine":
-            raise Error(
-                f"scheme is {scheme!r}, but {device.device} runs .tflite files: give "
-                "'affine', or leave it out"
-            )
-        return device.profile()
+        return device.profile() if scheme == "affine" else device.esp_dl_profile()
     device = replace(device, cmsis=device.cmsis or SCHEMES[scheme])
     wanted = device.profile()
     both = device.rounding is None and "double" in roundings(wanted.cmsis)

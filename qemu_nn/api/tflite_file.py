@@ -153,10 +153,10 @@ def _numbers(graph: Graph, held: Node | Build) -> list[Optional[bytes]]:
 
 
 def check_ending(path: Path) -> None:
-    """Raise Error for a path that ends neither in .qnz nor in .tflite."""
-    if path.suffix not in (".qnz", ".tflite"):
+    """Raise Error for a path that does not end in .qnz, .tflite or .espdl."""
+    if path.suffix not in (".qnz", ".tflite", ".espdl"):
         stem = path.stem or "network"
         raise Error(
-            f"{path}: a quantized network is saved as a .qnz or a .tflite file; name it "
+            f"{path}: a quantized network is saved as a .qnz, .tflite or .espdl file; name it "
             f"{stem}.qnz or {stem}.tflite"
         )

@@ -17,7 +17,9 @@ def tell_functions(graph: Graph, runtime: str) -> list[str]:
 
     runtime: "tflm" or "cmsis-nn".
     """
-    foreign = [node for node in graph.nodes if not node.function.name.startswith("arm_")]
+    foreign = [
+        node for node in graph.nodes if not node.function.name.startswith(("arm_", "esp_dl_"))
+    ]
     if runtime == "cmsis-nn" and foreign:
         calls = ", ".join(sorted({node.function.name for node in foreign}))
         raise ModelError(

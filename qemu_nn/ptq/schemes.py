@@ -14,7 +14,15 @@ from ..io.arguments import as_count, as_mapping, as_text, one_of
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.statistics import Statistics, make_statistics
-from ..lowering import lower, lower_s8, prepare, prepare_s8
+from ..lowering import (
+    count_bias_bits,
+    lower,
+    lower_esp_dl,
+    lower_s8,
+    prepare,
+    prepare_esp_dl,
+    prepare_s8,
+)
 from ..lowering.s8_conv_dense import NARROW, PER_ROW
 from ..operators import Dense
 from ..quantizer.affine_rules import find_fixed_formats, get_affine_rule, infer_types
@@ -141,6 +149,32 @@ class PowersOfTwo(Scheme):
 
 
 @dataclass(frozen=True)
+class EspDl(PowersOfTwo):
+    """The operators of ESP-DL on a chip of the ESP32 family."""
+
+    def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
+        """See lowering.prepare_esp_dl; a softmax at the end is always removed."""
+        return prepare_esp_dl(graph)
+
+    def assign_formats(
+        self,
+        graph: FloatGraph,
+        statistics: Mapping[str, Statistics],
+        given: Overrides,
+        tried: Optional[Given] = None,
+    ) -> Formats:
+        """Return formats whose biases have the fraction bits of the products."""
+        found = super().assign_formats(graph, statistics, given, tried)
+        notes = tuple(note for note in found.notes if ": bias " not in note)
+        bits = count_bias_bits(self.profile.path)
+        return replace(found, biases={}, bias_bits=bits, notes=notes)
+
+    def lower(self, graph: FloatGraph, formats: Formats) -> Graph:
+        """See lowering.lower_esp_dl."""
+        return lower_esp_dl(graph, formats, self.profile.path)
+
+
+@dataclass(frozen=True)
 class AffineScheme(Scheme):
     """The s8 functions, or the s16 ones of dtype int16, by TensorFlow Lite's scheme.
 
@@ -259,14 +293,20 @@ def get_scheme(
                 "fallback needs scheme='affine', as q7 and q15 have no functions of "
                 "floats: leave it out"
             )
+        methods = get_policy(method, _SEARCH), get_policy(weight_method)
+        if wanted.esp_dl:
+            if functions or bits != 8:
+                raise Error(
+                    "functions= or bits=16 is given, but networks of ESP-DL have 8 bits and one "
+                    "function for each layer: leave both out"
+                )
+            return EspDl(wanted, functions, bits, *methods)
         if is_affine(wanted.cmsis):
             raise Error(
                 f"CMSIS {wanted.cmsis} has no q7 and q15 functions: use {LEGACY_CMSIS}, or "
                 "scheme='affine' for the s8 and s16 functions"
             )
-        return PowersOfTwo(
-            wanted, functions, bits, get_policy(method, _SEARCH), get_policy(weight_method)
-        )
+        return PowersOfTwo(wanted, functions, bits, *methods)
     if not wanted.is_affine:
         raise Error(
             f"CMSIS is {wanted.cmsis}, but the scheme affine needs {AFFINE_CMSIS} or a state "

@@ -37,7 +37,8 @@ _COARSEST = -64
 class Formats:
     """Fraction bits: of tensors by name, of weights and biases by the name of their node.
 
-    bits: 8 or 16. notes: a sentence for each format that is coarser than its policy's.
+    bits: 8 or 16. notes: a sentence for each format that is coarser than its policy's. bias_bits:
+    those of biases, if not `bits`.
     """
 
     bits: int
@@ -45,6 +46,7 @@ class Formats:
     weights: Mapping[str, int]
     biases: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    bias_bits: int = 0
 
     def grid(self, node: FloatNode) -> Grid:
         """Return the steps and limits of a layer's weights and bias."""
@@ -53,7 +55,9 @@ class Formats:
         bias = self.biases.get(node.name, product)
         ends = limits("int8" if self.bits == 8 else "int16")
         weights = np.full((1, 1, 1), math.ldexp(1.0, -self.weights[node.name]))
-        return Grid(weights, ends, np.full(1, math.ldexp(1.0, -bias)), ends)
+        high = 2 ** (self.bias_bits - 1)
+        bias_ends = (-high, high - 1) if self.bias_bits else ends
+        return Grid(weights, ends, np.full(1, math.ldexp(1.0, -bias)), bias_ends)
 
 
 @dataclass

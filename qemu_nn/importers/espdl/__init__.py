@@ -49,6 +49,14 @@ def read(path: Path, model: Optional[str] = None, target: Optional[str] = None) 
         raise ModelError(f"{path.name}: {error}") from None
 
 
+def read_network(name: str, data: bytes) -> Graph:
+    """Return the network of the bytes of a file of one model, under a name.
+
+    Raises as read(), without the name of a file.
+    """
+    return _convert(name, EspModel(open_model(data, None)), None)[0]
+
+
 def load_with_values(path: Path) -> tuple[Graph, dict[str, EspValue], EspModel]:
     """Return the network of a file, the value of each tensor of the file, and its content.
 

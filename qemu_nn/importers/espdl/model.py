@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ModelError
+from ...io.espdl_fields import DTYPES, FLOAT, FLOATS, INT, INTS, STRING
 from ...ir.tensors import MEMORY_LIMIT
 from ..flatbuffer import SchemaTable
-from .schema import DTYPES, FLOAT, FLOATS, INT, INTS, SCHEMA, STRING
+from .schema import SCHEMA
 
 #: Most nodes, tensors, ends of a node, attributes of a node, axes, and characters of a name.
 _NODES, _TENSORS, _ENDS, _ATTRIBUTES, _AXES, _NAME = 5000, 50_000, 1000, 100, 8, 1000
