@@ -157,6 +157,6 @@ def check_ending(path: Path) -> None:
     if path.suffix not in (".qnz", ".tflite", ".espdl"):
         stem = path.stem or "network"
         raise Error(
-            f"{path}: a quantized network is saved as a .qnz file, or as a .tflite or .espdl file; name it "
-            f"{stem}.qnz or {stem}.tflite"
+            f"{path}: a quantized network is saved as a .qnz file, or as a .tflite or .espdl file; "
+            f"name it {stem}.qnz or {stem}.tflite"
         )
