@@ -69,6 +69,7 @@ _CURVES = {
     **{name: X.of(name.lower()) for name in ("Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log")},
     **{name: X.of(name.lower()) for name in ("Sign", "Sin", "Softplus", "Sqrt")},
     "Elu": elu(),
+    "Erfc": 1.0 - X.of("erf"),
     **dict.fromkeys(("Inv", "Reciprocal"), 1.0 / X),
     "Rint": X.of("round"),
     "Rsqrt": 1.0 / X.of("sqrt"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Affine, Dense, Elementwise, MatMul
+from ...operators import Affine, Dense, Elementwise, Gather, MatMul, Transpose
 from ...operators.curve import X
 from ..tensor import Tensor, Value
 from .activation import convert_limits
-from .building import Converter, TensorflowCall, floats, scalar
+from .building import MOST_PLACES, Converter, TensorflowCall, floats, scalar
 from .windows import layout_of
 
 _ZERO, _ONE = np.array(0.0), np.array(1.0)
@@ -33,6 +36,61 @@ def matmul(call: TensorflowCall, x: Tensor, weights: Value, flags: tuple[str, st
             "a matrix with the rows of the first's last axis"
         )
     call.put(Dense(weights if call.node.flag(flags[1]) else weights.T), x)
+
+
+def einsum(call: TensorflowCall, x: Tensor, other: Value) -> None:
+    """Convert Einsum of a tensor with a constant or a tensor: a product over common axes."""
+    text = call.node.text("equation", "").replace(" ", "")
+    match = re.fullmatch(r"([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]+)", text)
+    first, second, out = match.groups() if match else ("", "", "")
+    shapes = (x.shape, other.shape)
+    unclear = [labels for labels in (first, second, out) if len({*labels}) < len(labels)]
+    if not match or unclear or tuple(map(len, (first, second))) != tuple(map(len, shapes)):
+        raise ModelError(f"its equation {text[:40]!r} does not fit {[*map(list, shapes)]}")
+    of_batch, tensor = first[0], isinstance(other, Tensor)
+    if not x.batched or out[0] != of_batch or (second[0] if tensor else of_batch) != of_batch:
+        raise ModelError(f"its equation {text[:40]!r} mixes samples")
+    first, second, out = first[1:], second[tensor:], out[1:]
+    sizes = {**dict(zip(second, other.sample if isinstance(other, Tensor) else other.shape))}
+    if any(sizes.setdefault(label, n) != n for label, n in zip(first, x.sample)):
+        raise ModelError(f"its equation {text[:40]!r} does not fit {[*map(list, shapes)]}")
+    shared, inner, rows, columns = (
+        "".join(label for label in labels if (label in others, label in out) == where)
+        for labels, others, where in (
+            *((first, second, (True, True)), (first, second, (True, False))),
+            *((first, second, (False, True)), (second, first, (False, True))),
+        )
+    )
+    whole = {*shared, *rows, *columns} == {*out} and of_batch not in second
+    if not whole or {*first} | {*second} != {*out} | {*inner} or (shared and not tensor):
+        raise ModelError(f"its equation {text[:40]!r} is no product over common axes")
+    x = _arrange(call, x, first, (shared, rows, inner), sizes, "left")
+    if isinstance(other, Tensor):
+        y = _arrange(call, other, second, (shared, columns, inner), sizes, "right")
+        made = call.put(MatMul(True), x, y, part="product")
+    else:
+        places = [second.index(label) for label in columns + inner]
+        count = math.prod(sizes[label] for label in columns)
+        matrix = floats(other).transpose(places).reshape(count, -1)
+        made = call.put(Dense(matrix), x, part="product")
+    found = shared + rows + columns
+    made = call.reshape(made, (1, *(sizes[label] for label in found)), part="axes")
+    call.put(Transpose(tuple(found.index(label) for label in out)), made)
+
+
+def _arrange(
+    call: TensorflowCall,
+    x: Tensor,
+    labels: str,
+    groups: tuple[str, str, str],
+    sizes: Mapping[str, int],
+    part: str,
+) -> Tensor:
+    """Return a tensor with its axes in groups; the last two groups are one axis each."""
+    order = "".join(groups)
+    x = call.put(Transpose(tuple(labels.index(label) for label in order)), x, part=part)
+    outer, rows, inner = ([sizes[label] for label in group] for group in groups)
+    return call.reshape(x, (1, *outer, math.prod(rows), math.prod(inner)), part=f"{part}_matrix")
 
 
 def add(call: TensorflowCall, a: Value, b: Value) -> None:
@@ -167,13 +225,27 @@ def _affine(
     offset: np.ndarray = _ZERO,
     part: str = "",
 ) -> Tensor:
-    """Append an Affine; its arrays may have a batch axis of one element."""
+    """Append an Affine; its arrays may have a batch axis of one element, and more elements than the
+    tensor has along an axis.
+    """
     arrays = []
     for array in (scale, offset):
         while array.ndim > len(x.sample) and array.shape[0] == 1:
             array = array[0]
         arrays.append(floats(array.astype(np.float64)))
+        x = _repeat_elements(call, x, array.shape)
     return call.put(Affine(*arrays), x, part=part)
+
+
+def _repeat_elements(call: TensorflowCall, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a tensor with axes of one element repeated to those of a constant."""
+    sides = (1,) * (len(x.sample) - len(shape)) + shape
+    if len(sides) != len(x.sample):
+        return x
+    for axis, (side, wanted) in enumerate(zip(x.sample, sides)):
+        if side == 1 < wanted <= MOST_PLACES:
+            x = call.put(Gather(axis, (0,) * wanted), x, part=f"axis{axis}")
+    return x
 
 
 ARITHMETIC: dict[str, Converter] = {
@@ -181,6 +253,7 @@ ARITHMETIC: dict[str, Converter] = {
     **dict.fromkeys(
         ("BatchMatMul", "BatchMatMulV2"), ("xv", partial(matmul, flags=("adj_x", "adj_y")))
     ),
+    "Einsum": ("xv", einsum),
     **dict.fromkeys(("Add", "AddV2"), ("vv", add)),
     "AddN": ("+", add_n),
     "Sub": ("vv", subtract),

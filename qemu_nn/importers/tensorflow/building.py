@@ -18,6 +18,8 @@ from .reading import TensorflowNode
 #: Most elements of all computed constants together.
 _MOST_ELEMENTS = 2**24
 _MOST_NUMBERS = 64
+#: Most places of a lookup along one axis.
+MOST_PLACES = 65535
 
 
 class SizeBudget:

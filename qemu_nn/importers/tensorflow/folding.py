@@ -91,6 +91,16 @@ def _fill(
     return np.full(to, value.reshape(()), value.dtype)
 
 
+def _range(
+    node: TensorflowNode, budget: SizeBudget, start: np.ndarray, end: np.ndarray, step: np.ndarray
+) -> np.ndarray:
+    first, last, by = (float(array.reshape(())) for array in (start, end, step))
+    if not by or not math.isfinite((last - first) / by):
+        raise ModelError("its step must not be 0")
+    budget.spend(max(0, math.ceil((last - first) / by)))
+    return np.arange(first, last, by).astype(start.dtype)
+
+
 def _gather(
     node: TensorflowNode, budget: SizeBudget, array: np.ndarray, index: np.ndarray, axis: np.ndarray
 ) -> np.ndarray:
@@ -138,6 +148,7 @@ FOLDS: dict[str, Fold] = {
     "Pack": _pack,
     "ConcatV2": _concat,
     "Fill": _fill,
+    "Range": _range,
     "Prod": _product,
     **dict.fromkeys(("Add", "AddV2", "BiasAdd"), _arithmetic(np.add)),
     "Sub": _arithmetic(np.subtract),

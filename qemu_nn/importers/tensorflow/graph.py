@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import ModelError
 from .building import SizeBudget
 from .converters import CONVERTERS
+from .dilation import merge_dilations
 from .folding import FOLDS, SHAPES, constants
 from .reading import TensorflowNode, get_producer, tensor_name
 
@@ -133,4 +134,5 @@ def cut_section(
 ) -> Section:
     """Return the part of a graph between tensors, with its constants computed."""
     order = find_ancestors(nodes, outputs, starts)
-    return Section(order, tuple(starts), tuple(outputs), constants(order, SizeBudget()))
+    known = constants(order, SizeBudget())
+    return Section(merge_dilations(order, known), tuple(starts), tuple(outputs), known)

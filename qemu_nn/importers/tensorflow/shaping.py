@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Concat, Gather, Identity, Pad, Slice, Transpose
+from ...operators import Concat, Gather, Identity, Pad, Reshape, Slice, Transpose
 from ..tensor import Tensor, Value
 from . import indices
-from .building import Converter, TensorflowCall, integer, integers, scalar
+from .building import MOST_PLACES, Converter, TensorflowCall, integer, integers, scalar
 from .tensors import FLOAT_TYPES, type_name
 
 _ZERO = np.array(0.0)
@@ -91,6 +91,40 @@ def _split(call: TensorflowCall, x: Tensor, axis: np.ndarray, sizes: list[int]) 
         start += size
 
 
+def unpack(call: TensorflowCall, x: Tensor) -> None:
+    """Convert Unpack: each element along an axis, without the axis."""
+    axis = x.axis(call.node.integer("axis", 0))
+    if call.node.integer("num", 0) != x.sample[axis]:
+        raise ModelError(f"it makes {call.node.integer('num', 0)} tensors of {list(x.shape)}")
+    left = tuple(side for at, side in enumerate(x.sample) if at != axis)
+    for port in range(x.sample[axis]):
+        row = call.put(Slice(axis, port, port + 1), x, part=f"row{port}")
+        name = f"{call.node.name}:{port}" if port else call.node.name
+        call.builder.add(name, Reshape(left), (row,), x.batched)
+
+
+def pack(call: TensorflowCall, *values: Value) -> None:
+    """Convert Pack of tensors: along a new axis."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    first, rank = tensors[0], len(tensors[0].shape)
+    axis = call.node.integer("axis", 0)
+    axis = axis + rank + 1 if axis < 0 else axis
+    if len(tensors) < len(values) or {each.shape for each in tensors} != {first.shape}:
+        raise ModelError("it joins constants, or tensors of different shapes")
+    if not first.batched <= axis <= rank:
+        raise ModelError("it adds an axis before the batch; samples must be independent")
+    rows = [
+        call.reshape(
+            each,
+            (*each.shape[:axis], 1, *each.shape[axis:]),
+            part=f"row{number}",
+            batched=each.batched,
+        )
+        for number, each in enumerate(tensors)
+    ]
+    call.put(Concat(axis - first.batched), *rows)
+
+
 def strided_slice(call: TensorflowCall, x: Tensor, *cut: np.ndarray) -> None:
     """Convert StridedSlice."""
     _cut_axes(call, x, indices.get_strided_slice(call.node, len(x.shape), *cut))
@@ -142,14 +176,10 @@ def pad(call: TensorflowCall, x: Tensor, paddings: np.ndarray, value: np.ndarray
     call.put(Pad(pairs[x.batched :], scalar(value)), x)
 
 
-#: Most places of a lookup along one axis.
-_MOST_PLACES = 65535
-
-
 def gather(call: TensorflowCall, x: Tensor, places: np.ndarray, axis: np.ndarray = _ZERO) -> None:
     """Convert Gather and GatherV2 of constant places."""
     at = integer(axis) if axis is not _ZERO else 0
-    if places.dtype.kind not in "iu" or not 1 <= places.size <= _MOST_PLACES:
+    if places.dtype.kind not in "iu" or not 1 <= places.size <= MOST_PLACES:
         raise ModelError(f"it gathers {places.size} elements")
     if call.node.integer("batch_dims", 0):
         raise ModelError("it gathers other elements of each sample (batch_dims)")
@@ -167,7 +197,7 @@ def tile(call: TensorflowCall, x: Tensor, counts: np.ndarray) -> None:
     places = {
         x.axis(axis): [*range(side)] * count
         for axis, (side, count) in enumerate(zip(x.shape, numbers))
-        if count > 1 and side * count <= _MOST_PLACES
+        if count > 1 and side * count <= MOST_PLACES
     }
     if len(places) != sum(count > 1 for count in numbers):
         raise ModelError(f"its multiples {numbers} of {list(x.shape)} are too large")
@@ -220,6 +250,8 @@ SHAPING: dict[str, Converter] = {
     "ConcatV2": ("+", concat),
     "Split": ("cx", split),
     "SplitV": ("xcc", split_v),
+    "Unpack": ("x", unpack),
+    "Pack": ("+", pack),
     "StridedSlice": ("xccc", strided_slice),
     "Slice": ("xcc", slice_),
     "Pad": ("xc", pad),
