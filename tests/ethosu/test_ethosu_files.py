@@ -105,6 +105,17 @@ def test_several_inputs_and_outputs_have_their_types(tmp_path):
     np.testing.assert_array_equal(differences, [[-9, -18, -27, -44]])
 
 
+def test_memory_of_the_run_before_is_forgotten(tmp_path):
+    writer = Writer().map("ifm", (1, 2, 1), 512).map("ofm", (1, 2, 1), OUT, bits=0x100).kernel()
+    writer.clamp().set(ofm_scale=(1, 0)).run("pool", 0)
+    writer.map("ifm", (1, 2, 1), 0).map("ofm", (1, 2, 1), 512, bits=0x100).run("pool", 0)
+    ends = [((1, 2), "INT8", 0.5, 0, 0)], [((1, 2), "INT8", 0.5, 0, OUT)]
+    session = qemu_nn.load(tflite(writer, *ends).save(tmp_path)).session("m55")
+    for x in ([[5, 6]], [[7, 8]]):
+        (got,) = session.run(np.int8(x)).values()
+        assert got.tolist() == [[0, 0]]
+
+
 def counter_file():
     """Return a file whose output is its state, and whose state grows by its input."""
     writer = Writer().map("ifm", (1, 2, 1), 64).map("ofm", (1, 2, 1), OUT, bits=0x100).kernel()

@@ -457,3 +457,26 @@ def test_a_convolution_goes_on_with_sums_and_adds_its_bias_once():
 def test_accumulators_without_an_origin_are_refused(mode, changed, words):
     with pytest.raises(ModelError, match=words):
         assert joined_pools(mode, **changed).needs
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
+@pytest.mark.parametrize("channel", [0, 1])
+@pytest.mark.parametrize("end", [-(2**31), 2**31 - 1])
+def test_a_sum_with_its_bias_may_leave_32_bits(depthwise, channel, end):
+    x, weights = draw(27, (2, 3, 2)), np.array([[90, 80], [70, -60]]).reshape(2, 1, 1, 2)
+    if depthwise:
+        weights = weights[:, :, :, :1]
+    bias = [0, 0]
+    bias[channel] = end
+    stream = encode_weights(order_weights(weights, depthwise=depthwise))
+    records = encode_records(bias, [1 << 30] * 2, [33] * 2)
+    constants, (at, scale_at) = constants_of(stream, records)
+    writer = Writer().map("ifm", x.shape, 0).map("ofm", (2, 3, 2), OUT).kernel().clamp()
+    writer.set(weight_base=at, weight_length=len(stream), weight_region=0, scale_region=0)
+    writer.set(scale_base=scale_at, scale_length=len(records))
+    writer.run("depthwise" if depthwise else "conv")
+    got = run(program(writer, [(0, 12)], [(OUT, 12)], constants), x).view(np.int8)
+    wanted = finish(
+        convolve(x, weights, 0, depthwise=depthwise), (bias, [1 << 30] * 2, [33] * 2), 0
+    )
+    np.testing.assert_array_equal(got.reshape(wanted.shape), wanted)

@@ -379,3 +379,11 @@ def test_extremes_of_32_bits_begin_at_the_end_of_the_range(mode, end):
     x = np.full((2, 3), end, np.int32)
     got = single(x, x.shape, lambda w: w.run("pool", mode), "int32")
     np.testing.assert_array_equal(got, x)
+
+
+def test_a_wider_output_may_overlap_its_input():
+    x = drawn(28, (3, 4, 1))
+    writer = Writer().map("ifm", x.shape, 4).kernel().clamp()
+    writer.map("ofm", x.shape, 0, dtype="int16", bits=0x100).set(ofm_scale=(1, 0)).run("pool", 0)
+    got = run(program(writer, [(4, 12)], [(0, 24)]), x).view(np.int16)
+    np.testing.assert_array_equal(got, x.ravel())
