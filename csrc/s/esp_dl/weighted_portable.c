@@ -145,7 +145,9 @@ static layer of_dense(const qn_dl_dense *p, const qn_functions *row) {
 
 static int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-static int64_t row_bytes(const layer *l) { return whole_lines(3 * sizeof(int32_t) * l->channels); }
+static int64_t row_bytes(const layer *l) {
+    return whole_lines((int64_t)sizeof(int32_t) * 3 * l->channels);
+}
 
 static int64_t pack_bytes(const layer *l) { return whole_lines(l->row->packed(&l->as)); }
 
