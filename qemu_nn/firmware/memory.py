@@ -8,7 +8,7 @@ from typing import Optional
 
 from ..errors import Error
 from ..functions.older_buffers import list_older_bytes
-from ..functions.prototypes import make_prototype
+from ..functions.prototypes import find_absent
 from ..ir.graph import Address, Graph, Memory, Node
 from ..kernels.table import choose, list_rows
 from ..releases import place_of
@@ -164,18 +164,14 @@ def _check_written(network: str, step: Step) -> None:
 
 def _check_implied(network: str, node: Node, cmsis: str) -> None:
     """Raise Error if an argument has a value that the state cannot be passed."""
-    if node.function.not_called:
-        return  # the export refuses it; its memory is known
-    for name, text in make_prototype(node.function, cmsis).implied.items():
-        value = int(text) if text.isdigit() else node.params.get(text)
-        if name.startswith("has_"):  # NULL in the struct of an LSTM says the same
-            continue
-        if value is not None and node.params.get(name, value) != value:
-            raise Error(
-                f"{network}: layer {node.name!r} ({node.function.name}): {name} is "
-                f"{node.params[name]}, but in CMSIS {cmsis} it is always {text}; export it for a "
-                "later release"
-            )
+    absent = find_absent(node.function, node.params, cmsis)
+    if absent is not None:
+        name, text = absent
+        raise Error(
+            f"{network}: layer {node.name!r} ({node.function.name}): {name} is "
+            f"{node.params[name]}, but in CMSIS {cmsis} it is always {text}; export it for a "
+            "later release"
+        )
 
 
 def list_buffers(plan: Plan) -> Mapping[str, int]:

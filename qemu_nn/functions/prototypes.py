@@ -114,6 +114,22 @@ def _name(function: Function, cmsis: str) -> str:
     return c_name(function.name, cmsis)
 
 
+def find_absent(
+    function: Function, params: Mapping[str, int], cmsis: str
+) -> Optional[tuple[str, str]]:
+    """Return a scalar that a state has no C argument for and that has a different value there.
+
+    The pair is its name, and its value as C text; None if there is none.
+    """
+    for name, text in make_prototype(function, cmsis).implied.items():
+        if name.startswith("has_"):  # NULL in the struct of an LSTM says the same
+            continue
+        value = int(text) if text.isdigit() else params.get(text)
+        if value is not None and params.get(name, value) != value:
+            return name, text
+    return None
+
+
 def get_status_type(cmsis: str) -> str:
     """Return the type of the answers of a release's functions (commit 6a18a74b)."""
     return _STATUS_TYPES[place_of(cmsis) >= place_of("6a18a74b")]

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import Refused, SizeMismatch
 from ..functions import Array, Function
 from ..functions.layouts import pack_nibbles, unpack_nibbles
+from ..functions.prototypes import find_absent
 from ..functions.random_params import get_limits
 from ..functions.shapes import Half, get_extent
 from ..kernels import table as kernels
@@ -164,10 +165,15 @@ def is_legal(
 
 
 def is_whole(function: Function, params: Mapping[str, int], profile: Profile) -> bool:
-    """True if a release computes all images of a legal call, with a bias of the declared type."""
+    """True if a release computes all images of a legal call, with a bias of the declared type, and
+    has an argument for all values.
+    """
     made = make_struct(function, profile, params)
     names = [name for name in ("batches", "bias_is_int32") if name in params]
-    return all(getattr(made, name, params[name]) == params[name] for name in names)
+    if any(getattr(made, name, params[name]) != params[name] for name in names):
+        return False
+    exported = profile.path != "npu" and not function.not_called
+    return not (exported and find_absent(function, params, profile.cmsis))
 
 
 class _Drawing:
