@@ -186,7 +186,10 @@ def _export_stream(
     payload = read_program(path)
     ends = (*payload.inputs, *payload.outputs)
     if any(end.place.region != 1 for end in ends):
-        raise Error(f"{path.name} has inputs or outputs outside of its arena, region 1")
+        raise Error(
+            f"{path.name} has inputs or outputs outside of its arena, region 1; compile the "
+            "network again with vela's defaults"
+        )
     session, x, steps = _start(network, target, data)
     with project.replace_earlier(folder, force) as fresh:
         said = about(session, target)

@@ -116,8 +116,8 @@ def _check_ends(graph: Graph, original: Graph) -> None:
     ]
     if ends[0] != ends[1]:
         raise Error(
-            f"{graph.name} is not compiled from {original.name}: its inputs and outputs have other "
-            "types or sizes"
+            f"{graph.name} has inputs and outputs of other types or sizes than "
+            f"{original.name}: give the file that it was compiled from"
         )
 
 
@@ -140,7 +140,10 @@ def _name_by_record(
         commands = {op.command for op in stores}
         stream = next((each for each in streams if {*each} <= commands), None)
         if stream is None:
-            raise ModelError(f"{path.name} is the record of another compilation than {graph.name}")
+            raise ModelError(
+                f"{path.name} records the compilation of another network than {graph.name}: "
+                "give the one of this network"
+            )
         streams.remove(stream)
         keys = _assign_keys(stores, stream)
         counts.update(record.operations[key].operator for key in keys if key in record.operations)

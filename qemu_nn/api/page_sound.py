@@ -54,7 +54,10 @@ def describe_front_end(network: Network, given: Any, sections: Sections) -> Page
     """
     front, host = as_front_end(given), network.host
     if len(host.graph.inputs) != 1:
-        raise Error(f"{host.graph.name} has {len(host.graph.inputs)} inputs; a front end feeds one")
+        raise Error(
+            f"{host.graph.name} has {len(host.graph.inputs)} inputs, but a front end feeds one: "
+            "leave front_end= out"
+        )
     if isinstance(front, Chain):
         return _describe_features(host, front)
     _require_plain(host)
@@ -70,8 +73,9 @@ def _describe_features(host: Host, front: Chain) -> PageSound:
     steps, rest = divmod(prod(own.shape), prod(tensor.shape))
     if rest or not steps:
         raise Error(
-            f"the network takes {list(own.shape)}, which cannot be made of features "
-            f"{list(tensor.shape)} of {graph.name[:60]!r}"
+            f"the network reads {list(own.shape)}, which features {list(tensor.shape)} of "
+            f"{graph.name[:60]!r} do not fill: the front end must match the one of the "
+            "training"
         )
     needed = _count_samples(front, (steps, 2 * steps))
     facts = _facts(front.rate, steps, steps, needed)
@@ -127,6 +131,6 @@ def _require_plain(host: Host) -> None:
     wanted, found = host.graph.input.format.quantize(x), host.codes(x, layout)
     if not isinstance(found, np.ndarray) or found.tobytes() != wanted.tobytes():
         raise Error(
-            f"{host.graph.name} has a preprocessing or moves axes before its input, which a page "
-            "does not do with sound; qemu-nn run --front-end does"
+            f"{host.graph.name} has a preprocessing or moves axes before its input, which "
+            "pages with sound cannot do: use qemu-nn run --front-end"
         )

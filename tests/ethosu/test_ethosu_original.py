@@ -74,7 +74,7 @@ def test_a_record_of_another_stream_is_refused(tmp_path):
     with pytest.raises(ModelError, match="no record of vela"):
         qemu_nn.load(compiled, original=original)
     path.write_text(text.replace(",1,8,11", ",1,8,11\n8,1,8,11"), encoding="utf-8")
-    with pytest.raises(ModelError, match="is the record of another compilation"):
+    with pytest.raises(ModelError, match="records the compilation of another network"):
         qemu_nn.load(compiled, original=original)
 
 

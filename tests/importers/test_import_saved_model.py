@@ -231,7 +231,7 @@ CASES = [
                 LOAD,
             )
         },
-        "call each other more than 64 times",
+        "call each other to a depth of more than 64",
     ),
     (
         {"functions": (function("outer", "x w b", {"y": "nothing:y:0"}), LOAD)},

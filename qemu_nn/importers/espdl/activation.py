@@ -36,7 +36,10 @@ def look_up(call: EspCall) -> None:
     name = call.text("lut", "")
     table = call.builder.model.constants.get(name)
     if table is None:
-        raise ModelError(f"its table {name[:60]!r} is missing; the device has no function without")
+        raise ModelError(
+            f"its table {name[:60]!r} is missing; the device has no function without it: export "
+            "the model again"
+        )
     places, whole = table.data.size, _PLACES[x.dtype]
     step = whole // (places - 1) if places > 1 else 0
     is_coarse = x.dtype == "int16" and step > 1 and (places - 1) * step == whole
@@ -107,7 +110,9 @@ def clip(call: EspCall) -> None:
     params = {"block_size": x.size, "right_shift": output.exponent - x.exponent}
     ends = {"low": _find_end(call, 1, x, low), "high": _find_end(call, 2, x, high)}
     if ends["low"] > ends["high"]:
-        raise ModelError(f"it clips from {ends['low']} to {ends['high']}")
+        raise ModelError(
+            f"its limits are {ends['low']} to {ends['high']}; the lower must not exceed the upper"
+        )
     call.put(f"esp_dl_clip_{SUFFIXES[x.dtype]}", {**params, **ends}, [x], output)
 
 
@@ -116,7 +121,7 @@ def _find_end(call: EspCall, index: int, x: EspValue, default: int) -> int:
         return default
     end = call.constant(index, x.dtype)
     if not end.data.size:
-        raise ModelError(f"its limit {end} is empty")
+        raise ModelError(f"its limit {end!r} is empty; it must be one number")
     return int(end.data[0])
 
 
@@ -134,7 +139,10 @@ def prelu(call: EspCall) -> None:
     if x.dtype == "int16" and alpha.shape[0] != channels:
         slopes = slopes[:1].repeat(channels)  # as the device does
     if slopes.size != channels:
-        raise ModelError(f"its slope {alpha} must have {channels} elements, as its input channels")
+        raise ModelError(
+            f"its slope is {alpha}; it must have {channels} elements, as many as its input has "
+            "channels"
+        )
     output = call.result(x.shape, 0, x.dtype)
     params = {"outer": x.size // channels, "inner": channels}
     params["input_right_shift"] = output.exponent - x.exponent

@@ -33,14 +33,18 @@ class EspBuilder:
         """Return the value of a tensor that an earlier node computes, of an input or a constant."""
         if name not in self.values:
             if name not in self.model.constants:
-                raise ModelError(f"it reads {name[:60]!r}, which nothing computes")
+                raise ModelError(
+                    f"it reads {name[:60]!r}; an earlier operator must compute that tensor"
+                )
             self.values[name] = self._load(self.model.constants[name])
         return self.values[name]
 
     def set(self, name: str, value: EspValue) -> None:
         """Record the value of a tensor of the file."""
         if name in self.values or name in self.model.constants:
-            raise ModelError(f"it computes {name[:60]!r}, which exists already")
+            raise ModelError(
+                f"it computes {name[:60]!r}, as an earlier operator does; names must be unique"
+            )
         self.values[name] = value
 
     def call(
@@ -54,9 +58,9 @@ class EspBuilder:
     ) -> EspValue:
         """Add a call that makes `output`; a missing bias is None."""
         if function not in NETWORK_FUNCTIONS:
-            raise ModelError(f"its types are not supported: there is no {function}")
+            raise ModelError(f"no function computes its types: {function}")
         if len(self.nodes) >= CALL_LIMIT:
-            raise ModelError(f"it has more than {CALL_LIMIT} calls")
+            raise ModelError(f"it has more than {CALL_LIMIT} calls, the most that are supported")
         declared = NETWORK_FUNCTIONS[function]
         self.nodes.append(
             Node(
@@ -83,7 +87,7 @@ class EspBuilder:
     def _load(self, constant: EspConstant) -> EspValue:
         """Add the call that loads a constant."""
         if constant.dtype not in SUFFIXES or not constant.data.size:
-            raise ModelError(f"it reads {constant}, a constant of an unsupported type")
+            raise ModelError(f"it reads {constant}; constants must be integers or float32")
         value = EspValue(constant.name, constant.dtype, constant.shape, constant.exponent)
         function = f"tflm_constant_{SUFFIXES[constant.dtype]}"
         return self.call(function, {"length": value.size}, [], value, constant.data)

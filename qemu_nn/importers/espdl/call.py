@@ -66,7 +66,7 @@ class EspCall:
         kind = self.text("quant_type", "")
         if _KINDS.get(kind) != found.dtype:
             raise ModelError(
-                f"its quant_type is {kind!r}, but its input {index}, {found}, is {found.dtype}"
+                f"its quant_type is {kind!r}, but its input {index} is {found}; both must agree"
             )
         return found
 
@@ -88,7 +88,7 @@ class EspCall:
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from the first."""
         if not -rank <= axis < rank:
-            raise ModelError(f"its axis is {axis} of {rank}")
+            raise ModelError(f"its axis is {axis}; it must be {-rank} to {rank - 1}")
         return axis % rank
 
     # Attributes
@@ -143,7 +143,7 @@ class EspCall:
         name = self.node.outputs[number]
         described = self.builder.model.values.get(name)
         if described is None:
-            raise ModelError(f"its output {name[:60]!r} has no description")
+            raise ModelError(f"its output {name[:60]!r} has no description; export the model again")
         if dtypes and described.dtype not in dtypes:
             raise ModelError(f"its output, {described}, must be {' or '.join(dtypes)}")
         if any(side < 1 for side in shape):
@@ -179,7 +179,7 @@ class EspCall:
         """Give the output the same elements in a different shape."""
         output = self.result(shape)
         if output.size != x.size:
-            raise ModelError(f"its input, {x}, does not have the elements of {list(shape)}")
+            raise ModelError(f"its input is {x}; it must have as many elements as {list(shape)}")
         if (output.dtype, output.exponent) != (x.dtype, x.exponent):
             raise ModelError(
                 f"its output, {output}, shares memory with its input, {x}, but has exponent "

@@ -51,10 +51,7 @@ def _open_plain(data: bytes) -> bytes:
         raise ModelError(f"it is damaged: it has {len(data)} bytes, fewer than its header")
     mode, size = struct.unpack_from("<II", data, 4)
     if mode == 1:
-        raise ModelError(
-            "it is encrypted (AES-128), and the key is with whoever exported it; export the model "
-            "without encryption"
-        )
+        raise ModelError("it is encrypted (AES-128); export the model without encryption")
     if mode:
         raise ModelError(f"its mode is {mode}; ESP-DL knows 0 (plain) and 1 (encrypted)")
     if not 8 <= size <= len(data) - _HEADER:
@@ -98,4 +95,4 @@ def _check_sum(data: bytes) -> None:
         raise ModelError(f"it is damaged: its pack has {size} bytes, its file {len(data)}")
     whole = data[: _CHECKSUM.start] + bytes(32) + data[_CHECKSUM.stop : size]
     if hashlib.sha256(whole).digest() != data[_CHECKSUM]:
-        raise ModelError("it is damaged: the checksum of its pack is another one")
+        raise ModelError("it is damaged: the checksum of its pack does not match")

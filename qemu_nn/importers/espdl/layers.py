@@ -70,7 +70,9 @@ def gemm(call: EspCall) -> None:
     """Convert Gemm: rows times constant weights."""
     call.expect(2, 3)
     if call.integer("transA", 0) not in (0, -1) or call.integer("transB", 0) not in (0, -1):
-        raise ModelError("its transA or transB is not 0, at which the device stops")
+        raise ModelError(
+            "its transA or transB is not 0; the device stops at this: transpose the constant"
+        )
     filters = call.constant(1)
     if len(filters.shape) != 4 or filters.shape[:2] != (1, 1):
         raise ModelError(f"its weights are {filters}; they must be [1, 1, in, out]")
@@ -104,7 +106,10 @@ def matmul(call: EspCall) -> None:
         return
     x, y = call.operand(0), call.operand(1)
     if len(x.shape) < 2 or len(y.shape) < 2 or x.shape[-1] != y.shape[-2]:
-        raise ModelError(f"its inputs are {x} and {y}; their shapes do not fit")
+        raise ModelError(
+            f"its inputs are {x} and {y}; the last axis of the first must equal the rows of the "
+            "second"
+        )
     lead = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     rows, depth, out = x.shape[-2], x.shape[-1], y.shape[-1]
     output = call.result((*lead, rows, out), 0, x.dtype)
@@ -127,8 +132,8 @@ def _unpack_right(call: EspCall, y: EspValue) -> EspValue:
     whole, shape = out // width * width, (*y.shape[:-2], out, depth)
     if call.builder.blocks is None and whole and depth > 1:
         raise ModelError(
-            "nothing tells whether its right operand is in blocks; say for which chip the model "
-            "was exported, such as load(path, target='esp32s3') or target='c'"
+            "the order of its right operand is unknown; name the chip that the model was "
+            "exported for, such as load(path, target='esp32s3') or target='c'"
         )
     if not call.builder.blocks or not whole or depth == 1:
         return replace(y, shape=shape)
@@ -159,7 +164,10 @@ def broadcast_shapes(one: Sequence[int], two: Sequence[int]) -> tuple[int, ...]:
     found = []
     for a, b in pairs:
         if a != b and 1 not in (a, b):
-            raise ModelError(f"its inputs have the shapes {list(one)} and {list(two)}")
+            raise ModelError(
+                f"its inputs have the shapes {list(one)} and {list(two)}; they must broadcast "
+                "to one"
+            )
         found.append(max(a, b))
     return tuple(found)
 

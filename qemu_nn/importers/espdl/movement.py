@@ -29,7 +29,9 @@ def reshape(call: EspCall) -> None:
         shape.append(side)
     known = math.prod(side for side in shape if side != -1)
     if shape.count(-1) > 1 or known < 1 or x.size % known or any(side < -1 for side in shape):
-        raise ModelError(f"it makes {wanted[:9]} of {x}")
+        raise ModelError(
+            f"its input is {x} and its output {wanted[:9]}; both must have as many elements"
+        )
     call.view(x, [x.size // known if side == -1 else side for side in shape])
 
 
@@ -80,7 +82,9 @@ def concatenate(call: EspCall) -> None:
         if not fits or any(
             a != b for at, (a, b) in enumerate(zip(first.shape, value.shape)) if at != axis
         ):
-            raise ModelError(f"it joins {first} and {value} along axis {axis}")
+            raise ModelError(
+                f"its inputs are {first} and {value}; axes other than {axis} must be equal"
+            )
     function, outer = f"tflm_concatenation_{SUFFIXES[first.dtype]}", math.prod(first.shape[:axis])
     widths = [value.size // outer for value in values]
     shape = [*first.shape]
@@ -133,14 +137,14 @@ def split(call: EspCall) -> None:
     x = call.value(0, *_MOVED)
     if not call.has(1):
         raise ModelError(
-            "it has no lengths of its parts: the device takes num_outputs for a length; export the "
-            "model with a list of lengths"
+            "it has no lengths of its parts; the device takes num_outputs for a length: "
+            "export the model with a list of lengths"
         )
     lengths, rank = call.numbers(1), len(x.shape)
     axis = call.axis(call.integer("axis", 0), rank)
     right = len(lengths) == len(call.node.outputs) and sum(lengths) == x.shape[axis]
     if not right or min(lengths) < 1:
-        raise ModelError(f"its parts {lengths[:9]} do not add up to {x.shape[axis]}")
+        raise ModelError(f"its parts are {lengths[:9]}; their sum must be {x.shape[axis]}")
     begin = 0
     for number, length in enumerate(lengths):
         begins, counts = [0] * rank, [*x.shape]

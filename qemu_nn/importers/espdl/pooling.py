@@ -95,7 +95,7 @@ def reduce(call: EspCall, kind: str) -> None:
     turns = 1 + sum((at in axes) != (at + 1 in axes) for at in range(rank - 1))
     if not axes or turns > _GROUPS:
         raise ModelError(
-            f"it reduces axes {sorted(axes)} of {rank}: the device writes no output for this"
+            f"it reduces axes {sorted(axes)} of {rank}; the device writes no output for these"
         )
     kept = [1 if at in axes else side for at, side in enumerate(x.shape)]
     shape = [side for at, side in enumerate(kept) if at not in axes]
@@ -136,7 +136,7 @@ def _find_inverse(scale: float, before: int, after: int, corners: bool) -> float
         return 0.0
     scale = float(np.float32(after - 1) / np.float32(before - 1)) if corners else scale
     if not scale > 0:
-        raise ModelError(f"it makes {after} pixels of {before}: its scale must be above 0")
+        raise ModelError(f"it resizes {before} to {after} pixels; its scale must be above 0")
     return float(np.float32(1) / np.float32(scale))
 
 
@@ -146,11 +146,15 @@ def _find_scales(call: EspCall, x: EspValue) -> tuple[list[int], list[float]]:
     if call.has(3) and call.constant(3).data.size:
         sides = call.numbers(3)[2:]
         if len(sides) != rank - 2:
-            raise ModelError(f"it has {len(sides) + 2} sizes for {rank} axes")
+            raise ModelError(
+                f"it has {len(sides) + 2} sizes; it must have one for each of {rank} axes"
+            )
         return sides, [float(np.float32(a) / np.float32(b)) for a, b in zip(sides, inner)]
     scales = call.constant(2, "float32").data if call.has(2) else np.empty(0, np.float32)
     if scales.size != rank or not (np.isfinite(scales).all() and (abs(scales) < 2**16).all()):
-        raise ModelError(f"it has {scales.size} scales for {rank} axes; they must be finite")
+        raise ModelError(
+            f"it has {scales.size} scales; it must have a finite one for each of {rank} axes"
+        )
     sides = [int(np.float32(side) * scale) for side, scale in zip(inner, scales[2:])]
     return sides, scales[2:].tolist()
 

@@ -112,7 +112,8 @@ def _has_blocks(constant: EspConstant, out: int, blocks: Optional[bool]) -> bool
         return False  # both orders are the same
     if blocks is None:
         raise ModelError(
-            f"the weights {constant} have no label, and the file names no target; say for which "
-            "chip it was exported, such as load(path, target='esp32s3') or target='c'"
+            f"the weights {constant} have no label, and the file names no target; name the "
+            "chip that it was exported for, such as load(path, target='esp32s3') or "
+            "target='c'"
         )
     return blocks

@@ -68,7 +68,9 @@ class Bundle:
         length, at = _read_varint(data, 0)
         content = data[at + _CHECKSUM :]
         if len(content) != length:
-            raise ModelError("the description of objects has another length than it says")
+            raise ModelError(
+                "the length of the description of objects differs from its declaration"
+            )
         found: dict[str, set[str]] = {}
         for node in parse("Objects", content).nodes:
             for attribute in parse("Object", node).attributes:
@@ -108,14 +110,16 @@ def read_bundle(path: Path) -> Bundle:
             f"{index.name} is damaged or not the index of a checkpoint: {error}"
         ) from None
     if header.endianness:
-        raise ModelError(f"{index.name} is of a big-endian computer, which is not supported")
+        raise ModelError(
+            f"{index.name} was written on a big-endian computer, which is not supported"
+        )
     return Bundle(path, entries, header.num_shards)
 
 
 def _read_table(data: bytes) -> dict[bytes, bytes]:
     """Return key -> value of a sorted table as LevelDB writes it."""
     if len(data) < _FOOTER or struct.unpack("<Q", data[-8:])[0] != _MAGIC:
-        raise ModelError("it does not end as a table does")
+        raise ModelError("its end is not that of a table")
     footer = data[-_FOOTER:]
     _, at = _read_handle(footer, 0)
     index, _ = _read_handle(footer, at)

@@ -51,7 +51,9 @@ class Inliner:
         given: nodes or arguments that are tensors of the new graph already.
         """
         if depth > _MOST_DEPTH:
-            raise ModelError(f"its functions call each other more than {_MOST_DEPTH} times in turn")
+            raise ModelError(
+                f"its functions call each other to a depth of more than {_MOST_DEPTH}, the limit"
+            )
         renamed = dict(given)
         for name in nodes:
             if name not in renamed:
@@ -61,7 +63,9 @@ class Inliner:
             if name not in given:
                 self._left -= 1
                 if self._left < 0:
-                    raise ModelError(f"it has more than {NODE_LIMIT} nodes with those of functions")
+                    raise ModelError(
+                        f"it has more than {NODE_LIMIT} nodes with those of functions, the limit"
+                    )
                 inputs = tuple(_rename(read, nodes, renamed) for read in node.inputs)
                 self._add(replace(node, name=renamed[name], inputs=inputs, after=()), depth)
         return renamed

@@ -103,7 +103,7 @@ def _choose_signature(entries: Sequence[bytes], name: Optional[str]) -> tuple[li
     ends = parse("Ends", usable[name])
     inputs, outputs = _parse_ends(ends.inputs), _parse_ends(ends.outputs)
     if not outputs:
-        raise ModelError(f"its signature {name!r} has no outputs")
+        raise ModelError(f"its signature {name!r} has no outputs; it must have at least one")
     return inputs, sorted(outputs, key=lambda end: (end.tensor.partition(":"), end.name))
 
 
@@ -202,7 +202,10 @@ def _read_variables(
     for variable in variables:
         key = keys.get(variable.name) or keys.get(variable.text("shared_name", ""))
         if key is None:
-            raise ModelError(f"the variable {variable.name!r} is not loaded from the checkpoint")
+            raise ModelError(
+                f"the variable {variable.name!r} is not loaded from the checkpoint; save the "
+                "model again"
+            )
         arrays[variable.name] = bundle.read(key)
         left -= arrays[variable.name].nbytes
         if left < 0:
