@@ -23,6 +23,7 @@ from ..ir.graph import Graph
 from ..qnz.package import model_hash
 from ..runtime import interrupt
 from ..runtime.inputs import Inputs, State, arrange_by_name
+from ..runtime.npu import list_programs
 from ..runtime.samples import naming_samples
 from ..runtime.session import Session, make_other_profiles
 from ..targets import DEFAULT_CORE, Profile, Target
@@ -178,7 +179,8 @@ def compare(
         texts what the whole text fits.
     network : Network or str or Path, optional
         The network of the goldens: of a layer that differs, its call is computed with the
-        frequent faults of firmware, and the finding names the fault that explains all bytes.
+        frequent faults of firmware, and the finding names the fault that explains all bytes. Not
+        of a network with command streams of an NPU.
 
     Returns
     -------
@@ -200,11 +202,12 @@ def compare(
         )
     folders = as_path(golden, "the golden set"), as_path(dump, "the dumps")
     announce("compares goldens")
-    if network is None:
+    graph = None if network is None else quantized(network).graph
+    if graph is None or list_programs(graph):  # firmware passes no arguments to an NPU's layers
         return compare(*folders, base)
     from .faults import fault_search
 
-    return compare(*folders, base, partial(fault_search, quantized(network).graph))
+    return compare(*folders, base, partial(fault_search, graph))
 
 
 def _samples(

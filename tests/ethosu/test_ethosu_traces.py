@@ -123,6 +123,21 @@ def test_goldens_and_variants_see_the_tensors(tmp_path):
     assert [row["layer"] for row in table.records()][:2] == ["npu_000_CONV", "npu_001_MAX_POOL"]
 
 
+def test_dumps_of_operations_are_compared_with_goldens(tmp_path):
+    network = qemu_nn.load(striped_file().save(tmp_path))
+    x = np.zeros((1, ROWS, COLUMNS, DEPTH), np.int8)
+    made = qemu_nn.golden(network, x, tmp_path / "golden", target="ethos-u55-128")
+    dumps = tmp_path / "dumps"
+    (dumps / "x0").mkdir(parents=True)
+    changed = np.load(made.folder / "x0" / "npu_000_CONV.npy")
+    changed.flat[7] += 1
+    np.save(dumps / "x0" / "npu_000_CONV.npy", changed)
+    for given in (None, network):
+        found = qemu_nn.compare(made.folder, dumps, network=given)
+        assert not found.same
+        assert "x0/npu_000_CONV: index=7" in str(found)
+
+
 def test_networks_without_a_stream_are_not_changed():
     network = qemu_nn.load(DEMO / "digits.qnz")
     assert trace_programs(network.graph) is network.graph
