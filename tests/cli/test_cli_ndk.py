@@ -204,7 +204,7 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         (["run", "net.prototxt", "-d", "nan.npy", "-o", "out.npz"], "contains NaN"),
         (
             ["run", "net.prototxt", "-d", "last.npy", "-o", "out.npz"],
-            "takes batches [N, 2, 6, 6], not",
+            "takes [N, 2, 6, 6]",
         ),
         (
             ["run", "float.prototxt", "-d", "data.npz", "-o", "out.npz"],
