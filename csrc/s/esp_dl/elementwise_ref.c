@@ -34,68 +34,36 @@ int s_dl_mul_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return pair(params, 2, least_shift(params), sizes, why);
 }
 
-int s_dl_add_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_pair *p = params;
-    const int8_t *x = b->in[0], *y = b->in[1];
-    int8_t *out = b->out;
+/* A sum of the first input and `sign` times the second. */
+static int combine(const qn_dl_pair *p, const qn_buffers *b, int sign, int is_wide) {
     for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = qn_sat8(x[i] + y[i]);
+        const int64_t x = s_dl_at(b->in[0], i, is_wide), y = s_dl_at(b->in[1], i, is_wide);
+        s_dl_put(b->out, i, x + sign * y, is_wide);
     }
     return QN_OK;
 }
 
-int s_dl_add_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_pair *p = params;
-    const int16_t *x = b->in[0], *y = b->in[1];
-    int16_t *out = b->out;
+int s_dl_add_s8_ref(const void *params, const qn_buffers *b) { return combine(params, b, 1, 0); }
+
+int s_dl_add_s16_ref(const void *params, const qn_buffers *b) { return combine(params, b, 1, 1); }
+
+int s_dl_sub_s8_ref(const void *params, const qn_buffers *b) { return combine(params, b, -1, 0); }
+
+int s_dl_sub_s16_ref(const void *params, const qn_buffers *b) { return combine(params, b, -1, 1); }
+
+static int multiply(const qn_dl_pair *p, const qn_buffers *b, int is_wide) {
+    const int is_float = is_wide && (p->chip == QN_DL_C || p->row_size < 8);
     for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = qn_sat16(x[i] + y[i]);
+        const int64_t x = s_dl_at(b->in[0], i, is_wide), y = s_dl_at(b->in[1], i, is_wide);
+        const int64_t product = is_float ? (int64_t)(float)(x * y) : x * y;
+        s_dl_put(b->out, i, s_dl_shift(product, p->right_shift, p->chip), is_wide);
     }
     return QN_OK;
 }
 
-int s_dl_sub_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_pair *p = params;
-    const int8_t *x = b->in[0], *y = b->in[1];
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = qn_sat8(x[i] - y[i]);
-    }
-    return QN_OK;
-}
+int s_dl_mul_s8_ref(const void *params, const qn_buffers *b) { return multiply(params, b, 0); }
 
-int s_dl_sub_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_pair *p = params;
-    const int16_t *x = b->in[0], *y = b->in[1];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = qn_sat16(x[i] - y[i]);
-    }
-    return QN_OK;
-}
-
-int s_dl_mul_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_pair *p = params;
-    const int8_t *x = b->in[0], *y = b->in[1];
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat8(s_dl_shift(x[i] * y[i], p->right_shift, p->chip));
-    }
-    return QN_OK;
-}
-
-int s_dl_mul_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_pair *p = params;
-    const int is_float = p->chip == QN_DL_C || p->row_size < 8;
-    const int16_t *x = b->in[0], *y = b->in[1];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        const int32_t product = x[i] * y[i];
-        const int64_t exact = is_float ? (int64_t)(float)product : product;
-        out[i] = s_dl_sat16(s_dl_shift(exact, p->right_shift, p->chip));
-    }
-    return QN_OK;
-}
+int s_dl_mul_s16_ref(const void *params, const qn_buffers *b) { return multiply(params, b, 1); }
 
 /* ---- requantize ---- */
 
@@ -128,67 +96,42 @@ int s_dl_requantize_s16_s8_check(const void *params, qn_sizes *sizes, char *why)
     return vector(params, 2, 1, sizes, why);
 }
 
-int s_dl_requantize_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_vector *p = params;
-    const int8_t *in = b->in[0];
-    int8_t *out = b->out;
+static int requantize(const qn_dl_vector *p, const qn_buffers *b, int from_wide, int to_wide) {
     for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat8(s_dl_shift(in[i], p->right_shift, p->chip));
+        const int64_t x = s_dl_at(b->in[0], i, from_wide);
+        s_dl_put(b->out, i, s_dl_shift(x, p->right_shift, p->chip), to_wide);
     }
     return QN_OK;
+}
+
+int s_dl_requantize_s8_ref(const void *params, const qn_buffers *b) {
+    return requantize(params, b, 0, 0);
 }
 
 int s_dl_requantize_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_vector *p = params;
-    const int16_t *in = b->in[0];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat16(s_dl_shift(in[i], p->right_shift, p->chip));
-    }
-    return QN_OK;
+    return requantize(params, b, 1, 1);
 }
 
 int s_dl_requantize_s8_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_vector *p = params;
-    const int8_t *in = b->in[0];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat16(s_dl_shift(in[i], p->right_shift, p->chip));
-    }
-    return QN_OK;
+    return requantize(params, b, 0, 1);
 }
 
 int s_dl_requantize_s16_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_vector *p = params;
-    const int16_t *in = b->in[0];
-    int8_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat8(s_dl_shift(in[i], p->right_shift, p->chip));
-    }
-    return QN_OK;
+    return requantize(params, b, 1, 0);
 }
 
 /* ---- neg, clip ---- */
 
-int s_dl_neg_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_vector *p = params;
-    const int8_t *in = b->in[0];
-    int8_t *out = b->out;
+static int negate(const qn_dl_vector *p, const qn_buffers *b, int is_wide) {
     for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = qn_sat8(-in[i]);
+        s_dl_put(b->out, i, -s_dl_at(b->in[0], i, is_wide), is_wide);
     }
     return QN_OK;
 }
 
-int s_dl_neg_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_vector *p = params;
-    const int16_t *in = b->in[0];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = qn_sat16(-in[i]);
-    }
-    return QN_OK;
-}
+int s_dl_neg_s8_ref(const void *params, const qn_buffers *b) { return negate(params, b, 0); }
+
+int s_dl_neg_s16_ref(const void *params, const qn_buffers *b) { return negate(params, b, 1); }
 
 static int clip(const qn_dl_clip *p, int32_t end, qn_sizes *sizes, char *why) {
     const s_range all[] = {
@@ -211,25 +154,17 @@ int s_dl_clip_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return clip(params, INT16_MAX, sizes, why);
 }
 
-int s_dl_clip_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_clip *p = params;
-    const int8_t *in = b->in[0];
-    int8_t *out = b->out;
+static int clipped(const qn_dl_clip *p, const qn_buffers *b, int is_wide) {
     for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat8(s_dl_shift(qn_clamp(in[i], p->low, p->high), p->right_shift, p->chip));
+        const int64_t x = qn_clamp64(s_dl_at(b->in[0], i, is_wide), p->low, p->high);
+        s_dl_put(b->out, i, s_dl_shift(x, p->right_shift, p->chip), is_wide);
     }
     return QN_OK;
 }
 
-int s_dl_clip_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_clip *p = params;
-    const int16_t *in = b->in[0];
-    int16_t *out = b->out;
-    for (int32_t i = 0; i < p->block_size; i++) {
-        out[i] = s_dl_sat16(s_dl_shift(qn_clamp(in[i], p->low, p->high), p->right_shift, p->chip));
-    }
-    return QN_OK;
-}
+int s_dl_clip_s8_ref(const void *params, const qn_buffers *b) { return clipped(params, b, 0); }
+
+int s_dl_clip_s16_ref(const void *params, const qn_buffers *b) { return clipped(params, b, 1); }
 
 /* ---- prelu, table ---- */
 
@@ -256,38 +191,29 @@ int s_dl_prelu_s16_check(const void *params, qn_sizes *sizes, char *why) {
     return prelu(params, 2, sizes, why);
 }
 
-static int8_t rectified(const qn_dl_prelu *p, int32_t x, int32_t alpha) {
-    if (p->chip == QN_DL_C) {
-        return x < 0 ? qn_sat8(qn_asr(x * alpha, p->alpha_right_shift)) : (int8_t)x;
+static int64_t rectified(const qn_dl_prelu *p, int64_t x, int64_t alpha, int is_wide) {
+    if (is_wide || p->chip == QN_DL_C) {
+        return x < 0 ? qn_asr64(x * alpha, p->alpha_right_shift) : x;
     }
-    return s_dl_sat8(x < 0 ? s_dl_shift(x * alpha, p->alpha_right_shift, p->chip)
-                           : s_dl_shift(x, p->input_right_shift, p->chip));
+    return x < 0 ? s_dl_shift(x * alpha, p->alpha_right_shift, p->chip)
+                 : s_dl_shift(x, p->input_right_shift, p->chip);
 }
 
-int s_dl_prelu_s8_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_prelu *p = params;
-    const int8_t *in = b->in[0], *alpha = b->weights;
-    int8_t *out = b->out;
+static int rectify(const qn_dl_prelu *p, const qn_buffers *b, int is_wide) {
+    int64_t at = 0;
     for (int32_t o = 0; o < p->outer; o++) {
-        for (int32_t i = 0; i < p->inner; i++) {
-            *out++ = rectified(p, *in++, alpha[i]);
+        for (int32_t i = 0; i < p->inner; i++, at++) {
+            const int64_t x = s_dl_at(b->in[0], at, is_wide);
+            s_dl_put(b->out, at, rectified(p, x, s_dl_at(b->weights, i, is_wide), is_wide),
+                     is_wide);
         }
     }
     return QN_OK;
 }
 
-int s_dl_prelu_s16_ref(const void *params, const qn_buffers *b) {
-    const qn_dl_prelu *p = params;
-    const int16_t *in = b->in[0], *alpha = b->weights;
-    int16_t *out = b->out;
-    for (int32_t o = 0; o < p->outer; o++) {
-        for (int32_t i = 0; i < p->inner; i++) {
-            const int32_t x = *in++;
-            *out++ = x < 0 ? qn_sat16(qn_asr(x * alpha[i], p->alpha_right_shift)) : (int16_t)x;
-        }
-    }
-    return QN_OK;
-}
+int s_dl_prelu_s8_ref(const void *params, const qn_buffers *b) { return rectify(params, b, 0); }
+
+int s_dl_prelu_s16_ref(const void *params, const qn_buffers *b) { return rectify(params, b, 1); }
 
 /* The bits by which inputs are shifted to a place; -1 if a table cannot have so many places. */
 static int step_bits(int32_t places) {

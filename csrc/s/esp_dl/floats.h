@@ -73,16 +73,4 @@ static inline int64_t s_dl_round(float v, int32_t chip) {
     return s_dl_to_integer(qn_floor_f64((float)(v + 0.5)));
 }
 
-static inline int64_t s_dl_at(const void *elements, int64_t index, int is_wide) {
-    return is_wide ? ((const int16_t *)elements)[index] : ((const int8_t *)elements)[index];
-}
-
-static inline void s_dl_put(void *out, int64_t index, int64_t value, int is_wide) {
-    if (is_wide) {
-        ((int16_t *)out)[index] = s_dl_sat16(value);
-    } else {
-        ((int8_t *)out)[index] = s_dl_sat8(value);
-    }
-}
-
 #endif

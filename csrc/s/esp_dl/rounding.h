@@ -30,4 +30,17 @@ static inline int8_t s_dl_sat8(int64_t x) { return (int8_t)qn_clamp64(x, INT8_MI
 static inline int64_t s_dl_wrap8(int64_t x) { return ((x & 0xff) ^ 0x80) - 0x80; }
 static inline int16_t s_dl_sat16(int64_t x) { return (int16_t)qn_clamp64(x, INT16_MIN, INT16_MAX); }
 
+/* Element `index` of 16 bits if is_wide, else of 8; and the same saturated and stored. */
+static inline int64_t s_dl_at(const void *elements, int64_t index, int is_wide) {
+    return is_wide ? ((const int16_t *)elements)[index] : ((const int8_t *)elements)[index];
+}
+
+static inline void s_dl_put(void *out, int64_t index, int64_t value, int is_wide) {
+    if (is_wide) {
+        ((int16_t *)out)[index] = s_dl_sat16(value);
+    } else {
+        ((int8_t *)out)[index] = s_dl_sat8(value);
+    }
+}
+
 #endif

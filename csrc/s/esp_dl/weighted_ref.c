@@ -1,23 +1,11 @@
 /* Layers of ESP-DL with weights, plain. */
 #include "weighted.h"
 
-static int64_t at(const void *elements, int64_t index, int is_wide) {
-    return is_wide ? ((const int16_t *)elements)[index] : ((const int8_t *)elements)[index];
-}
-
 static int64_t bias_at(const void *bias, int64_t o, int is_wide) {
     if (!bias) {
         return 0;
     }
     return is_wide ? ((const int64_t *)bias)[o] : ((const int32_t *)bias)[o];
-}
-
-static void put(void *out, int64_t index, int64_t value, int is_wide) {
-    if (is_wide) {
-        ((int16_t *)out)[index] = s_dl_sat16(value);
-    } else {
-        ((int8_t *)out)[index] = s_dl_sat8(value);
-    }
 }
 
 /* Adds the products of channel o at output (y, x) of image n. is_depthwise: of its own channel
@@ -32,8 +20,8 @@ static void add_window(const qn_dl_conv *p, const qn_buffers *b, const int32_t p
         for (int32_t kx = 0; kx < p->filter_w; kx++, weight += p->input_c) {
             const int64_t pixel = s_dl_pixel(p, y, x, ky, kx);
             for (int32_t c = first; pixel >= 0 && c < last; c++) {
-                int64_t factor = at(b->in[0], (image + pixel) * p->input_c + c, is_wide);
-                s_dl_add(acc, factor * at(b->weights, weight + c - first, is_wide));
+                int64_t factor = s_dl_at(b->in[0], (image + pixel) * p->input_c + c, is_wide);
+                s_dl_add(acc, factor * s_dl_at(b->weights, weight + c - first, is_wide));
             }
         }
     }
@@ -56,8 +44,8 @@ static int convolve(const qn_dl_conv *p, const qn_buffers *b, int is_depthwise, 
             for (int32_t x = 0; x < p->output_w; x++) {
                 for (int32_t o = 0; o < channels; o++, index++) {
                     const int32_t place[] = {n, y, x, o};
-                    put(b->out, index, s_dl_convolve_at(p, b, place, is_depthwise, is_wide),
-                        is_wide);
+                    s_dl_put(b->out, index, s_dl_convolve_at(p, b, place, is_depthwise, is_wide),
+                             is_wide);
                 }
             }
         }
@@ -90,11 +78,12 @@ static int multiply(const qn_dl_dense *p, const qn_buffers *b, const void *right
             s_dl_acc acc = s_dl_start(bias_at(b->bias, o, is_wide),
                                       s_dl_bits(p->chip, is_wide, s_dl_in_lanes(o, p->output_c)));
             for (int32_t c = 0; c < p->input_c; c++) {
-                s_dl_add(&acc, at(b->in[0], row * p->input_c + c, is_wide) *
-                                   at(right, column * p->input_c + c, is_wide));
+                s_dl_add(&acc, s_dl_at(b->in[0], row * p->input_c + c, is_wide) *
+                                   s_dl_at(right, column * p->input_c + c, is_wide));
             }
             int64_t value = s_dl_value(&acc, is_wide);
-            put(b->out, index, s_dl_output(value, p->right_shift, p->rectified, p->chip), is_wide);
+            s_dl_put(b->out, index, s_dl_output(value, p->right_shift, p->rectified, p->chip),
+                     is_wide);
         }
     }
     return QN_OK;
