@@ -337,6 +337,57 @@ def test_split_has_an_output_for_each_part(tmp_path):
     np.testing.assert_array_equal(np.concatenate([got["y"], got["z"]], axis=-1), x)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "places"),
+    [("int8", (4, 0, 4)), ("float32", (2, 1)), ("int8", (3,)), ("int16", (3,)), ("float32", (0,))],
+)
+def test_gather_takes_rows_at_places(tmp_path, dtype, places):
+    made = {"constants": {"at": integers(*places)}, "axis": 1}
+    network = load(single("Gather", [(1, 5, 4)], (1, len(places), 4), dtype, **made), tmp_path)
+    x = draw_inputs(network.graph, 2)
+    got = network.session("esp32").run(x)["y"]
+    np.testing.assert_array_equal(got.reshape(2, -1, 4), x.reshape(2, 5, 4)[:, list(places)])
+
+
+def rearranged(operator, x, block, mode):
+    """Return what ESP-DL's loops over pixels and channels make of images."""
+    n, h, w, c = x.shape
+    squared, grown = block * block, operator == "DepthToSpace"
+    sides = (h * block, w * block, c // squared) if grown else (h // block, w // block, c * squared)
+    out = np.zeros((n, *sides), x.dtype)
+    for row, column, channel in np.ndindex(h, w, c):
+        if not grown:
+            inside = row % block * block + column % block
+            place = (row // block, column // block, channel * squared + inside)
+        elif mode == "CRD":
+            inside = channel % squared
+            tall, wide = inside // block, channel % block
+            place = (row * block + tall, column * block + wide, channel // squared)
+        else:
+            tall, wide = channel // squared, channel % squared // block
+            place = (row * block + tall, column * block + wide, channel % block)
+        out[(slice(None), *place)] = x[:, row, column, channel]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("operator", "shape", "block", "mode"),
+    [
+        ("SpaceToDepth", (1, 4, 6, 3), 2, ""),
+        ("DepthToSpace", (1, 2, 3, 12), 2, "CRD"),
+        ("DepthToSpace", (1, 2, 3, 8), 2, "DCR"),
+        ("DepthToSpace", (1, 2, 1, 27), 3, ""),
+    ],
+)
+def test_blocks_of_pixels_become_channels_and_back(tmp_path, operator, shape, block, mode):
+    model = single(operator, [shape], (1, 1), blocksize=block, mode=mode)
+    network = load(model, tmp_path)
+    x = draw_inputs(network.graph, 2)
+    wanted = rearranged(operator, x.reshape(2, *shape[1:]), block, mode)
+    got = network.session("esp32").run(x)["y"]
+    np.testing.assert_array_equal(got, wanted.reshape(got.shape))
+
+
 def test_views_that_are_outputs_have_the_names_of_the_file(tmp_path):
     model = single("Squeeze", [(1, 1, 5)], (1, 5), constants={"axes": integers(1)})
     network = load(model, tmp_path)
@@ -373,6 +424,11 @@ def test_nodes_run_after_those_that_compute_their_inputs(tmp_path):
          "p": integers(-1)}}, "its step is -1"),
         ("Concat", [(1, 4), (2, 4)], {"axis": 1}, "its inputs are"),
         ("Transpose", [(1, 4)], {"perm": [0, 0]}, "each of 2 axes once"),
+        ("Gather", [(1, 4)], {"axis": 1, "constants": {"at": integers(-1)}}, "none from the end"),
+        ("SpaceToDepth", [(1, 4, 5, 1)], {"blocksize": 2}, "must be multiples of its blocksize"),
+        ("DepthToSpace", [(1, 4, 5, 12)], {"blocksize": 2}, "takes one for the other"),
+        ("DepthToSpace", [(1, 4, 5, 9)], {"blocksize": 2, "mode": "CRD"}, "of whole blocks"),
+        ("DepthToSpace", [(1, 4)], {"blocksize": 2}, "of 4 axes"),
         ("Reshape", [(1, 4)], {"constants": {"s": integers(3)}}, "as many elements"),
         ("Flatten", [(1, 4)], {"made": -4}, "shares memory with its input"),
         ("StreamingCache", [(2, 4)], {"window_size": 2}, "before axis 1 must be of length 1"),

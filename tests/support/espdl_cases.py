@@ -132,6 +132,13 @@ CASES = {
             "steps": integers(3, 2),
         },
     ),
+    "gather": lambda: single(
+        *("Gather", [(1, 5, 4)], (1, 3, 4)), constants={"at": integers(4, 0, 4)}, axis=-2
+    ),
+    "space_to_depth": lambda: single("SpaceToDepth", [(1, 4, 6, 3)], (1, 2, 3, 12), blocksize=2),
+    "depth_to_space": lambda: single(
+        *("DepthToSpace", [(1, 2, 3, 12)], (1, 4, 6, 3), "int16"), blocksize=2, mode="CRD"
+    ),
     "reshape": lambda: single(
         "Reshape", [(1, 6, 4)], (1, 3, 8), constants={"shape": integers(0, -1, 8)}
     ),

@@ -175,6 +175,11 @@ class EspCall:
         made = replace(like, name=f"{self.node.outputs[0]}/{part}")
         return self.builder.call(function, params, inputs, made)
 
+    def load(self, part: str, numbers: np.ndarray) -> EspValue:
+        """Add a call for an array of integers of 32 bits."""
+        made = EspValue(f"{self.node.outputs[0]}/{part}", "int32", numbers.shape, 0)
+        return self.builder.call("tflm_constant_s32", {"length": made.size}, [], made, numbers)
+
     def view(self, x: EspValue, shape: Sequence[int]) -> None:
         """Give the output the same elements in a different shape."""
         output = self.result(shape)

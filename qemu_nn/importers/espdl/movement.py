@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from ...errors import ModelError
 from ..arguments import SUFFIXES, moves, sides
@@ -15,6 +18,9 @@ _MOVED = ("int8", "int16", "float32")
 
 #: Arguments of a padding by axis.
 _AXES = "nhwc"
+
+#: Most pixels along the side of a block.
+_MOST_BLOCK = 256
 
 
 def reshape(call: EspCall) -> None:
@@ -107,8 +113,7 @@ def transpose(call: EspCall) -> None:
     order = [axis % rank for axis in call.integers("perm", rank, (), -rank)]
     if sorted(order) != [*range(rank)]:
         raise ModelError(f"its perm is {order}; it must name each of {rank} axes once")
-    output = call.result([x.shape[axis] for axis in order], 0, x.dtype)
-    call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(x.shape, order), [x], output)
+    _move(call, x, x.shape, order, [x.shape[axis] for axis in order])
 
 
 def slice_(call: EspCall) -> None:
@@ -160,6 +165,88 @@ def _take(
     params = call.take(x.shape, *part)
     output = call.result(part[2], number, x.dtype)
     call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", params, [x], output)
+
+
+def gather(call: EspCall) -> None:
+    """Convert Gather at constant places along an axis."""
+    call.expect(2)
+    x, places, chosen = call.value(0, *_MOVED), call.numbers(1), call.constant(1).shape
+    rank = len(x.shape)
+    axis = call.axis(call.integer("axis", 0), rank)
+    side = x.shape[axis]
+    if not places or not all(0 <= place < side for place in places):
+        raise ModelError(
+            f"its indices are {places[:9]} along an axis of {side}; they must be from 0 to "
+            f"{side - 1}: the device counts none from the end"
+        )
+    counts = {
+        **{"batches": 1, "outer": math.prod(x.shape[:axis]), "side": side, "depth": 1, "step_0": 1},
+        **{f"step_{i}": 0 for i in range(1, 5)},
+        **{"inner": math.prod(x.shape[axis + 1 :]), "count": len(places)},
+    }
+    output = call.result([*x.shape[:axis], *chosen, *x.shape[axis + 1 :]], 0, x.dtype)
+    if len(places) == 1:  # as a slice, which exists for all types
+        params = call.take(
+            (counts["outer"], side, counts["inner"]),
+            *((0, places[0], 0), (1, 1, 1), (counts["outer"], 1, counts["inner"])),
+        )
+        call.put(f"tflm_slice_{SUFFIXES[x.dtype]}", params, [x], output)
+        return
+    at = call.load("places", np.array(places, np.int32))
+    call.put(f"tflm_gather_{SUFFIXES[x.dtype]}", counts, [x, at], output)
+
+
+def gather_blocks(call: EspCall) -> None:
+    """Convert SpaceToDepth: the pixels of each block become channels, of the first channel
+    first."""
+    x, block = _read_blocks(call)
+    n, h, w, c = x.shape
+    if h % block or w % block:
+        raise ModelError(f"its input is {x}; its sides must be multiples of its blocksize, {block}")
+    made = (n, h // block, w // block, c * block * block)
+    _move(call, x, (n, h // block, block, w // block, block, c), (0, 1, 3, 5, 2, 4), made)
+
+
+def spread_blocks(call: EspCall) -> None:
+    """Convert DepthToSpace: channels become the pixels of blocks."""
+    x, block = _read_blocks(call)
+    n, h, w, c = x.shape
+    mode, depth = call.text("mode", "") or "DCR", c // (block * block)
+    if mode not in ("DCR", "CRD") or c % (block * block):
+        raise ModelError(
+            f"its mode is {mode!r}, its blocksize {block} and its input {x}; it must be DCR or "
+            "CRD, of whole blocks"
+        )
+    if mode == "DCR" and depth != block:
+        raise ModelError(
+            f"its mode is DCR, with {depth} channels of output and blocksize {block}: ESP-DL 3.3.9 "
+            "takes one for the other, and writes outside of its blocks if they differ; export "
+            "with mode CRD"
+        )
+    made = (n, h * block, w * block, depth)
+    if mode == "DCR":
+        _move(call, x, (n, h, w, block, block, depth), (0, 1, 3, 2, 4, 5), made)
+    else:
+        _move(call, x, (n, h, w, depth, block, block), (0, 1, 4, 2, 5, 3), made)
+
+
+def _read_blocks(call: EspCall) -> tuple[EspValue, int]:
+    """Return an image, and the side of its blocks."""
+    call.expect(1)
+    x, block = call.operand(0, *_MOVED), call.integer("blocksize", 0)
+    if len(x.shape) != 4 or not 1 <= block <= _MOST_BLOCK:
+        raise ModelError(
+            f"its blocksize is {block} and its input {x}; it must be 1 to {_MOST_BLOCK}, of 4 axes"
+        )
+    return x, block
+
+
+def _move(
+    call: EspCall, x: EspValue, sides: Sequence[int], order: Sequence[int], made: Sequence[int]
+) -> None:
+    """Add the call that reorders axes, of other sides than those of the file."""
+    output = call.result(made, 0, x.dtype)
+    call.put(f"tflm_transpose_{SUFFIXES[x.dtype]}", moves(sides, order), [x], output)
 
 
 def pad(call: EspCall) -> None:
@@ -268,6 +355,9 @@ MOVEMENT: dict[str, Converter] = {
     "Transpose": transpose,
     "Slice": slice_,
     "Split": split,
+    "Gather": gather,
+    "SpaceToDepth": gather_blocks,
+    "DepthToSpace": spread_blocks,
     "Pad": pad,
     "InsertZeros": insert_zeros,
     "StreamingCache": stream,
