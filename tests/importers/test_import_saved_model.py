@@ -47,7 +47,10 @@ def unpack(folder, name):
     return folder / name, arrays
 
 
-@pytest.mark.parametrize("name", ["cnn", "nested", "two_in", "two_out", "tf1"])
+NAMES = ["cnn", "nested", "two_in", "two_out", "tf1", "minigru", "minilstm"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_tensorflow_saved_computes_its_results(tmp_path, name):
     folder, arrays = unpack(tmp_path, name)
     network = qemu_nn.load(folder)
@@ -198,6 +201,60 @@ def test_the_outputs_of_a_function_that_passes_its_inputs_on_are_those(tmp_path)
     assert list(found) == ["b", "a"]
     np.testing.assert_array_equal(found["b"], X)
     np.testing.assert_array_equal(found["a"], X[:, 1:])
+
+
+def looping(*body, condition=(), returned="next:z:0"):
+    """Return functions of a loop that counts to 3, and adds its product with w each time."""
+    going = condition or (const("end", 3), node("go", "Less", "count end:output:0"))
+    return (
+        function("cond", "count x w", {"go": "go:z:0"}, *going),
+        function(
+            "body",
+            "count x w",
+            {"count": returned, "x": "sum:z:0", "w": "w"},
+            const("one", 1),
+            node("next", "AddV2", "count one:output:0"),
+            node("read", "ReadVariableOp", "w"),
+            node("product", "MatMul", "x read:value:0"),
+            node("sum", "AddV2", "x product:product:0"),
+            *body,
+        ),
+        function(
+            "outer",
+            "x w b",
+            {"y": "loop:output:1"},
+            node("loop", "While", "zero:output:0 x w", cond=Called("cond"), body=Called("body")),
+            const("zero", 0),
+        ),
+        LOAD,
+    )
+
+
+def test_a_loop_of_constant_length_becomes_its_iterations(tmp_path):
+    square = np.array([[0.5, 1.0, 0.0], [0.0, 0.25, -1.0], [1.0, 0.0, 0.5]], np.float32)
+    arrays = {**KEYS, "w/key": square}
+    network = qemu_nn.load(write(tmp_path, functions=looping(), arrays=arrays))
+    assert {"product/0", "product/2"} <= {each.name for each in network.graph.nodes}
+    wanted = X @ np.linalg.matrix_power(np.eye(3) + square, 3)
+    np.testing.assert_allclose(network.evaluate(X)["y"], wanted, rtol=1e-5)
+
+
+ENDLESS = (const("end", 3), node("go", "Less", "end:output:0 four:output:0"), const("four", 4))
+COMPUTED = (const("end", 3.0), node("go", "Less", "x end:output:0"))
+
+
+@pytest.mark.parametrize(
+    ("loop", "message"),
+    [
+        (looping(condition=ENDLESS), "While 'loop' has more than 256 iterations"),
+        (looping(condition=COMPUTED), "the number of iterations of a loop depends on 'x'"),
+        (looping(returned="nothing:z:0"), "a node reads 'nothing', which no node computes"),
+        (looping()[1:], "calls 'cond', which the file does not define"),
+    ],
+)
+def test_loops_of_unknown_length_are_refused(tmp_path, loop, message):
+    with pytest.raises(ModelError, match=message):
+        qemu_nn.load(write(tmp_path, functions=loop))
 
 
 def changed(**fields):

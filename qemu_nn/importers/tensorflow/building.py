@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -79,6 +79,10 @@ class TensorflowCall:
             batched = any(tensor.batched for tensor in tensors)
         return self.builder.add(name, operator, tensors, batched)
 
+    def keep(self, value: Any) -> None:
+        """Set the output of the node to a value that needs no operator."""
+        self.builder.values[self.node.name] = value
+
     def reshape(
         self, x: Tensor, shape: Shape, part: str = "", batched: Optional[bool] = None
     ) -> Tensor:
@@ -90,8 +94,9 @@ class TensorflowCall:
         return self.put(operator, x, part=part, batched=batched)
 
 
-#: Inputs of a node, a letter each (x: a tensor, c: a constant, v: either; +: at least one, of
-#: either), and the function that adds its operators, the last under the node's name.
+#: Inputs of a node, a letter each, and the function that adds its operators, the last under the
+#: node's name. x: a tensor, c: a constant, v: either; r: rows of time steps, t: these or a tensor,
+#: a: any; +: at least one tensor or constant.
 Converter = tuple[str, Callable[..., object]]
 
 

@@ -13,11 +13,15 @@ from .arithmetic import ARITHMETIC
 from .building import Converter, SizeBudget, TensorflowBuilder, TensorflowCall
 from .folding import FOLDS, SHAPES, fold
 from .reading import TensorflowNode, get_producer
+from .rows import ROWS, Rows
 from .shaping import SHAPING
 from .windows import WINDOWS
 
-CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING}
-_KINDS = {"x": (Tensor,), "c": (np.ndarray,), "v": (Tensor, np.ndarray)}
+CONVERTERS: dict[str, Converter] = {**WINDOWS, **ARITHMETIC, **ACTIVATIONS, **SHAPING, **ROWS}
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    **{"x": (Tensor,), "c": (np.ndarray,), "v": (Tensor, np.ndarray)},
+    **{"r": (Rows,), "t": (Tensor, Rows), "a": (Tensor, Rows, np.ndarray)},
+}
 
 
 def build(
@@ -57,10 +61,10 @@ def _convert(call: TensorflowCall, values: list[Value]) -> None:
         raise ModelError(f"it reads {len(values)} tensors; it needs {len(wanted)}")
     for name, value, kind in zip(call.node.inputs, values, wanted):
         if not isinstance(value, _KINDS[kind]):
-            have = (
-                "computed, but it must be a constant"
-                if kind == "c"
-                else "a constant, but it must be computed"
-            )
-            raise ModelError(f"its input {name!r} is {have}")
+            have = {
+                "c": "computed, but it must be a constant",
+                "r": "no list of time steps, but it must be one",
+            }
+            other = "a constant or a list, but it must be a computed tensor"
+            raise ModelError(f"its input {name!r} is {have.get(kind, other)}")
     converter(call, *values)

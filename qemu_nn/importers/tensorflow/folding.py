@@ -91,6 +91,22 @@ def _fill(
     return np.full(to, value.reshape(()), value.dtype)
 
 
+def _matmul(node: TensorflowNode, budget: SizeBudget, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a = a.T if node.flag("transpose_a") else a
+    b = b.T if node.flag("transpose_b") else b
+    budget.spend(len(a) * b.shape[-1])
+    product: np.ndarray = np.matmul(a, b)
+    return product
+
+
+def _largest(
+    node: TensorflowNode, budget: SizeBudget, array: np.ndarray, axes: np.ndarray
+) -> np.ndarray:
+    over = tuple(indices.axes(integers(axes), array.ndim))
+    found: np.ndarray = np.max(array, over, keepdims=node.flag("keep_dims"))
+    return found
+
+
 def _range(
     node: TensorflowNode, budget: SizeBudget, start: np.ndarray, end: np.ndarray, step: np.ndarray
 ) -> np.ndarray:
@@ -148,6 +164,10 @@ FOLDS: dict[str, Fold] = {
     "Pack": _pack,
     "ConcatV2": _concat,
     "Fill": _fill,
+    "MatMul": _matmul,
+    "Max": _largest,
+    "Less": lambda node, budget, a, b: np.less(a, b),
+    "LogicalAnd": lambda node, budget, a, b: np.logical_and(a, b),
     "Range": _range,
     "Prod": _product,
     **dict.fromkeys(("Add", "AddV2", "BiasAdd"), _arithmetic(np.add)),

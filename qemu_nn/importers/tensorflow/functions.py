@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...errors import ModelError
 from ...ir.float_graph import NODE_LIMIT
 from ...ir.tensors import make_free_name
+from ..recurrent import MOST_STEPS
+from .building import SizeBudget
+from .folding import FOLDS, fold
 from .reading import TensorflowNode, decode, get_producer, parse_nodes, tensor_name
 from .schema import parse
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+_LOOPS = ("While", "StatelessWhile")
 _MOST_DEPTH = 64
+#: Most constants that depend on each other in turn, for the number of iterations of a loop.
+_MOST_FOLDS = 200
 #: Operator with several named outputs -> their names, in order. All others have one, or one list.
 _OUTPUTS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(
@@ -42,6 +50,8 @@ class Inliner:
         self._library, self._taken, self._left = library, set(taken), NODE_LIMIT
         self._aliases: dict[str, str] = {}
         self._parsed: dict[str, Function] = {}
+        self._known: dict[str, np.ndarray] = {}
+        self._budget, self._suffix = SizeBudget(), ""
 
     def inline(
         self, nodes: Mapping[str, TensorflowNode], given: Mapping[str, str], depth: int = 0
@@ -54,10 +64,10 @@ class Inliner:
             raise ModelError(
                 f"its functions call each other to a depth of more than {_MOST_DEPTH}, the limit"
             )
-        renamed = dict(given)
+        renamed, loops = dict(given), list[TensorflowNode]()
         for name in nodes:
             if name not in renamed:
-                renamed[name] = make_free_name(name, self._taken)
+                renamed[name] = make_free_name(f"{name}{self._suffix}", self._taken)
                 self._taken.add(renamed[name])
         for name, node in nodes.items():
             if name not in given:
@@ -67,32 +77,64 @@ class Inliner:
                         f"it has more than {NODE_LIMIT} nodes with those of functions, the limit"
                     )
                 inputs = tuple(_rename(read, nodes, renamed) for read in node.inputs)
-                self._add(replace(node, name=renamed[name], inputs=inputs, after=()), depth)
+                made = replace(node, name=renamed[name], inputs=inputs, after=())
+                loops += [made] if node.op in _LOOPS else []
+                self._add(made, depth)
+        for loop in loops:  # after the constants that they read
+            self._unroll(loop, depth)
         return renamed
+
+    def _unroll(self, node: TensorflowNode, depth: int) -> None:
+        """Inline each iteration of a loop, whose condition depends on constants alone."""
+        held, outer = list(node.inputs), self._suffix
+        for step in range(MOST_STEPS + 1):
+            self._suffix = f"{outer}/{step}"
+            going = self._call(node, node.function("cond"), held, depth)
+            if len(going) != 1 or not self._fold(self.resolve(going[0])).any():
+                break
+            held = self._call(node, node.function("body"), held, depth)
+        else:
+            raise ModelError(f"{node} has more than {MOST_STEPS} iterations, the limit")
+        self._suffix = outer
+        self._aliases.update((_output(node.name, port), x) for port, x in enumerate(held))
+
+    def _fold(self, tensor: str, depth: int = 0) -> np.ndarray:
+        """Return the value of a tensor of constants; raise ModelError for any other."""
+        if tensor not in self._known:
+            node = self.nodes.get(tensor)
+            if node is None or node.op not in FOLDS or depth > _MOST_FOLDS:
+                raise ModelError(
+                    f"the number of iterations of a loop depends on {tensor!r}; it must be known"
+                )
+            values = [self._fold(self.resolve(each), depth + 1) for each in node.inputs]
+            self._known[tensor] = fold(node, self._budget, values)
+        return self._known[tensor]
 
     def _add(self, node: TensorflowNode, depth: int) -> None:
         if node.op in _CALLS or node.op in self._library:
             called = node.op if node.op in self._library else node.function("f")
-            for port, tensor in enumerate(self._call(node, called, depth)):
+            for port, tensor in enumerate(self._call(node, called, node.inputs, depth)):
                 self._aliases[_output(node.name, port)] = tensor
         elif node.op == "IdentityN":
             self._aliases.update((_output(node.name, i), x) for i, x in enumerate(node.inputs))
         elif node.op == "ReadVariableOp":
             self.nodes[node.name] = replace(node, op="Identity", attributes={})
-        else:
+        elif node.op not in _LOOPS:
             self.nodes[node.name] = node
 
-    def _call(self, node: TensorflowNode, name: str, depth: int) -> list[str]:
+    def _call(
+        self, node: TensorflowNode, name: str, inputs: Sequence[str], depth: int
+    ) -> list[str]:
         """Inline a call; return the tensors that it returns."""
         if name not in self._parsed:
             if name not in self._library:
                 raise ModelError(f"{node} calls {name!r}, which the file does not define")
             self._parsed[name] = _parse_function(self._library[name])
         function = self._parsed[name]
-        if len(function.arguments) != len(node.inputs):
-            counts = f"{len(node.inputs)} tensors; it takes {len(function.arguments)}"
+        if len(function.arguments) != len(inputs):
+            counts = f"{len(inputs)} tensors; it takes {len(function.arguments)}"
             raise ModelError(f"{node} calls {name!r} with {counts}")
-        given = dict(zip(function.arguments, node.inputs))
+        given = dict(zip(function.arguments, inputs))
         renamed = self.inline(function.nodes, given, depth + 1)
         return [_rename(tensor, function.nodes, renamed) for tensor in function.returned]
 

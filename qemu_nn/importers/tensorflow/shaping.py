@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import ModelError
-from ...operators import Concat, Gather, Identity, Pad, Reshape, Slice, Transpose
+from ...operators import Concat, Gather, Identity, Pad, Slice, Transpose
 from ..tensor import Tensor, Value
 from . import indices
 from .building import MOST_PLACES, Converter, TensorflowCall, integer, integers, scalar
@@ -89,40 +89,6 @@ def _split(call: TensorflowCall, x: Tensor, axis: np.ndarray, sizes: list[int]) 
         name = f"{call.node.name}:{port}" if port else call.node.name
         call.builder.add(name, Slice(at, start, start + size), (x,), x.batched)
         start += size
-
-
-def unpack(call: TensorflowCall, x: Tensor) -> None:
-    """Convert Unpack: each element along an axis, without the axis."""
-    axis = x.axis(call.node.integer("axis", 0))
-    if call.node.integer("num", 0) != x.sample[axis]:
-        raise ModelError(f"it makes {call.node.integer('num', 0)} tensors of {list(x.shape)}")
-    left = tuple(side for at, side in enumerate(x.sample) if at != axis)
-    for port in range(x.sample[axis]):
-        row = call.put(Slice(axis, port, port + 1), x, part=f"row{port}")
-        name = f"{call.node.name}:{port}" if port else call.node.name
-        call.builder.add(name, Reshape(left), (row,), x.batched)
-
-
-def pack(call: TensorflowCall, *values: Value) -> None:
-    """Convert Pack of tensors: along a new axis."""
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    first, rank = tensors[0], len(tensors[0].shape)
-    axis = call.node.integer("axis", 0)
-    axis = axis + rank + 1 if axis < 0 else axis
-    if len(tensors) < len(values) or {each.shape for each in tensors} != {first.shape}:
-        raise ModelError("it joins constants, or tensors of different shapes")
-    if not first.batched <= axis <= rank:
-        raise ModelError("it adds an axis before the batch; samples must be independent")
-    rows = [
-        call.reshape(
-            each,
-            (*each.shape[:axis], 1, *each.shape[axis:]),
-            part=f"row{number}",
-            batched=each.batched,
-        )
-        for number, each in enumerate(tensors)
-    ]
-    call.put(Concat(axis - first.batched), *rows)
 
 
 def strided_slice(call: TensorflowCall, x: Tensor, *cut: np.ndarray) -> None:
@@ -250,8 +216,6 @@ SHAPING: dict[str, Converter] = {
     "ConcatV2": ("+", concat),
     "Split": ("cx", split),
     "SplitV": ("xcc", split_v),
-    "Unpack": ("x", unpack),
-    "Pack": ("+", pack),
     "StridedSlice": ("xccc", strided_slice),
     "Slice": ("xcc", slice_),
     "Pad": ("xc", pad),
