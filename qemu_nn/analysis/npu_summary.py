@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Optional
 
 from ..ethosu.program import read_regions
@@ -59,14 +58,15 @@ def list_npu_facts(graph: Graph, original: Optional[Original]) -> dict[str, Cell
         "npu_memory": Said(f"bytes: {words}", memory),
     }
     if original is not None and original.estimate:
-        facts.update(_say_estimate(original.estimate))
+        facts.update(_say_estimate(original))
     return facts
 
 
-def _say_estimate(given: Mapping[str, str]) -> dict[str, Cell]:
+def _say_estimate(original: Original) -> dict[str, Cell]:
     """Return vela's own figures: cycles, and KiB of each memory, in words and as numbers."""
-    cycles = {name: round(float(given.get(name, 0))) for name in ("cycles_total", *_CYCLES)}
-    memory = {name: float(given.get(name, 0)) for name in _MEMORY}
+    cycles = {name: round(original.figure(name)) for name in ("cycles_total", *_CYCLES)}
+    memory = {name: original.figure(name) for name in _MEMORY}
+    given = original.estimate
     settings = {name: given[name] for name in _SETTINGS if name in given}
     units = ", ".join(f"{unit} {cycles[name]:,}" for name, unit in _CYCLES.items() if cycles[name])
     sizes = ((unit, memory[name]) for name, unit in _MEMORY.items())

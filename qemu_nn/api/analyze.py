@@ -163,10 +163,9 @@ def analyze(
 
 def _note_estimate(network: Network) -> tuple[str, ...]:
     """Return a note on the cycles that an NPU's compiler estimates, if it is known."""
-    estimate = {} if network.original is None else network.original.estimate
-    if "cycles_total" not in estimate:
+    cycles = 0 if network.original is None else round(network.original.figure("cycles_total"))
+    if not cycles:
         return ()
-    cycles = round(float(estimate["cycles_total"]))
     return (f"vela estimates {cycles:,} cycles of the whole network; nothing was measured",)
 
 

@@ -22,17 +22,6 @@ _LIMIT = 2**28
 
 _TABLE = re.compile(r'<table name="(\w+)">\s*<!\[CDATA\[\s*(.*?)\]\]>', re.DOTALL)
 
-#: Columns of the summary with figures: cycles of each unit, and KiB of each memory.
-CYCLES = (
-    *("cycles_total", "cycles_npu", "cycles_sram_access", "cycles_dram_access"),
-    *("cycles_on_chip_flash_access", "cycles_off_chip_flash_access"),
-)
-MEMORY = (
-    *("sram_memory_used", "dram_memory_used"),
-    *("on_chip_flash_memory_used", "off_chip_flash_memory_used"),
-)
-SETTINGS = ("accelerator_configuration", "system_config", "memory_mode")
-
 
 @dataclass(frozen=True)
 class Recorded:

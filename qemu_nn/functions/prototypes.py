@@ -119,8 +119,11 @@ def find_absent(
 ) -> Optional[tuple[str, str]]:
     """Return a scalar that a state has no C argument for and that has a different value there.
 
-    The pair is its name, and its value as C text; None if there is none.
+    The pair is its name, and its value as C text; None if there is none, or no firmware calls the
+    function.
     """
+    if function.not_called:
+        return None
     for name, text in make_prototype(function, cmsis).implied.items():
         if name.startswith("has_"):  # NULL in the struct of an LSTM says the same
             continue

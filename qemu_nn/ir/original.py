@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional
@@ -43,3 +44,11 @@ class Original:
     operators: tuple[CompiledOperator, ...]
     matched: str
     estimate: Mapping[str, str] = field(default_factory=dict)
+
+    def figure(self, name: str) -> float:
+        """Return a figure of the estimate; 0 if it is missing or no number."""
+        try:
+            value = float(self.estimate.get(name, ""))
+        except ValueError:
+            return 0.0
+        return value if math.isfinite(value) else 0.0

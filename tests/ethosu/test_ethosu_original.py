@@ -134,6 +134,14 @@ def test_info_lists_operators_memory_and_the_estimate(tmp_path):
     assert "estimated" not in alone
 
 
+def test_an_estimate_that_is_no_number_counts_nothing(tmp_path):
+    network = load(tmp_path)
+    estimate = {**network.original.estimate, "cycles_total": "many", "cycles_npu": "inf"}
+    original = replace(network.original, estimate=estimate)
+    assert [original.figure(name) for name in ("cycles_total", "cycles_npu", "none")] == [0, 0, 0]
+    assert qemu_nn.analyze(replace(network, original=original), codes(), target=NPU).notes == ()
+
+
 def test_the_data_sheet_labels_the_estimate(tmp_path):
     facts = qemu_nn.datasheet(load(tmp_path), target=NPU).facts
     assert str(facts["vela_estimate"]) == "170 cycles, estimated by vela (NPU 160, SRAM 44)"
