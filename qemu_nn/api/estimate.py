@@ -218,8 +218,8 @@ def _facts(
     own = sorted({call.function for call in calls if call.function not in COUNTERS})
     if own:
         facts["own_functions"] = (
-            f"{', '.join(own)}: counted at -O2 in the C of an export; their loads, multiplications "
-            "and branches are the usual shares of Arm's functions"
+            f"counted at -O2, which an export's Makefile has: {', '.join(own)}; their loads, "
+            "multiplications and branches are the usual shares of Arm's functions"
         )
     unknown = sorted({layer.node.function.name for layer in layers if not layer.calls})
     if unknown:
