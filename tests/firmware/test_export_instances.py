@@ -140,7 +140,7 @@ def test_an_arena_in_a_section_of_bss_takes_no_bytes_of_the_program(pair):
 
 @pytest.mark.parametrize("name", ["Parameter", "string", "arm_math", "class"])
 def test_a_name_of_another_header_is_refused(tmp_path, name):
-    with pytest.raises(Error, match=f"^name is '{name}', which a header, a folder or C\\+\\+ has"):
+    with pytest.raises(Error, match=f"^name is '{name}', which is the name of"):
         write(tmp_path / "net", pipeline.example()[0], name=name)
 
 

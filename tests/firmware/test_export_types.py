@@ -143,7 +143,7 @@ def test_goldens_of_real_numbers_and_truth_values_compare(tmp_path):
         assert "DIFFERS" in str(comparison)
         np.save(group / "input.npy", values.astype(np.float64))
         unlike = [f.unlike for f in pipeline.compare(folder, group.parents[1]).findings]
-        assert f"it holds float64, but the golden {made.graph.input.dtype}" in unlike
+        assert f"it contains float64, but the golden {made.graph.input.dtype}" in unlike
 
 
 MODELS = SHARED / "models_tflite2"
