@@ -229,7 +229,8 @@ original = click.option(
     help="Of a file that vela compiled: the .tflite file that it read, whose operators are named.",
 )
 signature = click.option(
-    "--signature", help="Of a .tflite file: the signature; by default its first graph."
+    "--signature",
+    help="Of a .tflite file or a SavedModel: the signature; by default its first graph.",
 )
 
 

@@ -240,12 +240,14 @@ def test_a_loop_of_constant_length_becomes_its_iterations(tmp_path):
 
 
 ENDLESS = (const("end", 3), node("go", "Less", "end:output:0 four:output:0"), const("four", 4))
+ROW = (const("end", [3, 4]), node("go", "Less", "count end:output:0"))
 COMPUTED = (const("end", 3.0), node("go", "Less", "x end:output:0"))
 
 
 @pytest.mark.parametrize(
     ("loop", "message"),
     [
+        (looping(condition=ROW), "the condition of While 'loop' must be one truth value"),
         (looping(condition=ENDLESS), "While 'loop' has more than 256 iterations"),
         (looping(condition=COMPUTED), "the number of iterations of a loop depends on 'x'"),
         (looping(returned="nothing:z:0"), "a node reads 'nothing', which no node computes"),

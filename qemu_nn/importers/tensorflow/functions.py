@@ -90,7 +90,10 @@ class Inliner:
         for step in range(MOST_STEPS + 1):
             self._suffix = f"{outer}/{step}"
             going = self._call(node, node.function("cond"), held, depth)
-            if len(going) != 1 or not self._fold(self.resolve(going[0])).any():
+            kept = [self._fold(self.resolve(each)) for each in going]
+            if len(kept) != 1 or kept[0].size != 1:
+                raise ModelError(f"the condition of {node} must be one truth value")
+            if not kept[0]:
                 break
             held = self._call(node, node.function("body"), held, depth)
         else:
