@@ -124,7 +124,8 @@ typedef struct eu_axis {
 
 typedef struct eu_operation {
     int32_t kind, mode;
-    int32_t command; /* word of the stream that starts it */
+    int32_t command;   /* word of the stream that starts it */
+    int32_t is_traced; /* its map is copied to the trace */
     eu_map in, in2, out;
     int32_t rows, columns, channels; /* of the output as computed, before any transposition */
     int32_t kernel_h, kernel_w, dilation_h, dilation_w, stride_h, stride_w, pad_top, pad_left;
@@ -147,7 +148,6 @@ typedef struct eu_operation {
     eu_copy copy;
     eu_axis y, x;
     int64_t macs;
-    int32_t is_traced;                        /* its map is copied to the trace */
     int64_t trace_at, trace_row, trace_pixel; /* bytes: start, and from one to the next */
 } eu_operation;
 
