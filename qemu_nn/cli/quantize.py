@@ -308,7 +308,7 @@ def quantize(
     _check_output(output)
     scheme = how["scheme"] or quantization.get_scheme_for(how["target"])
     if output.suffix == ".tflite" and scheme != "affine":
-        raise Error(f"{output} holds scales and zero points: add --scheme affine, or write a .qnz")
+        raise Error(f"{output} stores scales and zero points: add --scheme affine, or write a .qnz")
     network = pipeline.load(model, input=input_tensor, output=output_tensor, weights=weights)
     if not isinstance(network, pipeline.FloatNetwork):
         raise Error(f"{model} is quantized already: give the float model")

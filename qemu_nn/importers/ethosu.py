@@ -51,7 +51,7 @@ def _read_npz(path: Path) -> Payload:
         missing = [name for name in _ARRAYS if f"{name}.npy" not in archive.names]
         if missing:
             raise ModelError(
-                "it holds arrays and no network; of networks, only vela's raw output is .npz, and "
+                "it has arrays and no network; of networks, only vela's raw output is .npz, and "
                 f"this lacks {', '.join(missing[:3])}"
             )
         return read_raw({name: _parse(archive.read(f"{name}.npy")) for name in _ARRAYS})

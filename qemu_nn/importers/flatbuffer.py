@@ -18,7 +18,7 @@ from ..errors import ModelError
 
 def make_damage_error(kind: str) -> ModelError:
     """Make the error for a table outside its file."""
-    return ModelError(f"it is damaged: a table {kind} lies outside the file")
+    return ModelError(f"it is damaged: a table {kind} is outside the file")
 
 
 class Bytes:

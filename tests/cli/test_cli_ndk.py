@@ -213,7 +213,7 @@ def test_a_model_file_is_cut_where_the_options_say(tmp_path):
         (["analyze", "net.prototxt", "-d", "data.npz", "--tensor", "z"], "no tensor 'z'"),
         (["compare", "net.prototxt", "-d", "labels.npy"], "takes samples [2, 6, 6]"),
         (["pack", "float.prototxt", "-o", "out"], "quantize the network first"),
-        (["check", "data.npz"], "data.npz: it holds arrays and no network"),
+        (["check", "data.npz"], "data.npz: it has arrays and no network"),
     ],
 )
 def test_what_can_not_be_done_is_one_sentence(folder, monkeypatch, arguments, reason):

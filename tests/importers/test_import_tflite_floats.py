@@ -155,7 +155,7 @@ def change(index, **fields):
 
 REFUSED = {
     "the input tensor 0 .* has no fixed size on axis 2": change(0, signature=[-1, 6, -1, 3]),
-    "its input 1 must hold finite floats": lambda net: net.buffers.__setitem__(
+    "its input 1 must be finite floats": lambda net: net.buffers.__setitem__(
         1, np.full(108, np.nan, np.float32).tobytes()
     ),
     r"CONV_2D \(operator 0\): tensor 1 .* has blockwise scales": change(

@@ -122,7 +122,7 @@ def test_a_package_runs_like_the_files_it_came_from(name, tmp_path):
 def test_a_network_with_functions_of_another_library_is_refused(name):
     function = published.REFUSED[name]
     with pytest.raises(
-        ModelError, match=f"the function '{function}' is not known; did you mean arm_"
+        ModelError, match=f"the function '{function}' is unknown; did you mean arm_"
     ):
         loaded(name)
 

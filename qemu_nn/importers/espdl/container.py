@@ -76,7 +76,7 @@ def _find_model(data: bytes, kind: bytes, name: Optional[str]) -> bytes:
     for entry in struct.iter_unpack("<III", data[at + 4 : at + 4 + 12 * count]):
         place, start, length = entry
         if length > _NAME or start + length > len(data) or place >= len(data):
-            raise ModelError("it is damaged: a model of its pack lies outside the file")
+            raise ModelError("it is damaged: a model of its pack is outside the file")
         text = data[start : start + length].rstrip(b"\0").decode(errors="replace")
         found.setdefault(text, place)
     if name is None and len(found) > 1:

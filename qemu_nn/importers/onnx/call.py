@@ -136,7 +136,7 @@ class OnnxCall:
         """Return a constant input of finite floats, float32 or float64."""
         array = self.array(index)
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ModelError(f"its input {self.node.inputs[index]!r} must hold finite floats")
+            raise ModelError(f"its input {self.node.inputs[index]!r} must be finite floats")
         if array.dtype != np.float16:
             return array
         self.builder.spend(array.size)

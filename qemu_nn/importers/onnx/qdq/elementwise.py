@@ -258,7 +258,7 @@ def power(site: Site) -> Pending:
     """Convert Pow by a number: a table of 8 bits; squares and roots also in float32."""
     curve, exponent = common(site, np.power), site.call.value(1)
     if not isinstance(exponent, np.ndarray) or exponent.size != 1:
-        raise ModelError("its exponent must be one number that the file holds")
+        raise ModelError("its exponent must be one number in the file")
     function = {2.0: "square", 0.5: "sqrt"}.get(float(exponent.reshape(())), "")
     try:
         floats = site.floats(0)

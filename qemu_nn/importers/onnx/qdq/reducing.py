@@ -99,7 +99,7 @@ def cumulate(site: Site) -> Pending:
     call, own = site.call, site.shape()
     given = call.array(1)
     if given.size != 1 or given.dtype.kind not in "iu":
-        raise ModelError("its axis must be one integer that the file holds")
+        raise ModelError("its axis must be one integer in the file")
     axis = indices.axes([int(given.reshape(()))], len(own) + 1)[0] - 1
     if axis < 0:
         raise ModelError("it adds along the batch; samples must be independent")

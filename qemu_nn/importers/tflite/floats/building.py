@@ -254,7 +254,7 @@ class FloatCall:
         """Return a constant input of finite floats."""
         array = self.array(at)
         if array.dtype.kind != "f" or not np.isfinite(array).all():
-            raise ModelError(f"its input {at} must hold finite floats")
+            raise ModelError(f"its input {at} must be finite floats")
         return array
 
     def number(self, at: int) -> float:
