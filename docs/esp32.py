@@ -87,7 +87,8 @@ each output; with `-DQN_DUMP`, `qemu-nn compare firmware/goldens LOG` reads what
 project was compiled on a PC against stand-ins of the framework, not with Espressif's toolchain.
 
 An `.espdl` file becomes a component with ESP-DL in the same way. The chip must be one whose kernels
-read the order of its weights.
+read the order of its weights. Of a network that was quantized here, the file is written for the
+chip.
 
 `firmware/link` is a project of its own for `validate`: it reports each layer of an `.espdl` file,
 and each result of an operator of a `.tflite` file, over UART 0. The console is off there.

@@ -9,14 +9,16 @@ from typing import Any, Union
 
 import numpy as np
 
-from ..errors import Error
+from ..errors import Error, ModelError
 from ..firmware import project
 from ..firmware.builds import SYSTEMS
 from ..firmware.golden import name_stems
 from ..firmware.project import Firmware
 from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path, have
+from ..io.files import read_bytes
 from ..io.stages import announce
+from ..ir.graph import Graph
 from ..runtime.inputs import arrange_by_name
 from ..runtime.npu import list_programs
 from ..runtime.session import Session, draw_inputs
@@ -55,7 +57,8 @@ def export(
     Parameters
     ----------
     network : Network or str or Path
-        A quantized network, or its file. A network with programs of an Ethos-U must be a file.
+        A quantized network, or its file. A network with programs of an Ethos-U must be a file; of
+        a network of ESP-DL without its file, one is written for the chip.
     folder : str or Path
         New, empty, or an earlier export, which is replaced.
     target : str or Target, default "cortex-m4"
@@ -203,17 +206,16 @@ def _export_esp_dl(
 ) -> Firmware:
     """Write an ESP-IDF project that runs an .espdl file in ESP-DL."""
     from ..firmware import esp_idf
-    from ..importers.espdl import list_results, read_for_chip
+    from ..importers.espdl import FILE_LIMIT, list_results, read_for_chip
 
-    path = None if isinstance(given, Network) else as_path(given, "network")
-    if path is None or path.suffix.lower() != ".espdl":
-        raise Error(
-            f"{network.graph.name} calls ESP-DL, which reads the .espdl file; give export() the "
-            "path of that file"
-        )
-    file, values, model = read_for_chip(path, target.core)
     session, x, ends = _start(network, target, data)
     graph, said = session.graph, about(session, target)
+    path = None if isinstance(given, Network) else as_path(given, "network")
+    if path is not None and path.suffix.lower() == ".espdl":
+        file = read_bytes(path, FILE_LIMIT)
+    else:
+        file = _write_espdl(session.plan.graph)
+    values, model = read_for_chip(path.name if path else graph.name, file, target.core)
     stems = name_stems(graph, [node.name for node in graph.nodes])
     layers = [(tensor, stems[tensor], size) for tensor, size in list_results(model, values, graph)]
     with project.replace_earlier(folder, force) as fresh:
@@ -221,6 +223,18 @@ def _export_esp_dl(
         steps = x[graph.input.name].shape[1] if graph.states else 1
         common = esp_idf.Common(session.plan, said, goldens, steps, name)
         return esp_idf.write_esp_dl(fresh, common, esp_idf.EspDlFile(file, layers))
+
+
+def _write_espdl(graph: Graph) -> bytes:
+    """Return the file of a network without one, for the chip of its calls."""
+    from .espdl_file import as_espdl
+
+    try:
+        return as_espdl(graph)
+    except ModelError as error:
+        raise ModelError(
+            f"{error}; if the network is that of an .espdl file, give export() the path of it"
+        ) from None
 
 
 def _parse_build(build: Union[str, Iterable[str], None]) -> tuple[str, ...]:

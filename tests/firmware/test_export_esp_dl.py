@@ -5,9 +5,10 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from esp_idf_projects import compile_project, write_esp_dl
-from espdl_cases import classifier, conv, draw, streaming
+from espdl_cases import CASES, classifier, conv, draw, streaming
 from espdl_files import contain, pack_models
 
 import qemu_nn
@@ -129,14 +130,29 @@ def test_a_project_pins_its_chip_and_release(tmp_path):
     assert "Mind: " in (tmp_path / "project/README.md").read_text()
 
 
+@pytest.mark.parametrize("target", ["esp32c3", "esp32s3", "esp32p4"])
+def test_file_of_a_network_without_one_is_written_for_the_chip(tmp_path, target):
+    network = qemu_nn.load(classifier().write(tmp_path / "net.espdl"))
+    network.save(tmp_path / "net.qnz")
+    qemu_nn.export(tmp_path / "net.qnz", tmp_path / "project", target=target)
+    (path,) = (tmp_path / "project").rglob("*.espdl")
+    again = qemu_nn.load(path)
+    x = draw_inputs(network.graph, 3)
+    for chip in (target, "esp32"):
+        wanted = network.session(chip).run(x)
+        np.testing.assert_array_equal(again.session(chip).run(x)["y"], wanted["y"])
+    qemu_nn.export(path, tmp_path / "again", target=target)
+
+
 def test_what_a_chip_does_not_read_is_not_exported(tmp_path):
     path = classifier().write(tmp_path / "net.espdl")
     with pytest.raises(
         ModelError, match="kernels of the esp32c3 read them in the order of generic"
     ):
         qemu_nn.export(path, tmp_path / "project", target="esp32c3")
-    with pytest.raises(Error, match=r"give export\(\) the path of that file"):
-        qemu_nn.export(qemu_nn.load(path), tmp_path / "project", target="esp32s3")
+    other = CASES["lut_s16"]().write(tmp_path / "other.espdl")
+    with pytest.raises(ModelError, match=r"'y' calls esp_dl_.*give export\(\) the path of it"):
+        qemu_nn.export(qemu_nn.load(other), tmp_path / "project", target="esp32s3")
     with pytest.raises(Error, match="leave them out"):
         qemu_nn.export(path, tmp_path / "project", target="esp32s3", weights="blob")
     with pytest.raises(Error, match="calls ESP-DL, which runs on chips of the ESP32 family"):

@@ -31,7 +31,7 @@ CONVERTERS: dict[str, Converter] = {
 }
 
 #: Most bytes of a file.
-_FILE_LIMIT = 512 * MEGABYTE
+FILE_LIMIT = 512 * MEGABYTE
 
 
 def read(path: Path, model: Optional[str] = None, target: Optional[str] = None) -> ModelFile:
@@ -42,7 +42,7 @@ def read(path: Path, model: Optional[str] = None, target: Optional[str] = None) 
     damaged file, or for unsupported content.
     """
     try:
-        file = EspModel(open_model(read_bytes(path, _FILE_LIMIT), model))
+        file = EspModel(open_model(read_bytes(path, FILE_LIMIT), model))
         graph, builder = _convert(path.stem, file, target)
         return ModelFile(graph, notes=_list_notes(file, builder))
     except Error as error:
@@ -63,30 +63,29 @@ def load_with_values(path: Path) -> tuple[Graph, dict[str, EspValue], EspModel]:
     Raises as read().
     """
     try:
-        file = EspModel(open_model(read_bytes(path, _FILE_LIMIT), None))
+        file = EspModel(open_model(read_bytes(path, FILE_LIMIT), None))
         graph, builder = _convert(path.stem, file, None)
         return graph, builder.values, file
     except Error as error:
         raise ModelError(f"{path.name}: {error}") from None
 
 
-def read_for_chip(path: Path, chip: str) -> tuple[bytes, dict[str, EspValue], EspModel]:
-    """Return the bytes of a file of one model, the value of each tensor of the file, and its
-    content, for firmware of a chip.
+def read_for_chip(name: str, data: bytes, chip: str) -> tuple[dict[str, EspValue], EspModel]:
+    """Return the value of each tensor of a file of one model, and its content, for firmware of a
+    chip.
 
     Raises ModelError for a pack, and if the chip's kernels read weights in another order.
     """
-    data = read_bytes(path, _FILE_LIMIT)
     if data[:4] != b"EDL2":
-        raise ModelError(f"{path.name}: it is a pack; give a file of one model")
-    _, values, file = load_with_values(path)
+        raise ModelError(f"{name}: it is a pack; give a file of one model")
+    file = EspModel(open_model(data, None))
     blocks = are_in_blocks(file.target, None, file.constants.values())
     if blocks is not None and blocks != needs_blocks(chip):
         raise ModelError(
-            f"{path.name}: its weights are in the order {ORDERS[blocks]}, and the kernels of the "
+            f"{name}: its weights are in the order {ORDERS[blocks]}, and the kernels of the "
             f"{chip} read them in the order {ORDERS[not blocks]}; export the network for this chip"
         )
-    return data, values, file
+    return _convert(name, file, None)[1].values, file
 
 
 def list_results(
