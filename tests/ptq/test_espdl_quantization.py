@@ -102,6 +102,8 @@ def test_a_saved_file_is_the_same_network_on_every_chip(networks, chip, tmp_path
     networks[chip].save(path)
     assert EspModel(open_model(path.read_bytes(), None)).target == ORDERS[chip]
     again = qemu_nn.load(path)
+    again.save(tmp_path / "again.espdl")
+    assert (tmp_path / "again.espdl").read_bytes() == path.read_bytes()
     codes = networks[chip].graph.inputs[0].format.quantize(X)
     for target in CHIPS:
         one, two = (net.session(target).run(codes) for net in (networks[chip], again))

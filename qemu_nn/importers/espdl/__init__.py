@@ -19,7 +19,7 @@ from .layers import LAYERS
 from .model import EspModel, EspValue
 from .movement import MOVEMENT
 from .pooling import POOLING
-from .weights import ORDERS, are_in_blocks, needs_blocks
+from .weights import ORDERS, are_in_blocks, find_chip, needs_blocks
 
 #: Operator -> function that adds its calls to a network.
 CONVERTERS: dict[str, Converter] = {
@@ -99,7 +99,8 @@ def list_results(
 
 def _convert(name: str, file: EspModel, target: Optional[str]) -> tuple[Graph, EspBuilder]:
     _check_operators(file)
-    builder = EspBuilder(file, are_in_blocks(file.target, target, file.constants.values()))
+    blocks = are_in_blocks(file.target, target, file.constants.values())
+    builder = EspBuilder(file, blocks, find_chip(file.target or target, blocks))
     inputs = [_add_input(builder, value) for value in file.inputs]
     for node in file.nodes:
         try:

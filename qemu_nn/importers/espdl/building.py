@@ -18,11 +18,12 @@ from .model import EspConstant, EspModel, EspValue
 class EspBuilder:
     """Calls of a network, by the tensors of the file.
 
-    blocks: the order of the weights, None if nothing tells. values: by the names of the file.
+    blocks: the order of the weights, None if nothing tells. chip: of the calls, until a session
+    names its own. values: by the names of the file.
     """
 
-    def __init__(self, model: EspModel, blocks: Optional[bool]) -> None:
-        self.model, self.blocks = model, blocks
+    def __init__(self, model: EspModel, blocks: Optional[bool], chip: int) -> None:
+        self.model, self.blocks, self.chip = model, blocks, chip
         self.nodes: list[Node] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.states: list[Tensor] = []
@@ -62,6 +63,8 @@ class EspBuilder:
         if len(self.nodes) >= CALL_LIMIT:
             raise ModelError(f"it has more than {CALL_LIMIT} calls, the most that are supported")
         declared = NETWORK_FUNCTIONS[function]
+        if "chip" in declared.params:
+            params = {**params, "chip": self.chip}
         self.nodes.append(
             Node(
                 function=declared,

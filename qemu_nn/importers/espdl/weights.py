@@ -14,6 +14,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
+from ...ir.builds import ESP_DL_CHIPS
 from .model import EspConstant
 
 #: Channels of a block.
@@ -57,6 +58,15 @@ def are_in_blocks(
                 f"{ORDERS[blocks]} by {what}; export it again"
             )
     return found[0][1] if found else None
+
+
+def find_chip(target: Optional[str], blocks: Optional[bool]) -> int:
+    """Return the position in builds.ESP_DL_CHIPS of the chip of a file: its target, or the first
+    chip that reads weights in its order.
+    """
+    if target in ESP_DL_CHIPS:
+        return ESP_DL_CHIPS.index(target)
+    return ESP_DL_CHIPS.index("esp32s3" if blocks else "esp32")
 
 
 def needs_blocks(chip: str) -> bool:
