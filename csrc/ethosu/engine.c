@@ -266,17 +266,17 @@ static const char *fill_elementwise(const eu_operation *op, void *fields) {
     }
     int32_t size = (int32_t)eu_cells(&op->out);
     if (op->mode == EU_MUL) {
-        *(qn_s_mul *)fields = (qn_s_mul){PROFILE,
-                                         size,
-                                         1,
-                                         size,
-                                         -a->zero,
-                                         -b->zero,
-                                         op->zero,
-                                         (int32_t)op->scale.mult,
-                                         31 - op->scale.shift,
-                                         op->low,
-                                         op->high};
+        *(qn_s_mul *)fields = (qn_s_mul){.profile = PROFILE,
+                                         .block_size = size,
+                                         .batch_size = 1,
+                                         .batch_offset = 1,
+                                         .input_1_offset = -a->zero,
+                                         .input_2_offset = -b->zero,
+                                         .out_offset = op->zero,
+                                         .out_mult = (int32_t)op->scale.mult,
+                                         .out_shift = 31 - op->scale.shift,
+                                         .act_min = op->low,
+                                         .act_max = op->high};
         return "elementwise_mul";
     }
     qn_s_add *p = fields;

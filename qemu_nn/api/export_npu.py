@@ -121,7 +121,9 @@ def _check_ends(model: TfliteModel, graph: Graph) -> None:
 
 
 def _nbytes(tensor: TfliteTensor) -> int:
-    return int(np.prod(tensor.shape, dtype=np.int64)) * np.dtype(tensor.dtype).itemsize
+    """Return bytes of a tensor; the handle of a variable is a number of 32 bits."""
+    dtype = "int32" if tensor.type == "RESOURCE" else tensor.dtype
+    return int(np.prod(tensor.shape, dtype=np.int64)) * np.dtype(dtype).itemsize
 
 
 def list_results(model: TfliteModel, graph: Graph) -> Iterator[Watched]:
@@ -144,15 +146,15 @@ def list_results(model: TfliteModel, graph: Graph) -> Iterator[Watched]:
 def _list_filled(model: TfliteModel) -> Iterator[ethosu.Filled]:
     """Yield the inputs of command streams that nothing sets: states in the arena."""
     made = {index for operator in model.operators for index in operator.outputs}
-    found = set()
+    offsets, found = read_offsets(model), set()
     for operator in model.operators:
         for index in operator.inputs[CONTROL:] if operator.name == "ethos-u" else ():
             tensor = model.tensor(index)
             known = index in made or index in model.inputs or tensor.data is not None
-            if not (known or tensor.variable or index in found):
+            if not (known or tensor.variable or index in found) and offsets is not None:
                 found.add(index)
                 zero = int(tensor.zeros[0]) if tensor.zeros.size else 0
-                yield ethosu.Filled(index, _nbytes(tensor), zero & 0xFF)
+                yield ethosu.Filled(int(offsets[index]), _nbytes(tensor), zero & 0xFF)
 
 
 def _count_fast(model: TfliteModel) -> int:

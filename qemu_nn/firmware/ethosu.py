@@ -35,9 +35,9 @@ _OF_BOARDS = ("link/board.c", "link/uart")
 
 @dataclass(frozen=True)
 class Filled:
-    """A state in the arena that starts at its zero point: index of its tensor, bytes, the byte."""
+    """A state in the arena that starts at its zero point: its offset there, bytes, the byte."""
 
-    tensor: int
+    offset: int
     nbytes: int
     byte: int
 
