@@ -114,7 +114,7 @@ def add_counted(found):
 
 
 def matrix(recorded, core):
-    """Names of parts, and how often each call runs each."""
+    """Return the names of parts, and how often each call runs each."""
     rows = [
         count_parts(name, {**DEFAULTS, **json.loads(text)}, PATHS[core])
         for name, text in recorded.calls
@@ -148,7 +148,7 @@ def solve(names, counted, wanted, counts, exact=True):
 
 
 def unseen(names, counted, counts, calls):
-    """The relative error of each call by a fit that has not seen its shape."""
+    """Return the relative error of each call by a fit that has not seen its shape."""
     texts = [text.partition(',"bias')[0] for _, text in calls]
     folds = [int(hashlib.md5(text.encode()).hexdigest(), 16) % FOLDS for text in texts]
     errors = np.zeros(len(calls))
@@ -177,13 +177,13 @@ AS_TEXT = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4,
 
 
 def significant(value, digits):
-    """A number with so many digits, an integer where it is one; 0 for a solver's noise."""
+    """Return a number with so many digits, an integer where it is one; 0 for a solver's noise."""
     rounded = float(f"{value:.{digits}g}") if abs(value) >= 1e-6 else 0.0
     return int(rounded) if rounded.is_integer() else rounded
 
 
 def fitted(recorded, core):
-    """The entry of a group in the package's data, and its errors by function."""
+    """Return the entry of a group in the package's data, and its errors by function."""
     names, counted = matrix(recorded, core)
     counts = np.array(recorded.counts, float)
     mixes = np.array(recorded.mixes, float)

@@ -54,7 +54,11 @@ qemu-nn check models --releases --target m55
 Networks from files of frameworks also run as states without the wrapper functions
 (`arm_convolve_wrapper_s8`): frameworks then chose the functions themselves.
 
-57 states from January 2018 to July 2026 are known. They were built without changes and run on
+57 states from January 2018 to 15 July 2026 are known. Pull request 243 of September 2026, which
+corrects the scratch memory of transposed convolutions, is not among them: a `DeviceWarning` names
+calls that TensorFlow Lite Micro, or ExecuTorch up to 1.5.1, gives too little.
+
+The states were built without changes and run on
 emulated Cortex-M0, M3, M4 and M55. A state without a difference for a function has the bits of
 7.0.0, or of 5.6.0 or 5.9.0 for q7 and q15, and is computed by the same code.
 
