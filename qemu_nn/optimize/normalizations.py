@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Optional
 
+import numpy as np
+
 from ..ir.float_graph import FloatGraph, FloatNode
-from ..operators import Affine, Curve, Elementwise, Normalize, Pool, Reduce
+from ..operators import Affine, Curve, Elementwise, Gather, Normalize, Pool, Reduce
 from ..operators.curve import X
 
 _ROOT, _INVERSE, _INVERSE_ROOT = X.of("sqrt"), 1.0 / X, 1.0 / X.of("sqrt")
@@ -19,9 +21,74 @@ def recognise_normalizations(graph: FloatGraph) -> FloatGraph:
     It is x - mean(x), divided by sqrt(mean of its squares + epsilon) over the same axes, or
     multiplied by the inverse root; without a mean, x itself.
     """
-    makers = {node.name: node for node in graph.nodes}
-    nodes = [_recognise(graph, makers, node) or node for node in graph.nodes]
+    makers, nodes = {node.name: node for node in graph.nodes}, list[FloatNode]()
+    for node in graph.nodes:
+        shifted = _recognise_shifted(graph, makers, node)
+        nodes += shifted or [_recognise(graph, makers, node) or node]
     return graph.with_nodes(nodes)
+
+
+def _recognise_shifted(
+    graph: FloatGraph, makers: Mapping[str, FloatNode], last: FloatNode
+) -> list[FloatNode]:
+    """Return x * f - mean(x) * f + beta, as Keras spells it, as a normalization and an affine one.
+
+    f: gamma times the inverse root of the variance. The list is empty for any other node.
+    """
+    if _kind(last) != "add" or len(last.inputs) != 2:
+        return []
+    for first, second in (last.inputs, last.inputs[::-1]):
+        scaled, shift, beta = makers.get(first), makers.get(second), np.zeros(())
+        if shift is not None and isinstance(shift.operator, Affine):
+            if (shift.operator.scale != 1).any():
+                continue
+            beta, shift = shift.operator.offset, makers.get(shift.inputs[0])
+        if scaled is None or shift is None or {_kind(scaled), _kind(shift)} != {"multiply"}:
+            continue
+        found = _find_factor(graph, makers, {*scaled.inputs} & {*shift.inputs})
+        if found is None:
+            continue
+        factor, gamma, (away, axes, epsilon) = found
+        source = _find_centered(graph, makers, makers.get(away), axes)
+        negated = makers.get(next((name for name in shift.inputs if name != factor), ""))
+        if source is None or {*scaled.inputs} != {source, factor} or negated is None:
+            continue
+        if negated.inputs == makers[away].inputs[1:] and _is_negation(negated):
+            name = graph.make_unused_name(f"{last.name}/normal")
+            normal = FloatNode(name, Normalize(axes, epsilon), (source,))
+            return [normal, replace(last, operator=Affine(gamma, beta), inputs=(name,))]
+    return []
+
+
+def _kind(node: Optional[FloatNode]) -> str:
+    """Return the kind of an operation on two tensors; "" for any other node."""
+    found = node is not None and isinstance(node.operator, Elementwise)
+    return node.operator.kind if found else ""  # type: ignore[union-attr]
+
+
+def _is_negation(node: FloatNode) -> bool:
+    own = node.operator
+    return isinstance(own, Affine) and bool((own.scale == -1).all() and (own.offset == 0).all())
+
+
+def _find_factor(
+    graph: FloatGraph, makers: Mapping[str, FloatNode], names: Collection[str]
+) -> Optional[tuple[str, np.ndarray, tuple[str, tuple[int, ...], float]]]:
+    """Return gamma times an inverse root: its name, gamma, and what _find_variance() returns."""
+    for name in names:
+        node, gamma = makers.get(name), np.ones(())
+        if (
+            node is not None
+            and isinstance(node.operator, Affine)
+            and not node.operator.offset.any()
+        ):
+            gamma, node = node.operator.scale, makers.get(node.inputs[0])
+            if node is not None and _repeats_one(graph, node):
+                node = makers.get(node.inputs[0])
+        found = None if node is None else _find_variance(graph, makers, node.name, _INVERSE_ROOT)
+        if found is not None:
+            return name, gamma, found
+    return None
 
 
 def _recognise(
@@ -102,3 +169,9 @@ def _find_centered(
     if node.operator.kind != "subtract" or mean is None or mean.inputs != node.inputs[:1]:
         return None
     return node.inputs[0] if _find_mean(graph, mean) == axes else None
+
+
+def _repeats_one(graph: FloatGraph, node: FloatNode) -> bool:
+    """True if a node repeats the only element of an axis."""
+    own = node.operator
+    return isinstance(own, Gather) and graph.shapes[node.inputs[0]][own.axis] == 1

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from tensorflow_files import const, node, over
+from tensorflow_files import const, load, node, over, placeholder
 
 from qemu_nn.errors import ModelError
+from qemu_nn.optimize import optimize
+from qemu_nn.runtime.evaluate import evaluate
 
 DRAW = np.random.default_rng(4)
 
@@ -151,3 +153,36 @@ def test_blocks_that_are_no_dilation_are_refused(tmp_path):
     other[-1] = node("y", "BatchToSpaceND", "act block crops")
     with pytest.raises(ModelError, match="not supported: SpaceToBatchND 'spread', BatchToSpaceND"):
         over(tmp_path, x, *other)
+
+
+def layer_normalization(shift="x"):
+    """Return a layer normalization as Keras 3 spells it; shift: the source of the second mean."""
+    return (
+        const("axes", [2]),
+        const("epsilon", 1e-3),
+        const("gamma", np.linspace(0.5, 2, 5)),
+        const("beta", np.linspace(-1, 1, 5)),
+        node("mean", "Mean", "x axes", keep_dims=True),
+        node("away", "SquaredDifference", "x mean"),
+        node("variance", "Mean", "away axes", keep_dims=True),
+        node("spread", "AddV2", "variance epsilon"),
+        node("root", "Rsqrt", "spread"),
+        node("factor", "Mul", "root gamma"),
+        node("scaled", "Mul", "x factor"),
+        *([] if shift == "x" else [node("other", "Mean", f"{shift} axes", keep_dims=True)]),
+        node("negated", "Neg", "mean" if shift == "x" else "other"),
+        node("moved", "Mul", "negated factor"),
+        node("shifted", "AddV2", "moved beta"),
+        node("y", "AddV2", "scaled shifted"),
+    )
+
+
+@pytest.mark.parametrize("shift", ["x", "away"])
+def test_a_spelled_layer_normalization_becomes_one_operator(tmp_path, shift):
+    x = DRAW.normal(size=(3, 4, 5)).astype(np.float32)
+    graph = load(tmp_path, placeholder(-1, 4, 5), *layer_normalization(shift)).graph
+    optimized, _ = optimize(graph)
+    kinds = [type(each.operator).__name__ for each in optimized.nodes]
+    assert (kinds == ["Normalize", "Affine"]) == (shift == "x")
+    found, wanted = (evaluate(each, x)["y"] for each in (optimized, graph))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
