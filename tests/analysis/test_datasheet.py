@@ -119,7 +119,7 @@ def test_options_of_data_are_refused_without_data():
         qemu_nn.datasheet(NETWORK, qemu_nn.Dataset(None, limit=3))
     words = ["datasheet", str(FOLDER / "digits.qnz"), "--labels", "labels.txt"]
     result = CliRunner().invoke(main, words)
-    assert (result.exit_code, "--labels says how" in result.output) == (2, True)
+    assert (result.exit_code, "--labels is given without data" in result.output) == (2, True)
 
 
 def test_an_unknown_board_is_a_sentence():

@@ -162,7 +162,7 @@ def test_the_bias_of_16_bits_has_the_width_that_the_flag_says():
         assert call("arm_convolve_s16", bias_is_int32=flag).dtype == np.int16
         x, ones = np.ones((1, 4, 4, 2), np.int16), np.ones(1, np.int32)
         other = np.ones(1, np.int32 if flag == 0 else np.int64)
-        with pytest.raises(ValueError, match=f"bias of arm_convolve_s16 must be {dtype}"):
+        with pytest.raises(ValueError, match=f"bias of arm_convolve_s16 is .*must be {dtype}"):
             cmsis.arm_convolve_s16(
                 **{n: 1 for n in FUNCTIONS["arm_convolve_s16"].params if n[:3] in ("str", "dil")},
                 **dict.fromkeys(("pad_h", "pad_w", "input_offset", "output_offset"), 0),

@@ -272,8 +272,6 @@ def test_a_float_network_is_quantized_for_an_s3():
     assert differing(made, S3) == ([], [])
     found = qemu_nn.evaluate(made, (images, labels), target=S3)
     assert found.accuracy > 0.9
-    with pytest.raises(Error, match=r"scheme is 'power2', but esp32s3 runs \.tflite files"):
-        qemu_nn.quantize(f"{demo}/digits.onnx", images[:100], target=S3, scheme="power2")
 
 
 def test_the_content_of_a_file_is_loaded_whatever_its_first_byte(tmp_path):
