@@ -387,3 +387,39 @@ def test_a_wider_output_may_overlap_its_input():
     writer.map("ofm", x.shape, 0, dtype="int16", bits=0x100).set(ofm_scale=(1, 0)).run("pool", 0)
     got = run(program(writer, [(4, 12)], [(0, 24)]), x).view(np.int16)
     np.testing.assert_array_equal(got, x.ravel())
+
+
+def test_a_maximum_may_leave_out_rows_and_columns():
+    x = drawn(29, (5, 7, 3))
+    for dilation in ((2, 1), (1, 2), (2, 2)):
+        sides = 5 - dilation[0], 7 - dilation[1]
+        writer = Writer().map("ifm", x.shape, 0).kernel(2, 2, dilation=dilation).clamp()
+        writer.map("ofm", (*sides, 3), OUT, bits=0x100).set(ofm_scale=(1, 0)).run("pool", 0)
+        nbytes = sides[0] * sides[1] * 3
+        got = run(program(writer, [(0, 105)], [(OUT, nbytes)]), x).view(np.int8)
+        parts = [
+            x[y : y + sides[0], c : c + sides[1]]
+            for y in (0, dilation[0])
+            for c in (0, dilation[1])
+        ]
+        np.testing.assert_array_equal(got.reshape(*sides, 3), np.max(parts, axis=0))
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_results_of_8_bits_round_once_if_the_output_says_so(mode):
+    a, b = drawn(30, 200), drawn(31, 200)
+    scale = {"ofm_scale": (1 << 30, 36 if mode == 0 else 33), "low": -128, "high": 127}
+    got = pair(mode, a, b, "int8", "ethos-u55-128", **scale)
+    sums = a.astype(int) * b if mode == 0 else a.astype(int) + b
+    wanted = [rounded(int(v), 1 << 30, scale["ofm_scale"][1], 1) for v in sums]
+    np.testing.assert_array_equal(got, np.clip(wanted, -128, 127))
+
+
+@pytest.mark.parametrize(("mode", "compute"), [(3, min), (4, max), (19, lambda a, b: -(a > b))])
+def test_extremes_and_comparisons_of_a_u85_scale_both_operands(mode, compute):
+    a, b = drawn(32, 50), drawn(33, 50)
+    first, second = (1518500250, 24, 0, 20), (1 << 30, 25, 0, 20)
+    scales = {"opa_scale": scale_register(*first), "opb_scale": scale_register(*second)}
+    got = pair(mode, a, b, ofm_scale=scale_register(1, 0, 1), **scales)
+    pairs = [(rounded(int(x), *first), rounded(int(y), *second)) for x, y in zip(a, b)]
+    np.testing.assert_array_equal(got, [compute(x, y) for x, y in pairs])
