@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
 
@@ -115,6 +115,21 @@ class _Lowering:
     def scale(self, node: FloatNode, *factors: int) -> dict[str, int]:
         """Return the shift of products with so many fraction bits."""
         return {"right_shift": sum(factors) - self.frac(node.name)}
+
+
+def describe_limited_biases(graph: FloatGraph, formats: Formats, bits: int) -> Iterator[str]:
+    """Yield a sentence for each layer with a bias that so many bits do not hold."""
+    for node in graph.nodes:
+        bias = node.operator.bias if isinstance(node.operator, (Conv, Dense)) else None
+        if bias is None:
+            continue
+        frac = formats.tensors[node.inputs[0]] + formats.weights[node.name]
+        largest, most = float(np.abs(bias).max()), float(np.ldexp(1.0, bits - 1 - frac))
+        if largest > most:
+            yield (
+                f"{node.name}: a bias of {largest:.4g} is limited to {most:.4g}, the most of "
+                f"{bits} bits with {frac} fraction bits; larger weights or inputs raise this limit"
+            )
 
 
 def lower_esp_dl(graph: FloatGraph, formats: Formats, chip: str) -> Graph:

@@ -16,6 +16,7 @@ from ..ir.graph import Graph
 from ..ir.statistics import Statistics, make_statistics
 from ..lowering import (
     count_bias_bits,
+    describe_limited_biases,
     lower,
     lower_esp_dl,
     lower_s8,
@@ -167,7 +168,8 @@ class EspDl(PowersOfTwo):
         found = super().assign_formats(graph, statistics, given, tried)
         notes = tuple(note for note in found.notes if ": bias " not in note)
         bits = count_bias_bits(self.profile.path)
-        return replace(found, biases={}, bias_bits=bits, notes=notes)
+        limited = describe_limited_biases(graph, found, bits)
+        return replace(found, biases={}, bias_bits=bits, notes=(*notes, *limited))
 
     def lower(self, graph: FloatGraph, formats: Formats) -> Graph:
         """See lowering.lower_esp_dl."""

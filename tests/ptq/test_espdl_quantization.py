@@ -86,6 +86,18 @@ def test_scores_are_near_those_of_the_float_network(networks, chip):
     assert 10 * np.log10(1 / noise) > 18
 
 
+def test_a_note_names_a_bias_that_the_sums_of_an_esp32_s3_do_not_hold():
+    node = FloatNode("y", Dense(np.full((2, 3), 1e-3), np.array([0.5, -9.0])), ("x",))
+    network = pipeline.FloatNetwork(FloatGraph("net", "x", (3,), None, (node,), ("y",)))
+    x = np.random.default_rng(2).normal(size=(20, 3)).astype(np.float32)
+    said = {
+        chip: qemu_nn.quantize(network, x, scheme="power2", target=chip).notes
+        for chip in ("esp32", "esp32s3")
+    }
+    assert not any("is limited" in note for note in said["esp32"])
+    assert sum(note.startswith("y: a bias of 9 is limited to ") for note in said["esp32s3"]) == 1
+
+
 def test_a_rectifier_is_fused_into_the_layer_before_alone(networks):
     calls = {node.name: node for node in networks["esp32s3"].graph.nodes}
     assert calls["hidden"].params["rectified"] == calls["conv"].params["rectified"] == 1
