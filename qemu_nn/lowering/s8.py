@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -119,16 +120,12 @@ def lower_s8(
             holder[node.name] = holder[node.inputs[0]]
             continue
         sources = tuple(holder[name] for name in node.inputs)
-        kind = type(node.operator)
+        make_site = partial(_site, graph, node, clamp, sources, formats, wanted)
         try:
-            site = _site(graph, node, clamp, sources, formats, wanted)
-            _append_calls(site, node.operator)
+            site = _append_calls(make_site, node.operator, fallback)
         except ModelError as problem:
-            if not fallback or kind not in FLOAT_MAKERS:
-                problems.append(f"{kind.__name__} {node.name!r}: {problem}{_name_remedy(kind)}")
-                continue
-            site = _site(graph, node, clamp, sources, formats, wanted)
-            FLOAT_MAKERS[kind](site, node.operator)
+            problems.append(f"{type(node.operator).__name__} {node.name!r}: {problem}")
+            continue
         except Error as problem:
             raise Error(f"{node.name}: {problem}") from None
         nodes += site.nodes
@@ -147,16 +144,29 @@ def _make_start(graph: FloatGraph, name: str, own: Format) -> Tensor:
     return Tensor(name, shape, own.dtype, None, own.scale, own.zero_point, order)
 
 
-def _append_calls(site: S8Site, operator: Operator) -> None:
+def _append_calls(make_site: Callable[[], S8Site], operator: Operator, fallback: bool) -> S8Site:
+    """Return the calls of an operator: of integers, or else in float32 if `fallback` allows it.
+
+    Raises ModelError that says why there are no integers, and whether float32 computes it.
+    """
     kind = type(operator)
-    if kind not in _MAKERS:
-        raise ModelError("there is no function for it in CMSIS-NN's s8 API")
-    _MAKERS[kind](site, operator)
-
-
-def _name_remedy(kind: type) -> str:
-    """Return the end of an error for an operator that float32 computes."""
-    return "; fallback='float' computes it in float32" if kind in FLOAT_MAKERS else ""
+    site = make_site()
+    try:
+        if kind not in _MAKERS:
+            raise ModelError("there is no function for it in CMSIS-NN's s8 API")
+        _MAKERS[kind](site, operator)
+    except ModelError as problem:
+        if kind not in FLOAT_MAKERS:
+            raise
+        site = make_site()
+        try:
+            FLOAT_MAKERS[kind](site, operator)
+        except ModelError as other:
+            raise ModelError(f"{problem}; {other}") from None
+        if not fallback:
+            remedy = "; fallback='float' computes it in float32"
+            raise ModelError(f"{problem}{remedy}") from None
+    return site
 
 
 def _site(

@@ -307,6 +307,13 @@ def test_a_layer_without_an_integer_function_falls_back_to_floats(what):
         assert np.abs(got.ravel() - exact.ravel()).max() < span / 4000
 
 
+@pytest.mark.parametrize("options", [{}, {"fallback": "float"}])
+def test_an_operator_that_floats_do_not_compute_either_is_named(options):
+    nodes = (FloatNode("out", X**X, ("x",)),)
+    with pytest.raises(ModelError, match=r"Curve 'out': .*that float32 does not represent$"):
+        of_16_bits(nodes, **options)
+
+
 def test_a_runtime_of_cmsis_nn_alone_refuses_other_functions():
     nodes = (FloatNode("out", Reduce("mean", (2,)), ("x",)),)
     with pytest.raises(ModelError, match="alone: out call tflm_mean_s16; runtime='tflm' brings"):
