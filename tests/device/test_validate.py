@@ -177,7 +177,9 @@ def test_another_network_is_told_by_its_hash(digits):
 
 
 def test_another_profile_than_the_exports_is_refused(digits):
-    with pytest.raises(Error, match=r"exported for CMSIS 5.9.0, dsp, nearest, not for .*mve"):
+    with pytest.raises(
+        Error, match=r"exported for CMSIS 5.9.0, dsp, nearest, but the target is .*mve"
+    ):
         qemu_nn.validate(NETWORK, on=on(digits), target="m55")
     assert qemu_nn.validate(NETWORK, IMAGES[:1], on(digits), target="m7").same
 

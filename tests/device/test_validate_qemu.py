@@ -149,7 +149,9 @@ def test_an_emulator_that_does_not_start_is_a_sentence(tmp_path):
 
 def test_a_missing_tool_is_named(monkeypatch, export):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(Error, match="not installed: make, arm-none-eabi-gcc, qemu-system-arm"):
+    with pytest.raises(
+        Error, match="needs make, arm-none-eabi-gcc, qemu-system-arm, not found here"
+    ):
         emulator.build(export, "m4")
 
 

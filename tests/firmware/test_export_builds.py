@@ -136,7 +136,7 @@ def test_the_build_systems_are_those_that_are_named(tmp_path, build, there):
 
 
 def test_an_unknown_build_system_is_refused(tmp_path):
-    with pytest.raises(Error, match=r"build names 'bazel'; have: cmake, meson, zephyr"):
+    with pytest.raises(Error, match=r"build is 'bazel'; have: cmake, meson, zephyr"):
         write(tmp_path / "net", difference(), build="cmake,bazel")
 
 

@@ -149,7 +149,7 @@ def test_a_name_is_utf8_or_the_pack_is_refused_in_c_and_in_python(programs, tmp_
             data += struct.pack("<I", zlib.crc32(data))
             (tmp_path / "named.bin").write_bytes(data)
             done = run(programs["app"], "named.bin", "x", "y", 4, cwd=tmp_path)
-            refused = "a name must be 1 to 255 bytes of UTF-8 without zeros" in done.stderr
+            refused = "a name is not 1 to 255 bytes of UTF-8 without zeros" in done.stderr
             assert refused != good, name
             with nullcontext() if good else pytest.raises(ModelError, match="not UTF-8"):
                 load_pack(tmp_path / "named.bin")
@@ -167,7 +167,7 @@ def test_the_pack_of_a_user_is_refused_in_c(programs, tmp_path):
     if not pack.exists():
         pytest.skip(f"there is no {pack}")
     done = run(programs["app"], pack, "x", "y", 4, cwd=tmp_path)
-    assert "a name must be 1 to 255 bytes of UTF-8 without zeros" in done.stderr
+    assert "a name is not 1 to 255 bytes of UTF-8 without zeros" in done.stderr
 
 
 def test_a_pipe_is_no_pack_and_not_waited_for(programs, tmp_path):
