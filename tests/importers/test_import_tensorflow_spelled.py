@@ -42,7 +42,7 @@ def test_einsum_of_two_tensors_is_a_product(tmp_path, equation, first, second):
 
 @pytest.mark.parametrize(
     ("equation", "weights"),
-    [("abc,cd->abd", (5, 3)), ("abc,cde->abde", (5, 3, 2)), ("abc,bcd->ad", (4, 5, 3))],
+    [("nik,kj->nij", (5, 3)), ("abc,cde->abde", (5, 3, 2)), ("abc,bcd->ad", (4, 5, 3))],
 )
 def test_einsum_with_a_constant_is_a_fully_connected_layer(tmp_path, equation, weights):
     x, w = DRAW.normal(size=(2, 4, 5)), DRAW.normal(size=weights)
