@@ -149,6 +149,15 @@ uint8_t *eu_dense(const eu_runner *r, const eu_map *m) {
     return is_one_tile && is_dense ? r->memory[m->region] + m->base[0] : NULL;
 }
 
+/* Copy a piece of a map; whole bricks without a call. */
+static inline void copy_piece(uint8_t *to, const uint8_t *from, size_t count) {
+    if (count == 16) {
+        memcpy(to, from, 16);
+    } else {
+        memcpy(to, from, count);
+    }
+}
+
 /* Copy a map of bytes from its place to dense memory, or back. */
 static void copy_bytes(const eu_runner *r, const eu_map *m, uint8_t *dense, int loads) {
     for (int32_t y = 0; y < m->rows; y++) {
@@ -160,7 +169,7 @@ static void copy_bytes(const eu_runner *r, const eu_map *m, uint8_t *dense, int 
                 int32_t left = m->channels - c < step ? m->channels - c : step;
                 size_t count = run > 1 ? (size_t)run * (size_t)m->channels : (size_t)left;
                 uint8_t *at = dense + ((int64_t)y * m->columns + x) * m->channels + c;
-                memcpy(loads ? at : pixel, loads ? pixel : at, count);
+                copy_piece(loads ? at : pixel, loads ? pixel : at, count);
             }
         }
     }
