@@ -155,6 +155,7 @@ def _export_component(
 ) -> Firmware:
     """Write an ESP-IDF project that runs a .tflite file in esp-tflite-micro."""
     from ..firmware import esp_idf
+    from ..firmware.tflm import Common
     from ..importers.tflite.parser import parse
     from ..runtime.arena import plan_tflm_memory
     from .export_npu import list_results
@@ -178,7 +179,7 @@ def _export_component(
     with project.replace_earlier(folder, force) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS, layers=ends)
         steps = x[graph.input.name].shape[1] if graph.states else 1
-        common = esp_idf.Common(session.plan, said, goldens, steps, name)
+        common = Common(session.plan, said, goldens, steps, name)
         watched = list(list_results(model, graph))
         content = esp_idf.TfliteFile(file, operators, variables, memory, watched)
         return esp_idf.write_tflite(fresh, common, content)
@@ -206,6 +207,7 @@ def _export_esp_dl(
 ) -> Firmware:
     """Write an ESP-IDF project that runs an .espdl file in ESP-DL."""
     from ..firmware import esp_idf
+    from ..firmware.tflm import Common
     from ..importers.espdl import FILE_LIMIT, list_results, read_for_chip
 
     session, x, ends = _start(network, target, data)
@@ -221,7 +223,7 @@ def _export_esp_dl(
     with project.replace_earlier(folder, force) as fresh:
         goldens = write_goldens(session, said, x, fresh / project.GOLDENS, layers=ends)
         steps = x[graph.input.name].shape[1] if graph.states else 1
-        common = esp_idf.Common(session.plan, said, goldens, steps, name)
+        common = Common(session.plan, said, goldens, steps, name)
         return esp_idf.write_esp_dl(fresh, common, esp_idf.EspDlFile(file, layers))
 
 

@@ -64,10 +64,10 @@ def _start(
 
 def _common(
     session: Session, target: Target, goldens: GoldenSet, steps: int, name: str, fast: int
-) -> ethosu.Common:
+) -> ethosu.NpuCommon:
     graph = session.graph
     npu = name_npu(graph, list_programs(graph)[0])
-    return ethosu.Common(session.plan, about(session, target), goldens, steps, name, npu, fast)
+    return ethosu.NpuCommon(session.plan, about(session, target), goldens, steps, name, npu, fast)
 
 
 def _list_ends(graph: Graph) -> set[str]:

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ..ir.tflm_memory import TflmMemory
-from ..runtime.plan import Plan
 from ..targets import core_words
 from . import link
 from .c_text import quote_bytes, sanitize_comment
-from .golden import About, GoldenSet
 from .project import Firmware, load_template, render, write_manifest
-from .tflm import Watched, count_arena, find_method, format_arrays, list_samples
+from .tflm import Common, Watched, count_arena, find_method, format_arrays, list_samples
 
 #: Template -> path in the project; {name} is that of the component.
 _FILES = {
@@ -50,17 +48,6 @@ _ESP_DL = {
     "esp_dl/network.h": "components/{name}/include/{name}.h",
     "esp_dl/network.cc": "components/{name}/{name}.cc",
 }
-
-
-@dataclass(frozen=True)
-class Common:
-    """Parts of both kinds of export. steps: time steps of each golden input, 1 without states."""
-
-    plan: Plan
-    about: About
-    goldens: GoldenSet
-    steps: int
-    name: str
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runtime.plan import Plan
 from . import link
-from .golden import About, GoldenSet
 from .project import Firmware, load_template, render, write_manifest
-from .tflm import Watched, count_arena, find_method, format_arrays, list_samples
+from .tflm import Common, Watched, count_arena, find_method, format_arrays, list_samples
 
 #: Templates of both kinds -> path in the project; {name} is that of the network.
 _FILES = {
@@ -43,14 +41,9 @@ class Filled:
 
 
 @dataclass(frozen=True)
-class Common:
+class NpuCommon(Common):
     """Parts of both kinds of export. npu: the NPU. fast: bytes of its fast memory, 0 for none."""
 
-    plan: Plan
-    about: About
-    goldens: GoldenSet
-    steps: int
-    name: str
     npu: str
     fast: int
 
@@ -79,7 +72,7 @@ class Stream:
     outputs: Sequence[int]
 
 
-def write_file(folder: Path, common: Common, file: File) -> Firmware:
+def write_file(folder: Path, common: NpuCommon, file: File) -> Firmware:
     """Write a project that runs a file in TensorFlow Lite Micro."""
     name, arena = common.name, count_arena(file.head, file.tail + _MARGIN)
     sources = [f"{name}.cc", f"{name}_model.c", "npu.c"]
@@ -102,7 +95,7 @@ def write_file(folder: Path, common: Common, file: File) -> Firmware:
     return Firmware(arena + common.fast, len(file.data))
 
 
-def write_stream(folder: Path, common: Common, stream: Stream) -> Firmware:
+def write_stream(folder: Path, common: NpuCommon, stream: Stream) -> Firmware:
     """Write a project that gives a command stream to the driver."""
     name = common.name
     sources = [f"{name}.c", f"{name}_stream.c", "npu.c"]
@@ -123,7 +116,9 @@ def write_stream(folder: Path, common: Common, stream: Stream) -> Firmware:
     return Firmware(stream.arena + common.fast, flash)
 
 
-def _make_values(common: Common, layers: Sequence[str], sources: Sequence[str]) -> dict[str, Any]:
+def _make_values(
+    common: NpuCommon, layers: Sequence[str], sources: Sequence[str]
+) -> dict[str, Any]:
     """Return the values of templates that both kinds share."""
     graph, name, goldens = common.plan.graph, common.name, common.goldens
     outputs = [graph.tensors[each] for each in graph.outputs]
@@ -143,7 +138,7 @@ def _make_values(common: Common, layers: Sequence[str], sources: Sequence[str]) 
 
 
 def _write(
-    folder: Path, common: Common, values: Mapping[str, Any], own: Mapping[str, bytes]
+    folder: Path, common: NpuCommon, values: Mapping[str, Any], own: Mapping[str, bytes]
 ) -> None:
     """Write the files of both kinds, those of one, and the manifest."""
     contents = {path: render(key, values).encode("ascii") for key, path in _FILES.items()}

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..ir.graph import Graph
 from ..ir.tensors import Tensor
-from .golden import GoldenSet
+from ..runtime.plan import Plan
+from .golden import About, GoldenSet
 
 #: Operator -> method of the resolver, if the rule of find_method() does not give it.
 _METHODS = {
@@ -19,6 +20,17 @@ _METHODS = {
 
 #: Factor of the interpreter's structures: these compilers do not shorten enumerations.
 _TAIL = 1.5
+
+
+@dataclass(frozen=True)
+class Common:
+    """Parts of every export. steps: time steps of each golden input, 1 without states."""
+
+    plan: Plan
+    about: About
+    goldens: GoldenSet
+    steps: int
+    name: str
 
 
 @dataclass(frozen=True)
