@@ -16,6 +16,7 @@ from ..cycles.boards import BOARDS
 from ..errors import Error
 from ..io.arguments import as_path
 from ..io.files import MEGABYTE, read_bytes
+from ..ir.builds import find_target
 from ..targets import DEFAULT_CORE, Target
 from .data import Dataset
 from .estimate import estimate
@@ -73,7 +74,8 @@ def datasheet(
     >>> sheet = datasheet("net.qnz", "test.npz", target="stm32f746")
     """
     asked = (board, clock, optimization, float_abi) != (None, None, "-O3", "hard")
-    network, wanted = quantized(network), Target.of(target)
+    network = quantized(network)
+    wanted = find_target(network.graph, target)
     summary = describe(network, wanted)
     told: Optional[Table] = None
     if measured is not None:

@@ -19,6 +19,7 @@ from ..cycles.timing import NOT_VALIDATED, TIMINGS, Range, compute_cycles
 from ..errors import DeviceWarning, Error
 from ..io.stages import announce
 from ..io.warn import warn
+from ..ir.builds import find_target
 from ..ir.graph import Graph, Node
 from ..runtime.plan import plan
 from ..targets import DEFAULT_CORE, KERNELS, Target, chip_of
@@ -85,8 +86,9 @@ def estimate(
     --------
     >>> print(estimate("net.tflite", target="m4").text())
     """
+    network = quantized(network)
     place = None if board is None else boards.get_board(board)
-    wanted = Target.of(target or (place.core if place else DEFAULT_CORE))
+    wanted = find_target(network.graph, target or (place.core if place else DEFAULT_CORE))
     if wanted.kernels != KERNELS[0]:
         given = f"the {wanted.device}" if wanted.esp_nn else repr(wanted.kernels)
         raise Error(
@@ -100,7 +102,6 @@ def estimate(
         )
     part = chip_of(wanted.device) if place is None else None
     megahertz = _megahertz(clock, place, part)
-    network = quantized(network)
     announce("estimates cycles")
     profile = network.profile(wanted)
     planned = plan(network.graph, profile, trace=True)  # the device's calls, checked

@@ -18,6 +18,7 @@ from ..firmware.symbols import DEFAULT_NAME
 from ..io.arguments import as_flag, as_path, have
 from ..io.files import read_bytes
 from ..io.stages import announce
+from ..ir.builds import find_target
 from ..ir.graph import Graph
 from ..runtime.inputs import arrange_by_name
 from ..runtime.npu import list_programs
@@ -127,7 +128,7 @@ def export(
         flag = as_flag(force, "force")
         return export_program(path, network, folder, Target.of(target), data, options.name, flag)
     if wanted.espressif:
-        part = (Target.of(target), data, options.name, as_flag(force, "force"))
+        part = (find_target(network.graph, target), data, options.name, as_flag(force, "force"))
         if wanted.esp_dl:
             return _export_esp_dl(given, network, folder, *part)
         return _export_component(network, folder, *part)

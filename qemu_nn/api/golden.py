@@ -19,6 +19,7 @@ from ..io.arguments import as_array, as_callable, as_path, format_value, one_of
 from ..io.arrays import read_npz
 from ..io.stages import announce
 from ..io.version import __version__
+from ..ir.builds import find_target
 from ..ir.graph import Graph
 from ..qnz.package import model_hash
 from ..runtime import interrupt
@@ -111,9 +112,8 @@ def about(session: Session, target: Union[str, Target]) -> About:
     from ..firmware.golden import About
 
     graph = session.graph
-    return About(
-        graph.name, model_hash(graph), __version__, Target.of(target).core, session.profile
-    )
+    core = find_target(graph, target).core
+    return About(graph.name, model_hash(graph), __version__, core, session.profile)
 
 
 def write_goldens(

@@ -14,6 +14,7 @@ from ..errors import Error, ModelError
 from ..importers import READERS, Reader, read_model
 from ..io.arguments import as_count, as_path, as_text, format_value
 from ..io.stages import announce
+from ..ir.builds import find_target
 from ..ir.float_graph import FloatGraph
 from ..ir.graph import Graph
 from ..ir.input_summary import InputSummary
@@ -263,8 +264,8 @@ class Network:
         Parameters
         ----------
         target : str, Target or Profile, default "cortex-m4"
-            The device, as session() takes it; a profile is returned as it is. A network of ESP-DL
-            has no default.
+            The device, as session() takes it; a profile is returned as it is. The default of a
+            network of ESP-DL is the chip of its file.
 
         Returns
         -------
@@ -274,11 +275,12 @@ class Network:
         Raises
         ------
         Error
-            A name is unknown, the release does not have this core or rounding, or the network is
-            compiled for another NPU.
+            A name is unknown, the release does not have this core or rounding, the network is
+            compiled for another NPU, or the file of a network of ESP-DL names no chip.
         """
         if not isinstance(target, Profile):
-            check_npu(self.graph, Target.of(target))
+            target = find_target(self.graph, target)
+            check_npu(self.graph, target)
         return profile_for(self.graph.ops, target)
 
     def plot_memory(self, target: Union[str, Target] = DEFAULT_CORE) -> Any:

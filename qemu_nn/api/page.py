@@ -19,6 +19,7 @@ from ..exporters.page.image import Sections, make_image
 from ..io.arguments import as_path
 from ..io.files import write_text
 from ..io.stages import announce, count
+from ..ir.builds import find_target
 from ..ir.graph import Graph
 from ..ir.preprocessing import Preprocessing
 from ..ir.stored import weight_bytes
@@ -86,11 +87,11 @@ def page(
     stages = () if sound is None else sound.stages
     plans = [
         {
-            **_make_plan(network, Target.of(each), sections),
-            "front": [_make_stage(stage, Target.of(each), sections) for stage in stages],
-            "sqnr": None if samples is None else _measure_layers(network, samples, Target.of(each)),
+            **_make_plan(network, each, sections),
+            "front": [_make_stage(stage, each, sections) for stage in stages],
+            "sqnr": None if samples is None else _measure_layers(network, samples, each),
         }
-        for each in count(several)
+        for each in count([find_target(network.graph, one) for one in several])
     ]
     document = {
         "plans": plans,

@@ -12,6 +12,7 @@ from ..analysis.table import Cell, Table
 from ..functions import NPU_FUNCTIONS
 from ..io import stages
 from ..io.optional_deps import format_install_command
+from ..ir.builds import find_target
 from ..ir.graph import Graph
 from ..kernels.devices import profile_for
 from ..runtime.compiled import Compiled
@@ -76,7 +77,7 @@ def run_contest(
 def choose_profile(graph: Graph, target: Target) -> Profile:
     """Return the NPU's, or that of the target for this network."""
     npu = all(node.function.name in NPU_FUNCTIONS for node in graph.nodes)
-    return NPU if npu else profile_for(graph.ops, target)
+    return NPU if npu else profile_for(graph.ops, find_target(graph, target))
 
 
 def _time_ours(session: Session, x: np.ndarray) -> Callable[[], object]:

@@ -12,6 +12,7 @@ from ..analysis.table import json_text
 from ..api import export as delivery
 from ..api import golden as pipeline
 from ..errors import printable
+from ..ir.builds import find_target
 from ..runtime.npu import list_programs
 from ..targets import Target
 from .data_options import data as data_option
@@ -88,6 +89,7 @@ def export(
     network = pipeline.load_quantized(model)
     samples = dataset(network, data, names)
     target, found = fitted(ctx, network, fit, stack, target)
+    target = find_target(network.graph, target)
     how: dict[str, Any] = {**names, "target": target, "one_header": layers == "one", "force": force}
     is_npu = bool(list_programs(network.graph))
     written = delivery.export(model if is_npu else network, output, data=samples, **how)

@@ -132,7 +132,8 @@ def _of_cmsis(verb: Callable[..., None]) -> Callable[..., None]:
         (
             "--target",
             DEFAULT_CORE,
-            "Core (m4), chip (stm32f411, esp32s3), or path: m0, scalar, mve, dsp.",
+            "Core (m4), chip (stm32f411, esp32s3), or path: m0, scalar, mve, dsp. Default of "
+            "an .espdl file: its chip.",
         ),
     ):
         verb = click.option(name, default=default, show_default=True, help=text)(verb)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
+from typing import Union
 
-from ..errors import Refused
+from ..errors import Error, Refused
 from ..functions import FUNCTIONS
 from ..functions.esp_nn_rules import EspCall, compute_as
 from ..functions.tflm_builds import DIFFERENCES, ESP_FACTS
 from ..releases import name_in_network
-from ..targets import Profile
+from ..targets import DEFAULT_CORE, Profile, Target
 from .graph import Graph, Node, Tensor
 
 #: Start of the names of functions of ESP-DL, whose argument `chip` counts in this list.
 _ESP_DL, ESP_DL_CHIPS = "esp_dl_", ("esp32", "esp32s3", "esp32p4")
+
+#: Value of `chip` where neither the file of a network nor its reader tells the chip.
+UNKNOWN_CHIP = -1
 
 #: Start of the effect of a call of ESP-NN.
 _ESP_NN = "ESP-NN "
@@ -59,6 +63,23 @@ def _list_more_states(graph: Graph, profile: Profile) -> list[Tensor]:
 def calls_esp_dl(graph: Graph) -> bool:
     """True if calls of a network are of ESP-DL."""
     return any(node.function.name.startswith(_ESP_DL) for node in graph.nodes)
+
+
+def find_target(graph: Graph, target: Union[str, Target]) -> Target:
+    """Return the device of a target; instead of the default, the chip of a network of ESP-DL.
+
+    Raises Error if the network is of ESP-DL and its file does not tell the chip.
+    """
+    wanted = Target.of(target)
+    if wanted != Target(DEFAULT_CORE, tflm=wanted.tflm) or not calls_esp_dl(graph):
+        return wanted
+    chips = {node.params["chip"] for node in graph.nodes if "chip" in node.params}
+    if UNKNOWN_CHIP in chips or len(chips) > 1:
+        raise Error(
+            f"{graph.name} calls ESP-DL, and its file does not tell the chip that it is for; give "
+            "one as the target: esp32s3, esp32p4"
+        )
+    return wanted.on(ESP_DL_CHIPS[chips.pop() if chips else 0])
 
 
 def _build_node(graph: Graph, node: Node, profile: Profile) -> Node:

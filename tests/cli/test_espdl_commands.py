@@ -41,9 +41,33 @@ def test_info_tells_layers_profile_and_origin(folder):
     assert "ESP-DL 3.3.9, esp32s3" in said
     assert "esp_dl_depthwise_conv_s8" in said
     assert "exported for an ESP32-S3 or ESP32-P4" in said
-    assert "give such a target" in run("info", "net.espdl", code=2)
+    assert "give one as the target: esp32s3, esp32p4" in run("info", "net.espdl", code=2)
+    assert "give such a target" in run("info", "net.espdl", "--target", "m4", code=2)
     assert json.loads(run("info", "net.espdl", *S3, "--json"))["network"] == "net"
     assert "exist for CMSIS-NN only" in run("info", "net.espdl", *S3, "--cycles", code=2)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "target", "chip"), [(True, "esp32p4", "esp32p4"), (False, None, "esp32")]
+)
+def test_the_chip_of_the_file_is_the_default_target(folder, blocks, target, chip):
+    classifier(blocks, target).write(folder / "own.espdl")
+    wanted = f"ESP-DL 3.3.9, {chip}"
+    data = ("-d", "codes.npy")
+    assert wanted in run("info", "own.espdl")
+    assert "1 of 1 networks run" in run("check", "own.espdl")
+    run("run", "own.espdl", *data, "-o", "out.npz")
+    x = np.load("codes.npy")
+    expected = qemu_nn.load("own.espdl").session(chip).run(x)["y"]
+    np.testing.assert_array_equal(np.load("out.npz")["y"], expected)
+    run("golden", "own.espdl", *data, "-o", "goldens", "--format", "folder")
+    assert f'"{chip}"' in (folder / "goldens/manifest.json").read_text()
+    assert wanted in run("datasheet", "own.espdl", "-d", "data.npz")
+    assert "ESP-DL" in run("variants", "own.espdl", *data)
+    assert f"set-target {chip} build" in run("export", "own.espdl", *data, "-o", "made")
+    assert "exist for CMSIS-NN only" in run("info", "own.espdl", "--cycles", code=2)
+    run("import", "own.espdl", "-o", "own.qnz")
+    assert wanted in run("info", "own.qnz")
 
 
 def test_run_writes_scores_of_floats_and_of_codes(folder):

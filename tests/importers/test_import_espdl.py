@@ -156,7 +156,9 @@ def test_exponents_of_channels_are_refused(tmp_path):
 
 def test_network_needs_a_chip_of_the_family(tmp_path):
     network = load(classifier(), tmp_path)
-    with pytest.raises(Error, match=r"calls ESP-DL.*not on cortex-m4; give such a target: esp32,"):
+    with pytest.raises(Error, match=r"calls ESP-DL.*not on m4; give such a target: esp32,"):
+        network.session("m4")
+    with pytest.raises(Error, match=r"does not tell the chip.*give one as the target: esp32s3"):
         network.session()
     assert str(network.profile("esp32c3")) == "ESP-DL 3.3.9, esp32"
     assert network.session("esp32-s3-devkitc-1").profile.path == "esp32s3"

@@ -14,7 +14,7 @@ from typing import Optional
 import numpy as np
 
 from ...errors import ModelError
-from ...ir.builds import ESP_DL_CHIPS
+from ...ir.builds import ESP_DL_CHIPS, UNKNOWN_CHIP
 from .model import EspConstant
 
 #: Channels of a block.
@@ -61,12 +61,12 @@ def are_in_blocks(
 
 
 def find_chip(target: Optional[str], blocks: Optional[bool]) -> int:
-    """Return the position in builds.ESP_DL_CHIPS of the chip of a file: its target, or the first
-    chip that reads weights in its order.
+    """Return the position in builds.ESP_DL_CHIPS of the chip of a file: its target, or generic C
+    if weights are in the order of generic C; UNKNOWN_CHIP if nothing tells.
     """
     if target in ESP_DL_CHIPS:
         return ESP_DL_CHIPS.index(target)
-    return ESP_DL_CHIPS.index("esp32s3" if blocks else "esp32")
+    return UNKNOWN_CHIP if blocks or (target is None and blocks is None) else 0
 
 
 def needs_blocks(chip: str) -> bool:
