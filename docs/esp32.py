@@ -115,7 +115,7 @@ closed the issues of padding, scratch memory and alignment there.
 ESP_DL = """
 ## ESP-DL
 
-A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 62 operators here
+A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 68 operators here
 (`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target. The
 arithmetic is that of ESP-DL 3.3.9. `quantize` with `scheme="power2"` makes such networks of float
 ones ([quantizing.md](quantizing.md#networks-of-esp-dl)).
@@ -135,6 +135,7 @@ The chips differ in three things:
 | Conv, Gemm, MatMul of 8 bits | S3 | a sum passes 2^19 - 1 or -2^19 on its way; output channels below the largest multiple of 16 | it saturates there, and later products count from there | smaller weights or inputs, fewer input channels, 16 bits; channels after the last multiple of 16 have 40 bits |
 | depthwise Conv of 8 bits | S3 | the same, in every channel | the same | the same |
 | biases of 8 bits | S3 | the bias has more than 20 bits, in these channels | it counts modulo 2^20: 2^19 becomes -2^19 | quantize for the `esp32s3`, which limits biases |
+| Conv, Gemm, MatMul | all but P4 | weights have an exponent for each channel | refused here: ESP-DL has such kernels for the P4 alone | export for the chip, with one exponent |
 | Conv, Gemm, MatMul, Mul | S3 | the output's exponent is below the sum of the inputs' | refused here: shifts to the left are undefined | a larger exponent of the output |
 | Conv, Gemm, Mul, LUT of 16 bits, pooling, curves | P4 | a result is a half | it becomes even: a network quantized for an S3 has different bytes | compare on the chip that it was quantized for |
 | RequantizeLinear to 8 bits | S3, P4 | exponents differ by 7 and more, to the left | refused here: the factor of the vector kernels does not fit 8 bits | closer exponents |

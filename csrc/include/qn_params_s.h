@@ -211,20 +211,21 @@ typedef struct qn_s_esp_softmax {
 enum { QN_DL_C = 0, QN_DL_S3 = 1, QN_DL_P4 = 2 };
 
 /* right_shift: the exponent of the output less those of input and filter. rectified: the
- * result is at least 0. A depthwise convolution has no output_c. */
+ * result is at least 0. per_channel: 1 where a row of right shifts, one of each output channel,
+ * follows the biases, and right_shift is 0. A depthwise convolution has no output_c. */
 typedef struct qn_dl_conv {
     int32_t profile;
     int32_t batches, input_h, input_w, input_c, filter_h, filter_w;
     int32_t output_h, output_w, output_c;
     int32_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-    int32_t right_shift, rectified, chip;
+    int32_t right_shift, rectified, per_channel, chip;
 } qn_dl_conv;
 
 /* matrices: products of as many pairs of matrices. */
 typedef struct qn_dl_dense {
     int32_t profile;
     int32_t matrices, batches, input_c, output_c;
-    int32_t right_shift, rectified, chip;
+    int32_t right_shift, rectified, per_channel, chip;
 } qn_dl_dense;
 
 /* row_size: elements of the innermost axis, on which the vector kernels of a chip work. scalar: the

@@ -15,6 +15,10 @@ filter [o][h][w][c], bias [o]             output_h output_w output_c stride_h st
                                           the output; one axis: h is 1
 esp_dl_depthwise_conv_T: input, filter    the same without output_c
 [h][w][c], bias [c]
+esp_dl_conv_per_channel_T,                 without right_shift; chip must be 2
+esp_dl_depthwise_conv_per_channel_T,
+esp_dl_dense_per_channel_T: the same,
+right_shifts [o] after the bias
 esp_dl_dense_T (Gemm, MatMul by           batches input_c output_c right_shift rectified chip
 constants): input [n][c], filter [o][c],
 bias [o]
@@ -65,6 +69,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -76,19 +81,22 @@ from .float_semantics import (
     Real,
     define_meaning,
     define_operator_meaning,
+    get_bias_row,
     get_pads,
 )
 from .random_params import SIZES, WIDTHS, Drawn, draw_ends, draw_length, get_limits
 from .s8_windows import FREE, IMAGE, SIDES, WINDOW, draw_windows, image
-from .shapes import DTYPES, Array, vector
+from .shapes import DTYPES, Array, stack, vector
 
-_ESP32S3 = 1
+_ESP32S3, _ESP32P4 = 1, 2
 
 #: Reason why no exported C calls these functions.
 NOT_CALLED = "it is an operator of ESP-DL, which reads the .espdl file itself"
 
-_SCALE: tuple[str, ...] = ("right_shift", "rectified", "chip")
 _TYPES = ("s8", "s16")
+
+#: Exclusive limit of the right shifts of channels.
+_SHIFTS = {"s8": 32, "s16": 63}
 
 
 def fold_axes(first: Sequence[int], second: Sequence[int]) -> int:
@@ -120,6 +128,8 @@ def _draw_scale(rng: Random, function: Function, terms: int) -> Drawn:
     own = (7 if function.type == "s8" else 15) + round(math.log2(terms) / 2) + rng.randint(-3, 3)
     shift = rng.randint(0 if chip == _ESP32S3 else -6, most) if rng.randrange(8) == 0 else own
     drawn = {"chip": chip, "right_shift": max(shift, 0) if chip == _ESP32S3 else shift}
+    if function.stack:
+        drawn = {"chip": _ESP32P4}
     return {**drawn, **({"rectified": rng.randrange(2)} if "rectified" in function.params else {})}
 
 
@@ -181,9 +191,13 @@ def _draw_table(rng: Random, function: Function) -> Drawn:
 
 def _make_real(call: FloatCall, own: Conv | Dense) -> Conv | Dense:
     """Return a layer on integers with the float values of its weights and bias."""
-    step = math.ldexp(call.output.scale, -call.params["right_shift"])
-    bias = None if call.bias is None else call.bias * step
-    return replace(own, weights=own.weights * (step / call.source.scale), bias=bias)
+    bias = get_bias_row(call.function, call.bias)
+    shifts = call.bias[1] if call.function.stack and call.bias is not None else None
+    step = np.ldexp(call.output.scale, -(call.params["right_shift"] if shifts is None else shifts))
+    scales = (step / call.source.scale).reshape(-1, *[1] * (own.weights.ndim - 1))
+    return replace(
+        own, weights=own.weights * scales, bias=None if bias is None else np.asarray(bias * step)
+    )
 
 
 def _mean_conv(call: FloatCall) -> Meant:
@@ -207,8 +221,14 @@ def _multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 # ---- declarations ----
 
 
-def _bias(type: str, extent: str) -> Array:
-    return Array("bias", "int32" if type == "s8" else "int64", (extent,), optional=True)
+def _bias(type: str, extent: str, per_channel: bool = False) -> dict[str, Any]:
+    """Return the biases, and after them the right shifts of channels, as arguments of Function."""
+    dtype = "int32" if type == "s8" else "int64"
+    bias = Array("bias", dtype, (extent,), optional=not per_channel)
+    if not per_channel:
+        return {"bias": bias}
+    rows = (bias, Array("right_shifts", dtype, (extent,), below=_SHIFTS[type]))
+    return {"bias": stack(dtype, *rows), "stack": rows}
 
 
 def _window_product(params: Params, weights: np.ndarray, depthwise: bool) -> Conv:
@@ -223,7 +243,7 @@ def _window_product(params: Params, weights: np.ndarray, depthwise: bool) -> Con
     return Conv(values, None, stride, get_pads(p), dilation, depth if depthwise else 1)
 
 
-def _conv(type: str, depthwise: bool) -> Function:
+def _conv(type: str, depthwise: bool, per_channel: bool = False) -> Function:
     width = "input_c" if depthwise else "output_c"
     kernel = ("filter_h", "filter_w", "input_c")
     axes = kernel if depthwise else ("output_c", *kernel)
@@ -232,17 +252,21 @@ def _conv(type: str, depthwise: bool) -> Function:
     windows.update(dict.fromkeys(("filter_h", "filter_w"), 3), input_c=16, batches=1)
     windows.update(dict.fromkeys(WINDOW, 1))
     scale = {"right_shift": 9 if type == "s8" else 17, "rectified": 0, "chip": 0}
+    fixed = {"output_c": 0} if depthwise else {}
+    if per_channel:
+        scale = {"rectified": 0, "chip": _ESP32P4}
+        fixed["right_shift"] = 0
     return Function(
-        name=f"esp_dl_{'depthwise_' * depthwise}conv_{type}",
+        name=f"esp_dl_{'depthwise_' * depthwise}conv_{'per_channel_' * per_channel}{type}",
         op="dl_depthwise_conv" if depthwise else "dl_convolve",
         type=type,
-        params=(*IMAGE, *SIDES, *outs, *WINDOW, *_SCALE),
-        defaults={"rectified": 0, "chip": 0},
+        params=(*IMAGE, *SIDES, *outs, *WINDOW, *scale),
+        defaults={"rectified": 0, "chip": scale["chip"]},
         inputs=(image(type),),
         weights=Array("filter", DTYPES[type], axes),
-        bias=_bias(type, width),
+        **_bias(type, width, per_channel),
         output=Array("output", DTYPES[type], ("batches", "output_h", "output_w", width)),
-        fixed={"output_c": 0} if depthwise else {},
+        fixed={**fixed, "per_channel": int(per_channel)},
         macs=("batches", "output_h", "output_w", width, *kernel[: 2 if depthwise else 3]),
         note=FREE,
         not_called=NOT_CALLED,
@@ -253,25 +277,27 @@ def _conv(type: str, depthwise: bool) -> Function:
     )
 
 
-def _dense(type: str) -> Function:
+def _dense(type: str, per_channel: bool = False) -> Function:
+    scale = {"right_shift": 9 if type == "s8" else 17, "rectified": 0, "chip": 0}
+    fixed = {"matrices": 1, "per_channel": int(per_channel)}
+    if per_channel:
+        scale = {"rectified": 0, "chip": _ESP32P4}
+        fixed["right_shift"] = 0
     return Function(
-        name=f"esp_dl_dense_{type}",
+        name=f"esp_dl_dense_{'per_channel_' * per_channel}{type}",
         op="dl_dense",
         type=type,
-        params=("batches", "input_c", "output_c", *_SCALE),
-        defaults={"rectified": 0, "chip": 0},
+        params=("batches", "input_c", "output_c", *scale),
+        defaults={"rectified": 0, "chip": scale["chip"]},
         inputs=(Array("input", DTYPES[type], ("batches", "input_c")),),
         weights=Array("filter", DTYPES[type], ("output_c", "input_c")),
-        bias=_bias(type, "output_c"),
+        **_bias(type, "output_c", per_channel),
         output=Array("output", DTYPES[type], ("batches", "output_c")),
-        fixed={"matrices": 1},
+        fixed=fixed,
         macs=("batches", "output_c", "input_c"),
         not_called=NOT_CALLED,
         draw=_draw_dense,
-        cases=(
-            {"batches": 1, "input_c": 256, "output_c": 64, "rectified": 0, "chip": 0}
-            | {"right_shift": 9 if type == "s8" else 17},
-        ),
+        cases=({"batches": 1, "input_c": 256, "output_c": 64, **scale},),
         product=lambda params, weights: Dense(weights.astype(np.float64)),
         meaning=_mean_dense,
     )
@@ -289,7 +315,7 @@ def _matmul(type: str) -> Function:
             Array("input2", DTYPES[type], ("matrices", "output_c", "input_c")),
         ),
         output=Array("output", DTYPES[type], ("matrices", "batches", "output_c")),
-        fixed={"rectified": 0},
+        fixed={"rectified": 0, "per_channel": 0},
         macs=("matrices", "batches", "output_c", "input_c"),
         note="Rows of input2 are the columns of the right operand.",
         not_called=NOT_CALLED,
@@ -438,6 +464,8 @@ def _mean_table(call: FloatCall) -> Meant:
 FUNCTIONS = (
     *(_conv(type, depthwise) for depthwise in (False, True) for type in _TYPES),
     *(_dense(type) for type in _TYPES),
+    *(_conv(type, depthwise, True) for depthwise in (False, True) for type in _TYPES),
+    *(_dense(type, True) for type in _TYPES),
     *(_matmul(type) for type in _TYPES),
     *(_pair(name, type) for name in ("add", "subtract", "multiply", "divide") for type in _TYPES),
     *(_requantize(source, target) for source in _TYPES for target in _TYPES),

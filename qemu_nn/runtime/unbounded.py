@@ -9,6 +9,7 @@ from typing import Optional, Union
 
 import numpy as np
 
+from ..functions.float_semantics import get_bias_row
 from ..ir.graph import Graph, Node
 from ..operators import Conv, Dense
 from ..releases import place_of
@@ -36,8 +37,8 @@ class Unlimited:
     def _layer(self) -> Optional[Products]:
         operator = make_product_layer(self.graph, self.node)
         if operator is not None and self._is_esp_dl and self.node.bias is not None:
-            bias = self.graph.arrays[self.node.bias].astype(np.float64)
-            return Products(replace(operator, bias=bias))
+            bias = get_bias_row(self.node.function, self.graph.arrays[self.node.bias])
+            return Products(replace(operator, bias=np.asarray(bias, np.float64)))
         if operator is not None and not self._affine and self.node.bias is not None:
             bias = self.graph.arrays[self.node.bias].astype(np.float64)
             start = np.ldexp(bias, self.node.params["bias_shift"])
@@ -100,7 +101,10 @@ class Unlimited:
             if op not in ("dl_mul", "dl_requantize"):
                 return None
             sums = a * b if op == "dl_mul" else a
-        values = sums * 2.0 ** -params["right_shift"]
+        shifts = params.get("right_shift")
+        if shifts is None:  # of channels
+            shifts = self.graph.arrays[self.node.bias or ""][1]
+        values = np.ldexp(sums, -np.asarray(shifts, np.int64))
         return np.asarray(np.rint(values) if params["chip"] == _ESP32P4 else np.floor(values + 0.5))
 
 

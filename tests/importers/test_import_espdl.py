@@ -148,10 +148,30 @@ def test_contradicting_target_is_refused(tmp_path, model, options, why):
         load(conv(draw((3, 3, 2, 16)), (1, 4, 4, 2), **model), tmp_path, **options)
 
 
-def test_exponents_of_channels_are_refused(tmp_path):
-    model = conv(draw((3, 3, 2, 3)), (1, 4, 4, 2), exponents=(-5, [-7, -6, -7], -4))
-    with pytest.raises(ModelError, match="an exponent for each channel"):
-        load(model, tmp_path)
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_exponents_of_channels_are_shifts_of_an_esp32p4(tmp_path, depthwise):
+    filters = draw((1, 1, 20, 1) if depthwise else (1, 1, 2, 20))
+    own = [-7 + at % 3 for at in range(20)]
+    group = {"group": 20} if depthwise else {}
+    model = conv(filters, (1, 4, 4, filters.shape[2]), exponents=(-5, own, -4), **group)
+    x, found = run(model, tmp_path, chip="esp32p4")
+    flat = filters.reshape(filters.shape[2], -1).astype(np.int64)
+    sums = x.astype(np.int64) * flat[:, 0] if depthwise else x.astype(np.int64) @ flat
+    sums = sums + draw(20, "int32", 1, -900, 900)
+    shifts = -4 + 5 - np.array(own)
+    np.testing.assert_array_equal(found, np.rint(sums / 2.0**shifts).clip(-128, 127))
+    network = load(model, tmp_path)
+    assert str(network.profile()) == "ESP-DL 3.3.9, esp32p4"
+    with pytest.raises(Error, match="kernels of an ESP32-P4 alone"):
+        network.session("esp32s3")
+
+
+def test_exponents_of_channels_are_as_many_as_channels_and_shift_to_the_right(tmp_path):
+    shape, filters = (1, 4, 4, 2), draw((3, 3, 2, 3))
+    with pytest.raises(ModelError, match=r"2 exponents.*one for each of 3 channels"):
+        load(conv(filters, shape, exponents=(-5, [-7, -6], -4)), tmp_path)
+    with pytest.raises(ModelError, match=r"shifted by -1 to 8 bits.*must be 0 to 31"):
+        load(conv(filters, shape, exponents=(-5, [-7, 2, -6], -4)), tmp_path)
 
 
 def test_network_needs_a_chip_of_the_family(tmp_path):

@@ -116,6 +116,31 @@ def test_depthwise_convolutions(type, width):
         assert np.array_equal(run(function, p, arrays).reshape(wanted.shape), wanted)
 
 
+@pytest.mark.oracle("esp_dl_{name}_per_channel_{type}")
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("name", ["conv", "depthwise_conv", "dense"])
+def test_channels_with_shifts_of_their_own(name, type):
+    """Halves, shifts of 0, results of a saturated sum; an ESP32-P4 alone has such kernels."""
+    for seed, width in enumerate((1, 15, 16, 17, 33)):
+        sides = list_sides(seed, chip=2, rectified=seed % 2)
+        sides.update({"input_c": width} if "depth" in name else {"input_c": 5, "output_c": width})
+        if name == "dense":
+            sides = {k: sides[k] for k in ("batches", "input_c", "output_c", "chip", "rectified")}
+        function, p, arrays = draw(f"esp_dl_{name}_per_channel_{type}", seed, **sides)
+        rng = np.random.default_rng(seed)
+        dtype = arrays["bias"].dtype
+        arrays["bias"] = rng.integers(-(2**9), 2**9, width).astype(dtype)
+        shifts = arrays["right_shifts"] = (np.arange(width) % 14).astype(dtype)
+        x, filters, bias = take(function, p, arrays)
+        if name == "dense":
+            wanted = models.multiply(p, x, filters, bias, shifts)
+        else:
+            wanted = models.convolve(p, x, filters, bias, "depth" in name, shifts)
+        assert np.array_equal(run(function, p, arrays).reshape(wanted.shape), wanted)
+        with pytest.raises(Refused, match="kernels of an ESP32-P4 alone"):
+            run(function, {**p, "chip": seed % 2}, arrays)
+
+
 def take(function, p, arrays):
     """Return the input, the filter and the bias of a call in their shapes."""
     shapes = {array.name: array.shape(p) for array in function.arrays}

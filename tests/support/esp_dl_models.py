@@ -62,9 +62,15 @@ def list_windows(p, image):
             yield y, x, window
 
 
-def convolve(p, images, filters, bias, depthwise):
-    """Return a convolution: each sum in the order ky, kx, c."""
+def list_shifts(p, width, shifts):
+    """Return the right shift of each channel."""
+    return [p["right_shift"]] * width if shifts is None else [int(each) for each in shifts]
+
+
+def convolve(p, images, filters, bias, depthwise, shifts=None):
+    """Return a convolution: each sum in the order ky, kx, c. shifts: of channels."""
     dtype, width = images.dtype, p["input_c"] if depthwise else p["output_c"]
+    shifts = list_shifts(p, width, shifts)
     bias = np.zeros(width, np.int64) if bias is None else bias
     out = np.zeros((len(images), p["output_h"], p["output_w"], width), dtype)
     for n, image in enumerate(images):
@@ -74,13 +80,14 @@ def convolve(p, images, filters, bias, depthwise):
                 terms = (window[..., o] if depthwise else window) * own.astype(np.int64)
                 bits = count_bits(p["chip"], dtype, o, width, depthwise)
                 total = add_up(terms.ravel(), bias[o], *bits)
-                out[n, y, x, o] = finish(p["chip"], dtype, total, p["right_shift"], p["rectified"])
+                out[n, y, x, o] = finish(p["chip"], dtype, total, shifts[o], p["rectified"])
     return out
 
 
-def multiply(p, left, right, bias=None):
-    """Return rows [n][c] by rows [o][c]."""
+def multiply(p, left, right, bias=None, shifts=None):
+    """Return rows [n][c] by rows [o][c]. shifts: of columns o."""
     width = len(right)
+    shifts = list_shifts(p, width, shifts)
     bias = np.zeros(width, np.int64) if bias is None else bias
     out = np.zeros((len(left), width), left.dtype)
     for n, row in enumerate(left.astype(np.int64)):
@@ -88,7 +95,7 @@ def multiply(p, left, right, bias=None):
             bits = count_bits(p["chip"], left.dtype, o, width, False)
             total = add_up(row * other, bias[o], *bits)
             rectified = p.get("rectified", 0)
-            out[n, o] = finish(p["chip"], left.dtype, total, p["right_shift"], rectified)
+            out[n, o] = finish(p["chip"], left.dtype, total, shifts[o], rectified)
     return out
 
 

@@ -5,7 +5,8 @@
  *   y' = y*stride_h + ky*dilation_h - pad_h,  x' = x*stride_w + kx*dilation_w - pad_w
  *
  * Elements outside of the image are 0. R is that of rounding.h; right_shift is the exponent of the
- * output less those of input and filter. A negative shift multiplies.
+ * output less those of input and filter. A negative shift multiplies. With per_channel each channel
+ * has a right_shift of its own, in the second row of bias; an ESP32-P4 alone has kernels for these.
  *
  * Accumulators:
  *   portable C   8 bits: 32 bits, modulo 2^32; 16 bits: 64 bits, modulo 2^64.
@@ -19,11 +20,11 @@
  *
  * Axes: images [n][y][x][c], filter [o][ky][kx][c], of a depthwise convolution [ky][kx][c]; dense:
  * rows [n][c], filter [o][c]; matmul: in[0] [m][n][c], in[1] [m][o][c] with m matrices. bias: [o],
- * int32, of 16 bits int64; matmul has none. output_h and output_w are free: padding below and to
- * the right is what they imply.
+ * per_channel [2][o], int32, of 16 bits int64; matmul has none. output_h and output_w are free:
+ * padding below and to the right is what they imply.
  * Ranges: sides, strides, dilations 1..65535, pads 0..65535, at most 65535 taps; right_shift
  * -31..31, of 16 bits -31..62, of an ESP32-S3 0..31, of 16 bits 0..40, as its shifts count to the
- * right alone.
+ * right alone. Shifts of channels 0..31, of 16 bits 0..62: others count as the nearest of these.
  * In place: no. Scratch: none. */
 #ifndef QN_S_ESP_DL_WEIGHTED_H
 #define QN_S_ESP_DL_WEIGHTED_H
@@ -84,6 +85,26 @@ static inline void s_dl_add(s_dl_acc *acc, int64_t product) {
 static inline int64_t s_dl_value(const s_dl_acc *acc, int is_wide) {
     return acc->bits || is_wide ? acc->sum : s_dl_wrap(acc->sum, 32);
 }
+
+/* Element o of a row of biases or right shifts. */
+static inline int64_t s_dl_bias(const void *bias, int64_t o, int is_wide) {
+    if (!bias) {
+        return 0;
+    }
+    return is_wide ? ((const int64_t *)bias)[o] : ((const int32_t *)bias)[o];
+}
+
+/* The right shift of channel o. */
+static inline int s_dl_right_shift(const qn_dl_conv *p, const void *bias, int32_t o,
+                                   int32_t channels, int is_wide) {
+    if (!p->per_channel) {
+        return p->right_shift;
+    }
+    return (int)qn_clamp64(s_dl_bias(bias, (int64_t)channels + o, is_wide), 0, is_wide ? 62 : 31);
+}
+
+/* A matrix: rows are images of one pixel. */
+qn_dl_conv s_dl_as_pixels(const qn_dl_dense *p);
 
 /* The output of place {n, y, x, o}, before it is saturated. */
 int64_t s_dl_convolve_at(const qn_dl_conv *p, const qn_buffers *b, const int32_t place[4],

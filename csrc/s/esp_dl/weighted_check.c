@@ -1,8 +1,8 @@
 /* The contracts of the layers of ESP-DL with weights. */
 #include "weighted.h"
 
-static int in_range_of_chip(int32_t shift, int32_t rectified, int32_t chip, int64_t element,
-                            char *why) {
+static int in_range_of_chip(int32_t shift, int32_t rectified, int32_t per_channel, int32_t chip,
+                            int64_t element, char *why) {
     const int s3 = chip == QN_DL_S3;
     const s_range all[] = {
         {"chip", chip, QN_DL_C, QN_DL_P4},
@@ -11,8 +11,16 @@ static int in_range_of_chip(int32_t shift, int32_t rectified, int32_t chip, int6
          : s3         ? 40
                       : 62},
         {"rectified", rectified, 0, 1},
+        {"per_channel", per_channel, 0, 1},
     };
-    return s_in_ranges(all, sizeof all / sizeof all[0], why);
+    const int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
+    if (status == QN_OK && per_channel && chip != QN_DL_P4) {
+        return qn_deny(
+            why, QN_REFUSED,
+            "its weights have an exponent for each channel, for which ESP-DL has kernels "
+            "of an ESP32-P4 alone; export the network for this chip");
+    }
+    return status;
 }
 
 static int windows(const qn_dl_conv *p, char *why) {
@@ -45,7 +53,7 @@ static int fill(const qn_dl_conv *p, int32_t channels, int64_t element, int64_t 
     }
     sizes->in[0] = in * element;
     sizes->weights = weights * element;
-    sizes->bias = channels * 4 * element;
+    sizes->bias = channels * (1 + p->per_channel) * 4 * element;
     sizes->out = out * element;
     return QN_OK;
 }
@@ -54,7 +62,8 @@ static int convolve(const qn_dl_conv *p, int64_t element, qn_sizes *sizes, char 
     int status = windows(p, why);
     status = status == QN_OK ? qn_in_range("output_c", p->output_c, 1, UINT16_MAX, why) : status;
     status = status == QN_OK ? few_taps(s_dl_taps(p), why) : status;
-    status = status == QN_OK ? in_range_of_chip(p->right_shift, p->rectified, p->chip, element, why)
+    status = status == QN_OK ? in_range_of_chip(p->right_shift, p->rectified, p->per_channel,
+                                                p->chip, element, why)
                              : status;
     const int32_t filter[] = {p->output_c, p->filter_h, p->filter_w, p->input_c};
     return status == QN_OK
@@ -74,7 +83,8 @@ static int depthwise(const qn_dl_conv *p, int64_t element, qn_sizes *sizes, char
     const int32_t filter[] = {p->filter_h, p->filter_w, p->input_c};
     int status = windows(p, why);
     status = status == QN_OK ? few_taps((int64_t)p->filter_h * p->filter_w, why) : status;
-    status = status == QN_OK ? in_range_of_chip(p->right_shift, p->rectified, p->chip, element, why)
+    status = status == QN_OK ? in_range_of_chip(p->right_shift, p->rectified, p->per_channel,
+                                                p->chip, element, why)
                              : status;
     return status == QN_OK
                ? fill(p, p->input_c, element, s_elements(element, filter, 3), sizes, why)
@@ -97,7 +107,8 @@ static int dense(const qn_dl_dense *p, int64_t element, int32_t most, qn_sizes *
         {"output_c", p->output_c, 1, UINT16_MAX},
     };
     int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
-    status = status == QN_OK ? in_range_of_chip(p->right_shift, p->rectified, p->chip, element, why)
+    status = status == QN_OK ? in_range_of_chip(p->right_shift, p->rectified, p->per_channel,
+                                                p->chip, element, why)
                              : status;
     if (status != QN_OK) {
         return status;
@@ -111,7 +122,7 @@ static int dense(const qn_dl_dense *p, int64_t element, int32_t most, qn_sizes *
     sizes->in[0] = in * element;
     sizes->in[1] = most > 1 ? right * element : 0;
     sizes->weights = most > 1 ? 0 : right * element;
-    sizes->bias = most > 1 ? 0 : p->output_c * 4 * element;
+    sizes->bias = most > 1 ? 0 : p->output_c * (1 + p->per_channel) * 4 * element;
     sizes->out = out * element;
     return QN_OK;
 }

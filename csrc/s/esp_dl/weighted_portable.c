@@ -9,6 +9,7 @@
  *   sum of magnitudes may reach 2^19 are computed again by the plain row.
  * - An ESP32-P4 rounds halves to even. A second run with biases less 1 differs where v is a half,
  *   by 1: so the first result is right where it is even, the second where the first is odd.
+ *   Channels with a shift of 0 have no halves, and the same bias in both runs.
  * - Where sums could leave 32 bits, the plain row computes the call. */
 #include <string.h>
 
@@ -27,7 +28,7 @@ enum { ONE = 0, HALVES = 1, MAGNITUDES = 2, PLAIN = 3 };
 /* A call as the engine has it. channel_step, tap_step: of weight i of channel o. */
 typedef struct layer {
     const qn_functions *row;
-    int32_t chip, right_shift, rectified, channels;
+    int32_t chip, right_shift, rectified, per_channel, channels;
     int is_depthwise;
     int64_t taps, channel_step, tap_step, inputs, outputs;
     union {
@@ -48,6 +49,7 @@ static layer of_convolve(const qn_dl_conv *p, const qn_functions *row) {
         .chip = p->chip,
         .right_shift = p->right_shift,
         .rectified = p->rectified,
+        .per_channel = p->per_channel,
         .channels = p->output_c,
         .taps = taps,
         .channel_step = taps,
@@ -69,6 +71,7 @@ static layer of_depthwise(const qn_dl_conv *p, const qn_functions *row) {
         .chip = p->chip,
         .right_shift = p->right_shift,
         .rectified = p->rectified,
+        .per_channel = p->per_channel,
         .channels = p->input_c,
         .is_depthwise = 1,
         .taps = (int64_t)p->filter_h * p->filter_w,
@@ -100,31 +103,8 @@ static layer of_depthwise(const qn_dl_conv *p, const qn_functions *row) {
     };
 }
 
-/* Rows of the matrix are images of one pixel. */
-static qn_dl_conv as_pixels(const qn_dl_dense *p) {
-    return (qn_dl_conv){p->profile,
-                        p->batches,
-                        1,
-                        1,
-                        p->input_c,
-                        1,
-                        1,
-                        1,
-                        1,
-                        p->output_c,
-                        1,
-                        1,
-                        0,
-                        0,
-                        1,
-                        1,
-                        p->right_shift,
-                        p->rectified,
-                        p->chip};
-}
-
 static layer of_dense(const qn_dl_dense *p, const qn_functions *row) {
-    const qn_dl_conv pixels = as_pixels(p);
+    const qn_dl_conv pixels = s_dl_as_pixels(p);
     layer l = of_convolve(&pixels, row);
     l.as.dense = (qn_s_fc){engine_profile(),
                            p->batches,
@@ -151,9 +131,11 @@ static int64_t row_bytes(const layer *l) {
 
 static int64_t pack_bytes(const layer *l) { return whole_lines(l->row->packed(&l->as)); }
 
-static int has_two(const layer *l) {
-    return l->chip == QN_DL_S3 || (l->chip == QN_DL_P4 && l->right_shift > 0);
+static int has_halves(const layer *l) {
+    return l->chip == QN_DL_P4 && (l->per_channel || l->right_shift > 0);
 }
+
+static int has_two(const layer *l) { return l->chip == QN_DL_S3 || has_halves(l); }
 
 static int64_t packed_bytes(const layer *l) {
     const int64_t magnitudes = l->chip == QN_DL_S3 ? whole_lines(l->taps * l->channels) : 0;
@@ -173,8 +155,13 @@ static int64_t weight_of(const layer *l, const int8_t *weights, int64_t o) {
 
 static int32_t bias_of(const int32_t *bias, int32_t o) { return bias ? bias[o] : 0; }
 
+static int32_t shift_of(const layer *l, const int32_t *bias, int32_t o) {
+    const qn_dl_conv p = {.right_shift = l->right_shift, .per_channel = l->per_channel};
+    return s_dl_right_shift(&p, bias, o, l->channels, 0);
+}
+
 static int32_t mode_of(const layer *l, const int8_t *weights, const int32_t *bias) {
-    int32_t mode = l->chip == QN_DL_P4 && l->right_shift > 0 ? HALVES : ONE;
+    int32_t mode = has_halves(l) ? HALVES : ONE;
     for (int32_t o = 0; l->chip != QN_DL_C && o < l->channels; o++) {
         const int64_t start = magnitude(bias_of(bias, o)) + 1;
         const int64_t most = start + 128 * weight_of(l, weights, o);
@@ -189,14 +176,12 @@ static int32_t mode_of(const layer *l, const int8_t *weights, const int32_t *bia
     return mode;
 }
 
-/* Packs weights with a bias for each channel. */
-static void pack_with(const layer *l, const int8_t *weights, int32_t *rows, int32_t right_shift,
-                      void *to) {
+/* Fills in the rows of multipliers and shifts. */
+static void put_scales(const layer *l, const int32_t *bias, int32_t *rows) {
     for (int32_t o = 0; o < l->channels; o++) {
         rows[l->channels + o] = 1 << 30;
-        rows[2 * l->channels + o] = 1 - right_shift;
+        rows[2 * l->channels + o] = 1 - shift_of(l, bias, o);
     }
-    l->row->pack(&l->as, weights, rows, to);
 }
 
 static void pack(const layer *l, const int8_t *weights, const int32_t *bias, void *packed) {
@@ -207,12 +192,13 @@ static void pack(const layer *l, const int8_t *weights, const int32_t *bias, voi
     for (int32_t o = 0; o < l->channels; o++) {
         rows[o] = bias_of(bias, o);
     }
-    pack_with(l, weights, rows, l->right_shift, first);
+    put_scales(l, bias, rows);
+    l->row->pack(&l->as, weights, rows, first);
     if (*mode == HALVES) {
         for (int32_t o = 0; o < l->channels; o++) {
-            rows[o] -= 1;
+            rows[o] -= shift_of(l, bias, o) > 0;
         }
-        pack_with(l, weights, rows, l->right_shift, second);
+        l->row->pack(&l->as, weights, rows, second);
     }
     if (*mode == MAGNITUDES) {
         int8_t *sizes = (int8_t *)second + pack_bytes(l);
@@ -221,8 +207,9 @@ static void pack(const layer *l, const int8_t *weights, const int32_t *bias, voi
         }
         for (int32_t o = 0; o < l->channels; o++) {
             rows[o] = (int32_t)magnitude(rows[o]);
+            rows[2 * l->channels + o] = 1 - MAGNITUDE_SHIFT;
         }
-        pack_with(l, sizes, rows, MAGNITUDE_SHIFT, second);
+        l->row->pack(&l->as, sizes, rows, second);
     }
 }
 
@@ -352,7 +339,7 @@ static int run(const layer *l, const qn_dl_conv *p, const qn_buffers *b) {
 
 static qn_dl_conv windows_of(const void *params) { return *(const qn_dl_conv *)params; }
 
-static qn_dl_conv pixels_of(const void *params) { return as_pixels(params); }
+static qn_dl_conv pixels_of(const void *params) { return s_dl_as_pixels(params); }
 
 #if QN_HAS_X86
 FUNCTIONS(convolve, avx512, windows_of, of_convolve, s_convolve_s8_avx512)

@@ -1,13 +1,6 @@
 /* Layers of ESP-DL with weights, plain. */
 #include "weighted.h"
 
-static int64_t bias_at(const void *bias, int64_t o, int is_wide) {
-    if (!bias) {
-        return 0;
-    }
-    return is_wide ? ((const int64_t *)bias)[o] : ((const int32_t *)bias)[o];
-}
-
 /* Adds the products of channel o at output (y, x) of image n. is_depthwise: of its own channel
  * alone, with filters [ky][kx][o]. */
 static void add_window(const qn_dl_conv *p, const qn_buffers *b, const int32_t place[4],
@@ -31,9 +24,12 @@ int64_t s_dl_convolve_at(const qn_dl_conv *p, const qn_buffers *b, const int32_t
                          int is_depthwise, int is_wide) {
     const int32_t o = place[3];
     const int in_lanes = is_depthwise || s_dl_in_lanes(o, p->output_c);
-    s_dl_acc acc = s_dl_start(bias_at(b->bias, o, is_wide), s_dl_bits(p->chip, is_wide, in_lanes));
+    s_dl_acc acc =
+        s_dl_start(s_dl_bias(b->bias, o, is_wide), s_dl_bits(p->chip, is_wide, in_lanes));
     add_window(p, b, place, is_depthwise, is_wide, &acc);
-    return s_dl_output(s_dl_value(&acc, is_wide), p->right_shift, p->rectified, p->chip);
+    const int32_t channels = is_depthwise ? p->input_c : p->output_c;
+    const int shift = s_dl_right_shift(p, b->bias, o, channels, is_wide);
+    return s_dl_output(s_dl_value(&acc, is_wide), shift, p->rectified, p->chip);
 }
 
 static int convolve(const qn_dl_conv *p, const qn_buffers *b, int is_depthwise, int is_wide) {
@@ -69,21 +65,43 @@ int s_dl_depthwise_conv_s16_ref(const void *params, const qn_buffers *b) {
     return convolve(params, b, 1, 1);
 }
 
+qn_dl_conv s_dl_as_pixels(const qn_dl_dense *p) {
+    return (qn_dl_conv){.profile = p->profile,
+                        .batches = p->batches,
+                        .input_h = 1,
+                        .input_w = 1,
+                        .input_c = p->input_c,
+                        .filter_h = 1,
+                        .filter_w = 1,
+                        .output_h = 1,
+                        .output_w = 1,
+                        .output_c = p->output_c,
+                        .stride_h = 1,
+                        .stride_w = 1,
+                        .dilation_h = 1,
+                        .dilation_w = 1,
+                        .right_shift = p->right_shift,
+                        .rectified = p->rectified,
+                        .per_channel = p->per_channel,
+                        .chip = p->chip};
+}
+
 /* right: the factors [m][o][c]. */
 static int multiply(const qn_dl_dense *p, const qn_buffers *b, const void *right, int is_wide) {
+    const qn_dl_conv pixels = s_dl_as_pixels(p);
     int64_t index = 0;
     for (int64_t row = 0; row < (int64_t)p->matrices * p->batches; row++) {
         for (int32_t o = 0; o < p->output_c; o++, index++) {
             const int64_t column = row / p->batches * p->output_c + o;
-            s_dl_acc acc = s_dl_start(bias_at(b->bias, o, is_wide),
+            s_dl_acc acc = s_dl_start(s_dl_bias(b->bias, o, is_wide),
                                       s_dl_bits(p->chip, is_wide, s_dl_in_lanes(o, p->output_c)));
             for (int32_t c = 0; c < p->input_c; c++) {
                 s_dl_add(&acc, s_dl_at(b->in[0], row * p->input_c + c, is_wide) *
                                    s_dl_at(right, column * p->input_c + c, is_wide));
             }
+            const int shift = s_dl_right_shift(&pixels, b->bias, o, p->output_c, is_wide);
             int64_t value = s_dl_value(&acc, is_wide);
-            s_dl_put(b->out, index, s_dl_output(value, p->right_shift, p->rectified, p->chip),
-                     is_wide);
+            s_dl_put(b->out, index, s_dl_output(value, shift, p->rectified, p->chip), is_wide);
         }
     }
     return QN_OK;

@@ -100,7 +100,8 @@ def list_results(
 def _convert(name: str, file: EspModel, target: Optional[str]) -> tuple[Graph, EspBuilder]:
     _check_operators(file)
     blocks = are_in_blocks(file.target, target, file.constants.values())
-    builder = EspBuilder(file, blocks, find_chip(file.target or target, blocks))
+    chip = find_chip(file.target or target, blocks, file.constants.values())
+    builder = EspBuilder(file, blocks, chip)
     inputs = [_add_input(builder, value) for value in file.inputs]
     for node in file.nodes:
         try:

@@ -17,6 +17,9 @@ from .weights import BLOCK, unpack_depthwise, unpack_filters
 #: Type of elements -> type of the bias.
 _BIAS = {"int8": "int32", "int16": "int64"}
 
+#: Type of elements -> most bits by which sums of a channel are shifted to the right.
+_SHIFTS = {"int8": 31, "int16": 62}
+
 
 def convolve(call: EspCall) -> None:
     """Convert Conv of images or of rows, with one group or as many as channels."""
@@ -55,15 +58,13 @@ def convolve(call: EspCall) -> None:
     ):
         params.update(zip((f"{name}_h", f"{name}_w"), [*missing, *numbers]))
     params.update(zip(("pad_h", "pad_w"), [*[0] * (2 - axes), *pads[:axes]]))
-    params["right_shift"] = find_shift(output, x.exponent, filters.exponent)
     if not is_depthwise:
         params["output_c"] = out
     flat = replace(filters, shape=(*missing, *filters.shape))
     unpack = unpack_depthwise if is_depthwise else unpack_filters
     kind = "depthwise_conv" if is_depthwise else "conv"
     weights = unpack(flat, call.builder.blocks)
-    function = f"esp_dl_{kind}_{SUFFIXES[x.dtype]}"
-    call.put(function, params, [x], output, weights, read_bias(call, x, out))
+    put_layer(call, kind, params, x, output, filters, weights)
 
 
 def gemm(call: EspCall) -> None:
@@ -88,11 +89,41 @@ def multiply_rows(call: EspCall, filters: EspConstant, rectified: int) -> None:
         raise ModelError(f"its input is {x}; its last axis must be {depth}, as of its weights")
     output = call.result((*x.shape[:-1], out), 0, x.dtype)
     params = {"batches": x.size // depth, "input_c": depth, "output_c": out}
-    params["right_shift"] = find_shift(output, x.exponent, filters.exponent)
+    params["rectified"] = rectified
     weights = unpack_filters(filters, call.builder.blocks).reshape(out, depth)
+    put_layer(call, "dense", params, x, output, filters, weights)
+
+
+def put_layer(
+    call: EspCall,
+    kind: str,
+    params: dict[str, int],
+    x: EspValue,
+    output: EspValue,
+    filters: EspConstant,
+    weights: np.ndarray,
+) -> None:
+    """Add the call of a layer, with an exponent of all weights or one for each output channel."""
+    out, suffix = output.shape[-1], SUFFIXES[x.dtype]
     bias = read_bias(call, x, out)
-    function = f"esp_dl_dense_{SUFFIXES[x.dtype]}"
-    call.put(function, {**params, "rectified": rectified}, [x], output, weights, bias)
+    if len(filters.exponents) == 1:
+        params["right_shift"] = find_shift(output, x.exponent, filters.exponent)
+        call.put(f"esp_dl_{kind}_{suffix}", params, [x], output, weights, bias)
+        return
+    if len(filters.exponents) != out:
+        raise ModelError(
+            f"its weights {filters} have {len(filters.exponents)} exponents; they must have one, "
+            f"or one for each of {out} channels"
+        )
+    shifts = [find_shift(output, x.exponent, each) for each in filters.exponents]
+    most = _SHIFTS[x.dtype]
+    if not 0 <= min(shifts) <= max(shifts) <= most:
+        raise ModelError(
+            f"its sums are shifted by {min(shifts)} to {max(shifts)} bits; the shifts of channels "
+            f"must be 0 to {most}"
+        )
+    both = np.stack([bias, np.array(shifts, bias.dtype)])
+    call.put(f"esp_dl_{kind}_per_channel_{suffix}", params, [x], output, weights, both)
 
 
 def matmul(call: EspCall) -> None:
@@ -176,11 +207,6 @@ def check_type(filters: EspConstant, x: EspValue) -> None:
     """Raise ModelError unless weights have the type of the input."""
     if filters.dtype != x.dtype or not filters.data.size:
         raise ModelError(f"its weights are {filters} and its input {x}; both must have one type")
-    if len(set(filters.exponents)) > 1:
-        raise ModelError(
-            f"its weights {filters} have an exponent for each channel: the ESP32-P4's kernels for "
-            "them were not read, so their bits are unknown; export the model with one exponent"
-        )
 
 
 def find_shift(output: EspValue, *exponents: int) -> int:

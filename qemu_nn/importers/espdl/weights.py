@@ -60,12 +60,17 @@ def are_in_blocks(
     return found[0][1] if found else None
 
 
-def find_chip(target: Optional[str], blocks: Optional[bool]) -> int:
-    """Return the position in builds.ESP_DL_CHIPS of the chip of a file: its target, or generic C
-    if weights are in the order of generic C; UNKNOWN_CHIP if nothing tells.
+def find_chip(
+    target: Optional[str], blocks: Optional[bool], constants: Iterable[EspConstant]
+) -> int:
+    """Return the position in builds.ESP_DL_CHIPS of the chip of a file: its target; the ESP32-P4
+    if weights have an exponent for each channel, which no other chip has kernels for; generic C if
+    weights are in its order; UNKNOWN_CHIP if nothing tells.
     """
     if target in ESP_DL_CHIPS:
         return ESP_DL_CHIPS.index(target)
+    if blocks and any(len(each.exponents) > 1 for each in constants):
+        return ESP_DL_CHIPS.index("esp32p4")
     return UNKNOWN_CHIP if blocks or (target is None and blocks is None) else 0
 
 
