@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qemu_nn.chips import CHIPS
-from qemu_nn.functions.esp_nn_rules import RULES, EspRule
+from qemu_nn.functions.esp_nn_rules import ESP_PATHS, RULES, EspRule
 from qemu_nn.functions.tflm_builds import DIFFERENCES
-from qemu_nn.targets import ESP_CHIPS, ESP_NN, core_words
+from qemu_nn.targets import DEFAULT_ESP_NN, ESP_CHIPS, core_words
 
 HEAD = """\
 # ESP32
@@ -23,9 +23,9 @@ qemu-nn check models --target esp32s3
 ```
 
 In Python: `network.session(target="esp32s3")`, or
-`qemu_nn.Target("esp32s3", esp_nn="1.1.2")` for an older release. `esp_nn=` (`--esp-nn`) is
-{releases}; without it, it is the newest of these. The component manager takes the newest release
-unless `idf_component.yml` pins one: compare the file `dependencies.lock` of your project.
+`qemu_nn.Target("esp32s3", esp_nn="1.2.6")` for one of the [releases](#releases) of ESP-NN; without
+`esp_nn=` (`--esp-nn`), it is {newest}. The component manager takes the newest release unless
+`idf_component.yml` pins one: compare the file `dependencies.lock` of your project.
 
 - **ESP32, S2, C3, C6** run generic C. Its results are those of the framework's own kernels, but for
   a SOFTMAX of 512 classes and more. So they are those of CMSIS-NN wherever CMSIS-NN has the bits of
@@ -33,7 +33,7 @@ unless `idf_component.yml` pins one: compare the file `dependencies.lock` of you
 - **ESP32-S3** runs assembly, which differs in the cases below. A network that is right on an
   ESP32-C3 can be wrong on an ESP32-S3.
 - **ESP32-P4** runs kernels that were read, not run. Results are those of the framework's own
-  kernels, and each session warns of that.
+  kernels, and each session warns of that and names the operators.
 
 `run`, `check` and every session name the layers that meet a case, as a `DeviceWarning` with the
 operator and the effect. The [tutorial](tutorials/esp32.md) computes the scores of a streaming
@@ -47,13 +47,34 @@ DEPTHWISE_CONV_2D without dilation, FULLY_CONNECTED, AVERAGE_POOL_2D and MAX_POO
 that are a multiple of 4, and SOFTMAX to int8. Everything else is the framework's own kernel: 16-bit
 and 4-bit layers, operands that broadcast, LSTM, SVDF, MEAN, HARD_SWISH, LOGISTIC, PAD,
 TRANSPOSE_CONV and so on. An LSTM and a stream keep their state from one Invoke to the next.
+ESP-NN has functions for MEAN, HARD_SWISH and LOGISTIC from 1.2.3 on, and for batches of
+FULLY_CONNECTED later. esp-tflite-micro, read up to 1.4.0, does not call them.
+
+## Releases
+
+Generic C has the same arithmetic in all releases that were read. Of the kernels for the ESP32-S3:
+
+| release | evidence | differs from the release before |
+| --- | --- | --- |
+| 1.1.1, 1.1.2 | assembly text of 1.1.2 interpreted, sources compared | |
+| 1.2.0~1 | sources compared | scratch memory of DEPTHWISE_CONV_2D |
+| 1.2.1, 1.2.2 | sources compared | most kernels: C around the assembly |
+| 1.2.3 | assembly text interpreted | 1 x 1 CONV_2D, FULLY_CONNECTED |
+| 1.2.4, 1.2.5 | not read | |
+| 1.2.6 | assembly of 1.2.3; C compiled and run | padding of CONV_2D, FULLY_CONNECTED |
+| 1.2.7 to 1.4.2 | read in part | DEPTHWISE_CONV_2D and SOFTMAX, in one of these |
+| 1.5.0 | not read | MUL, by its notes |
+
+**To know the bits, pin ESP-NN 1.2.6 or 1.2.3.** With a release after 1.2.6, a session on an
+ESP32-S3 warns and names the operators. Where the table below says *in doubt*, results are those of
+the framework's own kernel, and the session names the layer.
 
 ## Differences of the ESP32-S3
 
 *Measured*: the vendor's assembly text was interpreted step by step, on random calls and recorded
-ones, and the C code compiled and run. *Read*: in the vendor's sources. None of the cases ran on
-silicon here; Espressif's issues 30, 31 and 34 of esp-nn report three of them from hardware.
-Memory that nobody knows counts as 0.
+ones, and the C code compiled and run; from 1.2.7 on, the case was read. *Read*: in the vendor's
+sources. None of the cases ran on silicon here; Espressif's issues 30, 31 and 34 of esp-nn report
+three of them from hardware. Memory that nobody knows counts as 0.
 
 """
 
@@ -105,8 +126,11 @@ compilers do not shorten enumerations: the application prints how much the devic
 ## Other settings
 
 `CONFIG_NN_ANSI_C` computes the bits of generic C on every chip. `CONFIG_NN_SKIP_NUDGE` on an S3 is
-not bit exact and not computed here. Releases 1.2.4 to 1.5.0 of ESP-NN were not read: Espressif
-closed the issues of padding, scratch memory and alignment there.
+not bit exact and not computed here.
+
+esp-tflite-micro before 1.3.7 does not tell ESP-NN the channels of a filter. From 1.2.3 on, ESP-NN
+takes that for groups, and computes every CONV_2D in generic C: slowly, and without the differences
+above. Results here are those with esp-tflite-micro 1.3.7 and later.
 
 ## Chips
 
@@ -160,7 +184,7 @@ Flash and PSRAM are outside of the chip. An arena fits into the largest block at
 
 def page() -> str:
     """Return the text of docs/esp32.md."""
-    head = HEAD.replace("{releases}", " or ".join(f"`{each}`" for each in ESP_NN))
+    head = HEAD.replace("{newest}", DEFAULT_ESP_NN)
     parts = [head, _lines(_rules()), MIDDLE, _refused(), ALIGNMENT, _lines(_chips()), TAIL, ESP_DL]
     return "".join(parts)
 
@@ -175,12 +199,15 @@ def _rules() -> Iterator[tuple[str, ...]]:
     for rule in RULES:
         evidence = {"m": "measured", "r": "read"}[rule.source]
         effect = f"refused here: {rule.refused}" if rule.refused else rule.effect
-        where = ", ".join(rule.releases)
-        yield rule.operator, f"{where}{_chip(rule)}", rule.when, effect, rule.avoid, evidence
+        yield rule.operator, _releases(rule), rule.when, effect, rule.avoid, evidence
 
 
-def _chip(rule: EspRule) -> str:
-    return "; every chip" if len(rule.paths) > 1 else ""
+def _releases(rule: EspRule) -> str:
+    where = f"{rule.since} to {rule.until}"
+    if rule.doubtful:
+        where += f"; in doubt up to {rule.doubtful}"
+    chips = {len(ESP_PATHS): "every chip", 2: "generic C and ESP32-P4"}
+    return f"{where}; {chips[len(rule.paths)]}" if len(rule.paths) > 1 else where
 
 
 def _refused() -> str:

@@ -40,9 +40,16 @@ ESP_CHIPS = {
     "esp32p4": "esp32p4",
 }
 
-#: Releases of ESP-NN whose kernels are computed, the oldest first.
-ESP_NN = ("1.1.2", "1.2.3")
+#: Releases of ESP-NN by their names in Espressif's component registry, the oldest first; the first
+#: is the oldest that esp-tflite-micro takes.
+ESP_NN = (
+    *("1.1.1", "1.1.2", "1.2.0~1", "1.2.1", "1.2.2", "1.2.3", "1.2.4", "1.2.5", "1.2.6", "1.2.7"),
+    *("1.2.8", "1.2.9", "1.3.0", "1.3.1", "1.3.2", "1.4.0", "1.4.1", "1.4.2", "1.5.0"),
+)
 DEFAULT_ESP_NN = ESP_NN[-1]
+
+#: Releases whose results on an ESP32-S3 differ from each other; all others have those of one.
+ESP_NN_DISTINCT = ("1.1.2", "1.2.3", "1.2.6", DEFAULT_ESP_NN)
 
 #: Release of ESP-DL whose functions are computed, on the same chips.
 ESP_DL = "3.3.9"
@@ -682,10 +689,14 @@ def esp_profiles() -> list[Profile]:
     Returns
     -------
     list of Profile
-        Every kernel set of ESP_CHIPS in every release of ESP_NN.
+        Every kernel set of ESP_CHIPS in the newest release, that of the ESP32-S3 in every release
+        of ESP_NN_DISTINCT.
     """
-    sets = dict.fromkeys(ESP_CHIPS.values())
-    return [Target(each, esp_nn=release).profile() for each in sets for release in ESP_NN]
+    return [
+        Target(each, esp_nn=release).profile()
+        for each in dict.fromkeys(ESP_CHIPS.values())
+        for release in (ESP_NN_DISTINCT if each == "esp32s3" else (DEFAULT_ESP_NN,))
+    ]
 
 
 def profile(

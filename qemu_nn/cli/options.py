@@ -151,7 +151,7 @@ def _of_tflm(verb: Callable[..., None]) -> Callable[..., None]:
     verb = click.option(
         "--esp-nn",
         metavar="RELEASE",
-        help=f"ESP-NN of a chip of the ESP32 family: {', '.join(ESP_NN[:-1])}, or {ESP_NN[-1]} "
+        help=f"ESP-NN of a chip of the ESP32 family: a release from {ESP_NN[0]} to {ESP_NN[-1]} "
         "(default).",
     )(verb)
     return click.option(

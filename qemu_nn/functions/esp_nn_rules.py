@@ -7,18 +7,24 @@ bits of the framework's own kernel. Generic C runs on an ESP32, S2, C3 and C6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Callable, Optional
 
 from ..errors import Refused
-from ..targets import ESP_CHIPS, ESP_NN, Profile
+from ..targets import DEFAULT_ESP_NN, ESP_CHIPS, ESP_NN, Profile, core_words
 from .esp_nn import ALIGN
 
 #: Every kernel set of ESP-NN.
 ESP_PATHS = tuple(dict.fromkeys(ESP_CHIPS.values()))
 
 _S3 = ("esp32s3",)
+
+#: Newest release whose kernels for the ESP32-S3 were interpreted, or that has the same assembly.
+LAST_MEASURED = "1.2.6"
+
+#: Newest release whose kernels for the ESP32-S3 were read, in part.
+_LAST_READ = "1.4.2"
 
 #: Element classes from which on the shift of softmax can reach 32.
 _MANY_CLASSES = 512
@@ -55,7 +61,8 @@ class EspRule:
     functions: of CMSIS-NN. operator: of the format. when, effect, avoid: a line of docs/esp32.md.
     source: "m" the assembly text was interpreted or the C compiled and run, "r" read. holds: True
     for calls that meet it; gets the release. becomes: the call that has its bits. refused: why
-    there is no result. warning: the fault of the result, from the call.
+    there is no result. warning: the fault of the result, from the call. since, until: the first and
+    the last release known to have it. doubtful: the last release that may still have it.
     """
 
     functions: tuple[str, ...]
@@ -69,10 +76,21 @@ class EspRule:
     refused: str = ""
     warning: Optional[Callable[[EspCall, str], str]] = None
     paths: tuple[str, ...] = _S3
-    releases: tuple[str, ...] = ESP_NN
+    since: str = ESP_NN[0]
+    until: str = ESP_NN[-1]
+    doubtful: str = ""
+
+    def covers(self, profile: Profile) -> bool:
+        """True if the profile's kernels have the difference, or may have it."""
+        first, last = (ESP_NN.index(name) for name in (self.since, self.doubtful or self.until))
+        return profile.path in self.paths and first <= ESP_NN.index(profile.esp_nn) <= last
 
     def apply(self, call: EspCall, release: str) -> EspCall:
         """Return the call as the rule computes it; raise Refused if it has no known result."""
+        if ESP_NN.index(release) > ESP_NN.index(self.until):
+            doubt = f"{self.when}: this release may still differ as {self.until} does"
+            kept = "results here are those of the framework's own kernel"
+            return replace(call, warnings=(*call.warnings, f"{doubt}; {kept}"))
         if self.refused:
             raise Refused(f"ESP-NN {release}: {self.refused}")
         said = (self.warning(call, release),) if self.warning else (f"{self.when}: {self.effect}",)
@@ -83,13 +101,43 @@ class EspRule:
 def compute_as(call: EspCall, profile: Profile) -> EspCall:
     """Return the call that has the bits of ESP-NN; raise Refused if they are unknown."""
     for rule in RULES:
-        met = profile.path in rule.paths and profile.esp_nn in rule.releases
-        if met and call.function in rule.functions and rule.holds(call, profile.esp_nn):
+        met = rule.covers(profile) and call.function in rule.functions
+        if met and rule.holds(call, profile.esp_nn):
             call = rule.apply(call, profile.esp_nn)
     return call
 
 
+def describe_evidence(profile: Profile, functions: Iterable[str]) -> str:
+    """Return the warning of a session whose kernels were not run; "" if all of them were.
+
+    functions: of CMSIS-NN, that the network calls.
+    """
+    operators = sorted({_OPERATORS[name] for name in functions if name in _OPERATORS})
+    if not operators or profile.path == "esp32":
+        return ""
+    how = "were read, not run"
+    if profile.path == "esp32s3":
+        if not is_after(profile.esp_nn, LAST_MEASURED):
+            return ""
+        how = "were not read" if is_after(profile.esp_nn, _LAST_READ) else "were read in part"
+        how = f"{how} in release {profile.esp_nn}"
+    return (
+        f"ESP-NN's kernels for the {core_words([profile.path])} {how} ({', '.join(operators)}); "
+        "results are those of the framework's own kernels"
+    )
+
+
 # ---- conditions ----
+
+
+def is_after(release: str, other: str) -> bool:
+    """True if a release of ESP-NN is newer than another one."""
+    return ESP_NN.index(release) > ESP_NN.index(other)
+
+
+def is_old(release: str) -> bool:
+    """True for releases before 1.2.1, which brought most kernels for the ESP32-S3 in C."""
+    return not is_after(release, "1.2.0~1")
 
 
 def _is_point(p: Mapping[str, int]) -> bool:
@@ -108,7 +156,7 @@ def _pad_end(p: Mapping[str, int], axis: str) -> int:
 
 
 def _gathers_windows(p: Mapping[str, int]) -> bool:
-    """True for narrow windows, which 1.2.3 copies one by one."""
+    """True for narrow windows, which releases from 1.2.1 on copy one by one."""
     row = p["filter_w"] * p["input_c"]
     return row < 16 <= row * p["filter_h"]
 
@@ -118,7 +166,9 @@ def _leaves_image(call: EspCall, release: str) -> bool:
     params = call.params
     if _is_dilated(params) or _is_point(params):
         return False
-    if release != "1.1.2" and (_gathers_windows(params) or params["pad_h"] == params["pad_w"] == 0):
+    if not is_old(release) and (
+        _gathers_windows(params) or params["pad_h"] == params["pad_w"] == 0
+    ):
         return False
     return _pad_end(params, "h") > params["pad_h"] or _pad_end(params, "w") > params["pad_w"]
 
@@ -154,6 +204,14 @@ def _rows_unaligned(call: EspCall, release: str) -> bool:
     p = call.params
     starts = ((call.input_align + n * p["input_c"]) % 8 for n in range(min(p["batches"], 8)))
     return p["input_c"] >= 8 and any(starts)
+
+
+def _skips_vector(call: EspCall, release: str) -> bool:
+    """True if rows at multiples of 16 bytes have an odd number of vectors, and more than one."""
+    p = call.params
+    starts = ((call.input_align + n * p["input_c"]) % 16 for n in range(min(p["batches"], 16)))
+    vectors = p["input_c"] // 16
+    return vectors > 1 and vectors % 2 == 1 and p.get("filter_offset", 0) == 0 and not all(starts)
 
 
 def _is_oblong(call: EspCall, release: str) -> bool:
@@ -211,7 +269,7 @@ def _loads_image(params: Mapping[str, int], release: str) -> bool:
         return True
     if params["ch_mult"] != 1 or params["input_c"] % 8:
         return False
-    old, pads = release == "1.1.2", (params["pad_h"], params["pad_w"])
+    old, pads = is_old(release), (params["pad_h"], params["pad_w"])
     if params["filter_h"] != 3 or params["filter_w"] != 3:
         return not old and _wide_bytes(params) <= _STRIPS_FROM
     if params["input_c"] % 16:
@@ -260,7 +318,7 @@ def _count_overrun(call: EspCall, release: str) -> int:
         padded = (params["input_h"] + bottom) * (params["input_w"] + right) * channels
         written = filters + 16 + (padded if bottom or right else 0)
         height, width = bottom, right
-    elif release == "1.1.2":
+    elif is_old(release):
         written, height, width = 2 * (filters + 16 + image), 2 * pads[0], 2 * pads[1]
     else:
         tall = params["input_h"] + 2 * pads[0] + max(0, bottom - 2 * pads[0])
@@ -271,7 +329,7 @@ def _count_overrun(call: EspCall, release: str) -> int:
             *(2 * n for n in pads),
         )
     whole = (params["input_h"] + height) * (params["input_w"] + width) * channels
-    if release != "1.1.2" and whole > _STRIP_SCRATCH_FROM:
+    if not is_old(release) and whole > _STRIP_SCRATCH_FROM:
         whole = (params["input_w"] + width) * 3 * channels
     given = filters + 16 + (whole if height or width else 0)
     return max(0, written - given)
@@ -285,7 +343,7 @@ def _warn_overrun(call: EspCall, release: str) -> str:
 
 
 def _writes_16(call: EspCall, release: str) -> bool:
-    """True for the depthwise convolutions of 1.1.2 with elements of 16 bits."""
+    """True for the depthwise convolutions of old releases with elements of 16 bits."""
     p = call.params
     if _is_dilated(p):
         return False
@@ -339,14 +397,16 @@ RULES: tuple[EspRule, ...] = (
         _CONV,
         "CONV_2D",
         "padding below or to the right is larger than above or to the left, and there is padding "
-        "above or to the left (1.1.2: also if there is none)",
+        "above or to the left (before 1.2.1: also if there is none)",
         "windows there read the left of the next row, and below the image the kernel's sums",
-        "odd kernels with stride 1; 3 x 3 with stride 2 on two even or two odd sides (1.1.2: odd "
-        "ones); or a PAD operator before a convolution with VALID padding",
+        "a later release; odd kernels with stride 1; 3 x 3 with stride 2 on two even or two odd "
+        "sides (before 1.2.1: odd ones); or a PAD operator before VALID padding",
         "m",
         _leaves_image,
         _renamed("esp_nn_conv_s8_esp32s3"),
         warning=_warn_padding,
+        until="1.2.3",
+        doubtful="1.2.5",
     ),
     EspRule(
         _CONV,
@@ -362,6 +422,7 @@ RULES: tuple[EspRule, ...] = (
             and call.input_align % 8 != 0
         ),
         _point_by_point,
+        until=_LAST_READ,
     ),
     EspRule(
         _CONV,
@@ -376,7 +437,7 @@ RULES: tuple[EspRule, ...] = (
             and not _is_dilated(call.params)
             and call.params["input_c"] % 8 != 0
         ),
-        releases=("1.1.2",),
+        until="1.2.2",
     ),
     EspRule(
         (_DENSE,),
@@ -387,6 +448,7 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _rows_unaligned,
         _aligned("esp_nn_fully_connected_s8_esp32s3"),
+        until="1.2.5",
     ),
     EspRule(
         (_DENSE_CHANNELS,),
@@ -397,6 +459,7 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _rows_unaligned,
         _aligned("esp_nn_fully_connected_per_ch_s8_esp32s3"),
+        until="1.2.5",
     ),
     EspRule(
         ("tflm_fully_connected_tensor_s8",),
@@ -408,6 +471,19 @@ RULES: tuple[EspRule, ...] = (
         _rows_unaligned,
         refused="its weights are computed and its rows start at no multiple of 8 bytes; make their "
         "length a multiple of 8",
+        until="1.2.5",
+    ),
+    EspRule(
+        (_DENSE, _DENSE_CHANNELS, "tflm_fully_connected_tensor_s8"),
+        "FULLY_CONNECTED",
+        "rows of 48 elements and more with an odd number of vectors of 16",
+        "the last vector is multiplied by elements after the row, and is far off; results here are "
+        "those of the framework's own kernel",
+        "another release",
+        "r",
+        _skips_vector,
+        since="1.2.1",
+        until="1.2.2",
     ),
     EspRule(
         ("arm_avgpool_s8",),
@@ -419,6 +495,8 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _is_oblong,
         _renamed("esp_nn_avg_pool_s8_esp32s3"),
+        until=_LAST_READ,
+        doubtful=DEFAULT_ESP_NN,
     ),
     EspRule(
         ("arm_max_pool_s8",),
@@ -429,6 +507,8 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _loses_minimum,
         _without_minimum,
+        until=LAST_MEASURED,
+        doubtful=DEFAULT_ESP_NN,
     ),
     EspRule(
         ("arm_elementwise_mul_s8",),
@@ -439,6 +519,8 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _has_tail,
         _aligned("esp_nn_mul_elementwise_s8_esp32s3"),
+        until=LAST_MEASURED,
+        doubtful=DEFAULT_ESP_NN,
     ),
     EspRule(
         _SOFTMAX,
@@ -450,7 +532,9 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _maximum_shifts,
         _softmax_in_vectors,
-        releases=("1.2.3",),
+        since="1.2.1",
+        until=LAST_MEASURED,
+        doubtful=_LAST_READ,
     ),
     EspRule(
         (*_SOFTMAX, "esp_nn_softmax_s8"),
@@ -472,20 +556,34 @@ RULES: tuple[EspRule, ...] = (
         "RESHAPE to [rows, classes] before it",
         "r",
         lambda call, release: not call.has_scratch,
-        paths=ESP_PATHS,
+        paths=("esp32", "esp32p4"),
+    ),
+    EspRule(
+        (*_SOFTMAX, "esp_nn_softmax_s8"),
+        "SOFTMAX",
+        "the same on an ESP32-S3",
+        "its own output is right, but it writes after its scratch memory, into other tensors",
+        "RESHAPE to [rows, classes] before it",
+        "r",
+        lambda call, release: not call.has_scratch,
+        until=LAST_MEASURED,
+        doubtful=_LAST_READ,
     ),
     EspRule(
         _DEPTHWISE,
         "DEPTHWISE_CONV_2D",
         "in a batch, images of height * width * channels % 16 != 0; a multiplier that is a "
         "multiple of 4, or multiplier 1 with channels % 8 == 0 in a kernel that copies no image: "
-        "3 x 3 with 8 channels (1.1.2: any), or not 3 x 3 and at most 48 KiB as 16 bits (1.2.3)",
+        "3 x 3 with 8 channels (before 1.2.1: any), or not 3 x 3 and at most 48 KiB as 16 bits "
+        "(from 1.2.1 on)",
         "no result: vectors are read from the address rounded down",
         "a batch of one",
         "m",
         _image_unaligned,
         refused="an image of its batch starts at no multiple of 16 bytes, where its vectors read "
         "wrong elements; use a batch of one, or images whose size is a multiple of 16",
+        until=_LAST_READ,
+        doubtful=DEFAULT_ESP_NN,
     ),
     EspRule(
         _DEPTHWISE,
@@ -497,18 +595,22 @@ RULES: tuple[EspRule, ...] = (
         "m",
         _takes_strips,
         _renamed("esp_nn_depthwise_conv_s8_esp32s3"),
-        releases=("1.2.3",),
+        since="1.2.1",
+        until=LAST_MEASURED,
+        doubtful=_LAST_READ,
     ),
     EspRule(
         _DEPTHWISE,
         "DEPTHWISE_CONV_2D",
         "3 x 3, multiplier 1, channels % 16 == 0, with padding (1, 0) or (0, 1), or with padding "
-        "below or to the right alone on images of more than 40 KiB (1.1.2: the first alone)",
+        "below or to the right alone on images of more than 40 KiB (before 1.2.1: the first alone)",
         "its own output is right, but it writes after its scratch memory, into other tensors",
         "square images, odd sides with stride 2, or smaller images",
         "m",
         lambda call, release: _count_overrun(call, release) > 0,
         warning=_warn_overrun,
+        until=LAST_MEASURED,
+        doubtful=_LAST_READ,
     ),
     EspRule(
         _DEPTHWISE,
@@ -518,6 +620,12 @@ RULES: tuple[EspRule, ...] = (
         "a later release",
         "r",
         _writes_16,
-        releases=("1.1.2",),
+        until="1.1.2",
     ),
 )
+
+#: Function of CMSIS-NN -> the operator that goes to ESP-NN in its place.
+_OPERATORS = {
+    "arm_elementwise_add_s8": "ADD",
+    **{name: rule.operator for rule in RULES for name in rule.functions},
+}

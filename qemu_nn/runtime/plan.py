@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import Error
 from ..functions.base import check_release
+from ..functions.esp_nn_rules import describe_evidence
 from ..functions.shapes import get_extent
 from ..io.arguments import have
 from ..ir.builds import build_calls
@@ -27,13 +28,11 @@ from .step import Step
 #: Prefix of the name of an input that a layer overwrites, after the layer.
 CLOBBER = "clobber."
 
-#: Warnings of a network on an ESP32-P4.
-_READ_ONLY = {
-    "esp_nn": "ESP-NN's kernels for the ESP32-P4 were read, not run; results are those of the "
-    "framework's own kernels",
-    "esp_dl": "ESP-DL's kernels for the ESP32-P4 were read, not run; results are those of the "
-    "vendor's C with the rounding of this chip",
-}
+#: Warning of a network of ESP-DL on an ESP32-P4.
+_READ_ONLY = (
+    "ESP-DL's kernels for the ESP32-P4 were read, not run; results are those of the vendor's C "
+    "with the rounding of this chip"
+)
 
 
 @dataclass(frozen=True)
@@ -158,9 +157,14 @@ def _find_faults(graph: Graph, profile: Profile) -> list[str]:
         for fault in dict.fromkeys((*effects, *_list_warnings(node, profile))):
             if fault:
                 layers.setdefault(fault, []).append(repr(node.name))
-    libraries = profile.espressif if profile.path == "esp32p4" else ()
-    whole = [f"{graph.name}: {_READ_ONLY[library]}" for library in libraries]
-    return [*whole, *(f"{graph.name}: {_tell(*each)}" for each in layers.items())]
+    said = [_tell(*each) for each in layers.items()]
+    if profile.esp_dl and profile.path == "esp32p4":
+        said.insert(0, _READ_ONLY)
+    names = (node.function.name for node in graph.nodes)
+    evidence = describe_evidence(profile, names) if profile.esp_nn else ""
+    if evidence:
+        said.insert(0, evidence)
+    return [f"{graph.name}: {each}" for each in said]
 
 
 def _tell(fault: str, layers: list[str]) -> str:

@@ -123,8 +123,8 @@ def read(folder: Path) -> Iterator[Recording]:
 
 #: Recorded chip -> the devices of this package that have its bits.
 _ESP = {
-    "expected": {"esp32/1.2.3": Target("esp32"), "esp32p4/1.2.3": Target("esp32p4")},
-    "esp32s3": {"esp32s3/1.2.3": Target("esp32s3")},
+    "expected": {f"{chip}/1.2.3": Target(chip, esp_nn="1.2.3") for chip in ("esp32", "esp32p4")},
+    "esp32s3": {"esp32s3/1.2.3": Target("esp32s3", esp_nn="1.2.3")},
 }
 
 

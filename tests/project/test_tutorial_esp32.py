@@ -21,10 +21,10 @@ def test_the_cells_print_what_the_text_says(tmp_path, monkeypatch, capsys):
     assert heard
     assert 3.7 < min(heard) <= max(heard) < 4
     assert said.count("equal: True") == len(names["targets"]) == 4
-    assert 'espressif/esp-nn: "==1.2.3"' in said
+    assert 'espressif/esp-nn: "==1.2.6"' in said
     checks = (tmp_path / "firmware/main/main.c").read_text().count("failed += run(")
     assert checks == 32
-    assert names["network"].fit("esp32s3").fits_tflm
+    assert names["network"].fit(names["s3"]).fits_tflm
 
 
 def test_the_network_is_the_one_that_its_script_writes(monkeypatch):

@@ -277,9 +277,10 @@ CONVOLUTIONS = {
 
 @pytest.mark.parametrize("shape", CONVOLUTIONS, ids=str)
 def test_which_convolutions_leave_the_image(shape):
-    for release, is_changed in zip(ESP_NN, CONVOLUTIONS[shape]):
+    for release, is_changed in zip(("1.1.2", "1.2.3"), CONVOLUTIONS[shape]):
         found, _ = changed("arm_convolve_wrapper_s8", window(*shape), release=release)
         assert found == ("esp_nn_conv_s8_esp32s3" if is_changed else None)
+        assert changed("arm_convolve_wrapper_s8", window(*shape), release="1.2.6") == (None, 0)
         generic, warnings = changed("arm_convolve_wrapper_s8", window(*shape), "esp32", release)
         assert (generic, warnings) == (None, 0)
 
@@ -317,7 +318,8 @@ def test_which_average_poolings_are_changed(height, width, channels):
 @pytest.mark.parametrize("channels", range(1, 25))
 def test_which_max_poolings_lose_the_lower_bound(channels):
     p = {"channels": channels, "act_min": -5}
-    call = compute_as(EspCall("arm_max_pool_s8", p), Target("esp32s3").profile())
+    target = Target("esp32s3", esp_nn="1.2.6")
+    call = compute_as(EspCall("arm_max_pool_s8", p), target.profile())
     assert call.params["act_min"] == (-128 if channels % 8 == 4 else -5)
     free = {**p, "act_min": -128}
     assert changed("arm_max_pool_s8", free) == (None, 0)
@@ -340,7 +342,7 @@ def test_which_dense_rows_are_unaligned(rows, depth):
             changed("tflm_fully_connected_tensor_s8", p)
 
 
-@pytest.mark.parametrize("release", ESP_NN)
+@pytest.mark.parametrize("release", ["1.1.2", "1.2.3"])
 @pytest.mark.parametrize(
     ("rows", "classes"), [(1, 33), (2, 31), (2, 32), (2, 33), (5, 48), (2, 50)]
 )
@@ -391,7 +393,7 @@ BATCHES = {
 @pytest.mark.parametrize("shape", BATCHES, ids=str)
 def test_which_images_of_a_batch_are_refused_for_their_address(shape):
     p = {**window(*shape[:4]), "ch_mult": shape[4], "batches": 2, "input_offset": 0}
-    for release, is_refused in zip(ESP_NN, BATCHES[shape]):
+    for release, is_refused in zip(("1.1.2", "1.2.3"), BATCHES[shape]):
         if is_refused:
             with pytest.raises(Refused, match="no multiple of 16 bytes"):
                 changed("arm_depthwise_conv_wrapper_s8", p, release=release)
@@ -406,6 +408,93 @@ def test_groups_are_refused_by_the_port_alone(device):
     with pytest.raises(Refused, match="it has groups"):
         changed("arm_convolve_wrapper_s8", p, device)
     assert changed("arm_convolve_wrapper_s8", p, device, in_port=False) == (None, 0)
+
+
+#: Calls that differ -> the releases of the ESP32-S3 whose own bits, or refusal, are computed: the
+#: first and the last; and the last whose bits are in doubt.
+HISTORY = {
+    "convolution": (window((8, 7), (3, 3), 2, 8), "1.1.1", "1.2.3", "1.2.5"),
+    "dense": ({"batches": 2, "input_c": 9}, "1.1.1", "1.2.5", ""),
+    "average": ({"channels": 4, "output_h": 3, "output_w": 2}, "1.1.1", "1.4.2", "1.5.0"),
+    "maximum": ({"channels": 4, "act_min": 0}, "1.1.1", "1.2.6", "1.5.0"),
+    "product": ({"block_size": 9}, "1.1.1", "1.2.6", "1.5.0"),
+    "softmax": ({"num_rows": 2, "row_size": 33}, "1.2.1", "1.2.6", "1.4.2"),
+    "strips": (window((30, 30), (5, 5), 1, 64), "1.2.1", "1.2.6", "1.4.2"),
+    "images": ({**window((3, 3), (3, 3), 1, 8), "batches": 2}, "1.1.1", "1.4.2", "1.5.0"),
+}
+
+CALLS = {
+    "convolution": "arm_convolve_wrapper_s8",
+    "dense": "arm_fully_connected_s8",
+    "average": "arm_avgpool_s8",
+    "maximum": "arm_max_pool_s8",
+    "product": "arm_elementwise_mul_s8",
+    "softmax": "arm_softmax_s8",
+    "strips": "arm_depthwise_conv_wrapper_s8",
+    "images": "arm_depthwise_conv_wrapper_s8",
+}
+
+
+@pytest.mark.parametrize("name", HISTORY)
+def test_each_release_computes_its_own_bits_or_says_that_they_are_in_doubt(name):
+    params, first, last, doubtful = HISTORY[name]
+    own, doubted, same = [], [], []
+    for release in ESP_NN:
+        call = EspCall(CALLS[name], params)
+        try:
+            found = compute_as(call, Target("esp32s3", esp_nn=release).profile())
+        except Refused:
+            own.append(release)
+            continue
+        is_own = (found.function, found.params) != (call.function, call.params)
+        said = any("may still differ" in each for each in found.warnings)
+        (own if is_own else doubted if said else same).append(release)
+    start, end = ESP_NN.index(first), ESP_NN.index(last) + 1
+    assert own == list(ESP_NN[start:end])
+    assert doubted == list(ESP_NN[end : ESP_NN.index(doubtful) + 1] if doubtful else ())
+    assert len(own + doubted + same) == len(ESP_NN)
+
+
+@pytest.mark.parametrize(("release", "is_wrong"), [("1.1.2", 0), ("1.2.1", 1), ("1.2.3", 0)])
+@pytest.mark.parametrize(
+    ("depth", "is_odd"), [(16, 0), (32, 0), (48, 1), (50, 1), (80, 1), (64, 0)]
+)
+def test_an_odd_number_of_vectors_is_named_where_the_last_one_is_wrong(
+    depth, is_odd, release, is_wrong
+):
+    p = {"batches": 1, "input_c": depth}
+    assert changed("arm_fully_connected_s8", p, release=release) == (None, is_odd * is_wrong)
+
+
+def test_later_releases_ask_for_no_less_scratch_memory():
+    shapes = [*CONVOLUTIONS, ((9, 9), (3, 3), 1, 32), ((4, 4), (1, 1), 1, 3000)]
+    for shape in shapes:
+        p = {**window(*shape), "output_c": 9}
+        sizes = [
+            count_scratch(CALLS["convolution"], p, Target("esp32s3", esp_nn=release).profile())
+            for release in ("1.2.6", "1.5.0")
+        ]
+        assert 0 < sizes[0] <= sizes[1]
+    assert sizes[1] == 24 * 3000 + 16 * 1024 + 64
+
+
+@pytest.mark.parametrize(
+    ("device", "release", "how"),
+    [
+        ("esp32s3", "1.2.6", ""),
+        ("esp32s3", "1.3.2", "ESP32-S3 were read in part in release 1.3.2 (ADD, CONV_2D);"),
+        ("esp32s3", "1.5.0", "ESP32-S3 were not read in release 1.5.0 (ADD, CONV_2D);"),
+        ("esp32p4", "1.2.6", "ESP32-P4 were read, not run (ADD, CONV_2D);"),
+        ("esp32c3", "1.5.0", ""),
+    ],
+)
+def test_each_session_says_how_its_kernels_are_known(device, release, how):
+    profile = Target(device, esp_nn=release).profile()
+    names = ("arm_elementwise_add_s8", "tflm_mean_s8", "arm_convolve_wrapper_s8")
+    said = esp_nn_rules.describe_evidence(profile, names)
+    assert how in said
+    assert bool(said) == bool(how)
+    assert esp_nn_rules.describe_evidence(profile, ["tflm_mean_s8"]) == ""
 
 
 def test_a_call_of_no_rule_is_unchanged():

@@ -18,7 +18,8 @@ from qemu_nn.errors import Error, Refused
 from qemu_nn.runtime.session import draw_inputs
 
 REFERENCE = Target("m3", kernels="reference")
-S3, OLD_S3, C3 = Target("esp32s3"), Target("esp32s3", esp_nn="1.1.2"), Target("esp32c3")
+S3, OLD_S3 = (Target("esp32s3", esp_nn=release) for release in ("1.2.3", "1.1.2"))
+C3 = Target("esp32c3")
 
 pytestmark = pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 
@@ -117,8 +118,8 @@ def test_an_esp32_p4_warns_that_its_kernels_were_read(tmp_path):
     layers, said = differing(network, Target("esp32p4"))
     assert layers == []
     assert said == [
-        "net: ESP-NN's kernels for the ESP32-P4 were read, not run; results are those of the "
-        "framework's own kernels"
+        "net: ESP-NN's kernels for the ESP32-P4 were read, not run (CONV_2D); results are those of "
+        "the framework's own kernels"
     ]
 
 
@@ -172,7 +173,7 @@ def call(*arguments):
 
 def test_check_names_the_quirk_of_a_network(tmp_path):
     path = convolution(size=(7, 8)).save(tmp_path)
-    code, text = call("check", path, "--target", "esp32s3")
+    code, text = call("check", path, "--target", "esp32s3", "--esp-nn", "1.2.3")
     assert code == 0
     assert "windows at the end read the next row" in text
     assert "windows at the end" not in call("check", path, "--target", "esp32c3")[1]
@@ -182,7 +183,7 @@ def test_variants_list_chips_and_releases_beside_cmsis_nn(tmp_path):
     network = qemu_nn.load(convolution(size=(7, 8)).save(tmp_path))
     table = qemu_nn.variants(network, target=S3)
     said = " ".join(str(row["other_profiles"]) for row in table.records())
-    chips = ("1.1.2, esp32;", "1.2.3, esp32;", "1.1.2, esp32p4;", "1.2.3, esp32p4;")
+    chips = ("1.5.0, esp32;", "1.2.6, esp32s3;", "1.5.0, esp32s3;", "1.5.0, esp32p4;")
     for name in (*(f"ESP-NN {chip}" for chip in chips), "CMSIS-NN"):
         assert name in said
     assert "ESP-NN 1.1.2, esp32s3" not in said
