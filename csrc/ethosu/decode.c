@@ -120,7 +120,7 @@ typedef struct decoder {
     int32_t kept[3]; /* rows, columns and channels of the accumulators that the last one keeps */
     uint8_t *block;  /* NULL: bytes are counted only */
     int64_t used, capacity, work, steps;
-    const uint8_t *traces; /* words of the traced operations that are left */
+    const uint8_t *traces; /* words of the places in the trace that are left */
     int64_t traces_left;
     eu_program *found;
     char *why;
@@ -1114,19 +1114,19 @@ static int decode_operation(decoder *d, eu_operation *op, int parameter) {
     return status;
 }
 
-/* Read where the trace of an operation is, if it is the next traced one. */
+/* Read one place of an operation in the trace. */
 static int read_trace(decoder *d, eu_operation *op) {
-    if (!d->traces_left || word_at(d->traces, 0) != (uint32_t)d->at) {
-        return QN_OK;
-    }
     const eu_map *m = &op->out;
-    op->is_traced = 1;
-    op->trace_at = word_at(d->traces, 1);
-    op->trace_row = word_at(d->traces, 2);
-    op->trace_pixel = word_at(d->traces, 3);
-    int64_t end = op->trace_at + times(m->rows - 1, op->trace_row) +
-                  times(m->columns - 1, op->trace_pixel) + (int64_t)m->channels * m->element;
-    if (op->kind == EU_DMA || op->keeps || end > EU_MOST_BYTES) {
+    if (op->kind == EU_DMA || op->keeps || op->traced == EU_TRACES_MOST) {
+        return refuse(d, "its trace is damaged", op->traced);
+    }
+    eu_trace *t = &op->traces[op->traced++];
+    t->at = word_at(d->traces, 1);
+    t->row = word_at(d->traces, 2);
+    t->pixel = word_at(d->traces, 3);
+    int64_t end = t->at + times(m->rows - 1, t->row) + times(m->columns - 1, t->pixel) +
+                  (int64_t)m->channels * m->element;
+    if (end > EU_MOST_BYTES) {
         return refuse(d, "its trace is damaged", end);
     }
     if (end > d->found->trace_bytes) {
@@ -1137,11 +1137,16 @@ static int read_trace(decoder *d, eu_operation *op) {
     return QN_OK;
 }
 
+/* True if the next place in the trace is of the operation that the current word starts. */
+static int is_traced(const decoder *d) {
+    return d->traces_left && word_at(d->traces, 0) == (uint32_t)d->at;
+}
+
 /* Append the operation that a word starts. */
 static int add_operation(decoder *d, int kind, int parameter, eu_operation *list) {
     eu_operation op = {.kind = kind, .command = (int32_t)d->at};
     int status = decode_operation(d, &op, parameter);
-    if (status == QN_OK) {
+    while (status == QN_OK && is_traced(d)) {
         status = read_trace(d, &op);
     }
     if (status != QN_OK) {

@@ -6,10 +6,10 @@
  *   take_bytes    out = the elements at an offset in the others
  *
  * Weights of a program: little-endian words. First the configuration word of the stream, the bytes
- * of the regions 0 to 7, the numbers of inputs, outputs and traced operations, then for each input
- * and output its region, its offset there and its bytes, then the traced operations (program.h);
- * then the command stream. Bias: the bytes of region 0. All other regions are zero when a run
- * starts.
+ * of the regions 0 to 7, the numbers of inputs, outputs and places in the trace. Then for each
+ * input and output its region, its offset there and its bytes, then the places in the trace
+ * (program.h). Then the command stream. Bias: the bytes of region 0. All other regions are zero
+ * when a run starts.
  *
  * The stream runs in its order; waits and block dependencies change no byte. An operation reads its
  * inputs, then writes its output:

@@ -122,10 +122,18 @@ typedef struct eu_axis {
     int64_t n, step, offset;
 } eu_axis;
 
+/* Most copies of a map in the trace: one of its own, the others in concatenations. */
+enum { EU_TRACES_MOST = 4 };
+
+/* Place of a map in the trace, in bytes: its start, and from one row and pixel to the next. */
+typedef struct eu_trace {
+    int64_t at, row, pixel;
+} eu_trace;
+
 typedef struct eu_operation {
     int32_t kind, mode;
-    int32_t command;   /* word of the stream that starts it */
-    int32_t is_traced; /* its map is copied to the trace */
+    int32_t command; /* word of the stream that starts it */
+    int32_t traced;  /* copies of its map in the trace */
     eu_map in, in2, out;
     int32_t rows, columns, channels; /* of the output as computed, before any transposition */
     int32_t kernel_h, kernel_w, dilation_h, dilation_w, stride_h, stride_w, pad_top, pad_left;
@@ -148,7 +156,7 @@ typedef struct eu_operation {
     eu_copy copy;
     eu_axis y, x;
     int64_t macs;
-    int64_t trace_at, trace_row, trace_pixel; /* bytes: start, and from one to the next */
+    eu_trace traces[EU_TRACES_MOST];
 } eu_operation;
 
 /* Bytes that the program's caller gives or takes. */
@@ -167,9 +175,9 @@ typedef struct eu_program {
 } eu_program;
 
 /* Words before the stream: the configuration word, bytes of the regions 0 to 7, how many inputs,
- * outputs and traced operations; then region, offset and bytes of each input and output; then of
- * each traced operation its word of the stream, ascending, and the bytes of its trace: start, from
- * one row to the next, from one pixel to the next. */
+ * outputs and copies in the trace; then region, offset and bytes of each input and output; then of
+ * each copy in the trace the operation's word of the stream, ascending, and the bytes of eu_trace.
+ */
 enum { EU_LAYOUT_WORDS = 12, EU_PLACES_MOST = 4096, EU_TRACE_WORDS = 4 };
 
 /* Decode and check. program: the block, or NULL to count its bytes only; capacity: its bytes.

@@ -880,14 +880,13 @@ static void move_places(const eu_runner *r, int first, int last, const uint8_t *
     }
 }
 
-/* Copy the map that an operation has written to the trace. */
-static void trace(const eu_runner *r, const eu_operation *op, uint8_t *to) {
-    const eu_map *m = &op->out;
+/* Copy a map to the trace. */
+static void trace(const eu_runner *r, const eu_map *m, const eu_trace *t, uint8_t *to) {
     int32_t step = m->has_bricks ? 16 : m->channels;
     for (int32_t y = 0; y < m->rows; y++) {
         for (int32_t x = 0; x < m->columns; x++) {
             const uint8_t *pixel = pixel_at(r, m, y, x);
-            uint8_t *at = to + op->trace_at + y * op->trace_row + x * op->trace_pixel;
+            uint8_t *at = to + t->at + y * t->row + x * t->pixel;
             for (int32_t c = 0; c < m->channels; c += step, pixel += m->stride_c) {
                 int32_t count = m->channels - c < step ? m->channels - c : step;
                 memcpy(at + (int64_t)c * m->element, pixel, (size_t)count * (size_t)m->element);
@@ -920,8 +919,8 @@ int eu_run(const eu_program *program, int32_t operations, const void *constants,
         if (status != QN_OK) {
             return status;
         }
-        if (list[i].is_traced) {
-            trace(&r, &list[i], traces);
+        for (int32_t k = 0; k < list[i].traced; k++) {
+            trace(&r, &list[i].out, &list[i].traces[k], traces);
         }
     }
     move_places(&r, program->inputs, program->inputs + program->outputs, NULL, out);

@@ -610,7 +610,8 @@ def load(
     original : str or Path, optional
         Of a file with command streams of an Ethos-U: the .tflite file that the compiler read. Then
         operations of the NPU have the names of its operators. vela's record next to the file
-        (NAME_debug.xml) says which these are; without it, those with equal bytes.
+        (NAME_debug.xml) says which these are; without it, those with equal bytes. Or the .tosa
+        file, with the record.
 
     Returns
     -------

@@ -7,26 +7,26 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Optional
 
 import numpy as np
 
 from ..errors import DeviceWarning, Error, ModelError
-from ..ethosu.operations import Operation, list_operations
-from ..ethosu.record import Record, Recorded, read_record, read_summary
-from ..ethosu.tensors import StreamTensor, find_tensors, join_operations, list_stores
+from ..ethosu.operations import list_operations
+from ..ethosu.record import RECORD, Record, find_record, read_record, read_summary
+from ..ethosu.tensors import list_stores
 from ..importers import read_model
 from ..importers.tflite.parser import TfliteModel, TfliteOperator
 from ..importers.tflite.parser import read as read_tflite
 from ..importers.tflite.vela_faults import find_fault
+from ..importers.tosa_names import name_by_tosa
 from ..ir.graph import Graph, NpuTensor, Tensor
 from ..ir.original import CORE, MERGED, NPU, UNKNOWN, CompiledOperator, Original
-from ..ir.tensors import make_free_name
 from ..kernels.devices import profile_for
 from ..runtime.compiled_run import trace_as_original
 from ..runtime.npu import TAKE, list_programs, list_tensors, name_npu
+from ..runtime.npu_naming import Naming, assign_keys
 from ..runtime.session import Session, draw_inputs
 
 #: Core whose kernels compute the original network where tensors are found by their bytes.
@@ -38,32 +38,23 @@ _SAMPLES = 2
 #: Time steps of a sample, if the network has states.
 _STEPS = 2
 
-#: Name of vela's file -> name of its record.
-_COMPILED, _RECORD = "_vela", "_debug.xml"
-
-
-def find_record(compiled: Path) -> Optional[Path]:
-    """Return vela's record next to its file; None if there is none."""
-    name = compiled.stem
-    stem = name[: -len(_COMPILED)] if name.endswith(_COMPILED) else name
-    path = compiled.with_name(f"{stem}{_RECORD}")
-    return path if path.is_file() else None
-
 
 def keep_original(
     graph: Graph,
     path: Path,
     compiled: Optional[Path] = None,
     reasons: Mapping[str, tuple[str, str]] = {},
-) -> tuple[Graph, Original]:
+) -> tuple[Graph, Optional[Original]]:
     """Return a compiled network, whose streams name their tensors, and the original network.
 
-    path: the original .tflite file. compiled: vela's file, whose record is next to it. reasons: of
-    operators on the core, from vela's text. Raises ModelError if the record is of another stream,
-    Error if the original is another network.
+    path: the original .tflite file, or the .tosa file, whose network is not read. compiled: vela's
+    file, whose record is next to it. reasons: of operators on the core, from vela's text. Raises
+    ModelError if the record is of another stream, Error if the original is another network.
     """
     if not list_programs(graph):
         raise Error(f"{graph.name} has no command stream of an Ethos-U: leave out the original")
+    if path.suffix.lower() == ".tosa":
+        return _name_by_tosa(graph, path, compiled), None
     found = read_model(path)
     if found.graph is None or list_programs(found.graph):
         raise Error(f"{path} must be the quantized .tflite file that the compiler read")
@@ -77,9 +68,19 @@ def keep_original(
     record = read_record(record_path)
     graph, counts = _name_by_record(graph, found.graph, model, record, record_path)
     operators = _find_faults(model, npu, _describe_recorded(model, record, counts, reasons))
-    estimate = read_summary(record_path.parent, record_path.name[: -len(_RECORD)]) or {}
+    estimate = read_summary(record_path.parent, record_path.name[: -len(RECORD)]) or {}
     graph = _warn_of_faults(graph, operators)
     return graph, Original(found.graph, operators, "record", estimate)
+
+
+def _name_by_tosa(graph: Graph, path: Path, compiled: Optional[Path]) -> Graph:
+    record = None if compiled is None else find_record(compiled)
+    if record is None:
+        raise Error(
+            f"{path.name} needs vela's record next to the compiled file, NAME{RECORD}: compile "
+            "with --enable-debug-db --verbose-performance"
+        )
+    return name_by_tosa(graph, list_programs(graph), path, record)
 
 
 def _find_faults(
@@ -131,7 +132,7 @@ def _name_by_record(
     streams = [stream for stream in record.streams if stream]
     counts: Counter[int] = Counter()
     layers, alone = _list_layers(original, model), _find_alone(model, record)
-    naming = _Naming(layers, record.operations, set(graph.tensors), alone)
+    naming = Naming(layers, record.operations, set(graph.tensors), alone)
     named = {}
     for node in list_programs(graph):
         assert node.weights is not None
@@ -145,7 +146,7 @@ def _name_by_record(
                 "give the one of this network"
             )
         streams.remove(stream)
-        keys = _assign_keys(stores, stream)
+        keys = assign_keys(stores, stream)
         counts.update(record.operations[key].operator for key in keys if key in record.operations)
         named[node.name] = replace(node, tensors=tuple(naming.name(stores, keys)))
     nodes = tuple(named.get(node.name, node) for node in graph.nodes)
@@ -171,16 +172,6 @@ def _list_layers(original: Graph, model: TfliteModel) -> dict[int, Tensor]:
     return found
 
 
-def _assign_keys(stores: Sequence[Operation], stream: Mapping[int, str]) -> list[str]:
-    """Return the key of each operation: an operation that is not listed belongs to the next."""
-    keys: list[str] = []
-    following = ""
-    for op in reversed(stores):
-        following = stream.get(op.command, following)
-        keys.append(following)
-    return keys[::-1]
-
-
 def _find_alone(model: TfliteModel, record: Record) -> set[int]:
     """Return operators of one output, all of whose readers have operations of their own."""
     own = {each.operator for each in record.operations.values()}
@@ -193,99 +184,6 @@ def _find_alone(model: TfliteModel, record: Record) -> set[int]:
         for operator in model.operators
         if len(operator.outputs) == 1 and readers.get(operator.outputs[0], set()) <= own
     }
-
-
-class _Naming:
-    """Names of the tensors of streams: those of the original network, and of operations between.
-
-    taken: names that are used. alone: operators without a fused operator after them, as far as the
-    operations say.
-    """
-
-    def __init__(
-        self,
-        layers: Mapping[int, Tensor],
-        recorded: Mapping[str, Recorded],
-        taken: set[str],
-        alone: set[int],
-    ) -> None:
-        self._layers, self._recorded, self._taken = layers, recorded, taken
-        self._alone = alone
-        self._number = count()
-
-    def name(self, stores: Sequence[Operation], keys: Sequence[str]) -> list[NpuTensor]:
-        """Return the tensors of a stream in the order of their last operations; keys: of the
-        recorded operations.
-        """
-        groups: dict[str, list[Operation]] = {}
-        for op, key in zip(stores, keys):
-            groups.setdefault(key, []).append(op)
-        by_layer, by_name = self._list_candidates(groups)
-        found: list[NpuTensor] = []
-        used: set[str] = set()
-        for tensor, candidates in (*by_layer, *by_name):
-            joined = None
-            if used.isdisjoint(candidates) and tensor.name not in {t.tensor.name for t in found}:
-                operations = [op for key in candidates for op in groups[key]]
-                joined = _join(operations, self._recorded[candidates[0]].sides, tensor)
-            if joined is not None:
-                used.update(candidates)
-                found.append(NpuTensor(tensor, joined.pieces))
-        for key, operations in groups.items():
-            if key not in used:
-                found += self._name_inner(operations, self._recorded.get(key))
-        return sorted(found, key=lambda each: each.pieces[-1].command)
-
-    def _list_candidates(
-        self, groups: Mapping[str, list[Operation]]
-    ) -> tuple[list[tuple[Tensor, list[str]]], list[tuple[Tensor, list[str]]]]:
-        """Return tensors of the original with the recorded operations that may write them.
-
-        First by operators: those under the name of its output, or its last one, if no operator
-        after it is fused with it. Then by names alone.
-        """
-        known = [key for key in groups if key in self._recorded]
-        by_layer, by_name = [], []
-        for operator, tensor in self._layers.items():
-            own = [key for key in known if self._recorded[key].operator == operator]
-            exact = [key for key in own if self._recorded[key].tensor == tensor.name]
-            if exact:
-                by_layer.append((tensor, exact))
-            elif own and operator in self._alone and not self._recorded[own[-1]].fused:
-                by_layer.append((tensor, own[-1:]))
-        for tensor in self._layers.values():
-            exact = [key for key in known if self._recorded[key].tensor == tensor.name]
-            if exact:
-                by_name.append((tensor, exact))
-        return by_layer, by_name
-
-    def _name_inner(
-        self, operations: Sequence[Operation], found: Optional[Recorded]
-    ) -> Iterator[NpuTensor]:
-        """Yield the tensors of operations between two tensors of the original."""
-        whole = join_operations(operations, found.sides) if found and min(found.sides) > 0 else None
-        for each in find_tensors(operations) if whole is None else [whole]:
-            first = each.operations[0]
-            name = make_free_name(f"npu_{next(self._number):03}_{first.name}", self._taken)
-            self._taken.add(name)
-            yield NpuTensor(Tensor(name, each.sides, first.dtype), each.pieces)
-
-
-def _join(
-    operations: Sequence[Operation], sides: tuple[int, int, int], tensor: Tensor
-) -> Optional[StreamTensor]:
-    """Return the operations that write a tensor of the original; None if they write another."""
-    size = math.prod(tensor.shape)
-    if operations[0].element != np.dtype(tensor.dtype).itemsize:
-        return None
-    rows, columns, channels = (1, 1, *tensor.shape)[-3:]
-    own = (rows, columns, channels) if len(tensor.shape) <= 3 else (0, 0, 0)
-    first = operations[0]
-    for each in (sides, own, (first.rows, first.columns, first.channels)):
-        joined = join_operations(operations, each) if math.prod(each) == size else None
-        if joined is not None:
-            return joined
-    return None
 
 
 def _describe_recorded(

@@ -227,7 +227,7 @@ method = click.option("--method", help="Of a .pte file: the method; by default f
 original = click.option(
     "--original",
     type=PATH,
-    help="Of a file that vela compiled: the .tflite file that it read, whose operators are named.",
+    help="Of a file that vela compiled: its .tflite or .tosa file, which names operations.",
 )
 signature = click.option(
     "--signature",

@@ -16,8 +16,11 @@ from .tensors import Piece
 #: Number of memory regions of a stream.
 REGIONS = 8
 
-#: Words before the places of inputs and outputs; of each of these, of each traced operation.
+#: Words before the places of inputs and outputs; of each of these, of each place in the trace.
 _HEAD, _PLACE, _TRACE = 12, 3, 4
+
+#: Most copies of the map of an operation in a trace, as csrc/ethosu/program.h has it.
+TRACES_MOST = 4
 
 #: Most bytes of a region, and of everything that a call needs.
 _MOST = 2**30
@@ -98,7 +101,7 @@ def fit_fast_memory(program: Program) -> Program:
 def add_traces(commands: np.ndarray, pieces: Sequence[Piece]) -> np.ndarray:
     """Return the weights of a call that also writes the maps of operations, after its outputs.
 
-    pieces: of different operations; a program without traces is required.
+    pieces: up to TRACES_MOST of an operation; a program without traces is required.
     """
     words = np.ascontiguousarray(commands).view("<u4")
     start = _HEAD + _PLACE * int(words[9] + words[10])

@@ -20,6 +20,9 @@ from ..io.files import read_bytes
 #: Most bytes of a record.
 _LIMIT = 2**28
 
+#: End of the name of vela's file, and of that of its record.
+_COMPILED, RECORD = "_vela", "_debug.xml"
+
 _TABLE = re.compile(r'<table name="(\w+)">\s*<!\[CDATA\[\s*(.*?)\]\]>', re.DOTALL)
 
 
@@ -57,6 +60,14 @@ class Record:
         for each in self.operations.values():
             total[each.operator] = total.get(each.operator, 0) + each.cycles
         return total
+
+
+def find_record(compiled: Path) -> Optional[Path]:
+    """Return vela's record next to its file; None if there is none."""
+    name = compiled.stem
+    stem = name[: -len(_COMPILED)] if name.endswith(_COMPILED) else name
+    path = compiled.with_name(f"{stem}{RECORD}")
+    return path if path.is_file() else None
 
 
 def read_record(path: Path) -> Record:
@@ -99,6 +110,24 @@ def _read_operators(tables: _Tables) -> dict[str, int]:
     return found
 
 
+def _find_fused(tables: _Tables) -> set[str]:
+    """Return the keys of operations that also compute another operator.
+
+    An operation that is not in the queue is a part of the one before it in its group.
+    """
+    queued = {row["scheduled_id"] for row in tables.get("queue", ())}
+    groups = {row["id"]: row["group_id"] for row in tables.get("group", ())}
+    found: set[str] = set()
+    last: dict[str, dict[str, str]] = {}
+    for row in tables.get("perf", ()):
+        group = groups.get(row["id"], row["id"])
+        if row["id"] in queued:
+            last[group] = row
+        elif group in last and last[group]["source_id"] != row["source_id"]:
+            found.add(last[group]["id"])
+    return found
+
+
 def _read_operations(tables: _Tables) -> dict[str, Recorded]:
     operators = _read_operators(tables)
     origins = {row["id"]: operators.get(row["source_id"], -1) for row in tables["optimised"]}
@@ -111,12 +140,7 @@ def _read_operations(tables: _Tables) -> dict[str, Recorded]:
         )
         for row in tables.get("perf_debug", ())
     }
-    fused = {
-        row["group_id"]
-        for row in tables.get("group", ())
-        if rows.get(row["id"], {}).get("source_id")
-        != rows.get(row["group_id"], {}).get("source_id")
-    }
+    fused = _find_fused(tables)
     found = {
         row["scheduled_id"]: Recorded(origins.get(row["optimised_id"], -1))
         for row in tables.get("queue", ())

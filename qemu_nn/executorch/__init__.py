@@ -18,8 +18,10 @@ PyTorch and ExecuTorch are imported with the first call.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Optional, Union
 
 from ..analysis.compare import Comparison
@@ -28,7 +30,7 @@ from ..errors import Error
 from ..targets import Target
 from .findings import Finder
 from .lowering import lower
-from .lowering_ethosu import lower_for_ethosu
+from .lowering_ethosu import lower_for_ethosu, name_nodes
 from .program import Result, load_lowered
 from .reference import reference
 
@@ -84,8 +86,12 @@ def from_pytorch(
         return load_lowered(program, name).network
     if explicit_layout:
         raise Error(f"explicit_layout is for a Cortex-M, and {npu} is an NPU: leave it out")
-    network = quantized(lower_for_ethosu(module, example_inputs, calibration, npu))
-    return replace(network, graph=replace(network.graph, name=name))
+    with tempfile.TemporaryDirectory() as given:
+        folder = Path(given)
+        content = lower_for_ethosu(module, example_inputs, calibration, npu, folder)
+        network = quantized(content)
+        graph = name_nodes(network.graph, npu, folder)
+    return replace(network, graph=replace(graph, name=name))
 
 
 def run(program: Any, inputs: Any, target: Union[str, Target] = "cortex-m55") -> Result:

@@ -83,10 +83,16 @@ def list_tensors(graph: Graph) -> dict[str, tuple[NpuTensor, ...]]:
 
     Without the compiled network they are named by number and operation: "npu_003_CONV".
     """
-    numbers, taken, found = count(), set(graph.tensors), {}
+    numbers, found = count(), {}
+    taken = {*graph.tensors, *list_traced(graph)}
     for node in list_programs(graph):
         found[node.name] = node.tensors or tuple(_name_tensors(graph, node, numbers, taken))
     return found
+
+
+def list_traced(graph: Graph) -> list[str]:
+    """Return the names of tensors that streams have from a compiler's record."""
+    return [each.tensor.name for node in list_programs(graph) for each in node.tensors]
 
 
 def _name_tensors(
