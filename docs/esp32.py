@@ -52,7 +52,9 @@ FULLY_CONNECTED later. esp-tflite-micro, read up to 1.4.0, does not call them.
 
 ## Releases
 
-Generic C has the same arithmetic in all releases that were read. Of the kernels for the ESP32-S3:
+Generic C has the same arithmetic in all releases that were read. Up to 1.2.1, sums of CONV_2D and
+DEPTHWISE_CONV_2D from 2^30 on may wrap, which is not computed here: only huge biases have them. Of
+the kernels for the ESP32-S3:
 
 | release | evidence | differs from the release before |
 | --- | --- | --- |

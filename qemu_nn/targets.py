@@ -152,7 +152,7 @@ class Target:
         if self.cmsis is not None:
             raise Error(
                 f"cmsis is {self.cmsis}, but {self.device} runs ESP-NN, not CMSIS-NN; "
-                f"give esp_nn, one of {', '.join(ESP_NN)}"
+                f"give esp_nn, a release from {ESP_NN[0]} to {ESP_NN[-1]}"
             )
         if self.rounding not in (None, "double"):
             raise Error(

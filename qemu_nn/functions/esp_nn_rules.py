@@ -453,7 +453,7 @@ RULES: tuple[EspRule, ...] = (
     EspRule(
         (_DENSE_CHANNELS,),
         "FULLY_CONNECTED",
-        "the same with a scale for each channel",
+        "a scale for each channel, and several rows of 8 elements and more, in no multiple of 8",
         "the vectors of a row are read from its address rounded down to a multiple of 8",
         "a depth that is a multiple of 8, or one row",
         "m",
@@ -464,7 +464,7 @@ RULES: tuple[EspRule, ...] = (
     EspRule(
         ("tflm_fully_connected_tensor_s8",),
         "FULLY_CONNECTED",
-        "the same with weights that the network computes",
+        "weights that the network computes, and such rows",
         "no result: such a layer is not computed here",
         "a depth that is a multiple of 8, or one row",
         "m",
@@ -561,7 +561,8 @@ RULES: tuple[EspRule, ...] = (
     EspRule(
         (*_SOFTMAX, "esp_nn_softmax_s8"),
         "SOFTMAX",
-        "the same on an ESP32-S3",
+        "on an ESP32-S3, an input of one axis, or of three and more whose second is shorter than "
+        "the last",
         "its own output is right, but it writes after its scratch memory, into other tensors",
         "RESHAPE to [rows, classes] before it",
         "r",
