@@ -277,7 +277,9 @@ CONVOLUTIONS = {
 
 @pytest.mark.parametrize("shape", CONVOLUTIONS, ids=str)
 def test_which_convolutions_leave_the_image(shape):
-    for release, is_changed in zip(("1.1.2", "1.2.3"), CONVOLUTIONS[shape]):
+    old, new = CONVOLUTIONS[shape]
+    first = {**dict.fromkeys(ESP_NN[:3], old), **dict.fromkeys(ESP_NN[3:6], new)}
+    for release, is_changed in first.items():
         found, _ = changed("arm_convolve_wrapper_s8", window(*shape), release=release)
         assert found == ("esp_nn_conv_s8_esp32s3" if is_changed else None)
         assert changed("arm_convolve_wrapper_s8", window(*shape), release="1.2.6") == (None, 0)
@@ -464,6 +466,17 @@ def test_an_odd_number_of_vectors_is_named_where_the_last_one_is_wrong(
 ):
     p = {"batches": 1, "input_c": depth}
     assert changed("arm_fully_connected_s8", p, release=release) == (None, is_odd * is_wrong)
+
+
+@pytest.mark.parametrize("margins", [("1.1.2", 32, 16), ("1.2.0~1", 32, 32), ("1.2.3", 64, 32)])
+def test_early_releases_ask_for_other_margins_of_scratch_memory(margins):
+    release, around, between = margins
+    device = Target("esp32s3", esp_nn=release).profile()
+    p = {**window((4, 4), (1, 1), 1, 8), "output_c": 4}
+    assert count_scratch(CALLS["convolution"], p, device) == 8 * 4 + 16 * 8 + around
+    p = {**window((4, 4), (3, 3), 1, 8), "ch_mult": 4}
+    wide = 2 * (9 * 8 * 4 + 4 * 4 * 8)
+    assert count_scratch(CALLS["strips"], p, device) == wide + between
 
 
 def test_later_releases_ask_for_no_less_scratch_memory():
