@@ -141,7 +141,7 @@ above. Results here are those with esp-tflite-micro 1.3.7 and later.
 ESP_DL = """
 ## ESP-DL
 
-A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 68 operators here
+A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 110 functions here
 (`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target. The
 arithmetic is that of ESP-DL 3.3.9. `quantize` with `scheme="power2"` makes such networks of float
 ones ([quantizing.md](quantizing.md#networks-of-esp-dl)).
@@ -172,6 +172,10 @@ The chips differ in three things:
 | Resize of 16 bits | all | always | refused here: the output is never written | 8 bits |
 | Gelu without a table | all | always | refused here: ESP-DL has no code for it | tables, which esp-ppq writes for 8 bits |
 | AveragePool | all | a window overlaps the edge | padding counts as 0, and the whole window divides | no padding |
+| ReduceProd of 16 bits | P4 | a product is within 10^-6 of a half | it counts as one and becomes even | - |
+| ReduceL2, LayerNormalization | all | roots above 100 | they come from Newton's iteration, whose last step may be as large as 10^-5; iterations that never end on the device end here after 200 steps | smaller values |
+| ScatterND | all | indices below 0 | refused here: the device writes outside of the tensor | indices from 0 on |
+| ReverseSequence | all | other axes than the first two | refused here: the device swaps wrong elements | Transpose before it |
 | Softmax of 8 bits | all | large inputs | no maximum is subtracted: e^x may reach infinity | inputs below 88 |
 
 Results in floats assume that e^x, logarithms and roots are rounded once, and that no product and

@@ -1,5 +1,5 @@
-/* Functions of float32, each rounded once: exp, expm1, log, sin, cos, tanh, sqrt. And floor and
- * fmod, which are exact.
+/* Functions of float32, each rounded once: exp, expm1, log, sin, cos, tanh, sqrt, pow. And floor
+ * and fmod, which are exact.
  *
  * Series in pairs (pair.h) have an error below 2^-66 of the result, while no result of a float32,
  * but for exact ones, is so near to the middle between two float32: what is rounded here is what
@@ -37,12 +37,9 @@ static inline float qn_tanh_f32(float x) {
     return x < 0 ? -result : result;
 }
 
-/* x = m * 2^e, sqrt(1/2) < m < sqrt(2): e * ln 2 + 2 * atanh(t), t = (m - 1) / (m + 1), |t| <
- * 0.172. */
-static inline float qn_log_f32(float x) {
-    if (!(x > 0) || x == qn_infinity()) {
-        return x > 0 ? x : x == 0 ? -qn_infinity() : qn_nan();
-    }
+/* log(x), 0 < x < infinity: x = m * 2^e, sqrt(1/2) < m < sqrt(2): e * ln 2 + 2 * atanh(t),
+ * t = (m - 1) / (m + 1), |t| < 0.172. */
+static inline qn_pair qn_log_pair(float x) {
     uint64_t bits = qn_bits_of_double(x);
     int e = (int)(bits >> 52) - 1023;
     double m = (double)x * qn_power_of_two(-e);
@@ -63,7 +60,14 @@ static inline float qn_log_f32(float x) {
     }
     sum = qn_pair_mul((qn_pair){2 * t.hi, 2 * t.lo}, sum);
     qn_pair whole = {e * qn_ln2_hi, e * qn_ln2_lo};
-    return qn_pair_to_float(qn_pair_add(whole, sum), 0);
+    return qn_pair_add(whole, sum);
+}
+
+static inline float qn_log_f32(float x) {
+    if (!(x > 0) || x == qn_infinity()) {
+        return x > 0 ? x : x == 0 ? -qn_infinity() : qn_nan();
+    }
+    return qn_pair_to_float(qn_log_pair(x), 0);
 }
 
 /* x - n * pi/2 with the nearest n, of which the last two bits are put; x finite.
@@ -171,6 +175,56 @@ static inline float qn_fmod_f32(float a, float b) {
     }
     const float result = (float)((double)rest * qn_power_of_two(e_b));
     return qn_bits_of_float(a) >> 31 ? -result : result;
+}
+
+/* x^y of y = 0, 1, ... 25 if a double is exactly that; 0 otherwise. A middle between two float32 is
+ * a power of 25 bits, which a double is. */
+static inline double qn_exact_power(double x, float y) {
+    double power = y == qn_floor_f32(y) && y >= 0 && y <= 25;
+    for (int i = 0; power != 0 && i < (int)y; i++) {
+        const qn_pair product = qn_product(power, x);
+        power = product.lo == 0 ? product.hi : 0;
+    }
+    return power;
+}
+
+/* x^y, 0 < x < infinity, y finite. Roots that are exact make y an integer. */
+static inline float qn_positive_pow(float x, float y) {
+    for (float root = qn_sqrt_f32(x); y != qn_floor_f32(y) && (double)root * root == x;) {
+        x = root;
+        y = (float)(2.0 * y);
+        root = qn_sqrt_f32(x);
+    }
+    const double power = qn_exact_power(x, y);
+    if (power != 0) {
+        return qn_pair_to_float((qn_pair){power, 0}, 0);
+    }
+    const qn_pair exponent = qn_pair_mul(qn_log_pair(x), (qn_pair){y, 0});
+    if (!(exponent.hi < 89 && exponent.hi > -104)) {
+        return exponent.hi > 0 ? qn_infinity() : 0.0f;
+    }
+    const int n = (int)(exponent.hi * 0x1.71547652b82fep0 + (exponent.hi < 0 ? -0.5 : 0.5));
+    const qn_pair rest = qn_pair_add(qn_sum(exponent.hi, -(n * qn_ln2_hi)),
+                                     (qn_pair){exponent.lo - n * qn_ln2_lo, 0});
+    return qn_pair_to_float(qn_series(rest, 1, 1), n);
+}
+
+/* x^y, both finite. */
+static inline float qn_pow_f32(float x, float y) {
+    if (y == 0 || x == 1) {
+        return 1;
+    }
+    if (x == 0) {
+        return y > 0 ? 0.0f : qn_infinity();
+    }
+    if (x > 0) {
+        return qn_positive_pow(x, y);
+    }
+    if (y != qn_floor_f32(y)) {
+        return qn_nan();
+    }
+    const float size = qn_positive_pow(-x, y);
+    return qn_floor_f64(0.5 * y) * 2 == y ? size : -size;
 }
 
 #endif

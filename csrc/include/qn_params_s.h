@@ -296,10 +296,45 @@ typedef struct qn_dl_softmax {
     int32_t outer, size, inner, input_exponent;
 } qn_dl_softmax;
 
+/* right_shift: of sums; input_exponent, output_exponent: of floats. */
 typedef struct qn_dl_reduce {
     int32_t profile;
     int32_t kept_0, reduced_0, kept_1, reduced_1, kept_2, right_shift, chip;
+    int32_t input_exponent, output_exponent;
 } qn_dl_reduce;
+
+/* Comparisons of integers. */
+enum {
+    QN_DL_EQUAL = 0,
+    QN_DL_GREATER = 1,
+    QN_DL_GREATER_OR_EQUAL = 2,
+    QN_DL_LESS = 3,
+    QN_DL_LESS_OR_EQUAL = 4
+};
+typedef struct qn_dl_compare {
+    int32_t profile;
+    int32_t block_size, kind;
+} qn_dl_compare;
+
+/* Functions of two numbers, computed in floats. */
+typedef struct qn_dl_powers {
+    int32_t profile;
+    int32_t block_size, input1_exponent, input2_exponent, output_exponent, chip;
+} qn_dl_powers;
+
+/* Normalization of rows, or along an axis. p: the norm, 1 or 2. */
+typedef struct qn_dl_norm {
+    int32_t profile;
+    int32_t outer, size, inner, input_exponent, scale_exponent, bias_exponent, output_exponent;
+    int32_t epsilon_bits, p, chip;
+} qn_dl_norm;
+
+/* offsets: slices of `slice` elements to update, each at an offset. kind: what an update does. */
+enum { QN_DL_SET = 0, QN_DL_ADD = 1, QN_DL_MUL = 2, QN_DL_MAX = 3, QN_DL_MIN = 4 };
+typedef struct qn_dl_scatter {
+    int32_t profile;
+    int32_t block_size, slices, slice, kind;
+} qn_dl_scatter;
 
 /* ---- primitives: qn_vector ---- */
 

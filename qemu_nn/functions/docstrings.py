@@ -74,7 +74,12 @@ _SCALARS = {
     "(\\w+)_zero_point": "Zero point of the {1}.",
     "(alpha|input)_right_shift": "Bits by which products with alpha, or inputs, are shifted to the "
     "right.",
-    "(input|output)_exponent": "Exponent of the {1}: an integer stands for integer * 2^exponent.",
+    "slices": "Slices to update.",
+    "slice": "Elements of a slice.",
+    "kind": "What an update does: 0 replaces, 1 adds, 2 multiplies, 3 maximum, 4 minimum.",
+    "p": "The norm: 1 of magnitudes, 2 of squares.",
+    "(input[12]?|output|scale|bias)_exponent": "Exponent of the {1}: an integer stands for "
+    "integer * 2^exponent.",
     "places": "Numbers of the table: 65536, or 65536 / step + 1 with a power of two as step.",
     "inverse_([hw])_bits": "Pixels of the input for one of the output along axis {1}, as the bits "
     "of a float32.",

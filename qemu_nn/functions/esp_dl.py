@@ -50,6 +50,22 @@ esp_dl_average_pool_T                     batches input_h input_w channels filte
                                           right_shift chip; GlobalAveragePool: one window
 esp_dl_reduce_mean_T, _sum_T, _max_T,     kept_0 reduced_0 kept_1 reduced_1 kept_2; of mean and sum
 _min_T: input of these five sides         right_shift chip
+esp_dl_reduce_l1_T, _sum_square_T         the same and right_shift chip
+esp_dl_reduce_l2_T, _prod_T, _log_sum_T,  the same and input_exponent output_exponent chip
+_log_sum_exp_T
+esp_dl_COMPARISON_T: input1, input2; of   block_size; exponents are not compared
+equal greater greater_or_equal less
+less_or_equal; the output is bool
+esp_dl_pow_T, esp_dl_mod_T: input1,       block_size input1_exponent input2_exponent
+input2                                    output_exponent chip
+esp_dl_layer_norm_T: input [outer][size], outer size input_exponent scale_exponent bias_exponent
+scale [size], bias [size]                 output_exponent epsilon_bits chip
+esp_dl_rms_norm_T: input [outer][size],   outer size input_exponent output_exponent epsilon_bits
+scale [size] of float32                   chip
+esp_dl_lp_norm_T: input [outer][size]     outer size inner output_exponent p chip
+[inner]
+esp_dl_scatter_T: data, updates [slices]  block_size slices slice kind
+[slice], offsets [slices] of int32
 esp_dl_resize_nearest_s8, _linear_s8      batches input_h input_w channels output_h output_w
                                           inverse_h_bits inverse_w_bits input_exponent
                                           output_exponent chip; linear: align_corners axes.

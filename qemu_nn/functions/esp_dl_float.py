@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Callable
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .float_semantics import (
     FloatCall,
     Meaning,
     Meant,
+    Real,
     define_meaning,
     get_pads,
 )
@@ -94,7 +96,12 @@ def _draw_pool(rng: Random, function: Function) -> Drawn:
 def _draw_reduce(rng: Random, function: Function) -> Drawn:
     p = draw_axes(rng, function)
     if "chip" in function.params:
-        p.update(right_shift=rng.randint(-2, 5), chip=rng.randrange(3))
+        p.update(chip=rng.randrange(3))
+    if "right_shift" in function.params:
+        p.update(right_shift=rng.randint(-2, 5))
+    for name in ("input_exponent", "output_exponent"):
+        if name in function.params:
+            p[name] = rng.randint(-8, 0)
     return p
 
 
@@ -183,9 +190,34 @@ def _mean_pool(call: FloatCall) -> Meant:
     return Meant((Pool("average", kernel, stride, around, count_pads=True),), (call.image,))
 
 
+#: Reductions computed in floats -> their functions of numpy.
+_FLOAT_REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {
+    "l2": lambda x, axis: np.sqrt(np.sum(np.square(x), axis)),
+    "prod": np.prod,
+    "log_sum": lambda x, axis: np.log(np.sum(x, axis)),
+    "log_sum_exp": lambda x, axis: np.log(np.sum(np.exp(x), axis)),
+}
+
+#: Reductions whose sums are shifted, besides those that numpy has.
+_SHIFTED_REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {
+    "l1": lambda x, axis: np.sum(np.abs(x), axis),
+    "sum_square": lambda x, axis: np.sum(np.square(x), axis),
+}
+
+
+def _find_reduction(name: str) -> Meaning:
+    of = {**_FLOAT_REDUCTIONS, **_SHIFTED_REDUCTIONS}.get(name)
+    if of is None:
+        return define_reduction(name)
+    return lambda call: Meant((Real(lambda x: of(x, axis=(1, 3))),), (call.sides[0],))
+
+
 def _reduce(name: str, type: str) -> Function:
     is_choice = name in ("max", "min")
     scale = {} if is_choice else {"right_shift": 0, "chip": 0}
+    if name in _FLOAT_REDUCTIONS:
+        scale = {"input_exponent": -4, "output_exponent": -4, "chip": 0}
+    unused = {"right_shift", "input_exponent", "output_exponent", "chip"} - set(scale)
     small = is_choice and type == "s8"
     zeros = ("input_zero_point", "output_zero_point", "multiplier", "shift")
     return Function(
@@ -194,13 +226,13 @@ def _reduce(name: str, type: str) -> Function:
         type=type,
         params=(*AXES, *scale),
         defaults={"chip": 0} if scale else {},
-        fixed=dict.fromkeys(zeros if small else () if scale else ("right_shift", "chip"), 0),
+        fixed=dict.fromkeys(zeros if small else unused, 0),
         inputs=(Array("input", DTYPES[type], AXES),),
         output=Array("output", DTYPES[type], KEPT),
         not_called=NOT_CALLED,
         draw=_draw_reduce,
         cases=({**dict(zip(AXES, (1, 49, 1, 1, 64))), **scale},),
-        meaning=define_reduction(name),
+        meaning=_find_reduction(name),
     )
 
 
@@ -254,6 +286,8 @@ FUNCTIONS = (
     *(_convert(type, "f32") for type in _TYPES),
     *(_pool(type) for type in _TYPES),
     *(_reduce(name, type) for name in ("mean", "sum", "max", "min") for type in _TYPES),
+    *(_reduce(name, type) for name in _SHIFTED_REDUCTIONS for type in _TYPES),
+    *(_reduce(name, type) for name in _FLOAT_REDUCTIONS for type in _TYPES),
     *(_resize(name) for name in ("nearest", "linear")),
     *(_softmax(name, type) for name in ("softmax", "log_softmax") for type in _TYPES),
 )

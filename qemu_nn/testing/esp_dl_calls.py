@@ -34,10 +34,14 @@ Call = tuple[str, dict[str, int], Mapping[str, Any]]
 def compute(case: Case, arrays: Arrays, build: str) -> np.ndarray:
     """Return the output of a recorded operator on a chip; raise Refused without a function."""
     operator = case["functions"][0]
-    if operator not in _OPERATORS:
-        raise Refused(f"{operator} of ESP-DL is not declared")
     inputs = {name: np.asarray(arrays[key]) for name, key in case["inputs"].items()}
-    name, params, given = _OPERATORS[operator](case, inputs)
+    given: Mapping[str, Any] = inputs
+    if operator in FUNCTIONS:
+        name, params = operator, dict(case["params"])
+    elif operator in _OPERATORS:
+        name, params, given = _OPERATORS[operator](case, inputs)
+    else:
+        raise Refused(f"{operator} of ESP-DL is not declared")
     function = FUNCTIONS[name]
     if "chip" in function.params:
         params["chip"] = _CHIPS[build]

@@ -146,9 +146,10 @@ def _find_esp_nn(case: Mapping[str, Any], stored: Mapping[str, np.ndarray]) -> I
 
 def _find_esp_dl(case: Mapping[str, Any], stored: Mapping[str, np.ndarray]) -> Iterator[Recording]:
     """Yield a recorded operator of ESP-DL for each of its builds."""
-    name = f"espdl_{case['functions'][0]}_{case['params']['quant_type'].lower()}"
-    for build, chip in esp_dl_calls.BUILDS.items():
-        expected = stored[case["outputs"][build]]
+    operator, type = case["functions"][0], case["params"].get("quant_type", "").lower()
+    name = f"espdl_{operator}_{type}" if type else operator.replace("esp_dl_", "espdl_")
+    for build, key in case["outputs"].items():
+        chip, expected = esp_dl_calls.BUILDS[build], stored[key]
         call = (name, case["id"], f"{chip}/{build}", Target(chip).profile(), case)
         yield Recording(*call, stored, expected.shape, expected, {})
 

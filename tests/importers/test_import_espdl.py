@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from espdl_cases import CASES, classifier, conv, draw, integers, single, streaming, table
+from espdl_cases import CASES, classifier, conv, draw, integers, scatter, single, streaming, table
 from espdl_files import Model, contain, pack_models
 from paths import SHARED
 from tflite_damage import changed, every_word
@@ -284,11 +284,40 @@ def spread(x):
         ("reshape", lambda x: x.reshape(-1, 3, 8)),
         ("pad", lambda x: np.pad(x, [(0, 0), (2, 0), (0, 1)])),
         ("requantize", lambda x: rounded(x, 2)),
+        ("reverse", lambda x: np.concatenate([x[:, 1::-1], x[:, 2:]], 1)),
+        ("reduce_l2", lambda x: halves(np.sqrt((x.astype(float) ** 2).sum(2, keepdims=True)))),
     ],
 )
 def test_elements_move_as_in_numpy(tmp_path, name, wanted):
     x, got = run(CASES[name](), tmp_path)
     np.testing.assert_array_equal(got, wanted(x))
+
+
+def test_comparisons_remainders_and_updates_are_those_of_the_operands(tmp_path):
+    (x, y), got = run(CASES["greater"](), tmp_path)
+    np.testing.assert_array_equal(got, x > y)
+    (x, y), got = run(CASES["mod"](), tmp_path)
+    np.testing.assert_array_equal(got, np.where(y == 0, 0, np.fmod(x, np.where(y == 0, 1, y))))
+    (x, y), got = run(CASES["scatter"](), tmp_path)
+    wanted = x.astype(int)
+    wanted[:, [2, 0]] += y
+    np.testing.assert_array_equal(got, wanted.clip(-128, 127))
+
+
+def test_normalizations_are_those_of_floats_rounded(tmp_path):
+    x, got = run(CASES["layer_norm"](), tmp_path)
+    real = x / 32
+    deviation = np.sqrt(real.var(-1, keepdims=True) + 1e-5)
+    normal = (real - real.mean(-1, keepdims=True)) / deviation
+    wanted = normal * draw((4,)) / 16 + draw((4,), seed=1) / 32
+    assert np.abs(got - (32 * wanted).clip(-128, 127)).max() < 0.501
+    x, got = run(CASES["rms_norm"](), tmp_path)
+    real = x / 32
+    size = np.sqrt((real**2).mean(-1, keepdims=True) + 1e-5)
+    assert np.abs(got - (32 * real / size * [1, -0.5, 2, 3]).clip(-128, 127)).max() < 0.501
+    x, got = run(CASES["lp_norm"](), tmp_path)
+    size = np.abs(x.astype(float)).sum(1, keepdims=True)
+    assert np.abs(got - (128.0 * x / size).clip(-128, 127)).max() < 0.501
 
 
 def test_softmax_is_of_floats(tmp_path):
@@ -328,6 +357,19 @@ def test_curve_of_16_bits_ignores_its_table_as_the_device_does(tmp_path):
                 "Resize", [(1, 3, 4, 2)], (1, 6, 8, 2), constants={"": None}, mode="cubic"
             ),
             "by mode 'cubic'",
+        ),
+        (lambda: scatter("add", ((0, 3), (0, 0))), "an index is outside of its data"),
+        (lambda: scatter("mean"), "its reduction is 'mean'; have: none, add"),
+        (lambda: scatter("none", ((0, 1, 2),)), "indices must have one number"),
+        (
+            lambda: single(
+                "ReverseSequence", [(1, 3, 4)], (1, 3, 4), constants={"n": integers(2)}, time_axis=2
+            ),
+            "only if these are the first two axes",
+        ),
+        (
+            lambda: single("LayerNormalization", [(1, 4)], (1, 4), constants={"s": (draw(3), -5)}),
+            "must have 4 elements",
         ),
     ],
 )

@@ -42,7 +42,7 @@ REFUSED = {
 def test_recorded_operators_are_equal_or_refused_with_a_reason():
     found = outcomes(GOLDEN / "esp_dl")
     operators = {function for function, _, _ in found}
-    assert len(operators) == 65
+    assert len(operators) == 99
     kinds = {kind for kind, _ in found.values()}
     assert kinds == {"equal", "refused"}
     refused = {
@@ -437,3 +437,127 @@ def test_factors_that_a_vector_of_8_bits_cannot_have_are_refused():
 )
 def test_equal_axes_are_folded_into_rows(first, second, row):
     assert fold_axes(first, second) == row
+
+
+# ---- comparisons, powers, reductions, normalizations, updates ----
+
+
+@pytest.mark.oracle("esp_dl_{name}_{type}")
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("name", ["equal", "greater", "greater_or_equal", "less", "less_or_equal"])
+def test_comparisons(name, type):
+    function, p, arrays = draw(f"esp_dl_{name}_{type}", 3, block_size=300)
+    x, y = (np.asarray(each).ravel() for each in arrays.values())
+    y = np.where(np.arange(300) % 3 == 0, x, y)
+    of = {"greater_or_equal": np.greater_equal, "less_or_equal": np.less_equal}
+    wanted = of.get(name, getattr(np, name, None))(x, y)
+    found = run(function, p, {"input1": x, "input2": y})
+    assert found.dtype == bool
+    assert np.array_equal(found, wanted)
+
+
+@pytest.mark.oracle("esp_dl_pow_{type}", "esp_dl_mod_{type}")
+@pytest.mark.parametrize("type", TYPES)
+def test_powers_and_remainders(type):
+    """Powers that are exact, halves among them; of negative numbers; of fractions."""
+    dtype = np.dtype({"s8": "int8", "s16": "int16"}[type])
+    base = np.array([3, -3, 5, 5, 0, 0, 0, 7, -7, 1, 2, 9, 16, -2, 11, 100], dtype)
+    power = np.array([2, 3, 1, -1, 2, 0, -1, 0, 1, 99, -2, 1, 1, -1, 2, 2], dtype)
+    for chip, halves in ((0, 0), (0, 1), (2, 1)):
+        p = {"block_size": 16, "input1_exponent": 0, "output_exponent": halves, "chip": chip}
+        p["input2_exponent"] = 0
+        with np.errstate(divide="ignore"):
+            exact = np.power(base.astype(float), power) * 0.5**halves
+        wanted = models.round_floats(chip, np.clip(exact, -1e9, 1e9).astype(np.float32), dtype)
+        found = run(FUNCTIONS[f"esp_dl_pow_{type}"], p, {"input1": base, "input2": power})
+        assert np.array_equal(found, wanted)
+        with np.errstate(invalid="ignore"):
+            rest = np.where(power == 0, 0, np.fmod(base.astype(float), power)) * 0.5**halves
+        wanted = models.round_floats(chip, rest.astype(np.float32), dtype)
+        found = run(FUNCTIONS[f"esp_dl_mod_{type}"], p, {"input1": base, "input2": power})
+        assert np.array_equal(found, wanted)
+    p.update(input2_exponent=-1, output_exponent=-2, chip=0)  # 9^(1/2) = 3, 2^-1, 100^1
+    found = run(FUNCTIONS[f"esp_dl_pow_{type}"], p, {"input1": base, "input2": power})
+    assert found[[11, 10, 12]].tolist() == [12, 2, 16]
+
+
+@pytest.mark.oracle("esp_dl_reduce_{name}_{type}")
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("name", ["l1", "sum_square", "l2", "log_sum"])
+def test_norms_and_logarithms_of_sums(name, type):
+    for seed in range(6):
+        sides = dict(zip(AXES, (2, 3, 2, 1 + seed % 3, 2)))
+        function, p, arrays = draw(f"esp_dl_reduce_{name}_{type}", seed, **sides, chip=seed % 3)
+        x = np.asarray(arrays["input"]).reshape([p[axis] for axis in AXES])
+        if name == "log_sum":
+            x = np.maximum(x, 1)
+        wanted = models.reduce_norm(name, p, x)
+        assert np.array_equal(run(function, p, {"input": x}).reshape(wanted.shape), wanted)
+
+
+@pytest.mark.oracle("esp_dl_reduce_prod_{type}", "esp_dl_reduce_log_sum_exp_{type}")
+@pytest.mark.parametrize("type", TYPES)
+def test_products_and_logarithms_of_powers(type):
+    dtype = np.dtype({"s8": "int8", "s16": "int16"}[type])
+    x = np.array([3, -2, 5, 7, 1, 1], dtype)
+    sides = dict(zip(AXES, (1, 2, 1, 3, 1)))
+    p = {**sides, "input_exponent": -1, "output_exponent": -1, "chip": 0}
+    product = FUNCTIONS[f"esp_dl_reduce_prod_{type}"]
+    assert run(product, p, {"input": x}).ravel() == [-7]  # -210 / 2^6 * 2 = -6.5625
+    assert run(product, {**p, "output_exponent": 0}, {"input": x}).ravel() == [-3]
+    powers = FUNCTIONS[f"esp_dl_reduce_log_sum_exp_{type}"]
+    x = np.array([0, 0, 0, 0, 0, 2], dtype)  # log(5 + e) = 2.0436
+    assert run(powers, {**p, "output_exponent": -4}, {"input": x}).ravel() == [33]
+
+
+def test_a_product_of_16_bits_near_a_half_is_even_on_an_esp32p4():
+    x = np.array([5, 1], np.int16)
+    p = {**dict(zip(AXES, (1, 2, 1, 1, 1))), "input_exponent": 0, "output_exponent": 1}
+    found = [
+        int(run(FUNCTIONS["esp_dl_reduce_prod_s16"], {**p, "chip": chip}, {"input": x}).item())
+        for chip in (0, 2)
+    ]
+    assert found == [3, 2]
+
+
+@pytest.mark.oracle("esp_dl_{name}_norm_{type}")
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("name", ["layer", "rms", "lp"])
+def test_normalizations(name, type):
+    for seed in range(9):
+        sides = {"outer": 3, "size": 5 + 13 * (seed % 3), "chip": seed // 3}
+        sides.update({"inner": 3} if name == "lp" else {})
+        function, p, arrays = draw(f"esp_dl_{name}_norm_{type}", seed, **sides)
+        given = {
+            each.name: np.asarray(arrays[each.name]).reshape(each.shape(p))
+            for each in function.arrays
+        }
+        if name == "lp":
+            given["input"][0] = 0
+        if "bias" in given:
+            given["bias"] = given["scale"][::-1].copy()
+        wanted = getattr(models, f"normalize_{name}")(p, *given.values())
+        assert np.array_equal(run(function, p, given), wanted)
+
+
+@pytest.mark.oracle("esp_dl_scatter_{type}")
+@pytest.mark.parametrize("type", TYPES)
+def test_updates_of_slices(type):
+    dtype = np.dtype({"s8": "int8", "s16": "int16"}[type])
+    most = np.iinfo(dtype).max
+    data = np.array([1, 2, 3, 4, 5, most], dtype)
+    updates = np.array([[10, -20], [9, 9]], dtype)
+    wanted = {
+        0: [1, 10, -20, 4, 9, 9],
+        1: [1, 12, -17, 4, 14, most],
+        2: [1, 20, -60, 4, 45, most],
+        3: [1, 10, 3, 4, 9, most],
+        4: [1, 2, -20, 4, 5, 9],
+    }
+    function = FUNCTIONS[f"esp_dl_scatter_{type}"]
+    for kind, result in wanted.items():
+        p = {"block_size": 6, "slices": 2, "slice": 2, "kind": kind}
+        arrays = {"data": data, "updates": updates, "offsets": np.array([1, 4], np.int32)}
+        assert run(function, p, arrays).tolist() == result
+        with pytest.raises(Refused):
+            run(function, p, {**arrays, "offsets": np.array([1, 5], np.int32)})

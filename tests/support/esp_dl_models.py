@@ -270,3 +270,76 @@ def prelu(p, x, alpha):
             result = round_on(p["chip"], Fraction(value * slope, 2 ** p["alpha_right_shift"]))
         out.append(saturate(x.dtype, result))
     return np.array(out, x.dtype)
+
+
+# ---- comparisons, powers, reductions, normalizations ----
+
+
+def to_floats(x, exponent):
+    """Return integers as float32."""
+    return x.astype(F) * F(2.0) ** F(exponent)
+
+
+def newton(x):
+    """Return the square root by steps, as ESP-DL computes it."""
+    last, root = F(0), F(x)
+    while x != 0 and abs(root - last) > F(1e-5):
+        last = root
+        root = F(0.5 * F(last + F(x / last)))
+    return root
+
+
+def normalize_layer(p, x, scale, bias):
+    """Return rows with mean 0 and deviation 1, scaled; mean and squares in the integers' steps."""
+    step, out = F(2.0) ** F(p["input_exponent"]), []
+    epsilon = np.int32(p["epsilon_bits"]).view(F)
+    weights = to_floats(scale, p["scale_exponent"])
+    starts = to_floats(bias, p["bias_exponent"])
+    for row in x:
+        mean, squares = F(float(row.astype(np.int64).sum()) / len(row)), F(0)
+        for each in row:
+            squares = F(squares + F(F(each) - mean) ** F(2))
+        variance = F(F(squares * F(step * step)) / F(len(row)))
+        inverse = F(1) / newton(F(variance + epsilon))
+        normal = (to_floats(row, p["input_exponent"]) - F(mean * step)) * inverse
+        out.append((normal * weights + starts) * F(2.0) ** F(-p["output_exponent"]))
+    return round_floats(p["chip"], np.array(out, F), x.dtype)
+
+
+def normalize_rms(p, x, scale):
+    """Return rows over their root mean squares; sums of squares are exact."""
+    epsilon, out = np.int32(p["epsilon_bits"]).view(F), []
+    step = F(2.0) ** F(p["input_exponent"])
+    for row in x:
+        squares = F(F(int((row.astype(np.int64) ** 2).sum())) * F(step * step))
+        mean = F(F(squares / F(len(row))) + epsilon)
+        factor = F(F(F(1) / np.sqrt(mean)) * F(step * F(2.0) ** F(-p["output_exponent"])))
+        out.append(row.astype(F) * factor * scale)
+    return round_floats(p["chip"], np.array(out, F), x.dtype)
+
+
+def normalize_lp(p, x):
+    """Return [outer, size, inner] over norms along the second axis."""
+    wide = x.astype(np.int64)
+    sums = (wide**2 if p["p"] == 2 else abs(wide)).sum(1, keepdims=True).astype(F)
+    root = np.sqrt(sums) if p["p"] == 2 else sums
+    with np.errstate(divide="ignore"):
+        factor = np.where(sums > 0, F(1) / root, F(0)).astype(F)
+    v = x.astype(F) * (factor * F(2.0) ** F(-p["output_exponent"]))
+    return round_floats(p["chip"], v, x.dtype)
+
+
+def reduce_norm(name, p, x):
+    """Return sums of magnitudes or squares, shifted, or their roots and logarithms."""
+    wide = x.astype(np.int64)
+    terms = {"l1": abs(wide), "sum_square": wide**2, "l2": wide**2, "log_sum": wide}[name]
+    sums = terms.sum((1, 3))
+    if name in ("l1", "sum_square"):
+        values = [finish(p["chip"], x.dtype, int(each), p["right_shift"]) for each in sums.flat]
+        return np.array(values, x.dtype).reshape(sums.shape)
+    scale = F(2.0) ** F(-p["output_exponent"])
+    if name == "l2":
+        roots = [newton(each) for each in to_floats(sums, 2 * p["input_exponent"]).flat]
+        return round_floats(p["chip"], np.array(roots, F).reshape(sums.shape) * scale, x.dtype)
+    logs = np.log(to_floats(sums, p["input_exponent"]).astype(np.float64)).astype(F)
+    return round_floats(p["chip"], logs * scale, x.dtype)

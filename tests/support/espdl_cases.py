@@ -95,6 +95,17 @@ def table(operator, dtype="int8"):
     return model
 
 
+def scatter(reduction, places=((0, 2), (0, 0))):
+    """Return a network that updates slices of 4 elements at constant places."""
+    model = Model()
+    for name, shape in (("x0", (1, 3, 4)), ("x1", (1, 2, 4))):
+        model.inputs.append(model.value(name, "int8", shape, -5))
+    model.constant("at", np.array([places], np.int64))
+    model.outputs.append(model.value("y", "int8", (1, 3, 4), -5))
+    model.node("ScatterND", ["x0", "at", "x1"], ["y"], quant_type="S8", reduction=reduction)
+    return model
+
+
 def integers(*numbers):
     return (np.array(numbers, np.int64),)
 
@@ -172,6 +183,35 @@ CASES = {
     "global_average_pool": lambda: single("GlobalAveragePool", [(1, 5, 4, 3)], (1, 1, 1, 3)),
     "reduce_mean": lambda: single(
         "ReduceMean", [(1, 5, 4, 3)], (1, 5, 1, 3), constants={"axes": integers(-2)}, keepdims=1
+    ),
+    "greater": lambda: single("Greater", [(1, 3, 4), (1, 1, 4)], (1, 3, 4), type="bool"),
+    "pow": lambda: single("Pow", [(1, 9), (1, 9)], (1, 9)),
+    "mod": lambda: single("Mod", [(1, 3, 4), (1, 1, 4)], (1, 3, 4), "int16", fmod=1),
+    "reduce_l2": lambda: single(
+        "ReduceL2", [(1, 5, 4, 3)], (1, 5, 1, 3), constants={"axes": integers(-2)}, keepdims=1
+    ),
+    "layer_norm": lambda: single(
+        "LayerNormalization",
+        [(1, 3, 4)],
+        (1, 3, 4),
+        constants={"scale": (draw((4,)), -4), "bias": (draw((4,), seed=1), -5)},
+        epsilon=1e-5,
+    ),
+    "rms_norm": lambda: single(
+        "RMSNormalization",
+        [(1, 3, 4)],
+        (1, 3, 4),
+        constants={"scale": (np.float32([1, -0.5, 2, 3]),)},
+    ),
+    "lp_norm": lambda: single("LpNormalization", [(1, 3, 4)], (1, 3, 4), made=-7, axis=1, p=1),
+    "scatter": lambda: scatter("add"),
+    "reverse": lambda: single(
+        "ReverseSequence",
+        [(1, 3, 4)],
+        (1, 3, 4),
+        constants={"lengths": integers(2)},
+        time_axis=1,
+        batch_axis=0,
     ),
     "softmax": lambda: single("Softmax", [(1, 4, 10)], (1, 4, 10), axis=-1, type="float32"),
     "resize": lambda: single(

@@ -5,7 +5,7 @@ import struct
 import flatbuffers
 import numpy as np
 
-TYPES = {"float32": 1, "int8": 3, "int16": 5, "int32": 6, "int64": 7, "float64": 11}
+TYPES = {"float32": 1, "int8": 3, "int16": 5, "int32": 6, "int64": 7, "float64": 11, "bool": 9}
 
 
 class Model:

@@ -25,7 +25,18 @@
  *   average_pool  v = sum * (float32(1 / (filter_h * filter_w)) * 2^-right_shift): elements outside
  *                 of the image count as 0
  *   reduce_mean   v = sum / count * 2^-right_shift
- *   reduce_sum    R(sum / 2^right_shift) of integers, exact; reduce_max, reduce_min: no rounding
+ *   reduce_sum    R(sum / 2^right_shift) of integers, exact; reduce_max, reduce_min: no rounding;
+ *                 reduce_l1, reduce_sum_square: the same of |x| and of x * x, of 8 bits in 32 bits
+ *   reduce_prod   v = the product of x * 2^input_exponent, of 16 bits in float64
+ *   reduce_l2     v = newton(sum of x * x * 2^(2 * input_exponent)), an exact sum
+ *   reduce_log_sum, reduce_log_sum_exp  v = log(sum of x), of an exact sum; log(sum of e^x), in
+ *                 order, no maximum subtracted
+ *   pow, mod      v = a^b; fmod(a, b), 0 where b is 0
+ *   layer_norm    mean = float32(sum / size), in float64; m = the sum of (x - mean)^2 of integers, in
+ *                 order; v = (x - mean) * (1 / newton(m / size + epsilon)) * scale + bias, in steps
+ *   rms_norm      v = (x * (1 / sqrt(m / size + epsilon))) * scale; m: the exact sum of squares
+ *   lp_norm       v = x * (1 / sqrt(sum of squares)), or x * (1 / sum of magnitudes); 0 where the
+ *                 sum is 0
  *   softmax       8 bits: e^x / (sum of e^x), no maximum subtracted, sums in order; 16 bits: the
  *                 same with x - max. float32 results
  *   log_softmax   8 bits: x - log(sum of e^x); 16 bits: (x - max) - log(sum of e^(x - max))
@@ -37,8 +48,10 @@
  *                 along x first
  *   quantize      v = x * 2^right_shift;  dequantize  in * 2^-right_shift
  *
- * Axes: pools and resizing [n][y][x][c]; reduce as ../reduce/reduce.h; softmax [outer][size]
- * [inner].
+ * newton(x): Newton's iteration for the square root, down to steps of 10^-5.
+ * Axes: pools and resizing [n][y][x][c]; reduce as ../reduce/reduce.h; softmax and lp_norm [outer]
+ * [size][inner]; layer_norm and rms_norm: [outer][size], scale and bias [size], of rms_norm in
+ * float32.
  * Refused: resize_nearest on an ESP32-S3 of fewer than 16 channels, unless both sides double: the
  * kernel multiplies by a vector register that it loads for 16 channels and more alone.
  * Example: leaky_relu with alpha 0.1 and equal exponents makes -5 to -0 on all chips, as float32
@@ -56,6 +69,24 @@ static inline float s_dl_sum(float a, float b) { return (float)((double)a + b); 
 
 /* 2^n as a float32, -126 <= n <= 127. */
 static inline float s_dl_power(int n) { return (float)qn_power_of_two(n); }
+
+/* The square root by Newton's iteration from x on, to steps of at most float32(10^-5). Iterations
+ * that alternate between two float32 end after 200 steps; on the chips they never end. */
+static inline float s_dl_newton_root(float x) {
+    float root = x;
+    if (x == 0) {
+        return 0;
+    }
+    for (int step = 0; step < 200; step++) {
+        const float last = root;
+        root = (float)(0.5 * s_dl_sum(last, s_dl_div(x, last)));
+        const float change = s_dl_sum(root, -last);
+        if (!((change < 0 ? -change : change) > 0.00001f)) {
+            break;
+        }
+    }
+    return root;
+}
 
 static inline int64_t s_dl_to_integer(double whole) {
     if (!(whole < INT32_MAX)) {

@@ -92,10 +92,15 @@ int s_dl_average_pool_s16_ref(const void *params, const qn_buffers *b) {
 static int reduction(const qn_dl_reduce *p, int64_t element, qn_sizes *sizes, char *why) {
     const int32_t sides[] = {p->kept_0, p->reduced_0, p->kept_1, p->reduced_1, p->kept_2};
     const s_range all[] = {
-        {"kept_0", p->kept_0, 1, INT32_MAX},      {"reduced_0", p->reduced_0, 1, INT32_MAX},
-        {"kept_1", p->kept_1, 1, INT32_MAX},      {"reduced_1", p->reduced_1, 1, INT32_MAX},
-        {"kept_2", p->kept_2, 1, INT32_MAX},      {"chip", p->chip, QN_DL_C, QN_DL_P4},
+        {"kept_0", p->kept_0, 1, INT32_MAX},
+        {"reduced_0", p->reduced_0, 1, INT32_MAX},
+        {"kept_1", p->kept_1, 1, INT32_MAX},
+        {"reduced_1", p->reduced_1, 1, INT32_MAX},
+        {"kept_2", p->kept_2, 1, INT32_MAX},
+        {"chip", p->chip, QN_DL_C, QN_DL_P4},
         {"right_shift", p->right_shift, -31, 31},
+        {"input_exponent", p->input_exponent, -30, 30},
+        {"output_exponent", p->output_exponent, -30, 30},
     };
     int status = s_in_ranges(all, sizeof all / sizeof all[0], why);
     if (status != QN_OK) {

@@ -18,6 +18,7 @@ from .elementwise import ELEMENTWISE
 from .layers import LAYERS
 from .model import EspModel, EspValue
 from .movement import MOVEMENT
+from .norms import NORMS
 from .pooling import POOLING
 from .weights import ORDERS, are_in_blocks, find_chip, needs_blocks
 
@@ -27,6 +28,7 @@ CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
     **ACTIVATION,
     **POOLING,
+    **NORMS,
     **MOVEMENT,
 }
 

@@ -13,6 +13,14 @@ from ..arguments import SUFFIXES, groups
 from .call import Converter, EspCall
 from .model import EspValue
 
+#: Operator -> name of its function.
+_REDUCTIONS = {
+    **{f"Reduce{kind}": kind.lower() for kind in ("Mean", "Sum", "Max", "Min", "Prod", "L1", "L2")},
+    "ReduceSumSquare": "sum_square",
+    "ReduceLogSum": "log_sum",
+    "ReduceLogSumExp": "log_sum_exp",
+}
+
 #: Most groups of axes, alternately kept and reduced, that the device has code for.
 _GROUPS = 4
 
@@ -85,7 +93,7 @@ def _make_windows(
 
 
 def reduce(call: EspCall, kind: str) -> None:
-    """Convert ReduceMean, ReduceSum, ReduceMax, ReduceMin along constant axes."""
+    """Convert a reduction along constant axes; kind: a value of _REDUCTIONS."""
     call.expect(1, 2)
     x = call.operand(0)
     rank = len(x.shape)
@@ -102,8 +110,12 @@ def reduce(call: EspCall, kind: str) -> None:
     shape = kept if call.integer("keepdims", 1) else shape
     output = call.result(shape or [1], 0, x.dtype)
     params = groups(x.shape, axes)
-    if kind in ("mean", "sum"):
+    if kind in ("mean", "sum", "l1"):
         params["right_shift"] = output.exponent - x.exponent
+    elif kind == "sum_square":
+        params["right_shift"] = output.exponent - 2 * x.exponent
+    elif kind not in ("max", "min"):
+        params.update(input_exponent=x.exponent, output_exponent=output.exponent)
     call.put(f"esp_dl_reduce_{kind}_{SUFFIXES[x.dtype]}", params, [x], output)
 
 
@@ -174,10 +186,7 @@ POOLING: dict[str, Converter] = {
     "MaxPool": max_pool,
     "AveragePool": average_pool,
     "GlobalAveragePool": global_average_pool,
-    **{
-        f"Reduce{kind.capitalize()}": partial(reduce, kind=kind)
-        for kind in ("mean", "sum", "max", "min")
-    },
+    **{operator: partial(reduce, kind=kind) for operator, kind in _REDUCTIONS.items()},
     "Resize": resize,
     "Softmax": partial(softmax, kind="softmax"),
     "LogSoftmax": partial(softmax, kind="log_softmax"),
