@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from .library import ROOT, link
 
-#: Seconds that tests may take.
-PATIENCE = 900
+#: Seconds that tests may take: of the unchanged core, and times as long after a change, but this.
+PATIENCE, SLOWER, LEAST = 900, 4, 30
 NATIVE = "_native.abi3.so"
 
 
@@ -30,27 +31,30 @@ class Suite:
         (work / "shared").symlink_to(ROOT.parent / "shared")
         self._objects = _objects_of_product()
         self._failing: dict[str, list[str]] = {}
+        self._patience: dict[str, float] = {}
 
     def killed(self, source: str, changed: Path, tests: Sequence[str]) -> str:
         """Return the first test that fails with a changed object; "" if all pass."""
         key = " ".join(tests)
         if key not in self._failing:
             self._link(self._objects)
-            self._failing[key] = self._failures(tests)
+            started = time.monotonic()
+            self._failing[key] = self._failures(tests, PATIENCE)
+            self._patience[key] = LEAST + SLOWER * (time.monotonic() - started)
         self._link({**self._objects, source: changed})
         known = [f"--deselect={name}" for name in self._failing[key]]
-        return next(iter(self._failures(["-x", *tests, *known])), "")
+        return next(iter(self._failures(["-x", *tests, *known], self._patience[key])), "")
 
     def _link(self, objects: dict[str, Path]) -> None:
         link(list(objects.values()), self._root / "qemu_nn" / NATIVE)
 
-    def _failures(self, arguments: Sequence[str]) -> list[str]:
+    def _failures(self, arguments: Sequence[str], patience: float) -> list[str]:
         own = ["-q", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
         command = [sys.executable, "-m", "pytest", *own, *arguments]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             done = subprocess.run(
-                command, cwd=self._root, env=environment, capture_output=True, timeout=PATIENCE
+                command, cwd=self._root, env=environment, capture_output=True, timeout=patience
             )
         except subprocess.TimeoutExpired:
             return ["endless"]

@@ -194,7 +194,7 @@ static void tile_extent(const eu_map *m, int64_t base, int64_t rows, int64_t col
 }
 
 static extent map_extent(const eu_map *m) {
-    extent e = {INT64_MAX, INT64_MIN};
+    extent e = {m->base[0], m->base[0]};
     int64_t left = m->columns < m->width0 ? m->columns : m->width0, right = m->columns - left;
     int64_t top0 = m->rows < m->height0 ? m->rows : m->height0;
     int64_t top1 = m->rows < m->height1 ? m->rows : m->height1;
@@ -211,8 +211,7 @@ static void note_use(decoder *d, int region, int64_t end) {
 }
 
 static int check_map(decoder *d, const eu_map *m, const char *name) {
-    if ((int64_t)m->rows * m->columns > EU_MOST_ELEMENTS ||
-        (int64_t)m->rows * m->columns * m->channels > EU_MOST_ELEMENTS) {
+    if ((int64_t)m->rows * m->columns * m->channels > EU_MOST_ELEMENTS) {
         return refuse(d, "a feature map has too many elements", m->rows);
     }
     extent e = map_extent(m);
@@ -273,13 +272,10 @@ static int storage(const decoder *d, const map_registers *r) {
     return d->product == EU_U85 ? d->r0[r->precision] >> 14 : 0;
 }
 
-static int read_input(decoder *d, const map_registers *r, int64_t rows, int64_t columns,
-                      int channels, eu_map *m) {
-    if (rows < 1 || columns < 1 || rows > 1 << 24 || columns > 1 << 24) {
-        return refuse(d, "its input has no rows or no columns", rows < 1 ? rows : columns);
-    }
+static int read_input(decoder *d, const map_registers *r, int rows, int columns, int channels,
+                      eu_map *m) {
     read_registers(d, r, m);
-    m->rows = (int32_t)rows, m->columns = (int32_t)columns, m->channels = channels;
+    m->rows = rows, m->columns = columns, m->channels = channels;
     if (storage(d, r) == 2) {
         const eu_map *made = &d->chain[m->region];
         int32_t is_signed = m->is_signed, zero = m->zero;
@@ -291,7 +287,7 @@ static int read_input(decoder *d, const map_registers *r, int64_t rows, int64_t 
         }
         *m = *made;
         m->is_signed = is_signed, m->zero = zero;
-        m->rows = (int32_t)rows, m->columns = (int32_t)columns, m->channels = channels;
+        m->rows = rows, m->columns = columns, m->channels = channels;
     }
     return check_map(d, m, "an input");
 }
@@ -362,7 +358,7 @@ static void forget_map(decoder *d, const eu_map *m) {
 static const uint8_t *find_constant(decoder *d, const char *what, int region, int64_t offset,
                                     int64_t bytes) {
     int64_t all = d->found->region_bytes[region];
-    if (bytes < 0 || offset > all || bytes > all - offset) {
+    if (bytes > all - offset) {
         qn_deny(
             d->why, QN_REFUSED,
             "word %lld of its command stream: %s are bytes %lld to %lld of region %d, which has "
@@ -450,8 +446,12 @@ static int check_rounding(decoder *d, int rounding, int earlier) {
     return QN_OK;
 }
 
-static int output_scale(decoder *d, eu_scale *scale) {
-    int rounding, earlier, shift = d->r1_high[OFM_SCALE] & 63;
+/* Read the scale of the output. fraction: bits of it that the operation has added. */
+static int output_scale(decoder *d, int fraction, eu_scale *scale) {
+    int rounding, earlier, shift = (d->r1_high[OFM_SCALE] & 63) - fraction;
+    if (shift < 0) {
+        return refuse(d, "its shift is below 16, the fraction of RESIZE", shift + fraction);
+    }
     output_rounding(d, &rounding, &earlier);
     *scale = make_scale(d->r1[OFM_SCALE], shift, rounding, earlier);
     return check_rounding(d, rounding, earlier);
@@ -542,8 +542,12 @@ static int read_stream(decoder *d, const eu_order *order, int stream, int16_t *d
         return QN_REFUSED;
     }
     int64_t count = eu_place_weights(order, NULL, NULL), all = count * cores;
-    if (count < 0) {
+    if (!count) {
         return refuse(d, "its microblock has no order of weights", order->microblock);
+    }
+    int64_t block = cores > 1 ? eu_fast_block(order) : count;
+    if (count % block) {
+        return refuse(d, "its weights have no order in the fast format", count);
     }
     if (all > 8 * EU_MOST_ELEMENTS) {
         return refuse(d, "it has too many weights", all);
@@ -561,7 +565,6 @@ static int read_stream(decoder *d, const eu_order *order, int stream, int16_t *d
         eu_place_weights(order, weights, dense);
     }
     if (status == QN_OK && dense && cores > 1) {
-        int64_t block = eu_fast_block(order);
         int16_t *own = malloc(((size_t)count + 1) * sizeof *own);
         for (int core = 0; own && core < cores; core++) {
             eu_order of = *order;
@@ -585,7 +588,7 @@ static int read_weights(decoder *d, eu_operation *op, int cores) {
     if (each > EU_MOST_ELEMENTS || count > EU_MOST_ELEMENTS) {
         return refuse(d, "it has too many weights", count);
     }
-    op->macs = times(count, (int64_t)op->rows * op->columns);
+    op->macs = count * op->rows * op->columns;
     op->weights = reserve(d, count * (int64_t)sizeof(int16_t));
     int16_t *dense = d->block && !is_full(d) ? (int16_t *)(void *)(d->block + op->weights) : NULL;
     eu_order order = {.product = d->product,
@@ -628,21 +631,19 @@ static void read_kernel(const decoder *d, eu_operation *op) {
     op->pad_top = d->r0[PAD_TOP] & 0x7f;
     op->pad_left = d->r0[PAD_LEFT] & 0x7f;
     op->upscale = d->r0[IFM_UPSCALE] & 3;
-    int64_t rows = (int64_t)(op->rows - 1) * op->stride_h + d->r0[KERNEL_HEIGHT] + 1 - op->pad_top -
-                   (d->r0[PAD_BOTTOM] & 0xff);
-    int64_t columns = (int64_t)(op->columns - 1) * op->stride_w + d->r0[KERNEL_WIDTH] + 1 -
-                      op->pad_left - (d->r0[PAD_RIGHT] & 0xff);
-    op->in_rows = (int32_t)qn_clamp64(rows, INT32_MIN, INT32_MAX);
-    op->in_columns = (int32_t)qn_clamp64(columns, INT32_MIN, INT32_MAX);
+    op->in_rows = (op->rows - 1) * op->stride_h + d->r0[KERNEL_HEIGHT] + 1 - op->pad_top -
+                  (d->r0[PAD_BOTTOM] & 0xff);
+    op->in_columns = (op->columns - 1) * op->stride_w + d->r0[KERNEL_WIDTH] + 1 - op->pad_left -
+                     (d->r0[PAD_RIGHT] & 0xff);
 }
 
 static int read_window_input(decoder *d, eu_operation *op, int channels) {
-    int64_t rows = op->in_rows, columns = op->in_columns;
+    int rows = op->in_rows, columns = op->in_columns;
     if (rows < 1 || columns < 1) {
         return refuse(d, "its windows cover no element of the input", rows < 1 ? rows : columns);
     }
     if (op->upscale) {
-        if (rows * columns > EU_MOST_ELEMENTS || rows * columns * channels > EU_MOST_ELEMENTS) {
+        if ((int64_t)rows * columns * channels > EU_MOST_ELEMENTS) {
             return refuse(d, "a feature map has too many elements", rows);
         }
         rows = (rows + 1) / 2;
@@ -713,11 +714,6 @@ static int read_activation(decoder *d, eu_operation *op) {
     uint16_t low = d->r0[ACTIVATION_MIN], high = d->r0[ACTIVATION_MAX];
     op->low = op->out.is_signed ? (int16_t)low : low;
     op->high = op->out.is_signed ? (int16_t)high : high;
-    if (op->table == EU_TABLE_32) {
-        op->low = op->low < -128 || !op->is_clamped ? -128 : op->low;
-        op->high = op->high > 127 || !op->is_clamped ? 127 : op->high;
-        op->is_clamped = 1;
-    }
     return QN_OK;
 }
 
@@ -745,7 +741,7 @@ static int decode_conv(decoder *d, eu_operation *op, int parameter) {
     if (op->per_channel) {
         status = read_channels(d, op, cores);
     } else {
-        status = output_scale(d, &op->scale);
+        status = output_scale(d, 0, &op->scale);
     }
     if (status == QN_OK && op->operand_weights) {
         op->macs = times((int64_t)op->rows * op->columns, (int64_t)op->channels * op->in.channels);
@@ -756,6 +752,12 @@ static int decode_conv(decoder *d, eu_operation *op, int parameter) {
         return read_input(d, &IFM2, 1, op->channels, op->in.channels, &op->in2);
     }
     return status == QN_OK ? read_weights(d, op, cores) : status;
+}
+
+/* True if the first or the last window has no element of the image. */
+static int has_empty_windows(const decoder *d) {
+    return d->r0[PAD_TOP] > d->r0[KERNEL_HEIGHT] || d->r0[PAD_BOTTOM] > d->r0[KERNEL_HEIGHT] ||
+           d->r0[PAD_LEFT] > d->r0[KERNEL_WIDTH] || d->r0[PAD_RIGHT] > d->r0[KERNEL_WIDTH];
 }
 
 static int decode_pool(decoder *d, eu_operation *op, int mode) {
@@ -777,10 +779,8 @@ static int decode_pool(decoder *d, eu_operation *op, int mode) {
     }
     op->macs = times(times((int64_t)op->kernel_h * op->kernel_w, (int64_t)op->rows * op->columns),
                      channels);
-    int64_t last_row = (int64_t)(op->rows - 1) * op->stride_h - op->pad_top;
-    int64_t last_column = (int64_t)(op->columns - 1) * op->stride_w - op->pad_left;
-    if ((mode == EU_MAX_POOL || mode == EU_MIN_POOL) &&
-        (last_row >= op->in_rows || last_column >= op->in_columns)) {
+    op->upscale = mode == EU_NONE ? 0 : op->upscale;
+    if ((mode == EU_MAX_POOL || mode == EU_MIN_POOL) && has_empty_windows(d)) {
         d->found->oddities |= QN_ETHOSU_EMPTY_WINDOWS;
     }
     op->counts_window = mode == EU_AVERAGE && (is_u85 || has_padding(d));
@@ -791,7 +791,7 @@ static int decode_pool(decoder *d, eu_operation *op, int mode) {
         op->per_channel = op->is_scaled = 1;
         return read_channels(d, op, cores_of(d));
     }
-    return output_scale(d, &op->scale);
+    return output_scale(d, 0, &op->scale);
 }
 
 /* Set how the operands of ADD and SUB are scaled on U55 and U65. */
@@ -866,7 +866,7 @@ static int decode_elementwise(decoder *d, eu_operation *op, int mode) {
         older_operands(d, op);
     }
     if (status == QN_OK) {
-        status = output_scale(d, &op->scale);
+        status = output_scale(d, 0, &op->scale);
     }
     if (wide && (!is_u85 || mode == EU_MUL)) {
         op->scale.mult = 1; /* only the shift acts */
@@ -891,14 +891,7 @@ static int decode_resize(decoder *d, eu_operation *op, int mode) {
     op->macs = 4 * (int64_t)op->rows * op->columns * op->channels;
     int rows = d->r0[IFM_WIDTH0 + 1] + 1, columns = d->r0[IFM_WIDTH0] + 1;
     int status = read_input(d, &IFM, rows, columns, op->channels, &op->in);
-    if (status == QN_OK) {
-        status = output_scale(d, &op->scale);
-    }
-    if (status == QN_OK && op->scale.shift < 16) {
-        return refuse(d, "its shift is below 16, the fraction of RESIZE", op->scale.shift);
-    }
-    op->scale.shift -= 16;
-    return status;
+    return status == QN_OK ? output_scale(d, 16, &op->scale) : status;
 }
 
 /* ---- DMA ---- */
@@ -923,7 +916,7 @@ static int copy_side(const decoder *d, int at, int64_t *address) {
 /* Check one side; rows that an index selects are checked while the program runs. */
 static int check_copy(decoder *d, int region, int64_t at, int64_t row, int64_t plane, int indexed,
                       const eu_copy *c) {
-    extent e = {INT64_MAX, INT64_MIN};
+    extent e = {at, at};
     int64_t rows = indexed ? 1 : c->rows;
     for (int corner = 0; corner < 4; corner++) {
         int64_t y = corner & 1 ? rows - 1 : 0, z = corner & 2 ? c->planes - 1 : 0;
@@ -1061,7 +1054,7 @@ static int read_accumulator(decoder *d, eu_operation *op) {
     }
     memset(d->kept, 0, sizeof d->kept);
     if (op->keeps) {
-        int64_t bytes = 8 * times((int64_t)op->rows * op->columns, op->channels);
+        int64_t bytes = 8 * (int64_t)op->rows * op->columns * op->channels;
         if (bytes > EU_MOST_BYTES) {
             return refuse(d, "it keeps too many accumulators; their bytes are", bytes);
         }
@@ -1124,7 +1117,7 @@ static int read_trace(decoder *d, eu_operation *op) {
     t->at = word_at(d->traces, 1);
     t->row = word_at(d->traces, 2);
     t->pixel = word_at(d->traces, 3);
-    int64_t end = t->at + times(m->rows - 1, t->row) + times(m->columns - 1, t->pixel) +
+    int64_t end = t->at + (m->rows - 1) * t->row + (m->columns - 1) * t->pixel +
                   (int64_t)m->channels * m->element;
     if (end > EU_MOST_BYTES) {
         return refuse(d, "its trace is damaged", end);
@@ -1166,7 +1159,7 @@ static int add_operation(decoder *d, int kind, int parameter, eu_operation *list
 }
 
 /* Read words up to STOP. */
-static int read_words(decoder *d, eu_operation *list, int32_t most) {
+static int read_words(decoder *d, eu_operation *list) {
     for (d->at = 0; d->at < d->words; d->at++) {
         uint32_t word = word_at(d->stream, d->at);
         int opcode = word & 0x3ff, kind = word >> 14 & 3, parameter = (int)(word >> 16);
@@ -1187,9 +1180,6 @@ static int read_words(decoder *d, eu_operation *list, int32_t most) {
             return d->traces_left ? refuse(d, "a traced operation is missing", d->traces_left)
                                   : QN_OK;
         } else if (kind_of(opcode) >= 0) {
-            if (list && d->found->operations == most) {
-                return refuse(d, "it has too many operations", most);
-            }
             int status = add_operation(d, kind_of(opcode), parameter, list);
             if (status != QN_OK) {
                 return status;
@@ -1302,11 +1292,10 @@ static int decode_all(decoder *d, const uint8_t *words, int64_t count, int64_t c
     if (status != QN_OK) {
         return status;
     }
-    int32_t most = count_operations(d);
-    d->found->operations_at = reserve(d, most * (int64_t)sizeof(eu_operation));
+    d->found->operations_at = reserve(d, count_operations(d) * (int64_t)sizeof(eu_operation));
     int fits = d->block && !is_full(d);
     eu_operation *list = fits ? (eu_operation *)(void *)(d->block + d->found->operations_at) : NULL;
-    status = read_words(d, list, most);
+    status = read_words(d, list);
     place_regions(d);
     d->found->program_bytes = d->used;
     return status;

@@ -468,13 +468,21 @@ static void run_map(const eu_runner *r, const eu_operation *op, const fast_step 
     }
 }
 
+static const fast_step *step_at(const eu_program *program, int32_t index) {
+    const uint8_t *block = (const uint8_t *)program;
+    return &((const fast_step *)(const void *)(block + steps_at(program)))[index];
+}
+
+const char *qn_ethosu_step(const void *packed, int32_t index) {
+    const fast_step *step = step_at(packed, index);
+    return step->row ? step->row->symbol : step->map ? "map" : "plain";
+}
+
 /* Run one operation: on its row, by its map, or plain. */
 static int run_step(const eu_runner *r, int32_t index) {
-    const eu_program *program = r->program;
     const eu_operation *op =
-        &((const eu_operation *)(const void *)(r->block + program->operations_at))[index];
-    const fast_step *step =
-        &((const fast_step *)(const void *)(r->block + steps_at(program)))[index];
+        &((const eu_operation *)(const void *)(r->block + r->program->operations_at))[index];
+    const fast_step *step = step_at(r->program, index);
     if (step->row) {
         return run_row(r, op, step);
     }

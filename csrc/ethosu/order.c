@@ -211,8 +211,8 @@ int64_t eu_place_weights(const eu_order *order, const int16_t *weights, int16_t 
         return w.count;
     }
     int32_t ou = unit_u85(order->macs_log2, order->microblock);
-    if (!ou || ou % (4 * order->cores)) {
-        return -1;
+    if (!ou) {
+        return 0;
     }
     walk_u85(&w, ou);
     return w.count;

@@ -195,8 +195,8 @@ typedef struct eu_order {
     int32_t dilation_h, dilation_w, block_depth, core, cores;
 } eu_order;
 
-/* Count the weights of a stream; -1: this block depth or microblock has no order. With weights, put
- * each into dense: [out][y][x][in], depthwise [y][x][out]. */
+/* Count the weights of a stream; 0: this microblock has no order. With weights, put each into
+ * dense: [out][y][x][in], depthwise [y][x][out]. */
 int64_t eu_place_weights(const eu_order *order, const int16_t *weights, int16_t *dense);
 
 /* Weights that one core has in turn, in a stream of the fast format that all cores share. */

@@ -244,7 +244,9 @@ static inline int64_t rescale(int64_t value, const eu_scale *s) {
         default:
             break;
     }
-    return qn_asr64(high + qn_asr64(low + half, 16), s->shift - 16);
+    /* low has 48 bits, half 63: their sum needs 64 bits without a sign */
+    int64_t carry = (int64_t)(((uint64_t)low + (uint64_t)half) >> 16);
+    return qn_asr64(high + carry, s->shift - 16);
 }
 
 static int64_t look_up(const uint8_t *table, const eu_operation *op, int64_t v) {
@@ -259,7 +261,7 @@ static int64_t look_up(const uint8_t *table, const eu_operation *op, int64_t v) 
     }
     if (op->table == EU_TABLE_32) {
         int32_t value;
-        memcpy(&value, table + 4 * (uint8_t)(v + 128), 4);
+        memcpy(&value, table + 4 * (qn_clamp64(v, INT8_MIN, INT8_MAX) + 128), 4);
         return value;
     }
     int64_t wide = qn_clamp64(v, INT16_MIN, INT16_MAX) + 32768;
@@ -345,11 +347,9 @@ int64_t eu_work_bytes(const eu_operation *op) {
     int64_t first =
         op->a.is_scalar && op->kind == EU_ELEMENTWISE && !op->is_swapped ? 0 : eu_cells(&op->in);
     int64_t upscaled = op->upscale ? (int64_t)op->in_rows * op->in_columns * op->in.channels : 0;
-    int64_t bytes = round_up64(4 * first) + round_up64(4 * upscaled);
-    if (op->in2.rows) {
-        bytes += round_up64(4 * eu_cells(&op->in2));
-    }
-    bytes += round_up64(8 * (int64_t)op->columns * op->channels);
+    int64_t bytes = round_up64(4 * first) + round_up64(4 * upscaled) +
+                    round_up64(4 * eu_cells(&op->in2)) +
+                    round_up64(8 * (int64_t)op->columns * op->channels);
     int64_t copies = round_up64(first) + round_up64(eu_cells(&op->out)); /* of a row of int8 */
     return bytes > copies ? bytes : copies;
 }

@@ -300,6 +300,10 @@ int qn_ethosu_list(const void *commands, int64_t command_bytes, const void *cons
                    int64_t constant_bytes, void *program, int64_t program_bytes,
                    qn_ethosu_operation *list, char *why);
 
+/* Return how a fast kernel computes an operation, from its packed program: the symbol of a kernel,
+ * "map" (a result for each byte) or "plain". */
+const char *qn_ethosu_step(const void *packed, int32_t index);
+
 /* Decode a stream of weights into out[capacity]. Returns their number, or a negative status. */
 int64_t qn_ethosu_weights(const void *stream, int64_t bytes, int32_t fast, int16_t *out,
                           int64_t capacity);

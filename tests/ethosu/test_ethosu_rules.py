@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
-from ethosu_programs import Writer, program, run
+from ethosu_oracle import rounded
+from ethosu_programs import Writer, encode_records, encode_weights, program, run
+from ethosu_weights import Order
+from ethosu_weights import encode_records as encode_records_u85
 
 pytestmark = pytest.mark.caps
 
@@ -13,23 +16,6 @@ SECOND, OUT = 1024, 2048
 def drawn(seed, shape, dtype="int8", limits=None):
     low, high = limits or (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return np.random.default_rng(seed).integers(low, high, shape, dtype, endpoint=True)
-
-
-def rounded(value, mult, shift, rounding, earlier=0):
-    """Return value * mult / 2^shift by a rounding's number."""
-    product, half = value * mult, (1 << shift) >> 1
-    nudge = 1 << (30 - earlier) if shift > 31 - earlier else 0
-    if rounding == 0:
-        half += nudge if product >= 0 else -nudge
-    elif rounding == 2:
-        half += nudge
-    elif rounding == 3 and product < 0 and shift:
-        half -= 1
-    elif rounding == 4:
-        half = (1 << shift) - 1 if product < 0 else 0
-    elif rounding == 5:
-        half = 0
-    return (product + half) >> shift
 
 
 def saturated(values, dtype="int32"):
@@ -423,3 +409,56 @@ def test_extremes_and_comparisons_of_a_u85_scale_both_operands(mode, compute):
     got = pair(mode, a, b, ofm_scale=scale_register(1, 0, 1), **scales)
     pairs = [(rounded(int(x), *first), rounded(int(y), *second)) for x, y in zip(a, b)]
     np.testing.assert_array_equal(got, [compute(x, y) for x, y in pairs])
+
+
+def extremes(seed, bits, mult_bits):
+    """Return biases, multipliers and shifts at the ends of their ranges, and between."""
+    rng = np.random.default_rng(seed)
+    count = 240
+    powers = rng.integers(0, bits - 1, count)
+    powers[::2] = rng.integers(bits - 12, bits - 1, count // 2)
+    powers = [int(rng.choice((-1, 1))) << int(power) for power in powers]
+    bias = [p + int(rng.integers(-70000, 70000)) for p in powers]
+    bias[:4] = [-(1 << bits - 1), (1 << bits - 1) - 1, -(1 << bits - 1) + 65537, 65535]
+    limit = 1 << bits - 1
+    bias = [min(max(b, -limit), limit - 1) for b in bias]
+    mult = rng.integers(1 << mult_bits - 1, 1 << mult_bits, count).tolist()
+    mult[4:20:2] = [0, 1, (1 << mult_bits) - 1, 3, 0, 1, (1 << mult_bits) - 1, 5]
+    shift = rng.permutation(count) % 64
+    shift[::4] = rng.choice([63, 62, 33, 32, 31, 30, 17, 16, 15, 14, 1, 0], count // 4)
+    return bias, mult, shift.tolist()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_bias_of_40_bits_is_scaled_without_loss(number):
+    bias, mult, shift = extremes(number, 40, 32)
+    stream = encode_weights(np.zeros(240 // 8 * 8 * 32, int))
+    records = encode_records(bias, mult, shift)
+    writer = Writer().map("ifm", (1, 1, 1), 0).kernel().clamp().set(weight_region=0, scale_region=0)
+    writer.map("ofm", (1, 1, 240), OUT, dtype="int32", bits=number << 14).set(weight_base=0)
+    writer.set(weight_length=len(stream), scale_base=len(stream), scale_length=len(records))
+    made = program(writer.run("conv"), [(0, 1)], [(OUT, 960)], stream + records)
+    got = run(made, np.zeros(1, np.int8)).view(np.int32)
+    how = (0, 4, 1)[number]
+    wanted = saturated([rounded(b, m, s, how) for b, m, s in zip(bias, mult, shift)])
+    np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("wide", [0, 1])
+@pytest.mark.parametrize("earlier", [0, 15, 30])
+@pytest.mark.parametrize("number", range(6))
+def test_a_bias_of_a_u85_is_scaled_without_loss(number, earlier, wide):
+    bias, mult, shift = extremes(number, 48 if wide else 32, 15 if wide else 31)
+    order = Order(256, 1, 16)
+    stream = encode_weights(order.list(np.zeros((240, 1, 1, 1), int), 0))
+    records = encode_records_u85(bias, mult, shift, wide)
+    writer = Writer().map("ifm", (1, 1, 1), 0).kernel().clamp().set(weight_region=0, scale_region=0)
+    writer.map("ofm", (1, 1, 240), OUT, dtype="int32").set(weight_base=0, block_depth=16)
+    writer.set(weight_length=len(stream), scale_base=len(stream), scale_length=len(records))
+    writer.set(acc_format=1 << 8 | wide, ofm_scale=scale_register(0, 0, number, earlier)).run(
+        "conv"
+    )
+    made = program(writer, [(0, 1)], [(OUT, 960)], stream + records, target="ethos-u85-256")
+    got = run(made, np.zeros(1, np.int8)).view(np.int32)
+    wanted = saturated([rounded(b, m, s, number, earlier) for b, m, s in zip(bias, mult, shift)])
+    np.testing.assert_array_equal(got, wanted)

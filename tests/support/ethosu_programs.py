@@ -27,27 +27,30 @@ KIND0 = {
     **{"ofm_height1": 284, "ofm_region": 287, "kernel_width": 288, "kernel_height": 289},
     **{"kernel_stride": 290, "parallel": 291, "acc_format": 292, "activation": 293, "low": 294},
     **{"high": 295, "weight_region": 296, "scale_region": 297, "resize_x_n": 298},
-    **{"resize_y_n": 299, "resize_x_offset": 300, "resize_y_offset": 301, "source_region": 304},
-    **{"target_region": 305, "size0": 306, "size1": 307, "index_region": 308},
+    **{"resize_y_n": 299, "resize_x_offset": 300, "resize_y_offset": 301, "weight_format": 302},
+    **{"source_region": 304, "target_region": 305, "size0": 306, "size1": 307, "index_region": 308},
     **{"ifm2_broadcast": 384, "ifm2_scalar": 385, "ifm2_precision": 389, "ifm2_zero": 393},
     **{"ifm2_width0": 394, "ifm2_height0": 395, "ifm2_height1": 396, "ifm2_region": 399},
 }
+_BASES = (("ifm", 0), ("ofm", 16), ("ifm2", 128))
 KIND1 = {
+    **{f"{map}_base{tile}": first + tile for map, first in _BASES for tile in (1, 2, 3)},
     **{"ifm_base": 0, "ifm_stride_x": 4, "ifm_stride_y": 5, "ifm_stride_c": 6, "ofm_base": 16},
-    **{"ofm_base2": 18, "ofm_stride_x": 20, "ofm_stride_y": 21, "ofm_stride_c": 22},
+    **{"ofm_stride_x": 20, "ofm_stride_y": 21, "ofm_stride_c": 22},
     **{"weight_base": 32, "weight_length": 33, "scale_base": 34, "scale_length": 35},
     **{"ofm_scale": 36, "opa_scale": 37, "opb_scale": 38, "scalar": 39, "source": 48},
     **{"target": 49, "length": 50, "source_row": 51, "source_plane": 52, "target_row": 53},
-    **{"target_plane": 54, "index": 55, "ifm2_base": 128, "ifm2_stride_x": 132},
+    **{"target_plane": 54, "index": 55, "index_skip": 57, "ifm2_base": 128, "ifm2_stride_x": 132},
     **{"ifm2_stride_y": 133, "ifm2_stride_c": 134, "weight1_base": 144, "weight1_length": 145},
-    **{"scale1_base": 146, "scale1_length": 147, "resize_x": 150, "resize_y": 151},
+    **{"scale1_base": 146, "scale1_length": 147, "weight2_base": 146, "weight2_length": 147},
+    **{"weight3_base": 148, "weight3_length": 149, "resize_x": 150, "resize_y": 151},
 }
 OPERATIONS = {
     **{"conv": 2, "depthwise": 3, "pool": 5, "elementwise": 6, "resize": 7, "dma": 16},
 }
 
 #: Register values that count from 1.
-_MINUS_ONE = {
+MINUS_ONE = {
     *("ifm_depth", "ofm_width", "ofm_height", "ofm_depth", "block_depth", "kernel_width"),
     *("kernel_height", "ifm_width0", "ifm_height0", "ifm_height1", "ofm_width0", "ofm_height0"),
     *("ofm_height1", "ifm2_width0", "ifm2_height0", "ifm2_height1", "resize_x_n", "resize_y_n"),
@@ -67,7 +70,7 @@ class Writer:
         """Write registers; a pair (value, parameter) fills both halves of a register of kind 1."""
         for name, value in registers.items():
             if name in KIND0:
-                number = value - 1 if name in _MINUS_ONE else value
+                number = value - 1 if name in MINUS_ONE else value
                 self.words.append(KIND0[name] | (number & 0xFFFF) << 16)
             else:
                 low, high = value if isinstance(value, tuple) else (value, value >> 32 & 0xFF)
@@ -137,33 +140,49 @@ def program(writer, inputs, outputs, constants=b"", arena=4096, target="ethos-u5
     return Program(stream, np.frombuffer(constants, np.uint8), (arena, arena), *places)
 
 
+#: Byte after an array that no row may change, and how many of these.
+CANARY, TAIL = 0xA5, 64
+
+#: Scratch memory, as the call before has left it.
+_SCRATCH = [kernels.allocate_aligned(1 << 21)]
+
+
+def _borrow_scratch(nbytes):
+    """Return scratch memory with bytes after it that no row may change."""
+    if _SCRATCH[0].size < nbytes + TAIL:
+        _SCRATCH[0] = kernels.allocate_aligned(nbytes + TAIL)
+    memory = _SCRATCH[0][: nbytes + TAIL]
+    memory[nbytes:] = CANARY
+    return memory
+
+
 def run(made, *inputs):
     """Run a program on arrays by each row of this host; return the bytes of its outputs."""
     function = ETHOSU_FUNCTIONS["ethosu_program"]
     rows = kernels.list_rows(function.op, function.type)
-    params = kernels.make_params(rows[0].op, profile("m55"), made.params)
+    given = made.params
+    params = kernels.make_params(rows[0].op, profile("m55"), given)
     x = np.concatenate([np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in inputs])
-    plain = None
+    plain, size = None, given["out_bytes"]
     for row in reversed([row for row in rows if row.runs_here()]):
-        out = np.zeros(made.params["out_bytes"], np.uint8)
-        kernels.call(row, params, [x], out, made.commands, made.constants)
+        out, nbytes = np.full(size + TAIL, CANARY, np.uint8), row.scratch(params)
+        memory = _borrow_scratch(nbytes)
+        kernels.call(row, params, [x], out[:size], made.commands, made.constants, memory[:nbytes])
+        assert (np.concatenate([out[size:], memory[nbytes:]]) == CANARY).all(), str(row)
         plain = out if plain is None else plain
         np.testing.assert_array_equal(out, plain, str(row))
-    return plain
+    return plain[:size]
 
 
 def encode_weights(weights):
-    """Return a stream of one uncompressed slice for up to 2^15 weights: 9 bits each."""
+    """Return a stream of uncompressed slices: 9 bits for each weight."""
+    weights = np.asarray(weights, np.int64).reshape(-1)
     bits = []
-
-    def put(value, count):
-        bits.extend(value >> i & 1 for i in range(count))
-
-    put(6, 3), put(len(weights) - 1, 15), put(7, 3), put(0, 1), put(1, 1)
-    put(0, 5), put(0, 5), put(7, 3)
-    for weight in weights:
-        put(abs(int(weight)) << 1 | (weight < 0), 9)
-    put(7, 3)
+    for own in np.split(weights, range(1 << 15, weights.size, 1 << 15)):
+        fields = [(6, 3), (own.size - 1, 15), (7, 3), (0, 1), (1, 1), (0, 5), (0, 5), (7, 3)]
+        bits.append([value >> i & 1 for value, count in fields for i in range(count)])
+        bits.append(((abs(own) << 1 | (own < 0))[:, None] >> np.arange(9) & 1).reshape(-1))
+    bits = np.concatenate([*bits, [1, 1, 1]]).astype(np.uint8)
     data = np.packbits(bits, bitorder="little").tobytes()
     return data + b"\xff" * (-len(data) % 16)
 
