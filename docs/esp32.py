@@ -141,7 +141,7 @@ above. Results here are those with esp-tflite-micro 1.3.7 and later.
 ESP_DL = """
 ## ESP-DL
 
-A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 110 functions here
+A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 116 functions here
 (`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target. The
 arithmetic is that of ESP-DL 3.3.9. `quantize` with `scheme="power2"` makes such networks of float
 ones ([quantizing.md](quantizing.md#networks-of-esp-dl)).
@@ -174,6 +174,9 @@ The chips differ in three things:
 | AveragePool | all | a window overlaps the edge | padding counts as 0, and the whole window divides | no padding |
 | ReduceProd of 16 bits | P4 | a product is within 10^-6 of a half | it counts as one and becomes even | - |
 | ReduceL2, LayerNormalization | all | roots above 100 | they come from Newton's iteration, whose last step may be as large as 10^-5; iterations that never end on the device end here after 200 steps | smaller values |
+| GRU, LSTM | all | direction is `reverse` | it is computed forward | reverse the sequence before it |
+| GRU, LSTM | all | more than one sequence, linear_before_reset of 0, input_forget of 1 | refused here: the device leaves outputs unwritten, or stops | one sequence |
+| GRU, LSTM | S3, P4 | rows of 16 elements (16 bits: 8) and multiples | sums are shifted as integers; other rows, and portable C, round a float32 | - |
 | ScatterND | all | indices below 0 | refused here: the device writes outside of the tensor | indices from 0 on |
 | ReverseSequence | all | other axes than the first two | refused here: the device swaps wrong elements | Transpose before it |
 | Softmax of 8 bits | all | large inputs | no maximum is subtracted: e^x may reach infinity | inputs below 88 |

@@ -329,6 +329,15 @@ typedef struct qn_dl_norm {
     int32_t epsilon_bits, p, chip;
 } qn_dl_norm;
 
+/* GRU and LSTM. right_shift, state_right_shift: the exponent of the gates less those of weights and
+ * of the input, or of the state; output_exponent: of the state. cell: 1 where the output is the
+ * last cell state. */
+typedef struct qn_dl_recurrent {
+    int32_t profile;
+    int32_t time_steps, input_size, hidden_size, directions, right_shift, state_right_shift;
+    int32_t gate_exponent, output_exponent, cell, chip;
+} qn_dl_recurrent;
+
 /* offsets: slices of `slice` elements to update, each at an offset. kind: what an update does. */
 enum { QN_DL_SET = 0, QN_DL_ADD = 1, QN_DL_MUL = 2, QN_DL_MAX = 3, QN_DL_MIN = 4 };
 typedef struct qn_dl_scatter {

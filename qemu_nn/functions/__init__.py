@@ -7,6 +7,7 @@ from . import (
     esp_dl,
     esp_dl_float,
     esp_dl_norms,
+    esp_dl_recurrent,
     esp_nn,
     ethosu,
     executorch,
@@ -54,7 +55,7 @@ FUNCTIONS: dict[str, Function] = {
         *(tflm, tflm_prelu, tflm_elementwise, tflm_boolean, tflm_movement, tflm_gather_scatter),
         *(tflm_control, tflm_float, tflm_float_axes, tflm_signal, tflm_reduce, tflm_detection),
         *(micro_frontend, executorch, executorch_portable, esp_nn, esp_dl, esp_dl_float),
-        esp_dl_norms,
+        *(esp_dl_norms, esp_dl_recurrent),
     )
     for function in family.FUNCTIONS
 }

@@ -74,6 +74,10 @@ _SCALARS = {
     "(\\w+)_zero_point": "Zero point of the {1}.",
     "(alpha|input)_right_shift": "Bits by which products with alpha, or inputs, are shifted to the "
     "right.",
+    "directions": "1, or 2 of which the second starts at the last time step.",
+    "input_size": "Elements of a time step of the input.",
+    "state_right_shift": "The same of the products with the state.",
+    "gate_exponent": "Exponent of the gates: an integer stands for integer * 2^exponent.",
     "slices": "Slices to update.",
     "slice": "Elements of a slice.",
     "kind": "What an update does: 0 replaces, 1 adds, 2 multiplies, 3 maximum, 4 minimum.",

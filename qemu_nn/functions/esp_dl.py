@@ -66,6 +66,11 @@ esp_dl_lp_norm_T: input [outer][size]     outer size inner output_exponent p chi
 [inner]
 esp_dl_scatter_T: data, updates [slices]  block_size slices slice kind
 [slice], offsets [slices] of int32
+esp_dl_gru_T, esp_dl_lstm_T,              time_steps input_size hidden_size directions
+esp_dl_lstm_cell_T: input [t][i],         right_shift state_right_shift gate_exponent
+initial_h [d][h], initial_c [d][h], w     output_exponent chip; right_shift is gate_exponent less
+[d][gates * h][i], r [d][gates * h][h],   those of input and w, state_right_shift less those of r
+bias [d][2][gates * h]                    and state. The output is [t][d][h]; cell: the last c
 esp_dl_resize_nearest_s8, _linear_s8      batches input_h input_w channels output_h output_w
                                           inverse_h_bits inverse_w_bits input_exponent
                                           output_exponent chip; linear: align_corners axes.

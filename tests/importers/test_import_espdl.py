@@ -5,7 +5,18 @@ import warnings
 
 import numpy as np
 import pytest
-from espdl_cases import CASES, classifier, conv, draw, integers, scatter, single, streaming, table
+from espdl_cases import (
+    CASES,
+    classifier,
+    conv,
+    draw,
+    integers,
+    recurrent,
+    scatter,
+    single,
+    streaming,
+    table,
+)
 from espdl_files import Model, contain, pack_models
 from paths import SHARED
 from tflite_damage import changed, every_word
@@ -318,6 +329,35 @@ def test_normalizations_are_those_of_floats_rounded(tmp_path):
     x, got = run(CASES["lp_norm"](), tmp_path)
     size = np.abs(x.astype(float)).sum(1, keepdims=True)
     assert np.abs(got - (128.0 * x / size).clip(-128, 127)).max() < 0.501
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("operator", ["GRU", "LSTM"])
+def test_last_states_are_those_of_the_sequence(tmp_path, operator, directions):
+    network = load(recurrent(operator, directions), tmp_path)
+    assert [tensor.name for tensor in network.outputs] == ["y", "h", "c"][: len(network.outputs)]
+    x = draw_inputs(network.graph, 3)
+    got = network.session("esp32").run(x)
+    y = got["y"].reshape(3, 4, directions, 5)
+    ends = [y[:, -1, 0], y[:, 0, 1]] if directions == 2 else [y[:, -1, 0]]
+    np.testing.assert_array_equal(got["h"].reshape(3, directions, 5), np.stack(ends, 1))
+    missing = load(recurrent(operator, directions, states=False), tmp_path)
+    zeros = [x[0], *(np.zeros_like(each) for each in x[1:])]
+    for name, result in network.session("esp32").run(zeros).items():
+        np.testing.assert_array_equal(missing.session("esp32").run(x[0])[name], result)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        ({"linear_before_reset": 0}, "its linear_before_reset is 0; the device computes 1 alone"),
+        ({"hidden_size": 4}, r"must be \[1, 12, 3\]"),
+        ({"layout": 1}, "one sequence of three axes"),
+    ],
+)
+def test_what_the_device_does_not_compute_of_a_gru_is_refused(tmp_path, attributes, why):
+    with pytest.raises(ModelError, match=why):
+        load(recurrent("GRU", **attributes), tmp_path)
 
 
 def test_softmax_is_of_floats(tmp_path):

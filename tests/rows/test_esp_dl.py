@@ -42,7 +42,7 @@ REFUSED = {
 def test_recorded_operators_are_equal_or_refused_with_a_reason():
     found = outcomes(GOLDEN / "esp_dl")
     operators = {function for function, _, _ in found}
-    assert len(operators) == 99
+    assert len(operators) == 105
     kinds = {kind for kind, _ in found.values()}
     assert kinds == {"equal", "refused"}
     refused = {
@@ -561,3 +561,43 @@ def test_updates_of_slices(type):
         assert run(function, p, arrays).tolist() == result
         with pytest.raises(Refused):
             run(function, p, {**arrays, "offsets": np.array([1, 5], np.int32)})
+
+
+@pytest.mark.oracle("esp_dl_{name}_{type}")
+@pytest.mark.parametrize("type", TYPES)
+@pytest.mark.parametrize("name", ["gru", "lstm", "lstm_cell"])
+def test_recurrent_layers(name, type):
+    """Vector kernels take rows of 16 and 8 elements; portable C, and other rows, round floats."""
+    wide, gates = type == "s16", 3 if name == "gru" else 4
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        sides = {"time_steps": 3, "input_size": (5, 16)[seed % 2], "directions": 1 + seed % 2}
+        sides.update(hidden_size=(3, 16)[seed // 2 % 2], chip=seed // 3, gate_exponent=-8)
+        sides.update(right_shift=5 + 14 * wide, state_right_shift=5 + 14 * wide)
+        sides.update(output_exponent=-7 - 8 * wide)
+        function, p, arrays = draw(f"esp_dl_{name}_{type}", seed, **sides)
+        given = {a.name: np.asarray(arrays[a.name]).reshape(a.shape(p)) for a in function.arrays}
+        given["bias"] = rng.integers(-600, 600, given["bias"].shape).astype(np.int16)
+        if name != "gru":
+            given["initial_c"] = rng.integers(-900, 900, given["initial_c"].shape).astype(np.int16)
+        names = ("input", "w", "r", "bias", "initial_h", "initial_c")
+        wanted, cells = models.recur(name, p, *(given[n] for n in names[: gates + 2]))
+        wanted = cells if name == "lstm_cell" else wanted
+        assert np.array_equal(run(function, p, given).reshape(wanted.shape), wanted)
+
+
+def test_portable_c_rounds_the_sum_of_a_gate_to_a_float32():
+    """Round 2^28 + 8191 to 2^28 + 8192, of which R(sum / 2^14) is one more."""
+    x, w = np.zeros((1, 8), np.int16), np.zeros((1, 3, 8), np.int16)
+    x[0, :2], w[0, 2, :2] = (16384, 8191), (16384, 1)
+    bias = np.array([0, 0, -16384, 0, 0, 0], np.int16).reshape(1, 2, 3, 1)
+    arrays = {"input": x, "w": w, "r": np.zeros((1, 3, 1), np.int16), "bias": bias}
+    arrays["initial_h"] = np.zeros((1, 1), np.int16)
+    sides = {"time_steps": 1, "input_size": 8, "hidden_size": 1, "directions": 1}
+    p = {**sides, "right_shift": 14, "state_right_shift": 14, "gate_exponent": -8}
+    p["output_exponent"] = -15
+    found = [
+        int(run(FUNCTIONS["esp_dl_gru_s16"], {**p, "chip": chip}, arrays).item())
+        for chip in range(3)
+    ]
+    assert found == [64, 0, 0]  # 2^15 * (1 - 1/2) * tanh(1 / 256)

@@ -343,3 +343,69 @@ def reduce_norm(name, p, x):
         return round_floats(p["chip"], np.array(roots, F).reshape(sums.shape) * scale, x.dtype)
     logs = np.log(to_floats(sums, p["input_exponent"]).astype(np.float64)).astype(F)
     return round_floats(p["chip"], logs * scale, x.dtype)
+
+
+# ---- recurrent ----
+
+
+def dot(chip, row, vector, shift):
+    """Return a sum of products in 16 bits: shifted by vector kernels, or rounded as a float32."""
+    lanes = 16 if row.dtype == np.int8 else 8
+    products = row.astype(np.int64) * vector.astype(np.int64)
+    if chip == C or len(row) % lanes or shift < 0:
+        v = F(F(int(products.sum())) * F(2.0) ** F(-shift))
+        return int(round_floats(chip, np.array([v], F), np.dtype("int16"))[0])
+    total, most = 0, 1 << 39
+    for at in range(0, len(row), lanes):
+        total = max(-most, min(most - 1, total + int(products[at : at + lanes].sum())))
+    return finish(chip, np.dtype("int16"), total, shift)
+
+
+def read_table(p, name, end, index):
+    """Return a curve at an index, which is limited to the places of a table."""
+    most = int(F(end) / F(2.0) ** F(p["gate_exponent"])) + 1
+    x = F(min(abs(index), most)) * F(2.0) ** F(p["gate_exponent"])
+    found = CURVES[name](np.array([x], F), 0, 0)[0]
+    if index >= 0:
+        return found
+    return F(F(1) - found) if name == "sigmoid" else -found
+
+
+def recur(name, p, x, w, r, bias, h, c=None):
+    """Return the states of all time steps and the last cell states."""
+    chip, dtype, width = p["chip"], x.dtype, p["hidden_size"]
+    out = np.zeros((p["time_steps"], p["directions"], width), dtype)
+    cells = None if c is None else c.copy()
+    scale, inner = F(2.0) ** F(-p["output_exponent"]), F(2.0) ** F(-p["gate_exponent"])
+
+    def whole(v, kind=dtype):
+        return round_floats(chip, np.array([v], F), np.dtype(kind))[0]
+
+    for d in range(p["directions"]):
+        state = h[d].copy()
+        steps = range(p["time_steps"])
+        for t in reversed(steps) if d else steps:
+            a = [dot(chip, row, x[t], p["right_shift"]) for row in w[d]]
+            b = [dot(chip, row, state, p["state_right_shift"]) for row in r[d]]
+            starts = bias[d].reshape(2, -1).astype(int)
+            a = [wrap(each + int(start), 16) for each, start in zip(a, starts[0])]
+            b = [wrap(each + int(start), 16) for each, start in zip(b, starts[1])]
+            fresh = state.copy()
+            for i in range(width):
+                at = range(i, len(a), width)
+                if name == "gru":
+                    z, reset = (read_table(p, "sigmoid", 6.3, a[k] + b[k]) for k in at[:2])
+                    last = F(F(a[at[2]]) + F(reset * F(b[at[2]])))
+                    n = read_table(p, "tanh", 3.5, int(whole(last, "int32")))
+                    v = F(F(F(F(F(1) - z) * n) * scale) + F(z * F(state[i])))
+                else:
+                    sums = [wrap(a[k] + b[k], 16) for k in at]
+                    put, out_gate, keep = (read_table(p, "sigmoid", 6.3, k) for k in sums[:3])
+                    new = F(F(put * read_table(p, "tanh", 3.5, sums[3])) * inner)
+                    total = F(F(keep * F(cells[d, i])) + new)
+                    cells[d, i] = wrap(int(whole(total, "int32")), 16)
+                    v = F(F(out_gate * read_table(p, "tanh", 3.5, int(cells[d, i]))) * scale)
+                fresh[i] = whole(v)
+            state = fresh
+            out[t, d] = state
+    return out, cells

@@ -106,6 +106,33 @@ def scatter(reduction, places=((0, 2), (0, 0))):
     return model
 
 
+def recurrent(operator, directions=1, states=True, dtype="int8", hidden=5, **attributes):
+    """Return a network of a GRU or LSTM of four time steps, with its states as inputs."""
+    gates, model = {"GRU": 3, "LSTM": 4}[operator], Model()
+    model.inputs.append(model.value("x", dtype, (4, 1, 3), -6))
+    model.constant("w", draw((directions, gates * hidden, 3), dtype), -6)
+    model.constant("r", draw((directions, gates * hidden, hidden), dtype, 1), -6)
+    model.constant("b", draw((directions, 2 * gates * hidden), "int16", 2, -99, 99), -8)
+    outputs, shape = ["y", "h"], (directions, 1, hidden)
+    model.outputs.append(model.value("y", dtype, (4, directions, 1, hidden), -7))
+    model.outputs.append(model.value("h", dtype, shape, -7))
+    names = ["x", "w", "r", "b", ""]
+    if operator == "LSTM":
+        outputs.append("c")
+        model.outputs.append(model.value("c", "int16", shape, -8))
+    if states:
+        for name, exponent, kind in (("h0", -7, dtype), ("c0", -8, "int16"))[: gates - 2]:
+            model.inputs.append(model.value(name, kind, shape, exponent))
+            names.append(name)
+    attributes = {"hidden_size": hidden, "gate_exponent": -8, **attributes}
+    if operator == "GRU":
+        attributes.setdefault("linear_before_reset", 1)
+    direction = "bidirectional" if directions == 2 else "forward"
+    kind = kind_of(dtype)
+    model.node(operator, names, outputs, quant_type=kind, direction=direction, **attributes)
+    return model
+
+
 def integers(*numbers):
     return (np.array(numbers, np.int64),)
 
@@ -213,6 +240,8 @@ CASES = {
         time_axis=1,
         batch_axis=0,
     ),
+    "gru": lambda: recurrent("GRU"),
+    "lstm": lambda: recurrent("LSTM", 2, dtype="int16"),
     "softmax": lambda: single("Softmax", [(1, 4, 10)], (1, 4, 10), axis=-1, type="float32"),
     "resize": lambda: single(
         "Resize",

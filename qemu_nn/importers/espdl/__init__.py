@@ -20,6 +20,7 @@ from .model import EspModel, EspValue
 from .movement import MOVEMENT
 from .norms import NORMS
 from .pooling import POOLING
+from .recurrent import RECURRENT
 from .weights import ORDERS, are_in_blocks, find_chip, needs_blocks
 
 #: Operator -> function that adds its calls to a network.
@@ -29,6 +30,7 @@ CONVERTERS: dict[str, Converter] = {
     **ACTIVATION,
     **POOLING,
     **NORMS,
+    **RECURRENT,
     **MOVEMENT,
 }
 
