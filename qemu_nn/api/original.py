@@ -19,7 +19,7 @@ from ..ethosu.tensors import list_stores
 from ..importers import read_model
 from ..importers.tflite.parser import TfliteModel, TfliteOperator
 from ..importers.tflite.parser import read as read_tflite
-from ..importers.tflite.vela_faults import find_fault
+from ..importers.tflite.vela_faults import CompiledFile, find_fault
 from ..importers.tosa_names import name_by_tosa
 from ..ir.graph import Graph, NpuTensor, Tensor
 from ..ir.original import CORE, MERGED, NPU, UNKNOWN, CompiledOperator, Original
@@ -87,9 +87,12 @@ def _find_faults(
     model: TfliteModel, npu: str, operators: Iterable[CompiledOperator]
 ) -> tuple[CompiledOperator, ...]:
     """Return the operators with the effects of wrong programs."""
+    given = [*zip(model.operators, operators)]
+    core = frozenset(operator.index for operator, made in given if made.place == CORE)
+    file = CompiledFile(model, npu, core)
     return tuple(
-        made if made.place == CORE else replace(made, effect=find_fault(model, operator, npu) or "")
-        for operator, made in zip(model.operators, operators)
+        made if made.place == CORE else replace(made, effect=find_fault(file, operator) or "")
+        for operator, made in given
     )
 
 
