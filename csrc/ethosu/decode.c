@@ -569,8 +569,8 @@ static int read_stream(decoder *d, const eu_order *order, int stream, int16_t *d
         for (int core = 0; own && core < cores; core++) {
             eu_order of = *order;
             of.core = core;
-            for (int64_t i = 0; i < count; i++) {
-                own[i] = weights[(i / block * cores + core) * block + i % block];
+            for (int64_t i = 0; i < count; i += block) {
+                memcpy(own + i, weights + i * cores + core * block, (size_t)block * sizeof *own);
             }
             eu_place_weights(&of, own, dense);
         }

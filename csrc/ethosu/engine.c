@@ -89,8 +89,7 @@ static int copy_channels(const eu_operation *op, const eu_channel *from, int32_t
     for (int32_t c = 0; c < op->channels; c++) {
         const eu_scale *s = &from[c].scale;
         int rounds = s->rounding == EU_DOUBLE && s->nudge == (s->shift > 31 ? (int64_t)1 << 30 : 0);
-        if (!rounds || s->mult > INT32_MAX || s->shift < 31 || s->shift > 62 ||
-            from[c].bias < INT32_MIN || from[c].bias > INT32_MAX) {
+        if (!rounds || s->mult > INT32_MAX || s->shift < 31 || s->shift > 62) {
             return 0;
         }
         to[c] = (int32_t)from[c].bias;
@@ -100,14 +99,14 @@ static int copy_channels(const eu_operation *op, const eu_channel *from, int32_t
     return 1;
 }
 
-/* Copy weights as int8. Return 0 if one does not fit, or a sum may leave 32 bits. */
-static int copy_weights(const eu_operation *op, const int16_t *from, const int32_t *bias,
+/* Copy weights as int8. Return 0 if one does not fit, or a sum with its bias may leave 32 bits. */
+static int copy_weights(const eu_operation *op, const int16_t *from, const eu_channel *channels,
                         int8_t *to) {
     int64_t taps = (int64_t)op->kernel_h * op->kernel_w, outs = op->channels;
     int64_t each = op->kind == EU_DEPTHWISE ? taps : taps * op->in.channels;
     int64_t step = op->kind == EU_DEPTHWISE ? outs : 1, first = op->kind == EU_DEPTHWISE ? 1 : each;
     for (int64_t c = 0; c < outs; c++) {
-        int64_t sum = bias[c] < 0 ? -(int64_t)bias[c] : bias[c];
+        int64_t sum = channels[c].bias < 0 ? -channels[c].bias : channels[c].bias;
         for (int64_t i = 0; i < each; i++) {
             int64_t at = c * first + i * step;
             if (from[at] < INT8_MIN || from[at] > INT8_MAX) {
@@ -202,16 +201,17 @@ static void choose_row(packer *p, const char *name, fast_step *step) {
 static void pack_step(packer *p, const eu_operation *op, fast_step *step) {
     int64_t count = (int64_t)op->kernel_h * op->kernel_w * op->channels;
     count *= op->kind == EU_DEPTHWISE ? 1 : op->in.channels;
-    int64_t params = take(p, 256), bias = take(p, 12 * (int64_t)op->channels);
-    int64_t weights = take(p, count);
-    if (params < 0 || bias < 0 || weights < 0) {
+    int64_t bias_bytes = 12 * align64(op->channels), params = take(p, 256 + bias_bytes + count);
+    if (params < 0) {
         return;
     }
+    int64_t bias = params + 256, weights = bias + bias_bytes;
     void *fields = p->block + params;
     int32_t *rows = (int32_t *)(void *)(p->block + bias);
     int8_t *filter = (int8_t *)(p->block + weights);
-    if (!copy_channels(op, (const eu_channel *)(const void *)(p->block + op->scales), rows) ||
-        !copy_weights(op, (const int16_t *)(const void *)(p->block + op->weights), rows, filter)) {
+    const eu_channel *channels = (const eu_channel *)(const void *)(p->block + op->scales);
+    const int16_t *from = (const int16_t *)(const void *)(p->block + op->weights);
+    if (!copy_channels(op, channels, rows) || !copy_weights(op, from, channels, filter)) {
         return;
     }
     if (op->kind == EU_CONV) {
@@ -430,7 +430,7 @@ static int run_row(const eu_runner *r, const eu_operation *op, const fast_step *
     b.bias = r->block + step->bias;
     b.packed = r->block + step->packed;
     int status = step->row->functions->run(r->block + step->params, &b);
-    if (status == QN_OK && !out) {
+    if (!out) {
         eu_store_bytes(r, &op->out, b.out);
     }
     return status;

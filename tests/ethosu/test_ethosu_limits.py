@@ -12,10 +12,14 @@ from ethosu_programs import (
     program,
     run,
 )
+from ethosu_weights import UNITS
 
-from qemu_nn.errors import ModelError
+from qemu_nn.errors import ModelError, Refused
 from qemu_nn.ethosu.container import CommandStream
+from qemu_nn.ethosu.inspection import inspect, list_fields
 from qemu_nn.ethosu.program import Place, Program
+from qemu_nn.kernels import table as kernels
+from qemu_nn.targets import profile
 
 #: Bytes of the arena, offset of an output that fits.
 ARENA, OUT = 4096, 3000
@@ -178,7 +182,7 @@ def layer(**changed):
 def test_weights_and_scales_end_with_the_constants():
     _, constants, _ = layer()
     fits(lambda at: layer(scale_base=at)[0], len(constants) - 80, constants=constants)
-    for length, words in ((80, ""), (79, "it has fewer scales than channels; its bytes are")):
+    for length, words in ((80, ""), (79, r"fewer scales than channels; its bytes are \(79\)")):
         writer = layer(scale_length=length)[0]
         if not words:
             assert needs(writer, constants=constants).macs == 2 * 2 * 4 * 8
@@ -348,3 +352,323 @@ def test_multiply_accumulates_count_each_product():
     writer = Writer().map("ifm", (2, 3, 4), 0).map("ifm2", (2, 3, 4), 100).clamp()
     writer.map("ofm", (2, 3, 4), OUT, bits=0x100).set(ofm_scale=(1, 0)).run("elementwise", 0)
     assert needs(writer).macs == 24
+
+
+def still(writer, prefix, shape):
+    """Write a map of any size on a few bytes: all rows and columns have one address."""
+    writer.map(prefix, shape, 0 if prefix == "ifm" else OUT, bits=0x100 * (prefix == "ofm"))
+    names = ("width0", "height0", "height1")
+    sides = dict(zip(names, (min(shape[1], 1 << 16), *2 * (min(shape[0], 1 << 16),))))
+    return writer.set(**{f"{prefix}_{name}": value for name, value in sides.items()},
+                      **{f"{prefix}_stride_x": 0, f"{prefix}_stride_y": 0})  # fmt: skip
+
+
+def pool(shape, kernel=(1, 1), mode=0, outs=None):
+    outs = outs or tuple(n - k + 1 for n, k in zip(shape, kernel))
+    writer = still(still(Writer(), "ifm", shape), "ofm", (*outs, shape[2])).kernel(*kernel).clamp()
+    return writer.set(ofm_scale=(1, 0)).run("pool", mode)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((1 << 14, 1 << 14, 1), "its program needs more than"),
+        (((1 << 14) + 1, 1 << 14, 1), "an input has too many elements|a feature map has too many"),
+        ((1 << 12, 1 << 12, 17), "a feature map has too many"),
+    ],
+)
+def test_maps_have_up_to_2_to_28_elements(shape, words):
+    with pytest.raises(ModelError, match=words):
+        assert needs(pool(shape))
+    upscaled = pool(shape)
+    upscaled.words[-1:] = Writer().set(ifm_upscale=1).run("pool", 0).words
+    with pytest.raises(ModelError, match=words):
+        assert needs(upscaled)
+
+
+def test_a_program_has_up_to_2_to_36_products():
+    kernel, shape = (256, 256), (1024 + 255, 1024 + 255, 1)
+    most = needs(pool(shape, kernel))
+    assert most.macs == 1 << 36
+    more = pool(shape, kernel)
+    more.words += pool((1, 1, 1)).words
+    with pytest.raises(ModelError, match="it has too many multiply-accumulates"):
+        assert needs(more)
+
+
+def test_a_copy_has_up_to_2_to_30_bytes_and_few_rows():
+    for length, words in ((1 << 30, "a copy has bytes"), ((1 << 30) + 1, "copies too many bytes")):
+        writer = Writer().set(source_region=1, target_region=1, length=length).run("dma")
+        with pytest.raises(ModelError, match=words):
+            assert needs(writer)
+    writer = Writer().set(source_region=1 | 2 << 9, target_region=1, length=1, size0=65535)
+    with pytest.raises(ModelError, match="its program is too large"):
+        assert needs(writer.set(size1=8200).run("dma"), "ethos-u85-256")
+
+
+@pytest.mark.parametrize(
+    ("outs", "words"),
+    [(1 << 12, "its program is too large"), ((1 << 12) + 1, "it has too many weights")],
+)
+def test_weights_without_end_are_refused_before_they_are_counted(outs, words):
+    writer = Writer().map("ifm", (1, 1, 1 << 16), 0).map("ofm", (1, 1, outs), 0).kernel().clamp()
+    writer.set(scale_region=0, scale_length=10 * outs, weight_region=0).run("conv")
+    made = program(writer, [(0, 1)], [(0, 1)], bytes(10 * outs), arena=1 << 17)
+    with pytest.raises(ModelError, match=words):
+        assert made.needs
+
+
+def test_kept_accumulators_have_up_to_a_gigabyte():
+    for rows, refused in ((1 << 13, False), ((1 << 13) + 1, True)):
+        writer = pool((rows, 1 << 14, 1), mode=3)
+        writer.words[-1:] = Writer().set(acc_format=64).run("pool", 3).words
+        with pytest.raises(ModelError, match="accumulators" if refused else "its program needs"):
+            assert needs(writer, "ethos-u85-256")
+
+
+@pytest.mark.parametrize("side", ["top", "left", "bottom", "right"])
+@pytest.mark.parametrize("mode", [0, 5, 3])
+def test_windows_outside_of_the_image_are_an_oddity(side, mode):
+    for pad, odd in ((2, False), (3, True)):
+        writer = (
+            Writer().map("ifm", (9, 9, 1), 0).map("ofm", (9 + pad, 9 + pad, 1), OUT, bits=0x100)
+        )
+        writer.kernel(2, 2, dilation=(2, 2)).set(kernel_width=3, kernel_height=3)
+        shape = {"ofm_height": 7 + pad, "ofm_width": 7} if side in ("top", "bottom") else {
+            "ofm_height": 7, "ofm_width": 7 + pad}  # fmt: skip
+        writer.clamp().set(ofm_scale=(1, 0), **shape, **{f"pad_{side}": pad}).run("pool", mode)
+        oddities = needs(writer, "ethos-u85-256").oddities
+        assert bool(oddities) == (odd and mode != 3)
+
+
+def test_a_product_with_a_window_is_refused():
+    for kernel in ((1, 2), (2, 1)):
+        writer = Writer().map("ifm", (3, 3, 4), 0).map("ifm2", (1, 5, 4), 100).kernel(*kernel)
+        writer.map("ofm", (4 - kernel[0], 4 - kernel[1], 5), OUT, bits=0x100).clamp()
+        with pytest.raises(ModelError, match="and its kernel is not 1 x 1"):
+            assert needs(writer.set(ofm_scale=(1, 0)).run("conv", 1), "ethos-u85-256")
+
+
+def test_the_end_of_what_each_operation_names_is_known():
+    writer, constants, size = layer()
+    copy = Writer().set(source_region=0, target_region=2, source=3, target=20, length=size)
+    writer.words = [*copy.run("dma").words, *writer.words]
+    used = needs(writer, constants=constants).used
+    assert used[:3] == (len(constants) - len(constants) % 16, OUT + 32, 20 + size)
+    writer = (
+        Writer().map("ifm", (2, 3, 5), 70).map("ofm", (2, 3, 5), 0, bits=0x100).kernel().clamp()
+    )
+    assert needs(writer.set(ofm_scale=(1, 0)).run("pool", 0)).used[1] == 100
+
+
+def test_a_stream_in_the_fast_format_with_gaps_is_refused():
+    writer = Writer().map("ifm", (4, 4, 16), 0).map("ofm", (1, 1, 16), OUT).kernel(4, 4).clamp()
+    writer.set(weight_region=0, weight_base=0, weight_length=160, scale_base=0, scale_length=160)
+    writer.set(acc_format=2 << 8, weight_format=1, scale_region=0).run("depthwise")
+    with pytest.raises(ModelError, match="its weights have no order in the fast format"):
+        assert needs(writer, "ethos-u85-512", bytes(160))
+
+
+def test_a_damaged_stream_of_weights_is_named():
+    _, constants, size = layer()
+    damaged = bytes([6, 0, 0x18 & 0xFF]) + constants[3:]
+    damaged = (6 | 6 << 18).to_bytes(3, "little") + constants[3:]
+    with pytest.raises(ModelError, match="its weight stream is damaged"):
+        assert needs(layer()[0], constants=damaged)
+    assert size
+
+
+LAYOUTS = {
+    "too few words": (lambda w: w[:11], "its layout is damaged: it has -1 inputs and outputs"),
+    "too many places": (
+        lambda w: [*w[:9], 4096, 1, *w[11:], *[0] * 20000],
+        "its layout is damaged: it has 4097 inputs and outputs, 0 traces",
+    ),
+    "places after the end": (lambda w: [*w[:9], 9, *w[10:12]], "its layout is damaged: it has 10"),
+    "traces after the end": (
+        lambda w: [*w[:11], 9, *w[12:18]],
+        "it has 2 inputs and outputs, 9 tr",
+    ),
+    "a huge region": (lambda w: [*w[:3], 2**30 + 1, *w[4:]], "its region 2 has 1073741825 bytes"),
+    "a largest region": (lambda w: [*w[:3], 2**30, *w[4:]], ""),
+    "missing constants": (lambda w: [w[0], 17, *w[2:]], "its region 0 has 17 bytes"),
+    "all constants": (lambda w: [w[0], 16, *w[2:]], ""),
+    "no words": (lambda w: [], "its command stream is empty"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_damaged_layout_is_refused(name):
+    change, reason = LAYOUTS[name]
+    words = [0x1807, 0, 64, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 1, 0xFFFF0000]
+    given = np.array(change(words), "<u4").view(np.uint8), np.zeros(16, np.uint8)
+    if not reason:
+        assert inspect(*given).operations == 0
+        return
+    with pytest.raises(ModelError, match=reason):
+        inspect(*given)
+
+
+ROWS = kernels.list_rows("program", "any")
+
+
+@pytest.mark.parametrize("name", ["in_bytes", "out_bytes", "command_bytes", "constant_bytes",
+                                  "program_bytes", "scratch_bytes", "operations"])  # fmt: skip
+def test_sizes_of_a_call_are_those_of_its_program(name):
+    writer, constants, _ = layer()
+    made = program(writer, [(0, 16)], [(OUT, 32)], constants)
+    x = np.zeros(64, np.uint8)
+
+    def call(change):
+        values = {**made.params, name: made.params[name] + change}
+        params = kernels.make_params(ROWS[-1].op, profile("m55"), values)
+        for row in (ROWS[-1], ROWS[-2]):
+            kernels.call(row, params, [x], np.zeros(64, np.uint8), made.commands, made.constants)
+
+    call(0)
+    wrong = {"program_bytes": -16, "scratch_bytes": -64, "command_bytes": -4, "operations": 1}
+    with pytest.raises(Refused, match="failed"):
+        call(wrong.get(name, -1))
+    low = {"command_bytes": 4, "out_bytes": 1, "scratch_bytes": 1}.get(name, 0)
+    cases = ((low, True), (low - 1, False), (1 << 30, True), ((1 << 30) + 1, False))
+    for value, fits in cases if name != "program_bytes" else cases[1:]:
+        params = kernels.make_params(ROWS[0].op, profile("m55"), {**made.params, name: value})
+        if fits:
+            kernels.check(ROWS[0], params)
+            continue
+        with pytest.raises(Refused, match=f"{name} must be in"):
+            kernels.check(ROWS[0], params)
+
+
+@pytest.mark.parametrize("op", ["append_bytes", "take_bytes"])
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"width": 3}, "width must be 1, 2, 4 or 8, is 3"),
+        ({"length": 0}, "length must be in 1"),
+        ({"width": 8, "length": 2**28}, "length must be in 1..268435455"),
+        ({"others": -1}, "others must be in 0"),
+        ({"others": 2**30 + 1}, "others must be in 0"),
+        ({"width": 8}, ""),
+        ({"others": 0, "length": 2**31 - 1, "width": 1}, ""),
+        ({"others": 2**30}, ""),
+    ],
+)
+def test_bytes_that_enter_and_leave_have_limits(op, changed, reason):
+    (row,) = kernels.list_rows(op, "any")
+    values = {"width": 2, "length": 3, "others": 40, "offset": 0, **changed}
+    params = kernels.make_params(row.op, profile("m55"), values)
+    if op == "take_bytes" and changed.get("others") == 0:
+        reason = "2147483647 bytes at 0 are not inside of 0"
+    if not reason:
+        assert kernels.check(row, params).output == values["length"] * values["width"] + (
+            values["others"] if op == "append_bytes" else 0
+        )
+        return
+    with pytest.raises(Refused, match=reason):
+        kernels.check(row, params)
+
+
+@pytest.mark.parametrize(("offset", "fits"), [(-1, False), (0, True), (34, True), (35, False)])
+def test_bytes_are_taken_inside_of_an_array(offset, fits):
+    (row,) = kernels.list_rows("take_bytes", "any")
+    values = {"width": 2, "length": 3, "others": 40, "offset": offset}
+    params = kernels.make_params(row.op, profile("m55"), values)
+    if fits:
+        out = np.zeros(6, np.uint8)
+        kernels.call(row, params, [np.arange(40, dtype=np.uint8)], out)
+        np.testing.assert_array_equal(out, np.arange(offset, offset + 6))
+        return
+    with pytest.raises(Refused, match=f"6 bytes at {offset} are not inside of 40"):
+        kernels.check(row, params)
+
+
+@pytest.mark.parametrize("row_bytes", [2**31 - 1, -(2**31), 2**31, -(2**31) - 1])
+def test_rows_that_an_index_chooses_are_less_than_2_gigabytes_apart(row_bytes):
+    writer = Writer().set(source_region=1 | 1 << 11 | 1 << 9, target_region=1, source=64)
+    writer.set(target=512, length=4, size0=1, index_region=1, index=0)
+    writer.set(source_row=(row_bytes & 0xFFFFFFFF, row_bytes >> 32 & 0xFF), target_row=4).run("dma")
+    made = program(writer, [(0, 4), (64, 4)], [(512, 4)], target="ethos-u85-256")
+    given = np.zeros(1, np.int32), np.array([77], np.int32)
+    if -(2**31) <= row_bytes < 2**31:
+        assert run(made, *given).view(np.int32) == [77]
+        return
+    with pytest.raises(Refused, match="failed"):
+        run(made, *given)
+
+
+def test_constants_that_an_indexed_copy_overwrites_are_unknown():
+    _, constants, size = layer()
+    copy = Writer().set(
+        source_region=CONSTANTS, target_region=1, source=size, target=512, length=80
+    )
+    copy.run("dma")
+    for side, at, known in (("source", 591, False), ("source", 592, True), ("source", 509, False),
+                            ("source", 508, True), ("target", 900, False)):  # fmt: skip
+        over = Writer().set(
+            source_region=1 | 1 << 9 | (side == "source") << 11,
+            target_region=1 | (side == "target") << 11, source=0, target=at, length=2, size0=2,
+            index_region=1, index=0, source_row=2, target_row=2,
+        ).run("dma")  # fmt: skip
+        own = layer(scale_region=1, scale_base=512)[0]
+        own.words = copy.words + over.words + own.words
+        words = "its microblock has no order" if known else "its scales at byte 512 of region 1 are"
+        with pytest.raises(ModelError, match=words):
+            assert needs(own, "ethos-u85-256", constants=constants)
+
+
+def test_hashes_tell_operations_on_other_weights_and_settings_apart():
+    def hashes(weights, bias=(1,) * 8, **changed):
+        stream = encode_weights(order_weights(weights))
+        records = encode_records(bias, [1 << 30] * 8, [36] * 8)
+        writer = Writer().map("ifm", (2, 2, 4), 0).map("ofm", (2, 2, 8), OUT).kernel().clamp()
+        writer.set(weight_region=0, weight_base=0, weight_length=len(stream), scale_region=0)
+        writer.set(scale_base=len(stream), scale_length=len(records)).set(**changed).run("conv")
+        writer.run("conv")
+        made = program(writer, [(0, 16)], [(OUT, 32)], stream + records)
+        return list_fields(made.commands, made.constants, ("settings", "weights"))
+
+    weights = np.arange(1, 33).reshape(8, 1, 1, 4)
+    first, second = hashes(weights)
+    assert first == second
+    last = weights.copy()
+    last[7, 0, 0, 3] = -3
+    assert [of == at for of, at in zip(hashes(last)[0], first)] == [True, False]
+    for bias in ((*(1,) * 7, 2), (2, *(1,) * 7)):
+        assert [of == at for of, at in zip(hashes(weights, bias)[0], first)] == [True, False]
+    assert [of == at for of, at in zip(hashes(weights, low=-5)[0], first)] == [False, True]
+    assert [of == at for of, at in zip(hashes(weights, ifm_zero=1)[0], first)] == [False, True]
+
+
+@pytest.mark.parametrize(("which", "nbytes"), [(0, 11), (1, 5), (2, 3), (3, 5)])
+def test_constants_under_a_tile_of_an_output_are_unknown(which, nbytes):
+    _, constants, size = layer()
+    copy = Writer().set(
+        source_region=CONSTANTS, target_region=1, source=size, target=512, length=80
+    )
+    copy.run("dma")
+    for at, known in ((512 - nbytes, True), (513 - nbytes, False), (591, False), (592, True)):
+        over = Writer().map("ifm", (4, 4, 1), 0).map("ofm", (4, 4, 1), 0, bits=0x100)
+        over.set(ofm_width0=3, ofm_height0=3, ofm_height1=2, ofm_scale=(1, 0))
+        bases = [900, 920, 940, 960]
+        bases[which] = at
+        over.set(**{f"ofm_base{tile or ''}": base for tile, base in enumerate(bases)})
+        own = layer(scale_region=1, scale_base=512)[0]
+        own.words = copy.words + over.kernel().clamp().run("pool", 0).words + own.words
+        if known:
+            assert needs(own, constants=constants).operations == 3
+        else:
+            with pytest.raises(ModelError, match="its scales at byte 512 of region 1 are no copy"):
+                assert needs(own, constants=constants)
+
+
+@pytest.mark.parametrize("microblock", range(8))
+@pytest.mark.parametrize("macs", UNITS)
+def test_microblocks_without_an_order_are_refused(macs, microblock):
+    writer = layer(acc_format=microblock << 8, weight_length=16)[0]
+    word = 0x20000000 | (macs.bit_length() - 1)
+    stream = CommandStream("COP1", word, False, writer.stream)
+    made = Program(stream, np.zeros(512, np.uint8), (ARENA,), (Place(1, 0, 1),), (Place(1, 0, 1),))
+    reason = "ends early" if microblock in UNITS[macs] else "its microblock has no order"
+    with pytest.raises(ModelError, match=reason):
+        assert made.needs

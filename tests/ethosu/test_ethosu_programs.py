@@ -448,6 +448,7 @@ def test_a_convolution_goes_on_with_sums_and_adds_its_bias_once():
     ("mode", "changed", "words"),
     [
         (0, {"second_rows": 3}, "no operation before it keeps accumulators of its shape"),
+        (0, {"first_format": 0}, "no operation before it keeps accumulators of its shape"),
         (0, {"first_format": 16}, "no operation before it keeps accumulators of its shape"),
         (1, {}, "operations of its kind do not keep accumulators"),
         (0, {"first_format": 32}, "its accumulators start as no operation of its kind does"),

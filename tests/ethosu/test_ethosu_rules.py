@@ -328,9 +328,14 @@ def test_a_table_of_16_bits_interpolates():
 
 
 @pytest.mark.parametrize(
-    ("code", "dtype", "element"), [(1, "uint8", "uint8"), (4, "int8", "int8"), (5, "int8", "<i2")]
+    ("code", "dtype", "element", "slot"),
+    [
+        *((1, "uint8", "uint8", slot) for slot in (0, 7)),
+        *((4, "int8", "int8", slot) for slot in (0, 7)),
+        *((5, "int8", "<i2", slot) for slot in (0, 3)),
+        *((7, "int8", "<i4", slot) for slot in (0, 1)),
+    ],
 )
-@pytest.mark.parametrize("slot", [0, 2])
 def test_a_table_of_bytes_has_an_entry_for_each(code, dtype, element, slot):
     x = np.arange(256).astype(dtype).reshape(-1, 1)
     values = drawn(25, 256, np.dtype(element).name)

@@ -22,8 +22,11 @@ def steps(made, variant="portable"):
     """Return how a fast row computes each operation."""
     (row,) = [row for row in ROWS if row.variant == variant]
     params = kernels.make_params(row.op, profile("m55"), made.params)
-    packed = row.pack(params, made.commands, made.constants)
-    memory = ffi.from_buffer(packed)
+    kernel, given = lib.qn_kernel_at(row.index), ffi.new("qn_buffers *")
+    memory = ffi.new("int64_t[]", [-1] * (kernel.functions.packed(params) // 8 + 1))
+    given.weights = ffi.from_buffer(made.commands)
+    given.bias = ffi.from_buffer(made.constants) if made.constants.size else ffi.NULL
+    lib.qn_pack_row(kernel, params, given, memory)
     count = made.params["operations"]
     return [ffi.string(lib.qn_ethosu_step(memory, at)).decode() for at in range(count)]
 

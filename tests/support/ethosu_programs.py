@@ -14,7 +14,7 @@ from qemu_nn.targets import profile
 #: Configuration words, as vela writes them.
 CONFIGURATIONS = {
     **{"ethos-u55-32": 0x00001005, "ethos-u55-128": 0x00001807, "ethos-u65-512": 0x10006009},
-    **{"ethos-u85-256": 0x20000118},
+    **{"ethos-u85-256": 0x20000118, "ethos-u85-512": 0x20000009},
 }
 
 #: Numbers of registers, of kind 0 and kind 1.

@@ -335,6 +335,8 @@ class Draw:
             self._streams(weights, layer, dtype, order)
         if part:
             self.writer.words.append(self._kernel_word() | 1 << 18)
+        if self.chance(0.2):
+            self._copy_constants()
         self.writer.run("depthwise" if depthwise else "conv")
         if self.is_u85 and self.odd("keeps", 0.15):
             self._go_on()
@@ -359,6 +361,16 @@ class Draw:
         before = next(word for word in reversed(words) if word & 0xFFFF == 292) >> 16
         run = words.pop()
         words += [292 | (before | 64) << 16, run, 292 | (before | 16) << 16, run]
+
+    def _copy_constants(self):
+        """Let weights and scales be copies in region 4, on a U85 of rows and planes."""
+        nbytes = len(self.constants)
+        self.writer.set(source_region=0, target_region=4, source=0, target=0, length=nbytes)
+        if self.is_u85:
+            row = nbytes // 4
+            self.writer.set(source_region=2 << 9, size0=2, size1=2, length=row, source_row=row)
+            self.writer.set(target_row=row, source_plane=2 * row, target_plane=2 * row)
+        self.writer.run("dma").set(weight_region=4, scale_region=4)
 
     def _kernel_word(self):
         return next(word for word in reversed(self.writer.words) if word & 0xFFFF == 290)
@@ -605,7 +617,7 @@ class Draw:
         whole = Place(1, 0, ARENA)
         places = (whole, Place(3, 0, ARENA)), (whole, Place(2, 0, ARENA))
         constants = np.frombuffer(self.constants, np.uint8)
-        return Program(stream, constants, (ARENA,) * 3, *places)
+        return Program(stream, constants, (ARENA, ARENA, ARENA, len(self.constants)), *places)
 
     @property
     def shifts(self):
@@ -617,6 +629,7 @@ class Draw:
         """Both arenas after the stream."""
         memory = {0: np.frombuffer(self.constants, np.uint8), 1: self.memory.copy()}
         memory.update({2: np.zeros(ARENA, np.uint8), 3: self.shifts})
+        memory[4] = np.zeros(len(self.constants), np.uint8)
         base = 0 if self.is_u85 else TABLE_BASES[self.macs]
         if self.product == U65:
             base = 47104
