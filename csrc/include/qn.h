@@ -64,6 +64,10 @@ enum { QN_NEAREST = 0, QN_TRUNCATE = 1, QN_DOUBLE = 0, QN_SINGLE = 1 };
 /* The profile of the NPU, which is not of CMSIS, and its bit in a mask of profiles: the last. */
 enum { QN_PROFILE_NPU = 1023, QN_NPU_BIT = 63 };
 
+/* A profile that no row claims: layers with a multiplier of 2^30 whose outputs are rounded to
+ * nearest, halves to even. The rows of ESP-DL call those of the s8 API with it. */
+enum { QN_PROFILE_HALF_EVEN = 1022 };
+
 /* The memory one call works on. Weights and bias may be NULL where the op has none.
  * Only ops whose contract says so write to an input. */
 typedef struct qn_buffers {

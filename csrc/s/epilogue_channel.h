@@ -16,6 +16,10 @@
  * floor((T - 1) / 2^n) for HM < 0, which is T < nudge. |T| < 2^30 + 2^28. With single rounding (*)
  * has no 2^31, and no T is below nudge.
  *
+ * Halves to even, of multiplier 2^30, with right = 1 - shift: add is 2^(right-1) - 1 and odd 1, or
+ * both 0 if right is 0; the result is floor((sum + add + (floor(sum / 2^right) & odd)) / 2^right).
+ * The caller ensures that sums plus 2^(right-1) have 32 bits.
+ *
  * Single rounding is floor((P + 2^(30 - shift)) / 2^(31 - shift)) in 64 bits: |P| <= 2^62. The
  * result is shifted by left and back again, as 7.0.0 keeps 31 bits of it. */
 #ifndef QN_S_EPILOGUE_CHANNEL_H
@@ -31,6 +35,7 @@ typedef enum epilogue_kind {
     EPILOGUE_QUICK,
     EPILOGUE_DOUBLE,
     EPILOGUE_SINGLE,
+    EPILOGUE_EVEN,
     EPILOGUE_WIDE
 } epilogue_kind;
 
@@ -59,6 +64,10 @@ typedef struct single_numbers {
     int64_t add;
 } single_numbers;
 
+typedef struct even_numbers {
+    int32_t right, add, odd;
+} even_numbers;
+
 /* The upper 16 bits of a multiplier, and a shift of 14 - shift. */
 typedef struct wide_numbers {
     int32_t multiplier, right;
@@ -72,6 +81,7 @@ typedef struct channel_numbers {
         quick_numbers quick;
         double_numbers twice;
         single_numbers once;
+        even_numbers even;
         wide_numbers wide;
     };
 } channel_numbers;
@@ -160,6 +170,14 @@ static inline channel_numbers exact_numbers(const epilogue_channel *c, int32_t p
                   .left = left,
                   .right = right,
                   .half = qn_wrap32(qn_shl(1, right) >> 1)},
+    };
+}
+
+static inline channel_numbers even_numbers_of(const epilogue_channel *c) {
+    const int32_t right = 1 - s_shift(c->shift);
+    return (channel_numbers){
+        .kind = EPILOGUE_EVEN,
+        .even = {.right = right, .add = right > 0 ? (1 << (right - 1)) - 1 : 0, .odd = right > 0},
     };
 }
 

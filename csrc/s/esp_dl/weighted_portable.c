@@ -1,16 +1,14 @@
 /* Layers of ESP-DL of 8 bits by the fast rows of the s8 API.
  *
- * Single rounding with a multiplier of 2^30 and a shift of 1 - right_shift is R of portable C. An
- * engine has sums modulo 2^32, in any order. Three things lead there from the other chips:
+ * Single rounding with a multiplier of 2^30 and a shift of 1 - right_shift is R of portable C and
+ * of an ESP32-S3. QN_PROFILE_HALF_EVEN is that of an ESP32-P4. An engine has sums modulo 2^32, in
+ * any order:
  *
  * - An ESP32-S3 saturates sums of 20 bits after each product. No sum does where |bias| + the sum of
  *   |x| * |weight| is below 2^19. Weights and biases prove it at plan time for |x| = 128, for most
  *   depthwise layers. Otherwise a second run has magnitudes of inputs and weights: outputs whose
  *   sum of magnitudes may reach 2^19 are computed again by the plain row.
- * - An ESP32-P4 rounds halves to even. A second run with biases less 1 differs where v is a half,
- *   by 1: so the first result is right where it is even, the second where the first is odd.
- *   Channels with a shift of 0 have no halves, and the same bias in both runs.
- * - Where sums could leave 32 bits, the plain row computes the call. */
+ * - Where sums that are rounded could leave 32 bits, the plain row computes the calls of both. */
 #include <string.h>
 
 #include "../convolve/kernels.h"
@@ -21,9 +19,8 @@
  * of magnitudes reaches (125.5 * 2^12) * (128 / 127)^2 = 522175 < 2^19. */
 enum { MAGNITUDE_SHIFT = 12, MAGNITUDE_MOST = 125 };
 
-/* Runs of the engine: one; two of which even results of the first and odd ones of the second count;
- * two of which the second has magnitudes; none. */
-enum { ONE = 0, HALVES = 1, MAGNITUDES = 2, PLAIN = 3 };
+/* Runs of the engine: one; two of which the second has magnitudes; none. */
+enum { ONE = 0, MAGNITUDES = 1, PLAIN = 2 };
 
 /* A call as the engine has it. channel_step, tap_step: of weight i of channel o. */
 typedef struct layer {
@@ -38,8 +35,9 @@ typedef struct layer {
     } as;
 } layer;
 
-static int32_t engine_profile(void) {
-    return 8 * QN_RELEASE_MAIN_2026_07 + 2 * QN_PATH_SCALAR + QN_SINGLE;
+static int32_t engine_profile(int32_t chip) {
+    return chip == QN_DL_P4 ? QN_PROFILE_HALF_EVEN
+                            : 8 * QN_RELEASE_MAIN_2026_07 + 2 * QN_PATH_SCALAR + QN_SINGLE;
 }
 
 static layer of_convolve(const qn_dl_conv *p, const qn_functions *row) {
@@ -56,12 +54,29 @@ static layer of_convolve(const qn_dl_conv *p, const qn_functions *row) {
         .tap_step = 1,
         .inputs = (int64_t)p->batches * p->input_h * p->input_w * p->input_c,
         .outputs = (int64_t)p->batches * p->output_h * p->output_w * p->output_c,
-        .as.conv = {engine_profile(), p->batches,  p->input_h,  p->input_w,
-                    p->input_c,       p->filter_h, p->filter_w, p->input_c,
-                    p->output_h,      p->output_w, p->output_c, p->stride_h,
-                    p->stride_w,      p->pad_h,    p->pad_w,    p->dilation_h,
-                    p->dilation_w,    0,           0,           p->rectified ? 0 : INT8_MIN,
-                    INT8_MAX,         1,           QN_S_WRAPPER},
+        .as.conv = {engine_profile(p->chip),
+                    p->batches,
+                    p->input_h,
+                    p->input_w,
+                    p->input_c,
+                    p->filter_h,
+                    p->filter_w,
+                    p->input_c,
+                    p->output_h,
+                    p->output_w,
+                    p->output_c,
+                    p->stride_h,
+                    p->stride_w,
+                    p->pad_h,
+                    p->pad_w,
+                    p->dilation_h,
+                    p->dilation_w,
+                    0,
+                    0,
+                    p->rectified ? 0 : INT8_MIN,
+                    INT8_MAX,
+                    1,
+                    QN_S_WRAPPER},
     };
 }
 
@@ -79,7 +94,7 @@ static layer of_depthwise(const qn_dl_conv *p, const qn_functions *row) {
         .tap_step = p->input_c,
         .inputs = (int64_t)p->batches * p->input_h * p->input_w * p->input_c,
         .outputs = (int64_t)p->batches * p->output_h * p->output_w * p->input_c,
-        .as.depthwise = {engine_profile(),
+        .as.depthwise = {engine_profile(p->chip),
                          p->batches,
                          p->input_h,
                          p->input_w,
@@ -106,18 +121,9 @@ static layer of_depthwise(const qn_dl_conv *p, const qn_functions *row) {
 static layer of_dense(const qn_dl_dense *p, const qn_functions *row) {
     const qn_dl_conv pixels = s_dl_as_pixels(p);
     layer l = of_convolve(&pixels, row);
-    l.as.dense = (qn_s_fc){engine_profile(),
-                           p->batches,
-                           p->input_c,
-                           p->output_c,
-                           0,
-                           0,
-                           0,
-                           p->rectified ? 0 : INT8_MIN,
-                           INT8_MAX,
-                           0,
-                           0,
-                           1};
+    l.as.dense =
+        (qn_s_fc){engine_profile(p->chip),     p->batches, p->input_c, p->output_c, 0, 0, 0,
+                  p->rectified ? 0 : INT8_MIN, INT8_MAX,   0,          0,           1};
     return l;
 }
 
@@ -131,15 +137,10 @@ static int64_t row_bytes(const layer *l) {
 
 static int64_t pack_bytes(const layer *l) { return whole_lines(l->row->packed(&l->as)); }
 
-static int has_halves(const layer *l) {
-    return l->chip == QN_DL_P4 && (l->per_channel || l->right_shift > 0);
-}
-
-static int has_two(const layer *l) { return l->chip == QN_DL_S3 || has_halves(l); }
-
 static int64_t packed_bytes(const layer *l) {
-    const int64_t magnitudes = l->chip == QN_DL_S3 ? whole_lines(l->taps * l->channels) : 0;
-    return 64 + row_bytes(l) + (1 + has_two(l)) * pack_bytes(l) + magnitudes;
+    const int64_t magnitudes =
+        l->chip == QN_DL_S3 ? pack_bytes(l) + whole_lines(l->taps * l->channels) : 0;
+    return 64 + row_bytes(l) + pack_bytes(l) + magnitudes;
 }
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
@@ -161,12 +162,12 @@ static int32_t shift_of(const layer *l, const int32_t *bias, int32_t o) {
 }
 
 static int32_t mode_of(const layer *l, const int8_t *weights, const int32_t *bias) {
-    int32_t mode = has_halves(l) ? HALVES : ONE;
+    int32_t mode = ONE;
     for (int32_t o = 0; l->chip != QN_DL_C && o < l->channels; o++) {
-        const int64_t start = magnitude(bias_of(bias, o)) + 1;
-        const int64_t most = start + 128 * weight_of(l, weights, o);
+        const int64_t most = magnitude(bias_of(bias, o)) + 128 * weight_of(l, weights, o);
+        const int32_t shift = shift_of(l, bias, o);
         const int in_lanes = l->is_depthwise || s_dl_in_lanes(o, l->channels);
-        if (most > INT32_MAX) {
+        if (most + (INT64_C(1) << shift) > INT32_MAX) {
             return PLAIN;
         }
         if (l->chip == QN_DL_S3 && in_lanes && most >= 1 << (S_DL_S3_BITS - 1)) {
@@ -194,12 +195,6 @@ static void pack(const layer *l, const int8_t *weights, const int32_t *bias, voi
     }
     put_scales(l, bias, rows);
     l->row->pack(&l->as, weights, rows, first);
-    if (*mode == HALVES) {
-        for (int32_t o = 0; o < l->channels; o++) {
-            rows[o] -= shift_of(l, bias, o) > 0;
-        }
-        l->row->pack(&l->as, weights, rows, second);
-    }
     if (*mode == MAGNITUDES) {
         int8_t *sizes = (int8_t *)second + pack_bytes(l);
         for (int64_t i = 0; i < l->taps * l->channels; i++) {
@@ -213,15 +208,16 @@ static void pack(const layer *l, const int8_t *weights, const int32_t *bias, voi
     }
 }
 
-/* ---- runs: scratch memory of the engine, results of the second run, magnitudes of inputs ---- */
+/* ---- runs: scratch memory of the engine, then magnitudes of outputs and of inputs ---- */
 
 static int64_t scratch_bytes(const layer *l) {
     const int64_t own = l->right_shift < 0 ? QN_NOT_TAKEN : l->row->scratch(&l->as);
     if (own == QN_NOT_TAKEN) {
         return QN_NOT_TAKEN;
     }
-    const int64_t magnitudes = l->chip == QN_DL_S3 ? whole_lines(l->inputs) : 0;
-    return whole_lines(own) + (has_two(l) ? whole_lines(l->outputs) : 0) + magnitudes;
+    const int64_t magnitudes =
+        l->chip == QN_DL_S3 ? whole_lines(l->outputs) + whole_lines(l->inputs) : 0;
+    return whole_lines(own) + magnitudes;
 }
 
 static int run_engine(const layer *l, void *in, const void *packed, void *scratch, void *out) {
@@ -238,19 +234,6 @@ static uint64_t word_at(const int8_t *from) {
     uint64_t word;
     memcpy(&word, from, sizeof word);
     return word;
-}
-
-/* Puts the second result where the first is odd. */
-static void choose_even(int8_t *out, const int8_t *second, int64_t count) {
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        const uint64_t first = word_at(out + i), odd = (first & EACH) * 0xff;
-        const uint64_t word = (first & ~odd) | (word_at(second + i) & odd);
-        memcpy(out + i, &word, sizeof word);
-    }
-    for (; i < count; i++) {
-        out[i] = out[i] & 1 ? second[i] : out[i];
-    }
 }
 
 /* Magnitudes of at most 127. A negative x is ~x + 1, but for -128, whose ~x is 127. */
@@ -304,11 +287,6 @@ static int run(const layer *l, const qn_dl_conv *p, const qn_buffers *b) {
         return status;
     }
     int8_t *other = (int8_t *)b->scratch + whole_lines(l->row->scratch(&l->as));
-    if (mode == HALVES) {
-        status = run_engine(l, b->in[0], second, b->scratch, other);
-        choose_even(b->out, other, l->outputs);
-        return status;
-    }
     int8_t *sizes = other + whole_lines(l->outputs);
     take_magnitudes(sizes, b->in[0], l->inputs);
     status = run_engine(l, sizes, second, b->scratch, other);
