@@ -135,7 +135,8 @@ def _name_by_record(
     streams = [stream for stream in record.streams if stream]
     counts: Counter[int] = Counter()
     layers, alone = _list_layers(original, model), _find_alone(model, record)
-    naming = Naming(layers, record.operations, set(graph.tensors), alone)
+    parts = _find_parts(model)
+    naming = Naming(layers, record.operations, set(graph.tensors), alone, parts)
     named = {}
     for node in list_programs(graph):
         assert node.weights is not None
@@ -173,6 +174,16 @@ def _list_layers(original: Graph, model: TfliteModel) -> dict[int, Tensor]:
         if name in own:
             found[operator.index] = own[name]
     return found
+
+
+def _find_parts(model: TfliteModel) -> dict[int, list[int]]:
+    """Return CONCATENATION -> the operators that write its inputs."""
+    writers = {index: each.index for each in model.operators for index in each.outputs}
+    return {
+        operator.index: [writers[index] for index in operator.inputs if index in writers]
+        for operator in model.operators
+        if operator.name == "CONCATENATION"
+    }
 
 
 def _find_alone(model: TfliteModel, record: Record) -> set[int]:

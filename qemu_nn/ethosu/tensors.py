@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
 from .operations import Operation
 
 #: Channels of a brick.
@@ -132,10 +135,15 @@ def _make_piece(op: Operation, at: tuple[int, int, int], sides: tuple[int, int, 
 
 
 def join_operations(
-    operations: Sequence[Operation], sides: tuple[int, int, int]
+    operations: Sequence[Operation], sides: tuple[int, int, int], of_one_layer: bool = True
 ) -> Optional[StreamTensor]:
-    """Return a tensor of known size; None if the operations do not write all of it."""
-    pieces = _join_by_address(operations, sides) or _join_in_order(operations, sides)
+    """Return a tensor of known size; None if the operations do not write all of it.
+
+    of_one_layer: the operations compute parts of a layer, so their order tells their places.
+    """
+    pieces = _join_by_address(operations, sides)
+    if not pieces and of_one_layer:
+        pieces = _join_in_order(operations, sides)
     return StreamTensor(tuple(operations), sides, pieces) if pieces else None
 
 
@@ -149,8 +157,8 @@ def _join_by_address(
     """Return the pieces of a tensor that is whole in memory; () if it is not."""
     first, cells = operations[0], sides[0] * sides[1] * sides[2]
     start, total = min(op.base for op in operations), cells * first.element
-    if any(op.tile_rows < op.rows for op in operations):
-        return ()  # a rolling buffer
+    if any(op.tile_rows < op.rows or op.region != first.region for op in operations):
+        return ()  # a rolling buffer, or two memories
     pieces = []
     for op in operations:
         offset = op.base - start
@@ -165,8 +173,20 @@ def _join_by_address(
         if piece.row < 0 or piece.pixel < 0 or end + op.channels * op.element > total:
             return ()
         pieces.append(piece)
-    whole = _count_cells(operations) == cells and len({p.offset for p in pieces}) == len(pieces)
+    whole = _count_cells(operations) == cells and _are_apart(operations, pieces, total)
     return tuple(pieces) if whole else ()
+
+
+def _are_apart(operations: Sequence[Operation], pieces: Sequence[Piece], total: int) -> bool:
+    """True if no byte is of two pieces."""
+    seen = np.zeros(total if len(pieces) > 1 else 0, bool)
+    for op, piece in zip(operations, pieces) if seen.size else ():
+        sides = op.rows, op.columns, op.channels * op.element
+        part = as_strided(seen[piece.offset :], sides, (piece.row, piece.pixel, 1))
+        if part.any():
+            return False
+        part[:] = True
+    return True
 
 
 def _join_in_order(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, product
 from typing import Optional
 
 import numpy as np
@@ -19,6 +19,9 @@ from ..ir.tensors import make_free_name
 
 #: Start of the names of tensors between those of the original.
 INNER = "npu_"
+
+#: Most parts of a joined tensor that operations write without a copy.
+_PARTS = 5
 
 
 def assign_keys(stores: Sequence[Operation], stream: Mapping[int, str]) -> list[str]:
@@ -35,7 +38,7 @@ class Naming:
     """Names of the tensors of streams: those of the original network, and of operations between.
 
     taken: names that are used. alone: operators without a fused operator after them, as far as the
-    operations say.
+    operations say. parts: of an operator that joins tensors, the operators that write these.
     """
 
     def __init__(
@@ -44,9 +47,10 @@ class Naming:
         recorded: Mapping[str, Recorded],
         taken: set[str],
         alone: set[int],
+        parts: Mapping[int, Sequence[int]] = {},
     ) -> None:
         self._layers, self._recorded, self._taken = layers, recorded, taken
-        self._alone = alone
+        self._alone, self._parts = alone, parts
         self._number = count(sum(name.startswith(INNER) for name in taken))
 
     def name(self, stores: Sequence[Operation], keys: Sequence[str]) -> list[NpuTensor]:
@@ -62,7 +66,9 @@ class Naming:
             joined = None
             if tensor.name not in found and _may_use(candidates, used):
                 operations = [op for key in candidates for op in groups[key]]
-                joined = _join(operations, self._recorded[candidates[0]].sides, tensor)
+                owners = {self._recorded[key].operator for key in candidates}
+                sides = self._recorded[candidates[0]].sides
+                joined = _join(operations, sides, tensor, len(owners) == 1)
             if joined is not None:
                 used.update(candidates)
                 found[tensor.name] = NpuTensor(tensor, joined.pieces)
@@ -79,7 +85,7 @@ class Naming:
 
         First by operators: those under the name of its output, or its last one, if no operator
         after it is fused with it. Then by names alone. An operator's operations before its last
-        one write parts of its output that are not in order.
+        one write parts of its output that are not in order. Then parts of tensors that are joined.
         """
         known = [key for key in groups if key in self._recorded]
         last = {self._recorded[key].operator: key for key in known}
@@ -95,7 +101,20 @@ class Naming:
             exact = [key for key in known if self._recorded[key].tensor == tensor.name]
             if exact and last[self._recorded[exact[-1]].operator] in exact:
                 by_name.append((tensor, exact))
-        return [*by_layer, *by_name]
+        return [*by_layer, *by_name, *self._list_joins(known)]
+
+    def _list_joins(self, known: Sequence[str]) -> Iterator[tuple[Tensor, list[str]]]:
+        """Yield joined tensors with copies of parts, and with operations that write parts there."""
+        owners = {key: self._recorded[key].operator for key in known}
+        last = {operator: key for key, operator in owners.items()}
+        for operator, sources in self._parts.items():
+            tensor = self._layers.get(operator)
+            own = [key for key in known if owners[key] == operator]
+            direct = [last[each] for each in sources if each in last][:_PARTS]
+            for chosen in product((False, True), repeat=len(direct)):
+                keys = {*own, *(key for key, is_chosen in zip(direct, chosen) if is_chosen)}
+                if tensor is not None and keys:
+                    yield tensor, [key for key in known if key in keys]
 
     def _name_inner(
         self, operations: Sequence[Operation], found: Optional[Recorded]
@@ -119,7 +138,10 @@ def _may_use(candidates: Sequence[str], used: Mapping[str, int]) -> bool:
 
 
 def _join(
-    operations: Sequence[Operation], sides: tuple[int, int, int], tensor: Tensor
+    operations: Sequence[Operation],
+    sides: tuple[int, int, int],
+    tensor: Tensor,
+    of_one_layer: bool,
 ) -> Optional[StreamTensor]:
     """Return the operations that write a tensor of the original; None if they write another."""
     size = math.prod(tensor.shape)
@@ -129,7 +151,8 @@ def _join(
     own = (rows, columns, channels) if len(tensor.shape) <= 3 else (0, 0, 0)
     first = operations[0]
     for each in (sides, own, (first.rows, first.columns, first.channels)):
-        joined = join_operations(operations, each) if math.prod(each) == size else None
+        fits = math.prod(each) == size
+        joined = join_operations(operations, each, of_one_layer) if fits else None
         if joined is not None:
             return joined
     return None

@@ -9,13 +9,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from ethosu_programs import SHAPE, write_pair
+from ethosu_programs import SHAPE, Writer, tflite, write_pair
 from paths import SHARED
+from tflite_files import File
 
 import qemu_nn
 from qemu_nn.cli.main import main
 from qemu_nn.errors import DeviceWarning, Error, ModelError
+from qemu_nn.ethosu.operations import list_operations
 from qemu_nn.ethosu.record import read_reasons
+from qemu_nn.ethosu.tensors import join_operations
+from qemu_nn.runtime.npu import list_programs
 
 NPU = "ethos-u55-128"
 
@@ -64,6 +68,73 @@ def test_a_saved_network_keeps_its_original(tmp_path):
     x = codes()
     for name, values in network.session(NPU).run(x, trace=True).items():
         np.testing.assert_array_equal(again.session(NPU).run(x, trace=True)[name], values)
+
+
+#: A record without names, as vela writes it of one graph of several.
+_NAMELESS = """<debug>
+<table name="source"><![CDATA[
+"id","operator","ext_key"
+1,"MaxPool",0
+2,"MaxPool",1
+3,"Concat",2
+4,"MaxPool",3
+]]></table>
+<table name="optimised"><![CDATA[
+"id","source_id","operator"
+1,1,"MaxPool"
+2,2,"MaxPool"
+3,3,"MemoryCopy"
+4,4,"MaxPool"
+]]></table>
+<table name="queue"><![CDATA[
+"offset","cmdstream_id","optimised_id","scheduled_id"
+{queue}]]></table>
+<table name="cmdstream"><![CDATA[
+"id"
+1
+]]></table>
+</debug>
+"""
+
+
+@pytest.mark.parametrize(("moved", "is_whole"), [(0, True), (-1, False), (8, False)])
+def test_a_concatenation_of_a_copy_and_of_an_output_has_its_name(tmp_path, moved, is_whole):
+    side, joined = (2, 3, 4), (4, 3, 4)
+    file = File()
+    names = ("end0", "a", "b", "joined", "end1")
+    shapes = [side, side, side, joined, joined]
+    start, a, b, whole, end = (
+        file.tensor((1, *shape), "INT8", 0.5, 0, name=name) for name, shape in zip(names, shapes)
+    )
+    file.inputs, file.outputs = [start], [end]
+    window = {"StrideW": 1, "StrideH": 1, "FilterWidth": 1, "FilterHeight": 1}
+    for source, made in ((start, a), (a, b)):
+        file.operator("MAX_POOL_2D", [source], [made], "Pool2DOptions", **window)
+    file.operator("CONCATENATION", [a, b], [whole], "ConcatenationOptions", Axis=1)
+    file.operator("MAX_POOL_2D", [whole], [end], "Pool2DOptions", **window)
+    writer, starts = Writer().kernel().clamp().set(ofm_scale=(1, 0)), []
+    # a, its copy in the joined tensor, b in the joined tensor, end1
+    for shape, read, written in ((side, 0, 256), (side, 256, 512), (side, 256, 536 + moved),
+                                 (joined, 512, 1024)):  # fmt: skip
+        writer.map("ifm", shape, read).map("ofm", shape, written, bits=0x100)
+        starts.append(4 * len(writer.run("pool", 0).words) - 4)
+    ends = [((1, *side), "INT8", 0.5, 0, 0)], [((1, *joined), "INT8", 0.5, 0, 1024)]
+    compiled = tflite(writer, *ends).save(tmp_path, "net_vela.tflite")
+    queue = "".join(f"{at},1,{source},{7 + source}\n" for at, source in zip(starts, (1, 3, 2, 4)))
+    record = _NAMELESS.format(queue=queue)
+    (tmp_path / "net_debug.xml").write_text(record, encoding="utf-8")
+    network = qemu_nn.load(compiled, original=file.save(tmp_path))
+    (node,) = list_programs(network.graph)
+    listed = list_operations(*(network.graph.arrays[name] for name in (node.weights, node.bias)))
+    parts = listed[1:3]
+    assert (join_operations(parts, joined, False) is not None) == is_whole
+    assert join_operations([parts[0], replace(parts[1], region=2)], joined, False) is None
+    x = np.random.default_rng(1).integers(-128, 128, (2, *side)).astype(np.int8)
+    found = network.session(NPU).run(x, trace=True)
+    assert ("joined" in found) == is_whole
+    np.testing.assert_array_equal(found["a"], x)
+    if is_whole:
+        np.testing.assert_array_equal(found["joined"], np.concatenate([x, x], 1))
 
 
 def test_a_record_of_another_stream_is_refused(tmp_path):
