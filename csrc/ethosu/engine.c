@@ -245,10 +245,9 @@ static int rounds_twice(const eu_scale *s, int earlier) {
 
 enum { ADD_SHIFT = 20 };
 
-/* Set multiplier and shift of an operand of a sum. Return 0 if it has other bits. */
+/* Set multiplier and shift, so far 0, of an operand of a sum. Return 0 if it has other bits. */
 static int fill_operand(const eu_operand *o, int32_t *mult, int32_t *shift) {
     *mult = 1 << 30;
-    *shift = 0;
     if (!o->is_scaled) {
         return o->shift_left == ADD_SHIFT - 1;
     }

@@ -199,7 +199,7 @@ static int64_t decode_fast(bits *b, int16_t *out, int64_t capacity) {
         values[i] = value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
     }
     int width = raw ? 8 : small ? 2 : 4;
-    if (b->failed || capacity > (b->end - b->next) / width) {
+    if (capacity > (b->end - b->next) / width) {
         return EU_STREAM_SHORT;
     }
     for (int64_t i = 0; i < capacity; i++) {

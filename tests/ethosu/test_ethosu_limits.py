@@ -561,9 +561,10 @@ def test_bytes_that_enter_and_leave_have_limits(op, changed, reason):
     if op == "take_bytes" and changed.get("others") == 0:
         reason = "2147483647 bytes at 0 are not inside of 0"
     if not reason:
-        assert kernels.check(row, params).output == values["length"] * values["width"] + (
-            values["others"] if op == "append_bytes" else 0
-        )
+        sizes, own = kernels.check(row, params), values["length"] * values["width"]
+        others = values["others"]
+        wanted = (own, others, own + others) if op == "append_bytes" else (others, 0, own)
+        assert (*sizes.inputs[:2], sizes.output) == wanted
         return
     with pytest.raises(Refused, match=reason):
         kernels.check(row, params)

@@ -108,6 +108,12 @@ def test_a_convolution_runs_on_a_row_as_long_as_its_sums_fit(depthwise, sign, x,
 
 
 @pytest.mark.parametrize("depthwise", [False, True])
+def test_a_clamp_may_leave_one_value(depthwise):
+    made = convolution(depthwise, {"low": 5, "high": 5})
+    assert on_row(made, [fill(2, 20)], symbol_of(depthwise))
+
+
+@pytest.mark.parametrize("depthwise", [False, True])
 @pytest.mark.parametrize("name", OFF)
 def test_a_convolution_with_another_end_is_plain(name, depthwise):
     made = convolution(depthwise, OFF[name])
@@ -138,6 +144,7 @@ PAIRS = [
     *((1, {"opa_scale": (1 << 30, s)}, f)
       for s, f in ((11, True), (10, False), (12, True), (42, True), (43, False))),
     *((1, {"opa_scale": (m, 20)}, f) for m, f in ((2**31 - 1, True), (2**31, False))),
+    *((mode, {"low": 5, "high": 5}, True) for mode in (0, 1)),
     (1, {"second": 0}, False), (1, {"second": 0x200}, True), (1, {"ifm2_broadcast": 0x40}, True),
     *((mode, {"ofm_precision": 1}, False) for mode in (0, 1)),
     *((mode, {f"{ifm}_zero": z}, f) for mode in (0, 1) for ifm in ("ifm", "ifm2")
@@ -182,7 +189,8 @@ def maximum(window=(2, 2), mode=0, **registers):
 
 
 POOLS = [
-    ({}, True), ({"ofm_precision": 1}, True), ({"ofm_scale": (1, 1)}, False),
+    ({}, True), ({"low": 5, "high": 5}, True), ({"ofm_precision": 1}, True),
+    ({"ofm_scale": (1, 1)}, False),
     ({"ofm_scale": (2, 0)}, False), ({"ofm_scale": (0, 0)}, False), ({"ofm_zero": 4}, False),
     ({"ifm_zero": 4}, False), ({"mode": 1}, False), ({"ifm_precision": 0}, False),
     ({"kernel_stride": 1 << 3, "kernel_width": 3}, False),

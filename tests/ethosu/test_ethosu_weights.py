@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from ethosu_programs import encode_weights
+from ethosu_weights import Bits, encode_fast, put_slice
 from paths import GOLDEN
 
 from qemu_nn.errors import ModelError
@@ -22,6 +23,14 @@ def test_a_recorded_stream_has_its_weights(at):
 def test_an_uncompressed_slice_has_its_weights():
     weights = np.random.default_rng(1).integers(-255, 256, 333)
     np.testing.assert_array_equal(decode_weights(encode_weights(weights), 333), weights)
+
+
+@pytest.mark.parametrize("length", range(1, 13))
+def test_a_stream_that_is_cut_is_refused(length):
+    stream = encode_weights([255, -255, 255, -255, 255, -255, 255])  # 99 bits
+    assert decode_weights(stream[:13], 7)[6] == 255
+    with pytest.raises(ModelError, match="is damaged"):
+        decode_weights(stream[:length], 7)
 
 
 def test_slices_follow_each_other_after_padding():
@@ -65,3 +74,82 @@ def test_damaged_streams_end_with_weights_or_a_sentence():
         except ModelError:
             refused += 1
     assert refused > 500
+
+
+def weight_of(index, palette):
+    """Return the weight of an index: of the palette, or after it."""
+    values, first, _ = palette
+    code = values[index] if index < len(values) else index - len(values) + first
+    return -(code >> 1) if code & 1 else code >> 1
+
+
+def draw_slice(rng, bits, palette):
+    """Write a random slice. Return its weights with their zeros, and the palette."""
+    count = int(rng.choice((1, 2, 7, 8, 9, 12, 13, 40, rng.integers(1, 200))))
+    how = {"divisor": int(rng.choice((0, 1, 2, 3, 4, 5, 7)))}
+    is_new = palette is None or rng.random() < 0.7
+    if is_new:
+        width = int(rng.integers(2, 10))
+        size = int(rng.choice((0, 0, 2, 3, 16, 31, 32)))
+        palette = rng.integers(0, 1 << width, size).tolist(), int(rng.integers(32)), width
+        how["palette"] = palette
+    entries = len(palette[0])
+    most = entries + 300
+    if how["divisor"] == 7:
+        how["width"] = (entries - 1).bit_length() if entries else palette[2]
+        most = 1 << how["width"]
+    elif rng.random() < 0.5:
+        how["truncated"], most = 1, 3 << how["divisor"]
+    indices = rng.integers(0, min(most, 480), count).tolist()
+    if entries and rng.random() < 0.5:
+        indices = [index % min(entries, most) for index in indices]
+    runs, how["zero_divisor"] = None, int(rng.integers(4))
+    if rng.random() < 0.6:
+        runs = rng.choice((0, 0, 0, 1, 2, 5, 30), count + is_new).tolist()
+    put_slice(bits, indices, runs, **how)
+    wanted = [0] * runs.pop(0) if runs and is_new else []
+    for at, index in enumerate(indices):
+        wanted += [weight_of(index, palette)] + [0] * (runs[at] if runs else 0)
+    return wanted, palette
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_slices_of_every_form_have_their_weights(first):
+    for seed in range(first, first + 50):
+        rng = np.random.default_rng(seed)
+        bits, palette, wanted = Bits(), None, []
+        for _ in range(int(rng.integers(1, 4))):
+            own, palette = draw_slice(rng, bits, palette)
+            wanted += own
+        bits.put(7, 3)
+        got = decode_weights(bits.bytes, len(wanted))
+        np.testing.assert_array_equal(got, wanted, f"seed {seed}")
+        if len(wanted) > 1:
+            with pytest.raises(ModelError, match="is damaged, or has more than"):
+                decode_weights(bits.bytes, len(wanted) - 1)
+
+
+@pytest.mark.parametrize("kind", ["small", "table", "raw"])
+def test_the_fast_format_has_as_many_weights_as_its_bytes(kind):
+    width = {"small": 2, "table": 4, "raw": 8}[kind]
+    count = 32 * 8 // width
+    weights = np.arange(count) % (4 if kind == "small" else 16) - 2
+    stream = encode_fast(weights, kind)
+    assert len(stream) == 64
+    np.testing.assert_array_equal(decode_weights(stream, count, fast=True), weights)
+    for data, most in ((stream, count + 1), (stream[:31], 1), (stream[:5], 1), (b"", 1)):
+        with pytest.raises(ModelError, match="is damaged"):
+            decode_weights(data, most, fast=True)
+
+
+@pytest.mark.parametrize(
+    ("zero_divisor", "divisor"),
+    [*((zeros, 6) for zeros in range(7)), *((zeros, 0) for zeros in (4, 5)), (5, 7)],
+)
+def test_divisors_that_no_stream_has_are_damage(zero_divisor, divisor):
+    bits = Bits()
+    for value, count in ((zero_divisor, 3), (0, 15), (divisor, 3), (0, 1), (1, 1), (1, 5), (0, 5)):
+        bits.put(value, count)
+    bits.bits += [0] * 400 + [1] * 8
+    with pytest.raises(ModelError, match="is damaged"):
+        decode_weights(bits.bytes, 600)

@@ -122,3 +122,95 @@ def encode_records(bias, mult, shift, wide):
         for b, m, s in zip(bias, mult, shift)
     )
     return data + bytes(10 * (-len(bias) % 16)) + bytes(16)
+
+
+class Bits:
+    """Bits of a stream, least significant first."""
+
+    def __init__(self):
+        self.bits = []
+
+    def put(self, value, count):
+        self.bits.extend(int(value) >> i & 1 for i in range(count))
+
+    @property
+    def bytes(self):
+        data = np.packbits(np.array(self.bits, np.uint8), bitorder="little").tobytes()
+        return data + b"\xff" * (-len(data) % 16)
+
+
+class Symbols:
+    """Quotients and remainders of numbers, and how many of these the chunks have had so far.
+
+    units: numbers of the unary part, each with True where a quotient ends.
+    """
+
+    def __init__(self, numbers, width, units):
+        self.numbers, self.width, self.count = numbers, width, len(numbers)
+        self.units = [unit for number in numbers for unit in units(number >> width)]
+        self.begun, self.last, self.done = 0, 0, 0
+
+    def take(self, count):
+        """Return the units of a chunk; zeros follow the last one."""
+        own, self.units = self.units[:count], self.units[count:]
+        own += [(0, True)] * (count - len(own))
+        ended = sum(ends for _, ends in own)
+        self.begun += ended
+        return [unit for unit, _ in own], ended
+
+    def put_remainders(self, bits, ended):
+        """Write the remainders of the chunk before."""
+        for _ in range(min(self.last, self.count - self.done)):
+            bits.put(self.numbers[self.done], self.width)
+            self.done += 1
+        self.last = ended
+
+
+def _weight_units(truncated):
+    if truncated:
+        return lambda quotient: [(quotient, True)]
+    return lambda quotient: [(2, False)] * (quotient // 2) + [(quotient % 2, True)]
+
+
+def _run_units(quotient):
+    return [(1, False)] * quotient + [(0, True)]
+
+
+def put_slice(bits, indices, runs=None, **how):
+    """Write a slice: indices of weights, and runs of zeros between them.
+
+    how: zero_divisor; divisor (7: uncompressed); truncated; palette with first value and width of
+    entries, as a tuple (values, first, bits), or None to keep the one before; width of an
+    uncompressed index.
+    """
+    palette, divisor = how.get("palette"), how["divisor"]
+    zero_divisor = 6 if runs is None else how["zero_divisor"]
+    bits.put(zero_divisor, 3), bits.put(len(indices) - 1, 15), bits.put(divisor, 3)
+    bits.put(how.get("truncated", 0), 1), bits.put(palette is not None, 1)
+    if palette is not None:
+        values, first, width = palette
+        bits.put(first, 5), bits.put(max(len(values) - 1, 0), 5), bits.put(width - 2, 3)
+        for value in values:
+            bits.put(value, width)
+    raw, width = divisor == 7, how.get("width", divisor)
+    w = Symbols(list(indices), width, _weight_units(how.get("truncated", 0)))
+    z = Symbols(list(runs or ()), zero_divisor if runs else 0, _run_units)
+    while True:
+        ahead = w.begun - z.begun
+        has_w = (runs is None or ahead < 8) and w.begun < w.count
+        has_z = runs is not None and ahead >= 0 and z.begun < z.count
+        codes, w_ended, zeros, z_ended = [], 0, [], 0
+        if has_w:
+            codes, w_ended = w.take(8 if raw and width > 5 else 12)
+        if has_z:
+            zeros, z_ended = z.take(12 if zero_divisor < 3 else 8)
+        for code in codes if not raw else ():
+            bits.put(code > 0, 1)
+        for unit in zeros:
+            bits.put(unit, 1)
+        for code in codes if not raw else ():
+            bits.put(code - 1, 1 if code else 0)
+        w.put_remainders(bits, w_ended)
+        z.put_remainders(bits, z_ended)
+        if not (has_w or has_z):
+            return
