@@ -63,7 +63,7 @@ def choose_row_profile(row: Row) -> Profile:
     """Return a profile that the row claims: the usual device if possible, or the next one."""
     if row.claims(NPU):
         return NPU
-    target = "esp32s3" if is_of_esp_dl(row.op.name) else DEFAULT_CORE
+    target = "esp32p4" if is_of_esp_dl(row.op.name) else DEFAULT_CORE  # it has every function
     usual = profile_for([(row.op.name, row.op.type)], target)
     return next(p for p in (usual, *all_profiles(), *list_ruled_profiles()) if row.claims(p))
 

@@ -59,7 +59,8 @@ class Case:
         first = self._first
         builder = Builder(self.function, first.shape(self.params), first.dtype)
         others = (array for array in declared.list_read_inputs(self.params) if not array.state)
-        prepared = any((first.dtype, array.dtype) == ("int8", "int16") for array in others)
+        wide = (a for a in others if (first.dtype, a.dtype) == ("int8", "int16"))
+        prepared = any(math.prod(a.shape(self.params)) == self.elements for a in wide)
         if prepared:
             builder.call("wide", "arm_q7_to_q15_no_shift", {"blockSize": self.elements})
         builder.call("call", self.function, self.params)

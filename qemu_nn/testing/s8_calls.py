@@ -27,7 +27,11 @@ def draw_affine_arrays(
     if function.weights is not None:
         parts = {}
         for part in function.parts or (function.weights,):
-            parts[part.name] = draw_numbers(rng, part.dtype, part.shape(params))
+            if part.below:
+                positions = rng.integers(part.below, size=part.shape(params))
+                parts[part.name] = positions.astype(part.dtype)
+            else:
+                parts[part.name] = draw_numbers(rng, part.dtype, part.shape(params))
         weights = function.weights_of(parts)
         assert weights is not None
         found["weights"] = weights

@@ -19,7 +19,7 @@ from .cases import Values
 Rule = dict[str, Any]
 
 #: The smallest normalized multiplier, and the ends of 32 bits.
-ONE, MOST, LEAST = 2**30, 2**31 - 1, -(2**31)
+ONE, MOST = 2**30, 2**31 - 1
 
 #: Kinds of a layer's arrays. "ties": small weights and few fraction bits, so many sums are rounding
 #: ties. "uneven": channels with one scale and weights of different sizes, so many small sums are
@@ -169,16 +169,18 @@ def _choose_scales(
             arrays[name] = Values("int32", channels, rule)
     if "bias" in arrays:
         old = arrays["bias"]
-        arrays["bias"] = Values(old.type, old.shape, _make_bias(rng, size, kind))
+        arrays["bias"] = Values(old.type, old.shape, _make_bias(rng, old.type, size, kind))
 
 
-def _make_bias(rng: Random, size: float, kind: str) -> Rule:
-    """Return a rule for biases: none, as large as the sums, or at the ends of 32 bits."""
-    most = 4 if kind == "ties" else min(MOST, max(1, round(size)))
+def _make_bias(rng: Random, dtype: str, size: float, kind: str) -> Rule:
+    """Return a rule for biases: none, as large as the sums, or at the ends of 32 bits or less."""
+    high = min(MOST, int(np.iinfo(dtype).max))
+    low = -high - 1
+    most = 4 if kind == "ties" else min(high, max(1, round(size)))
     own = {"low": -most, "high": most}
     if kind != "any":
         return own
-    ends = {"values": [MOST, LEAST, 0, 1, -1, MOST - 100, LEAST + 100]}
+    ends = {"values": [high, low, 0, 1, -1, high - 100, low + 100]}
     return rng.choice(({"cycle": [0]}, own, own, {**own, "period": 2}, ends))
 
 
