@@ -4,14 +4,17 @@
 
 #include "../common/contract.h"
 #include "program.h"
+#include "run.h"
 #include "weights.h"
 
 /* Limits of one operation: elements of a map, weights, bytes of a region. */
 #define EU_MOST_ELEMENTS ((int64_t)1 << 28)
 #define EU_MOST_BYTES ((int64_t)1 << 30)
 
-/* Limits of a program: steps of decoding (weights, pixels, rows of copies), and of a run. */
+/* Limits of a program: steps of decoding (weights, pixels, rows of copies), and of a run: elements
+ * of maps, and products. A network of vela needs less than a hundredth of these. */
 #define EU_MOST_STEPS ((int64_t)1 << 29)
+#define EU_MOST_CELLS ((int64_t)1 << 29)
 #define EU_MOST_MACS ((int64_t)1 << 36)
 
 /* Operations and registers of kind 0. */
@@ -119,7 +122,7 @@ typedef struct decoder {
     eu_map chain[EU_REGIONS];
     int32_t kept[3]; /* rows, columns and channels of the accumulators that the last one keeps */
     uint8_t *block;  /* NULL: bytes are counted only */
-    int64_t used, capacity, work, steps;
+    int64_t used, capacity, work, steps, cells, products;
     const uint8_t *traces; /* words of the places in the trace that are left */
     int64_t traces_left;
     eu_program *found;
@@ -537,8 +540,8 @@ static int read_stream(decoder *d, const eu_order *order, int stream, int16_t *d
     int at = stream ? WEIGHT1_BASE + 2 * (stream - 1) : WEIGHT_BASE;
     int cores = order->fast ? order->cores : 1;
     int64_t taps = (int64_t)order->kernel_h * order->kernel_w * 2 + 16;
-    if (spend(d, taps * (order->out_channels + 64) *
-                     (order->depthwise ? 2 : order->in_channels + 128)) != QN_OK) {
+    if (spend(d, d->r1[at + 1] + taps * (order->out_channels + 64) *
+                                     (order->depthwise ? 2 : order->in_channels + 128)) != QN_OK) {
         return QN_REFUSED;
     }
     int64_t count = eu_place_weights(order, NULL, NULL), all = count * cores;
@@ -609,6 +612,9 @@ static int read_weights(decoder *d, eu_operation *op, int cores) {
                       .dilation_w = op->dilation_w,
                       .block_depth = d->r0[OFM_BLOCK_DEPTH] + 1,
                       .cores = is_u85 ? d->decoders : cores};
+    if (!is_u85 && cores == 2 && order.block_depth == 1) {
+        return refuse(d, "its blocks have one channel; two cores need at least", 2);
+    }
     int streams = order.fast ? 1 : order.cores, status = QN_OK;
     for (int stream = 0; stream < streams && status == QN_OK; stream++) {
         order.core = stream;
@@ -991,11 +997,13 @@ static int decode_dma(decoder *d, eu_operation *op) {
     if (status == QN_OK) {
         status = spend(d, c->rows * c->planes * (1 + c->bytes / 64));
     }
+    if (status == QN_OK && c->indexed == 2) { /* any row of the region */
+        forget(d, c->to, 0, c->to < EU_REGIONS ? d->found->region_bytes[c->to] : 0);
+        return QN_OK;
+    }
     for (int64_t z = 0; z < c->planes && status == QN_OK; z++) {
         for (int64_t y = 0; y < c->rows && status == QN_OK; y++) {
-            if (c->indexed == 2) {
-                forget(d, c->to, 0, c->to < EU_REGIONS ? d->found->region_bytes[c->to] : 0);
-            } else if (c->indexed == 1) {
+            if (c->indexed == 1) {
                 forget(d, c->to, c->destination + y * c->destination_row + z * c->destination_plane,
                        c->bytes);
             } else {
@@ -1135,6 +1143,32 @@ static int is_traced(const decoder *d) {
     return d->traces_left && word_at(d->traces, 0) == (uint32_t)d->at;
 }
 
+/* Return the cost of the products of an operation in int8 products of long vectors. */
+static int64_t cost_of(const eu_operation *op) {
+    int64_t depth = op->kind == EU_CONV ? op->in.channels : op->channels;
+    if (op->kind == EU_POOL || op->operand_weights) {
+        return times(op->macs, 16);
+    }
+    if (op->kind == EU_CONV || op->kind == EU_DEPTHWISE) {
+        return times(op->macs / depth, (depth < 16 ? 16 : depth) * (op->narrow ? 1 : 4));
+    }
+    return op->macs;
+}
+
+/* Count the elements that an operation reads and writes, and its products. */
+static int spend_run(decoder *d, const eu_operation *op) {
+    if (op->kind != EU_DMA) {
+        d->cells += eu_cells(&op->in) + eu_cells(&op->in2) + eu_cells(&op->out);
+    }
+    d->products += cost_of(op);
+    if (d->cells > EU_MOST_CELLS) {
+        return refuse(d, "its program has too many elements", d->cells);
+    }
+    return d->products > EU_MOST_MACS
+               ? refuse(d, "its program has too many multiply-accumulates", d->products)
+               : QN_OK;
+}
+
 /* Append the operation that a word starts. */
 static int add_operation(decoder *d, int kind, int parameter, eu_operation *list) {
     eu_operation op = {.kind = kind, .command = (int32_t)d->at};
@@ -1148,8 +1182,9 @@ static int add_operation(decoder *d, int kind, int parameter, eu_operation *list
     int64_t work = eu_work_bytes(&op);
     d->work = work > d->work ? work : d->work;
     d->found->macs += op.macs;
-    if (d->found->macs > EU_MOST_MACS) {
-        return refuse(d, "it has too many multiply-accumulates", d->found->macs);
+    status = spend_run(d, &op);
+    if (status != QN_OK) {
+        return status;
     }
     if (list) {
         list[d->found->operations] = op;

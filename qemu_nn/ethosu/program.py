@@ -25,6 +25,9 @@ TRACES_MOST = 4
 #: Most bytes of a region, and of everything that a call needs.
 _MOST = 2**30
 
+#: Times the bytes of a decoded program that its fastest row takes.
+_PACKED = 4
+
 #: Bytes of the fast memory before its real need is known.
 _FAST = 2**26
 
@@ -71,8 +74,11 @@ class Program:
     def needs(self) -> Needs:
         """Needs of the program; raises ModelError if the stream is damaged."""
         found = inspect(self.commands, self.constants)
-        if max(found.program_bytes, found.scratch_bytes) > _MOST:
-            raise ModelError(f"its program needs more than {_MOST} bytes of memory")
+        need = _PACKED * found.program_bytes + found.scratch_bytes
+        if need > _MOST:
+            raise ModelError(
+                f"its program needs {need} bytes of memory; up to {_MOST} are supported"
+            )
         return found
 
     @property

@@ -372,7 +372,7 @@ def pool(shape, kernel=(1, 1), mode=0, outs=None):
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
-        ((1 << 14, 1 << 14, 1), "its program needs more than"),
+        ((1 << 14, 1 << 14, 1), "its program needs 1"),
         (((1 << 14) + 1, 1 << 14, 1), "an input has too many elements|a feature map has too many"),
         ((1 << 12, 1 << 12, 17), "a feature map has too many"),
     ],
@@ -386,14 +386,85 @@ def test_maps_have_up_to_2_to_28_elements(shape, words):
         assert needs(upscaled)
 
 
-def test_a_program_has_up_to_2_to_36_products():
-    kernel, shape = (256, 256), (1024 + 255, 1024 + 255, 1)
-    most = needs(pool(shape, kernel))
-    assert most.macs == 1 << 36
-    more = pool(shape, kernel)
-    more.words += pool((1, 1, 1)).words
-    with pytest.raises(ModelError, match="it has too many multiply-accumulates"):
-        assert needs(more)
+def windows(mode):
+    """Write 2^32 products of windows."""
+    return pool((1024 + 63, 1024 + 63, 1), (64, 64), mode)
+
+
+def matrices():
+    """Write a product of 2^32 products of two maps."""
+    writer = still(still(Writer(), "ifm", (64, 64, 1024)), "ofm", (64, 64, 1024)).kernel().clamp()
+    writer.map("ifm2", (1, 1024, 1024), 0).set(ifm2_stride_x=0, ofm_scale=(1, 0))
+    return writer.run("conv", 1)
+
+
+def layers(rows, dtype="int8"):
+    """Write a convolution of 2^15 weights for 2048 columns, and return its constants, too."""
+    shape = (rows + 1, 2048 + 3, 64)
+    stream = encode_weights(order_weights(np.ones((64, 2, 4, 64), np.int8), wide=dtype == "int16"))
+    writer = still(Writer(), "ifm", shape).map("ofm", (rows, 2048, 64), OUT, bits=0x100)
+    writer.set(ofm_stride_x=0, ofm_stride_y=0, ofm_scale=(1, 0)).kernel(2, 4).clamp()
+    if dtype == "int16":
+        writer.set(ifm_precision=5)
+    writer.set(weight_region=0, weight_base=0, weight_length=len(stream))
+    return writer.run("conv"), stream
+
+
+@pytest.mark.parametrize("write", [lambda: windows(0), lambda: windows(3), matrices])
+def test_windows_and_matrices_have_up_to_2_to_32_products(write):
+    writer = write()
+    assert needs(writer, "ethos-u85-256").macs == 1 << 32
+    writer.words += pool((1, 1, 1)).words
+    with pytest.raises(ModelError, match="its program has too many multiply-accumulates"):
+        assert needs(writer, "ethos-u85-256")
+
+
+@pytest.mark.parametrize(("dtype", "rows"), [("int8", 1024), ("int16", 256)])
+def test_convolutions_have_up_to_2_to_36_products_of_bytes(dtype, rows):
+    writer, stream = layers(rows, dtype)
+    assert needs(writer, constants=stream).macs == rows << 26
+    writer.words += pool((1, 1, 1)).words
+    with pytest.raises(ModelError, match="its program has too many multiply-accumulates"):
+        assert needs(writer, constants=stream)
+
+
+def test_a_program_has_up_to_2_to_29_elements():
+    writer = Writer()
+    for _ in range(4):
+        writer.words += pool((1 << 10, 1 << 10, 64)).words
+    assert needs(writer).operations == 4
+    writer.words += pool((1, 1, 1)).words
+    with pytest.raises(ModelError, match="its program has too many elements"):
+        assert needs(writer)
+
+
+def test_scattered_rows_forget_constants_once():
+    writer = Writer().set(source_region=0, target_region=1, length=1).run("dma")
+    writer.set(source_region=1 | 2 << 9, target_region=1 | 1 << 11, index_region=1)
+    writer.set(length=1, size0=1 << 14, size1=1 << 12, source_plane=0, target_plane=0)
+    writer.set(index=0, index_skip=((1 << 32) - (1 << 16), 0xFF)).run("dma")
+    made = program(writer, [(0, 1)], [(0, 1)], bytes(16), 1 << 17, "ethos-u85-256")
+    assert made.needs.operations == 2
+
+
+def test_padding_of_weight_streams_counts():
+    weights = np.arange(8).reshape(1, 1, 1, 8)
+    stream = encode_weights(order_weights(weights)).ljust(1 << 16, b"\xff")
+    writer = Writer().map("ifm", (1, 1, 8), 0).map("ofm", (1, 1, 1), OUT).kernel().clamp()
+    writer.set(weight_region=0, weight_length=len(stream), scale_region=0, scale_base=len(stream))
+    writer.set(scale_length=16).run("conv")
+    assert needs(writer, constants=stream + bytes(16)).operations == 1
+    writer.words += writer.words[-1:] * 3000
+    with pytest.raises(ModelError, match="its program is too large"):
+        assert needs(writer, constants=stream + bytes(16))
+
+
+def test_two_cores_share_no_block_of_one_channel():
+    writer = Writer().map("ifm", (1, 1, 8), 0).map("ofm", (1, 1, 2), OUT).kernel().clamp()
+    writer.set(weight_region=0, scale_region=0, scale_length=32, scale1_length=32)
+    writer.set(parallel=1, block_depth=1).run("conv")
+    with pytest.raises(ModelError, match="its blocks have one channel; two cores need at least"):
+        assert needs(writer, "ethos-u65-512", bytes(64))
 
 
 def test_a_copy_has_up_to_2_to_30_bytes_and_few_rows():
