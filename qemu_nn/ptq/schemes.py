@@ -106,6 +106,11 @@ class PowersOfTwo(Scheme):
     policy: Policy = minmax
     weight_policy: Policy = minmax
 
+    @property
+    def sum_bits(self) -> int:
+        """Bits of an accumulator."""
+        return 32
+
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
         """See lowering.prepare."""
         return prepare(graph, self.bits, softmax)
@@ -125,7 +130,8 @@ class PowersOfTwo(Scheme):
         """See quantizer.assign_formats; fraction bits are tried."""
         whole = {name: {**given.get(name, {}), **roles} for name, roles in (tried or {}).items()}
         taken = {**given, **whole}
-        return assign_formats(graph, statistics, self.bits, self.policy, self.weight_policy, taken)
+        policies = (self.bits, self.policy, self.weight_policy)
+        return assign_formats(graph, statistics, *policies, taken, self.sum_bits)
 
     def lower(self, graph: FloatGraph, formats: Formats) -> Graph:
         """See lowering.lower."""
@@ -153,6 +159,11 @@ class PowersOfTwo(Scheme):
 class EspDl(PowersOfTwo):
     """The operators of ESP-DL on a chip of the ESP32 family."""
 
+    @property
+    def sum_bits(self) -> int:
+        """See PowersOfTwo."""
+        return 32 if self.bits == 8 else 40
+
     def prepare(self, graph: FloatGraph, softmax: bool = True) -> tuple[FloatGraph, list[str]]:
         """See lowering.prepare_esp_dl; a softmax at the end is always removed."""
         return prepare_esp_dl(graph)
@@ -167,7 +178,7 @@ class EspDl(PowersOfTwo):
         """Return formats whose biases have the fraction bits of the products."""
         found = super().assign_formats(graph, statistics, given, tried)
         notes = tuple(note for note in found.notes if ": bias " not in note)
-        bits = count_bias_bits(self.profile.path)
+        bits = count_bias_bits(self.profile.path, self.bits)
         limited = describe_limited_biases(graph, found, bits)
         return replace(found, biases={}, bias_bits=bits, notes=(*notes, *limited))
 
@@ -297,10 +308,9 @@ def get_scheme(
             )
         methods = get_policy(method, _SEARCH), get_policy(weight_method)
         if wanted.esp_dl:
-            if functions or bits != 8:
+            if functions:
                 raise Error(
-                    "functions= or bits=16 is given, but networks of ESP-DL have 8 bits and one "
-                    "function for each layer: leave both out"
+                    "functions= is given, but ESP-DL has one function for each layer: leave it out"
                 )
             return EspDl(wanted, functions, bits, *methods)
         if is_affine(wanted.cmsis):

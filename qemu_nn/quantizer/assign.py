@@ -25,9 +25,8 @@ from .rules import FormatGroup, find_format_groups
 Overrides = Mapping[str, Mapping[str, int]]
 ROLES = ("output", "weights", "bias")
 
-#: The largest shift of a kernel. Bits of an accumulator kept free for inputs with larger sums than
-#: those of the calibration data.
-_LARGEST_SHIFT, _SPARE = 31, 1
+#: Bits of an accumulator kept free for inputs with larger sums than those of the calibration data.
+_SPARE = 1
 
 #: The fewest fraction bits of a tensor: a graph refuses tensors with fewer.
 _COARSEST = -64
@@ -100,10 +99,12 @@ def assign_formats(
     policy: Policy,
     weight_policy: Policy,
     given: Optional[Overrides] = None,
+    sum_bits: int = 32,
 ) -> Formats:
     """Return formats by the policies, lowered until every shift of the device is legal.
 
     statistics: of every tensor of the graph. given: formats of the user, which stay unchanged.
+    sum_bits: of an accumulator, which is shifted by less.
     Raises Error if the device cannot run these formats.
     """
     given = given or {}
@@ -123,11 +124,13 @@ def assign_formats(
             biases[name] = own.get("bias", _choose_bias_frac(operator.bias, bits))
     draft = _Draft(bits, group_of, tensors, weights, biases, given)
     _note_saturating(draft, statistics, policy)
-    finest = {name: _find_finest_sum(op, statistics[name]) for name, op in weighted.items()}
+    finest = {
+        name: _find_finest_sum(op, statistics[name], sum_bits) for name, op in weighted.items()
+    }
     _resolve_tensors(graph, draft, finest)
     for node in graph.nodes:
         if node.name in finest:
-            _resolve_weights(node, draft, finest[node.name])
+            _resolve_weights(node, draft, finest[node.name], sum_bits)
     notes = tuple(draft.notes.values())
     return Formats(bits, draft.tensors, draft.weights, draft.biases, notes)
 
@@ -168,10 +171,10 @@ def _choose_bias_frac(bias: np.ndarray, bits: int) -> int:
     return compute_dec_bit(float(np.abs(bias).max(initial=0.0)), bits)
 
 
-def _find_finest_sum(operator: Union[Conv, Dense], statistics: Statistics) -> int:
-    """Return the most fraction bits that keep the sums of a layer within a 32-bit accumulator."""
+def _find_finest_sum(operator: Union[Conv, Dense], statistics: Statistics, bits: int) -> int:
+    """Return the most fraction bits that keep the sums of a layer within so many bits."""
     bias = 0.0 if operator.bias is None else float(np.abs(operator.bias).max(initial=0.0))
-    return compute_dec_bit(max(statistics.largest, bias), 32) - _SPARE
+    return compute_dec_bit(max(statistics.largest, bias), bits) - _SPARE
 
 
 def _resolve_tensors(graph: FloatGraph, draft: _Draft, finest: Mapping[str, int]) -> None:
@@ -215,12 +218,12 @@ def _check_end(node: FloatNode, limit: int, draft: _Draft) -> None:
         )
 
 
-def _resolve_weights(node: FloatNode, draft: _Draft, finest: int) -> None:
-    """Lower weights and bias until the sums fit into 32 bits and both shifts are legal."""
+def _resolve_weights(node: FloatNode, draft: _Draft, finest: int, sum_bits: int) -> None:
+    """Lower weights and bias until the sums fit their accumulator and both shifts are legal."""
     name = node.name
     source = draft.tensors[node.inputs[0]]
     product = source + draft.weights[name]
-    finest = min(finest, draft.tensors[name] + _LARGEST_SHIFT)
+    finest = min(finest, draft.tensors[name] + sum_bits - 1)
     if product > finest:
         why = "the accumulator cannot hold sums of such fine products"
         draft.lower(name, "weights", finest - source, why)

@@ -18,6 +18,7 @@ from ..operators import (
     Operator,
     Pad,
     Pool,
+    PRelu,
     Reduce,
     Relu,
     Reshape,
@@ -59,6 +60,7 @@ _RULES: Mapping[type, Rule] = {
     Sigmoid: Rule(fixed=True, integer_bits=3),
     Tanh: Rule(fixed=True, integer_bits=3),
     Softmax: Rule(fixed=True),
+    PRelu: Rule(same_format=True),
 }
 
 

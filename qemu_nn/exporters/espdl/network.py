@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -11,27 +13,34 @@ from ...errors import ModelError
 from ...ir.graph import Graph, Node, Tensor
 from .schema import FileConstant, FileGraph, FileNode, FileValue
 
-#: Channels of a block of weights on an ESP32-S3 and ESP32-P4; generic C has none.
-_BLOCK = 16
-_LABELS = {True: f"layout ==> (N/{_BLOCK})HWC{_BLOCK}", False: "layout ==> NHWC"}
+#: Type of elements -> channels of a block of weights on an ESP32-S3 and ESP32-P4; generic C has
+#: none.
+_BLOCK = {"int8": 16, "int16": 8}
+
+#: Type of elements -> the attribute that chooses kernels.
+_KINDS = {"int8": "S8", "int16": "S16", "float32": "F32"}
 
 
 @dataclass
 class _Conversion:
-    """A file so far. shapes: of its tensors, with the axis of samples."""
+    """A file so far. shapes: of its tensors, with the axis of samples. sources: call that repeats
+    elements -> its input, as operators of two tensors do so themselves.
+    """
 
     graph: Graph
     blocks: bool
     file: FileGraph
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     exponents: dict[str, int] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
     def describe(self, tensor: Tensor) -> FileValue:
         """Describe a tensor of the network."""
-        assert tensor.frac is not None
-        shape = (1, *tensor.shape)
-        self.shapes[tensor.name], self.exponents[tensor.name] = shape, -tensor.frac
-        return FileValue(tensor.name, tensor.dtype, shape, -tensor.frac)
+        shape, exponent = (1, *tensor.shape), -(tensor.frac or 0)
+        self.shapes[tensor.name], self.exponents[tensor.name] = shape, exponent
+        self.dtypes[tensor.name] = tensor.dtype
+        return FileValue(tensor.name, tensor.dtype, shape, exponent)
 
     def constant(
         self, name: str, data: np.ndarray, shape: tuple[int, ...], exponent: int, label: str = ""
@@ -48,15 +57,16 @@ class _Conversion:
             return name
         made = f"{node.name}/input{index}"
         wanted = self.constant(f"{made}/shape", np.array(shape, np.int64), (len(shape),), 0)
-        self.file.nodes.append(FileNode("Reshape", (name, wanted), made, {"quant_type": "S8"}))
-        exponent = self.exponents[name]
-        self.file.values.append(FileValue(made, "int8", shape, exponent))
+        exponent, dtype = self.exponents[name], self.dtypes[name]
+        kind = {"quant_type": _KINDS[dtype]}
+        self.file.nodes.append(FileNode("Reshape", (name, wanted), made, kind))
+        self.file.values.append(FileValue(made, dtype, shape, exponent))
         self.shapes[made], self.exponents[made] = shape, exponent
         return made
 
     def add(self, node: Node, operator: str, *inputs: str, **attributes: object) -> None:
         """Add the operator that computes a node."""
-        told = {"quant_type": "S8", **attributes}
+        told = {"quant_type": _KINDS[self.dtypes[node.inputs[0]]], **attributes}
         self.file.nodes.append(FileNode(operator, inputs, node.name, told))  # type: ignore[arg-type]
 
     def array(self, name: str | None) -> np.ndarray:
@@ -75,11 +85,16 @@ def convert(graph: Graph, chip: str) -> FileGraph:
     values = {}
     for node in graph.nodes:
         kind = node.function.name
-        if kind not in _WRITERS or node.output.frac is None or graph.states:
+        repeats = kind.startswith("tflm_broadcast")
+        if graph.states or not (kind in _WRITERS or repeats):
             raise ModelError(f"layer {node.name!r} calls {kind}, which .espdl files do not have")
         if node.params.get("batches", 1) != 1 and "conv" in kind:
             raise ModelError(f"layer {node.name!r} has several images of one sample")
-        values[node.name] = made.describe(node.output)
+        value = made.describe(node.output)
+        if repeats:
+            made.sources[node.name] = node.inputs[0]
+            continue
+        values[node.name] = value
         _WRITERS[kind](made, node)
     made.file.values += [value for name, value in values.items() if name not in graph.outputs]
     made.file.outputs = [values[name] for name in graph.outputs]
@@ -90,7 +105,8 @@ def _weights(made: _Conversion, node: Node, packed: np.ndarray, shape: tuple[int
     """Add weights; return their name. Their exponent is the output's less shift and input's."""
     exponent = made.exponents[node.name] - node.params["right_shift"]
     exponent -= made.exponents[node.inputs[0]]
-    label = _LABELS[made.blocks]
+    width = _BLOCK[packed.dtype.name]
+    label = f"layout ==> (N/{width})HWC{width}" if made.blocks else "layout ==> NHWC"
     return made.constant(f"{node.name}/weights", packed, shape, exponent, label)
 
 
@@ -101,9 +117,10 @@ def _bias(made: _Conversion, node: Node) -> str:
 
 
 def _pack(made: _Conversion, weights: np.ndarray) -> np.ndarray:
-    """Return weights [out, ...] flat, whole blocks of channels first: [out / 16, ..., 16]."""
-    whole = len(weights) // _BLOCK * _BLOCK if made.blocks else 0
-    head = weights[:whole].reshape(-1, _BLOCK, *weights.shape[1:])
+    """Return weights [out, ...] flat, whole blocks of channels first: [blocks, ..., width]."""
+    width = _BLOCK[weights.dtype.name]
+    whole = len(weights) // width * width if made.blocks else 0
+    head = weights[:whole].reshape(-1, width, *weights.shape[1:])
     return np.concatenate([np.moveaxis(head, 1, -1).reshape(-1), weights[whole:].reshape(-1)])
 
 
@@ -148,9 +165,10 @@ def _convolve(made: _Conversion, node: Node) -> None:
 
 
 def _pack_depthwise(made: _Conversion, weights: np.ndarray) -> np.ndarray:
-    """Return weights [h, w, out] flat, whole blocks of channels first: [out / 16, h, w, 16]."""
-    whole = weights.shape[2] // _BLOCK * _BLOCK if made.blocks else 0
-    head = weights[..., :whole].reshape(*weights.shape[:2], -1, _BLOCK)
+    """Return weights [h, w, out] flat, whole blocks of channels first: [blocks, h, w, width]."""
+    width = _BLOCK[weights.dtype.name]
+    whole = weights.shape[2] // width * width if made.blocks else 0
+    head = weights[..., :whole].reshape(*weights.shape[:2], -1, width)
     return np.concatenate([np.moveaxis(head, 2, 0).reshape(-1), weights[..., whole:].reshape(-1)])
 
 
@@ -185,7 +203,10 @@ def _table(made: _Conversion, node: Node) -> None:
 def _same_shape(operator: str) -> Callable[[_Conversion, Node], None]:
     def write(made: _Conversion, node: Node) -> None:
         shape = made.shapes[node.name]
-        views = [made.view(node, at, shape) for at in range(len(node.inputs))]
+        views = [
+            made.sources.get(name) or made.view(node, at, shape)
+            for at, name in enumerate(node.inputs)
+        ]
         made.add(node, operator, *views)
 
     return write
@@ -199,14 +220,79 @@ def _concatenate(made: _Conversion, node: Node) -> None:
     made.add(node, "Concat", *node.inputs, axis=axis)
 
 
+def _clip(made: _Conversion, node: Node) -> None:
+    ends = [
+        made.constant(
+            f"{node.name}/{name}",
+            np.array([node.params[name]], made.dtypes[node.name]),
+            (1,),
+            made.exponents[node.inputs[0]],
+        )
+        for name in ("low", "high")
+    ]
+    made.add(node, "Clip", made.view(node, 0, made.shapes[node.name]), *ends)
+
+
+def _leaky(made: _Conversion, node: Node) -> None:
+    alpha = float(np.int32(node.params["alpha_bits"]).view(np.float32))
+    made.add(node, "LeakyRelu", made.view(node, 0, made.shapes[node.name]), alpha=alpha)
+
+
+def _slopes(made: _Conversion, node: Node) -> None:
+    slopes = made.array(node.weights).reshape(-1)
+    exponent = -node.params["alpha_right_shift"]
+    name = made.constant(f"{node.name}/slope", slopes, (slopes.size, 1, 1), exponent)
+    made.add(node, "PRelu", made.view(node, 0, made.shapes[node.name]), name)
+
+
+def _softmax(made: _Conversion, node: Node) -> None:
+    shape, p = made.shapes[node.name], node.params
+    axis = next(
+        at
+        for at in range(1, len(shape))
+        if math.prod(shape[:at]) == p["outer"] and shape[at] == p["size"]
+    )
+    operator = "LogSoftmax" if "log" in node.function.name else "Softmax"
+    made.add(node, operator, made.view(node, 0, shape), axis=axis)
+
+
+def _quantize(made: _Conversion, node: Node) -> None:
+    told = {"quant_type": _KINDS[made.dtypes[node.name]]}
+    made.file.nodes.append(FileNode("QuantizeLinear", (node.inputs[0],), node.name, told))
+
+
+def _resize(made: _Conversion, node: Node) -> None:
+    p = node.params
+    ratios = [p[f"output_{axis}"] / p[f"input_{axis}"] for axis in "hw"]
+    scales = np.array([1, 1, *ratios], np.float32)
+    name = made.constant(f"{node.name}/scales", scales, (4,), 0)
+    linear = "linear" in node.function.name
+    corners = "align_corners" if p.get("align_corners") else "half_pixel"
+    image = made.view(node, 0, (1, p["input_h"], p["input_w"], p["channels"]))
+    made.add(
+        node,
+        "Resize",
+        *(image, "", name),
+        mode="linear" if linear else "nearest",
+        coordinate_transformation_mode=corners if linear else "asymmetric",
+        nearest_mode="floor",
+    )
+
+
+def _for_types(**writers: Callable[[_Conversion, Node], None]) -> dict[str, Any]:
+    """Return writers of functions of 8 and of 16 bits."""
+    return {f"{name}_{type}": own for name, own in writers.items() for type in ("s8", "s16")}
+
+
 _WRITERS: Mapping[str, Callable[[_Conversion, Node], None]] = {
-    **dict.fromkeys(("esp_dl_conv_s8", "esp_dl_depthwise_conv_s8"), _convolve),
-    "esp_dl_dense_s8": _dense,
-    **dict.fromkeys(("arm_max_pool_s8", "esp_dl_average_pool_s8"), _pool),
-    "esp_dl_lut_s8": _table,
-    "esp_dl_relu_s8": _same_shape("Relu"),
-    "esp_dl_add_s8": _same_shape("Add"),
-    "esp_dl_sub_s8": _same_shape("Sub"),
-    "esp_dl_mul_s8": _same_shape("Mul"),
-    "tflm_concatenation_s8": _concatenate,
+    **_for_types(esp_dl_conv=_convolve, esp_dl_depthwise_conv=_convolve, esp_dl_dense=_dense),
+    **_for_types(arm_max_pool=_pool, esp_dl_average_pool=_pool, esp_dl_lut=_table),
+    **_for_types(esp_dl_relu=_same_shape("Relu"), esp_dl_prelu=_slopes),
+    **_for_types(esp_dl_add=_same_shape("Add"), esp_dl_sub=_same_shape("Sub")),
+    **_for_types(esp_dl_mul=_same_shape("Mul"), tflm_concatenation=_concatenate),
+    **_for_types(esp_dl_quantize_f32=_quantize),
+    **{f"esp_dl_{kind}softmax_s{bits}_f32": _softmax for kind in ("", "log_") for bits in (8, 16)},
+    **{f"esp_dl_resize_{kind}_s8": _resize for kind in ("nearest", "linear")},
+    "esp_dl_clip_s16": _clip,
+    "esp_dl_leaky_relu_s16": _leaky,
 }
