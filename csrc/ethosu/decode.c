@@ -1363,7 +1363,7 @@ int eu_decode(const void *commands, int64_t command_bytes, const void *constants
         free(d->shadows[i].bytes);
         free(d->shadows[i].known);
     }
-    if (program && capacity >= (int64_t)sizeof *found) {
+    if (program) {
         memcpy(program, found, sizeof *found);
     }
     free(d);

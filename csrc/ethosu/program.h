@@ -180,7 +180,8 @@ typedef struct eu_program {
  */
 enum { EU_LAYOUT_WORDS = 12, EU_PLACES_MOST = 4096, EU_TRACE_WORDS = 4 };
 
-/* Decode and check. program: the block, or NULL to count its bytes only; capacity: its bytes.
+/* Decode and check. program: the block, or NULL to count its bytes only; capacity: its bytes, at
+ * least those of eu_program.
  * Return QN_OK and fill found, or another status with a sentence in why. */
 int eu_decode(const void *commands, int64_t command_bytes, const void *constants,
               int64_t constant_bytes, void *program, int64_t capacity, eu_program *found,

@@ -17,7 +17,8 @@ from ethosu_weights import UNITS
 from qemu_nn.errors import ModelError, Refused
 from qemu_nn.ethosu.container import CommandStream
 from qemu_nn.ethosu.inspection import inspect, list_fields
-from qemu_nn.ethosu.program import Place, Program
+from qemu_nn.ethosu.program import Place, Program, add_traces
+from qemu_nn.ethosu.tensors import Piece
 from qemu_nn.kernels import table as kernels
 from qemu_nn.targets import profile
 
@@ -597,6 +598,9 @@ def test_sizes_of_a_call_are_those_of_its_program(name):
             kernels.call(row, params, [x], np.zeros(64, np.uint8), made.commands, made.constants)
 
     call(0)
+    sizes = kernels.check(ROWS[0], kernels.make_params(ROWS[0].op, profile("m55"), made.params))
+    own = sizes.inputs[0], sizes.weights, sizes.bias, sizes.output
+    assert own == (16, made.commands.nbytes, len(constants), 32)
     wrong = {"program_bytes": -16, "scratch_bytes": -64, "command_bytes": -4, "operations": 1}
     with pytest.raises(Refused, match="failed"):
         call(wrong.get(name, -1))
@@ -744,3 +748,29 @@ def test_microblocks_without_an_order_are_refused(macs, microblock):
     reason = "ends early" if microblock in UNITS[macs] else "its microblock has no order"
     with pytest.raises(ModelError, match=reason):
         assert made.needs
+
+
+def traced(counts, acc_format=0):
+    """Return the needs of a copy and two pools with so many traces of each operation."""
+    writer = Writer().set(source_region=1, target_region=1, length=1).run("dma")
+    words = [len(writer.words) - 1]
+    for _ in range(2):
+        writer.map("ifm", (2, 3, 1), 0).map("ofm", (2, 3, 1), OUT, bits=0x100).kernel().clamp()
+        writer.set(ofm_scale=(1, 0), acc_format=acc_format).run("pool", 3)
+        words.append(len(writer.words) - 1)
+    made = program(writer, [(0, 1)], [(OUT, 1)], arena=ARENA, target="ethos-u85-256")
+    pieces = [Piece(word, 0, 3, 1) for word, count in zip(words, counts) for _ in range(count)]
+    return inspect(add_traces(made.commands, pieces), made.constants)
+
+
+@pytest.mark.parametrize(
+    ("counts", "acc_format", "fits"),
+    [((0, 4, 0), 0, True), ((0, 4, 4), 0, True), ((0, 5, 0), 0, False), ((1, 0, 0), 0, False),
+     ((0, 1, 0), 64, False), ((0, 0, 1), 0, True)],
+)  # fmt: skip
+def test_an_operation_with_a_map_has_up_to_four_traces(counts, acc_format, fits):
+    if fits:
+        assert traced(counts, acc_format).operations == 3
+        return
+    with pytest.raises(ModelError, match="its trace is damaged"):
+        traced(counts, acc_format)

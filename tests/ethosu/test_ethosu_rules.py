@@ -256,15 +256,18 @@ def test_a_sum_over_channels_and_a_window():
     np.testing.assert_array_equal(got.reshape(2, 2), blocks)
 
 
-@pytest.mark.parametrize("rounding", [0, 1])
-def test_an_average_of_a_u85_divides_by_what_is_inside(rounding):
-    x = drawn(19, (3, 4, 2))
-    writer = Writer().map("ifm", x.shape, 0, 1).kernel(3, 3, pads=(1, 1, 1, 1)).clamp()
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("rounding", range(6))
+def test_an_average_of_a_u85_divides_by_what_is_inside(rounding, side):
+    x, kernel = drawn(19, (3, 4, 2)), 2 * side + 1
+    writer = Writer().map("ifm", x.shape, 0, 1).kernel(kernel, kernel, pads=(side,) * 4).clamp()
     writer.map("ofm", (3, 4, 2), OUT, dtype="int16", bits=0x100)
     writer.set(ofm_scale=scale_register(1, 0, rounding)).run("pool", 1)
     got = run(program(writer, [(0, 24)], [(OUT, 48)], target="ethos-u85-256"), x).view(np.int16)
     for (y, column, c), value in np.ndenumerate(got.reshape(3, 4, 2)):
-        window = x[max(0, y - 1) : y + 2, max(0, column - 1) : column + 2, c].astype(int) - 1
+        rows = slice(max(0, y - side), y + side + 1)
+        columns = slice(max(0, column - side), column + side + 1)
+        window = x[rows, columns, c].astype(int) - 1
         k = (window.size - 1).bit_length()
         mult = ((1 << (30 + k)) + (1 << k)) // window.size
         assert value == np.clip(rounded(int(window.sum()), mult, 30 + k, rounding), -128, 127)
