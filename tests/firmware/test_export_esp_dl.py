@@ -150,7 +150,7 @@ def test_what_a_chip_does_not_read_is_not_exported(tmp_path):
         ModelError, match="kernels of the esp32c3 read them in the order of generic"
     ):
         qemu_nn.export(path, tmp_path / "project", target="esp32c3")
-    other = CASES["lut_s16"]().write(tmp_path / "other.espdl")
+    other = CASES["swish_s16"]().write(tmp_path / "other.espdl")
     with pytest.raises(ModelError, match=r"'y' calls esp_dl_.*give export\(\) the path of it"):
         qemu_nn.export(qemu_nn.load(other), tmp_path / "project", target="esp32s3")
     with pytest.raises(Error, match="leave them out"):
