@@ -142,7 +142,7 @@ ESP_DL = """
 ## ESP-DL
 
 A `.espdl` file runs in ESP-DL, whose formats are powers of two. Its 116 functions here
-(`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target. The
+(`qemu_nn.cmsis.esp_dl_*`) take the chip as an argument; a network takes that of its target, without one that of its file. The
 arithmetic is that of ESP-DL 3.3.9. `quantize` with `scheme="power2"` makes such networks of float
 ones ([quantizing.md](quantizing.md#networks-of-esp-dl)).
 
@@ -180,6 +180,9 @@ The chips differ in three things:
 | ScatterND | all | indices below 0 | refused here: the device writes outside of the tensor | indices from 0 on |
 | ReverseSequence | all | other axes than the first two | refused here: the device swaps wrong elements | Transpose before it |
 | Softmax of 8 bits | all | large inputs | no maximum is subtracted: e^x may reach infinity | inputs below 88 |
+
+Of the functions that the vendor's C was compiled for alone, the S3's own kernels were read, not
+interpreted: comparisons, RMSNormalization, and the sums of GRU and LSTM.
 
 Results in floats assume that e^x, logarithms and roots are rounded once, and that no product and
 sum are fused; the libraries and processors of the chips were not compared. A float that is no
