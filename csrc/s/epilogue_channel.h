@@ -16,9 +16,13 @@
  * floor((T - 1) / 2^n) for HM < 0, which is T < nudge. |T| < 2^30 + 2^28. With single rounding (*)
  * has no 2^31, and no T is below nudge.
  *
- * Halves to even, of multiplier 2^30, with right = 1 - shift: add is 2^(right-1) - 1 and odd 1, or
- * both 0 if right is 0; the result is floor((sum + add + (floor(sum / 2^right) & odd)) / 2^right).
- * The caller ensures that sums plus 2^(right-1) have 32 bits.
+ * A multiplier of 2^30 is a shift by right = 1 - shift. The result is
+ *
+ *   floor((sum + add + (floor(sum / 2^right) & odd)) / 2^right)
+ *
+ * add is 2^(right-1), rounded down, and odd 0. Halves go to even numbers if add is 1 less and odd
+ * is 1, for right > 0.
+ * Sums plus 2^(right-1) have 32 bits; the caller ensures it of QN_PROFILE_HALF_EVEN.
  *
  * Single rounding is floor((P + 2^(30 - shift)) / 2^(31 - shift)) in 64 bits: |P| <= 2^62. The
  * result is shifted by left and back again, as 7.0.0 keeps 31 bits of it. */
@@ -32,10 +36,10 @@
 typedef enum epilogue_kind {
     EPILOGUE_LINEAR,
     EPILOGUE_FLOATS,
+    EPILOGUE_SHIFT,
     EPILOGUE_QUICK,
     EPILOGUE_DOUBLE,
     EPILOGUE_SINGLE,
-    EPILOGUE_EVEN,
     EPILOGUE_WIDE
 } epilogue_kind;
 
@@ -64,9 +68,9 @@ typedef struct single_numbers {
     int64_t add;
 } single_numbers;
 
-typedef struct even_numbers {
+typedef struct shift_numbers {
     int32_t right, add, odd;
-} even_numbers;
+} shift_numbers;
 
 /* The upper 16 bits of a multiplier, and a shift of 14 - shift. */
 typedef struct wide_numbers {
@@ -81,7 +85,7 @@ typedef struct channel_numbers {
         quick_numbers quick;
         double_numbers twice;
         single_numbers once;
-        even_numbers even;
+        shift_numbers shifted;
         wide_numbers wide;
     };
 } channel_numbers;
@@ -134,6 +138,30 @@ static inline int epilogue_is_constant(const epilogue_channel *c, const s_epilog
     return *constant == qn_requantize(epilogue->profile, (int32_t)high, c->multiplier, shift);
 }
 
+/* True if a multiplier is a shift to the right, single rounding keeps all bits, and sums have room
+ * for the half that it adds. */
+static inline int epilogue_is_shift(const epilogue_channel *c, const s_epilogue *epilogue) {
+    const int32_t right = 1 - s_shift(c->shift);
+    return qn_rounding(epilogue->profile) == QN_SINGLE && !qn_has_31_bits(epilogue->profile) &&
+           epilogue->output_offset == 0 && c->multiplier == 1 << 30 && right >= 0 && right < 32 &&
+           c->most + (INT64_C(1) << right) / 2 <= INT32_MAX;
+}
+
+/* Return 0 if the channel does not shift. */
+static inline int find_shift(const epilogue_channel *c, const s_epilogue *epilogue,
+                             channel_numbers *found) {
+    const int even = epilogue->profile == QN_PROFILE_HALF_EVEN;
+    if (!even && !epilogue_is_shift(c, epilogue)) {
+        return 0;
+    }
+    const int32_t right = 1 - s_shift(c->shift), odd = even && right > 0;
+    *found = (channel_numbers){
+        .kind = EPILOGUE_SHIFT,
+        .shifted = {.right = right, .add = (int32_t)((INT64_C(1) << right) / 2 - odd), .odd = odd},
+    };
+    return 1;
+}
+
 /* Return 0 if the channel cannot be quick. */
 static inline int find_quick(const epilogue_channel *c, const s_epilogue *epilogue,
                              channel_numbers *found) {
@@ -170,14 +198,6 @@ static inline channel_numbers exact_numbers(const epilogue_channel *c, int32_t p
                   .left = left,
                   .right = right,
                   .half = qn_wrap32(qn_shl(1, right) >> 1)},
-    };
-}
-
-static inline channel_numbers even_numbers_of(const epilogue_channel *c) {
-    const int32_t right = 1 - s_shift(c->shift);
-    return (channel_numbers){
-        .kind = EPILOGUE_EVEN,
-        .even = {.right = right, .add = right > 0 ? (1 << (right - 1)) - 1 : 0, .odd = right > 0},
     };
 }
 
