@@ -136,6 +136,36 @@ def test_an_adaptive_average_has_windows_of_several_sizes(tmp_path):
     same(found, want)
 
 
+@pytest.mark.parametrize("step", [[], [2, 3]])
+@pytest.mark.parametrize("divisor", [None, 6])
+def test_an_average_of_windows_side_by_side_adds_up_row_by_row(tmp_path, step, divisor):
+    x = numbers(2, 3, 6, 9)
+    args = ("in0", [2, 3], step, [0, 0], False, True, divisor)
+    found = made(tmp_path, "aten::avg_pool2d.out", [x], args, (2, 3, 3, 3))
+    want = np.zeros((2, 3, 3, 3), F)
+    for n, c, y, i in np.ndindex(*want.shape):
+        total = F(0)
+        for value in x[n, c, 2 * y : 2 * y + 2, 3 * i : 3 * i + 3].ravel():
+            total += value
+        want[n, c, y, i] = total / F(6)
+    same(found, want)
+
+
+@pytest.mark.parametrize(
+    ("window", "step", "pad", "divisor", "sides"),
+    [
+        ([2, 3], [1, 3], [0, 0], None, (5, 3)),
+        ([2, 3], [], [1, 0], None, (4, 3)),
+        ([2, 3], [], [0, 0], 5, (3, 3)),
+        ([4, 3], [], [0, 0], None, (1, 3)),
+    ],
+)
+def test_other_windows_of_averages_are_refused(tmp_path, window, step, pad, divisor, sides):
+    args = ("in0", window, step, pad, False, True, divisor)
+    with pytest.raises(ModelError, match="must lie side by side"):
+        made(tmp_path, "aten::avg_pool2d.out", [numbers(2, 3, 6, 9)], args, (2, 3, *sides))
+
+
 @pytest.mark.parametrize("order", [None, LAST])
 @pytest.mark.parametrize("gap", [1, 2])
 def test_the_largest_under_windows(tmp_path, gap, order):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 from typing import Optional
@@ -19,7 +20,7 @@ from .ethosu import ETHOSU
 from .float32 import REAL
 from .images import IMAGES
 from .portable import PORTABLE
-from .program import FileTensor, Instruction, Program
+from .program import ETHOS_U, FileTensor, Instruction, Program
 
 #: Operator -> function that adds its calls to a network.
 CONVERTERS: dict[str, Converter] = {**CORTEX_M, **PORTABLE, **REAL, **IMAGES, **ETHOSU}
@@ -153,7 +154,14 @@ def _check_names(program: Program) -> None:
         )
     if unknown:
         text = ", ".join(re.sub(r"[^\w:.]", "?", name) for name in unknown[:20])
-        raise ModelError(
-            f"it has operators that are not supported: {text}. Those of aten were not lowered by "
-            "the cortex_m passes: quantize the model with CortexMQuantizer before it is lowered"
-        )
+        raise ModelError(f"it has operators that are not supported: {text}. {_explain(names)}")
+
+
+def _explain(names: Container[str]) -> str:
+    """Return how a program comes to have operators of aten, and what to do."""
+    if ETHOS_U in names:
+        return "Those of aten were left to the core by the Arm backend: change the module there"
+    return (
+        "Those of aten were not lowered by the cortex_m passes: quantize the model with "
+        "CortexMQuantizer before it is lowered"
+    )

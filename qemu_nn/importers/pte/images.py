@@ -107,6 +107,11 @@ def adaptive_pool(call: PteCall) -> None:
     call.expect(4)
     source, output = call.tensor(0, "float32"), call.tensor(2, "float32")
     call.in_order(source, output)
+    _put_averages(call, source, output)
+
+
+def _put_averages(call: PteCall, source: FileTensor, output: FileTensor) -> None:
+    """Append averages of windows that share out each side."""
     rank = len(source.sizes)
     if rank not in (3, 4) or source.sizes[:-2] != output.sizes[:-2]:
         raise ModelError(f"it makes {output} of {source}")
@@ -114,6 +119,26 @@ def adaptive_pool(call: PteCall) -> None:
     for name, tensor in (("input", source), ("output", output)):
         params.update(zip((f"{name}_h", f"{name}_w"), tensor.sizes[-2:]))
     call.put("executorch_adaptive_average_f32", params, [call.value(0)], output)
+
+
+def average_pool(call: PteCall) -> None:
+    """Convert avg_pool2d of float32, whose windows lie side by side and cover the image.
+
+    Windows with another stride never make an output of this size. ExecuTorch's Arm backend leaves
+    averages with a stride above 3 to the core.
+    """
+    call.expect(9)
+    source, output = call.tensor(0, "float32"), call.tensor(7, "float32")
+    call.in_order(source, output)
+    sides = [*call.pair(1, "filter", 1).values()]
+    covered = [count * side for count, side in zip(output.sizes[-2:], sides)]
+    own = call.argument(6) in (None, math.prod(sides)) and not any(call.integers(3, 2))
+    if covered != list(source.sizes[-2:]) or not own:
+        raise ModelError(
+            f"it makes {output} of {source} by windows of {sides}; these must lie side by side, "
+            "without padding, and cover the image"
+        )
+    _put_averages(call, source, output)
 
 
 # ---- other sizes ----
@@ -258,6 +283,7 @@ def layer_norm(call: PteCall) -> None:
 IMAGES: dict[str, Converter] = {
     "aten::max_pool2d_with_indices.out": max_pool,
     "aten::_adaptive_avg_pool2d.out": adaptive_pool,
+    "aten::avg_pool2d.out": average_pool,
     "aten::upsample_nearest2d.vec_out": nearest,
     "aten::upsample_bilinear2d.vec_out": bilinear,
     "aten::convolution.out": convolution,
