@@ -29,6 +29,7 @@ enum { EU_ROW_SCRATCH = 1 << 20 };
 typedef struct fast_step {
     const qn_kernel *row;
     int64_t params, bias, weights, packed, map;
+    int32_t is_copy; /* each byte is its own result */
 } fast_step;
 
 /* Profile of the rows: of a core without lanes of its own. */
@@ -337,16 +338,24 @@ static int is_of_bytes(const eu_operation *op) {
            has_shape(op, &op->in);
 }
 
-/* Compute the results of all bytes, before the table. */
+/* Compute the results of all bytes, before the table; after these, their low bytes. */
 static void pack_map(packer *p, const eu_operation *op, int product, fast_step *step) {
-    int64_t map = take(p, 256 * (int64_t)sizeof(int32_t));
-    for (int i = 0; map > 0 && i < 256; i++) {
+    int64_t at = take(p, 256 * (int64_t)(sizeof(int32_t) + 1));
+    if (at < 0) {
+        return;
+    }
+    int32_t *map = (int32_t *)(void *)(p->block + at);
+    uint8_t *bytes = (uint8_t *)(map + 256);
+    int changes = op->table;
+    for (int i = 0; i < 256; i++) {
         int32_t value = op->in.is_signed ? (int8_t)(uint8_t)i : i;
         int64_t result = eu_value_of(op, product, value - op->in.zero);
-        ((int32_t *)(void *)(p->block + map))[i] =
-            (int32_t)qn_clamp64(result, INT32_MIN, INT32_MAX);
+        map[i] = (int32_t)qn_clamp64(result, INT32_MIN, INT32_MAX);
+        bytes[i] = (uint8_t)map[i];
+        changes |= bytes[i] != i;
     }
-    step->map = map > 0 ? map : 0;
+    step->map = at;
+    step->is_copy = !changes && op->out.element == 1;
 }
 
 /* Make an operation without weights a step on a row or on a map of bytes. */
@@ -435,23 +444,41 @@ static int run_row(const eu_runner *r, const eu_operation *op, const fast_step *
     return status;
 }
 
+/* Look up the low bytes of results. Few take no map of their own. */
+static void map_bytes(const eu_runner *r, const eu_operation *op, const int32_t *map,
+                      const uint8_t *in, int64_t count, uint8_t *to) {
+    const uint8_t *bytes = (const uint8_t *)(map + 256);
+    uint8_t looked_up[256];
+    if (op->table && count < 256) {
+        for (int64_t i = 0; i < count; i++) {
+            to[i] = (uint8_t)eu_look_up(r, op, map[in[i]]);
+        }
+        return;
+    }
+    for (int i = 0; i < 256 && op->table; i++) {
+        looked_up[i] = (uint8_t)eu_look_up(r, op, map[i]);
+    }
+    bytes = op->table ? looked_up : bytes;
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = bytes[in[i]];
+    }
+}
+
 /* Run an operation on single bytes by its map. */
 static void run_map(const eu_runner *r, const eu_operation *op, const fast_step *step) {
     const int32_t *map = (const int32_t *)(const void *)(r->block + step->map);
-    int64_t values[256], count = eu_cells(&op->in), row = (int64_t)op->columns * op->channels;
-    uint8_t bytes[256], *spare = r->work;
-    for (int i = 0; i < 256; i++) {
-        values[i] = eu_look_up(r, op, map[i]);
-        bytes[i] = (uint8_t)values[i];
-    }
+    int64_t count = eu_cells(&op->in), row = (int64_t)op->columns * op->channels;
+    uint8_t *spare = r->work;
     int is_bytes = op->out.element == 1 && !op->transpose && !op->reverse;
     uint8_t *out = is_bytes ? eu_dense(r, &op->out) : NULL;
     const uint8_t *in = dense_input(r, &op->in, out ? out : r->memory[op->out.region],
                                     out ? count : r->program->region_bytes[op->out.region], &spare);
-    uint8_t *to = out ? out : spare;
     if (is_bytes) {
-        for (int64_t i = 0; i < count; i++) {
-            to[i] = bytes[in[i]];
+        uint8_t *to = out ? out : spare;
+        if (step->is_copy) {
+            memcpy(to, in, (size_t)count);
+        } else {
+            map_bytes(r, op, map, in, count, to);
         }
         if (!out) {
             eu_store_bytes(r, &op->out, to);
@@ -461,7 +488,7 @@ static void run_map(const eu_runner *r, const eu_operation *op, const fast_step 
     int64_t *line = (int64_t *)(void *)spare;
     for (int32_t y = 0; y < op->rows; y++, in += row) {
         for (int64_t i = 0; i < row; i++) {
-            line[i] = values[in[i]];
+            line[i] = eu_look_up(r, op, map[in[i]]);
         }
         eu_store_row(r, op, y, line);
     }

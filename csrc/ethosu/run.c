@@ -143,7 +143,8 @@ void eu_store_row(const eu_runner *r, const eu_operation *op, int32_t y, const i
 uint8_t *eu_dense(const eu_runner *r, const eu_map *m) {
     int64_t row = (int64_t)m->channels * m->columns * m->element;
     int is_one_tile = m->columns <= m->width0 && m->rows <= m->height0;
-    int is_pixel_dense = !m->has_bricks || m->channels <= 16;
+    int is_pixel_dense =
+        !m->has_bricks || m->channels <= 16 || m->stride_c == 16 * (int64_t)m->element;
     int is_row_dense = m->columns == 1 ? is_pixel_dense : run_of(m, 0) == m->columns;
     int is_dense = is_row_dense && (m->rows == 1 || m->stride_y == row);
     return is_one_tile && is_dense ? r->memory[m->region] + m->base[0] : NULL;
