@@ -1359,6 +1359,7 @@ int eu_decode(const void *commands, int64_t command_bytes, const void *constants
                          (long long)d->used, (long long)capacity);
     }
     found->is_valid = status == QN_OK;
+    found->needs_zeros = 1;
     for (int i = 0; i < EU_REGIONS; i++) {
         free(d->shadows[i].bytes);
         free(d->shadows[i].known);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "ethosu.h"
+#include "layout.h"
 #include "run.h"
 
 /* Memory after the plain program for each operation, and at all; what does not fit stays plain. */
@@ -393,6 +394,7 @@ static void pack(const void *params, const void *weights, const void *bias, void
         return;
     }
     memset(steps, 0, (size_t)program->operations * sizeof(fast_step));
+    eu_lay_out(program, p->operations);
     const eu_operation *list =
         (const eu_operation *)(const void *)(all.block + program->operations_at);
     for (int32_t i = 0; i < p->operations; i++) {

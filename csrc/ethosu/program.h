@@ -172,6 +172,7 @@ typedef struct eu_program {
     int64_t work_at, scratch_bytes, program_bytes, macs;
     int64_t output_bytes, trace_bytes; /* of the outputs, and of the trace after them */
     int64_t operations_at, places_at;
+    int32_t needs_zeros; /* a run reads bytes that nothing has written */
 } eu_program;
 
 /* Words before the stream: the configuration word, bytes of the regions 0 to 7, how many inputs,

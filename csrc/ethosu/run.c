@@ -8,12 +8,16 @@
 
 /* ---- Maps ---- */
 
-/* Return the address of element (y, x) of channel 0. */
-static uint8_t *pixel_at(const eu_runner *r, const eu_map *m, int32_t y, int32_t x) {
+int64_t eu_offset(const eu_map *m, int32_t y, int32_t x) {
     int right = x >= m->width0;
     int32_t height = right ? m->height1 : m->height0, below = y >= height;
-    return r->memory[m->region] + m->base[right + 2 * below] +
-           (y - (below ? height : 0)) * m->stride_y + (x - (right ? m->width0 : 0)) * m->stride_x;
+    return m->base[right + 2 * below] + (y - (below ? height : 0)) * m->stride_y +
+           (x - (right ? m->width0 : 0)) * m->stride_x;
+}
+
+/* Return the address of element (y, x) of channel 0. */
+static uint8_t *pixel_at(const eu_runner *r, const eu_map *m, int32_t y, int32_t x) {
+    return r->memory[m->region] + eu_offset(m, y, x);
 }
 
 /* Return the number of columns from x on whose pixels follow each other without a gap. */
@@ -909,7 +913,9 @@ int eu_run(const eu_program *program, int32_t operations, const void *constants,
         r.memory[i] = (uint8_t *)scratch + program->region_at[i];
     }
     r.work = (uint8_t *)scratch + program->work_at;
-    memset(scratch, 0, (size_t)program->work_at);
+    if (program->needs_zeros) {
+        memset(scratch, 0, (size_t)program->work_at);
+    }
     move_places(&r, 0, program->inputs, in, NULL);
     const eu_operation *list =
         (const eu_operation *)(const void *)(r.block + program->operations_at);

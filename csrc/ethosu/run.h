@@ -12,6 +12,9 @@ struct eu_runner {
     uint8_t *work;
 };
 
+/* Offset of element (y, x) of channel 0 in the region of a map. */
+int64_t eu_offset(const eu_map *m, int32_t y, int32_t x);
+
 /* Elements of a map. */
 int64_t eu_cells(const eu_map *m);
 
