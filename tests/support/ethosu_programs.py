@@ -143,8 +143,12 @@ def program(writer, inputs, outputs, constants=b"", arena=4096, target="ethos-u5
 #: Byte after an array that no row may change, and how many of these.
 CANARY, TAIL = 0xA5, 64
 
-#: Scratch memory, as the call before has left it.
+#: Scratch memory of all calls.
 _SCRATCH = [kernels.allocate_aligned(1 << 21)]
+
+
+#: Bytes of it that are not zero when a call begins: the memory of small programs.
+_DIRTY = 1 << 16
 
 
 def _borrow_scratch(nbytes):
@@ -152,7 +156,7 @@ def _borrow_scratch(nbytes):
     if _SCRATCH[0].size < nbytes + TAIL:
         _SCRATCH[0] = kernels.allocate_aligned(nbytes + TAIL)
     memory = _SCRATCH[0][: nbytes + TAIL]
-    memory[nbytes:] = CANARY
+    memory[:_DIRTY] = memory[nbytes:] = CANARY
     return memory
 
 
