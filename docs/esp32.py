@@ -23,9 +23,10 @@ qemu-nn check models --target esp32s3
 ```
 
 In Python: `network.session(target="esp32s3")`, or
-`qemu_nn.Target("esp32s3", esp_nn="1.2.6")` for one of the [releases](#releases) of ESP-NN; without
-`esp_nn=` (`--esp-nn`), it is {newest}. The component manager takes the newest release unless
-`idf_component.yml` pins one: compare the file `dependencies.lock` of your project.
+`qemu_nn.Target("esp32s3", esp_nn="1.5.0")` for another [release](#releases) of ESP-NN. Without
+`esp_nn=` (`--esp-nn`), it is {default}, the newest one whose kernels are known whole. The component
+manager takes the newest release unless `idf_component.yml` pins one: the file `dependencies.lock`
+of your project names it.
 
 - **ESP32, S2, C3, C6** run generic C. Its results are those of the framework's own kernels, but for
   a SOFTMAX of 512 classes and more. So they are those of CMSIS-NN wherever CMSIS-NN has the bits of
@@ -67,9 +68,9 @@ the kernels for the ESP32-S3:
 | 1.2.7 to 1.4.2 | read in part | DEPTHWISE_CONV_2D and SOFTMAX, in one of these |
 | 1.5.0 | not read | MUL, by its notes |
 
-**To know the bits, pin ESP-NN 1.2.6 or 1.2.3.** With a release after 1.2.6, a session on an
-ESP32-S3 warns and names the operators. Where the table below says *in doubt*, results are those of
-the framework's own kernel, and the session names the layer.
+**To know the bits, pin ESP-NN 1.2.6 or 1.2.3**, as an [export](firmware.md) does. With a
+release after 1.2.6, a session on an ESP32-S3 warns and names the operators. Where the table below
+says *in doubt*, results are those of the framework's own kernel, and the session names the layer.
 
 ## Differences of the ESP32-S3
 
@@ -196,7 +197,7 @@ Flash and PSRAM are outside of the chip. An arena fits into the largest block at
 
 def page() -> str:
     """Return the text of docs/esp32.md."""
-    head = HEAD.replace("{newest}", DEFAULT_ESP_NN)
+    head = HEAD.replace("{default}", DEFAULT_ESP_NN)
     parts = [head, _lines(_rules()), MIDDLE, _refused(), ALIGNMENT, _lines(_chips()), TAIL, ESP_DL]
     return "".join(parts)
 

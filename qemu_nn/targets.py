@@ -46,10 +46,12 @@ ESP_NN = (
     *("1.1.1", "1.1.2", "1.2.0~1", "1.2.1", "1.2.2", "1.2.3", "1.2.4", "1.2.5", "1.2.6", "1.2.7"),
     *("1.2.8", "1.2.9", "1.3.0", "1.3.1", "1.3.2", "1.4.0", "1.4.1", "1.4.2", "1.5.0"),
 )
-DEFAULT_ESP_NN = ESP_NN[-1]
+
+#: Newest release whose kernels for the ESP32-S3 are known whole; an export pins it.
+DEFAULT_ESP_NN = "1.2.6"
 
 #: Releases whose results on an ESP32-S3 differ from each other; all others have those of one.
-ESP_NN_DISTINCT = ("1.1.2", "1.2.3", "1.2.6", DEFAULT_ESP_NN)
+ESP_NN_DISTINCT = ("1.1.2", "1.2.3", DEFAULT_ESP_NN, ESP_NN[-1])
 
 #: Release of ESP-DL whose functions are computed, on the same chips.
 ESP_DL = "3.3.9"
@@ -111,7 +113,8 @@ class Target:
     tflm : str, default "2026-08"
         The month of TensorFlow Lite Micro, one of TFLM.
     esp_nn : str, optional
-        Of a chip of the ESP32 family: a release of ESP_NN; default: the newest.
+        Of a chip of the ESP32 family: a release of ESP_NN; default: the newest whose kernels are
+        known whole, DEFAULT_ESP_NN.
 
     Raises
     ------
@@ -689,7 +692,7 @@ def esp_profiles() -> list[Profile]:
     Returns
     -------
     list of Profile
-        Every kernel set of ESP_CHIPS in the newest release, that of the ESP32-S3 in every release
+        Every kernel set of ESP_CHIPS in the default release, that of the ESP32-S3 in every release
         of ESP_NN_DISTINCT.
     """
     return [

@@ -15,7 +15,7 @@ from ..errors import Error
 from ..io import files
 from ..io.stages import count
 from ..releases import choices
-from ..targets import DEFAULT_CORE, DEFAULT_TFLM, ESP_NN, KERNELS, TFLM, Target
+from ..targets import DEFAULT_CORE, DEFAULT_ESP_NN, DEFAULT_TFLM, ESP_NN, KERNELS, TFLM, Target
 from .terminal import say as say
 
 if TYPE_CHECKING:
@@ -151,8 +151,8 @@ def _of_tflm(verb: Callable[..., None]) -> Callable[..., None]:
     verb = click.option(
         "--esp-nn",
         metavar="RELEASE",
-        help=f"ESP-NN of a chip of the ESP32 family: a release from {ESP_NN[0]} to {ESP_NN[-1]} "
-        "(default).",
+        help=f"ESP-NN of a chip of the ESP32 family: a release from {ESP_NN[0]} to {ESP_NN[-1]}; "
+        f"default: {DEFAULT_ESP_NN}, the newest whose kernels are known whole.",
     )(verb)
     return click.option(
         "--kernels",

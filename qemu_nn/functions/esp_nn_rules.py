@@ -21,7 +21,7 @@ ESP_PATHS = tuple(dict.fromkeys(ESP_CHIPS.values()))
 _S3 = ("esp32s3",)
 
 #: Newest release whose kernels for the ESP32-S3 were interpreted, or that has the same assembly.
-LAST_MEASURED = "1.2.6"
+LAST_MEASURED = DEFAULT_ESP_NN
 
 #: Newest release whose kernels for the ESP32-S3 were read, in part.
 _LAST_READ = "1.4.2"
@@ -496,7 +496,7 @@ RULES: tuple[EspRule, ...] = (
         _is_oblong,
         _renamed("esp_nn_avg_pool_s8_esp32s3"),
         until=_LAST_READ,
-        doubtful=DEFAULT_ESP_NN,
+        doubtful=ESP_NN[-1],
     ),
     EspRule(
         ("arm_max_pool_s8",),
@@ -508,7 +508,7 @@ RULES: tuple[EspRule, ...] = (
         _loses_minimum,
         _without_minimum,
         until=LAST_MEASURED,
-        doubtful=DEFAULT_ESP_NN,
+        doubtful=ESP_NN[-1],
     ),
     EspRule(
         ("arm_elementwise_mul_s8",),
@@ -520,7 +520,7 @@ RULES: tuple[EspRule, ...] = (
         _has_tail,
         _aligned("esp_nn_mul_elementwise_s8_esp32s3"),
         until=LAST_MEASURED,
-        doubtful=DEFAULT_ESP_NN,
+        doubtful=ESP_NN[-1],
     ),
     EspRule(
         _SOFTMAX,
@@ -584,7 +584,7 @@ RULES: tuple[EspRule, ...] = (
         refused="an image of its batch starts at no multiple of 16 bytes, where its vectors read "
         "wrong elements; use a batch of one, or images whose size is a multiple of 16",
         until=_LAST_READ,
-        doubtful=DEFAULT_ESP_NN,
+        doubtful=ESP_NN[-1],
     ),
     EspRule(
         _DEPTHWISE,
