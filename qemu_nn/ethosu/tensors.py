@@ -94,14 +94,17 @@ def _continues(before: Operation, op: Operation, start: int) -> bool:
 
 
 def list_stores(operations: Iterable[Operation]) -> list[Operation]:
-    """Return the operations that store a map: no copies, no sums that stay in the accumulators."""
-    return [op for op in operations if op.name != "DMA" and op.rows]
+    """Return the operations that store a map of a network's type.
+
+    Copies, sums that stay in the accumulators and maps of uint16 are left out.
+    """
+    return [op for op in operations if op.name != "DMA" and op.rows and op.dtype != "uint16"]
 
 
 def find_tensors(operations: Iterable[Operation]) -> tuple[StreamTensor, ...]:
     """Return the tensors of a stream, in the order of their first operations.
 
-    Slices of a layer's depth, and stripes of a cascade, are one tensor. Copies by DMA have none.
+    Slices of a layer's depth, and stripes of a cascade, are one tensor. Copies by DMA have none, and maps of uint16.
     """
     groups: list[_Group] = []
     latest: dict[int, _Group] = {}

@@ -177,3 +177,16 @@ def test_traces_hold_the_tensors_of_the_original_network(config):
     found = compiled.session("m55").run(x.reshape(2, *compiled.graph.input.shape), trace=True)
     bytes_of = {values.tobytes() for values in found.values()}
     assert [values.tobytes() in bytes_of for values in wanted.values()] == [True] * len(wanted)
+
+
+def test_a_map_of_uint16_is_left_out(tmp_path):
+    writer = Writer().map("ifm", (2, 3, 4), 0).map("ofm", (2, 3, 4), BETWEEN, bits=0x100)
+    writer.kernel().clamp().set(ofm_scale=(1, 0), ofm_precision=0x102).run("pool", 0)
+    writer.map("ofm", (2, 3, 4), OUT, bits=0x100).run("pool", 0)
+    ends = [((2, 3, 4), "INT8", 0.5, 0, at) for at in (0, OUT)]
+    network = qemu_nn.load(tflite(writer, ends[:1], ends[1:]).save(tmp_path))
+    x = np.arange(24, dtype=np.int8).reshape(1, 2, 3, 4)
+    found = network.session("m55").run(x, trace=True)
+    names = [name for name in found if name.startswith("npu_")]
+    assert names == ["npu_000_MAX_POOL"]
+    np.testing.assert_array_equal(found[names[0]], x)
