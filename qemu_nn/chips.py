@@ -329,7 +329,8 @@ def find_named(word: str) -> Optional[Chip]:
         default="",
     )
     longer = any(text.startswith(s) for s in _STRANGERS for text in spelled if len(s) > len(found))
-    return None if longer or not found else CHIPS[found]
+    unknown = any(re.match(rf"{found}{_NEW_ESP32}", text) for text in spelled)
+    return None if longer or unknown or not found else CHIPS[found]
 
 
 def find_near(word: str) -> list[str]:
@@ -354,6 +355,9 @@ def _plain(word: str) -> str:
     return "".join(c for c in word.lower() if c.isalnum())
 
 
+#: After the name of an ESP32: letter and digit of a chip that is not in the table.
+_NEW_ESP32 = r"((?<=esp32)[schp]?\d|(?<=esp32[schp]\d)\d)"
+
 #: Beginning of a name -> the reason why it is no target.
 _STRANGERS = {
     **dict.fromkeys(
@@ -363,7 +367,8 @@ _STRANGERS = {
     **dict.fromkeys(("esp32s31", "esp32h4"), "nobody read or ran the kernels of ESP-NN there"),
     "esp8266": "it has no Cortex-M, and ESP-NN does not support it",
     "max7800": "its CNN accelerator has an arithmetic of its own; its core is m4",
-    "ethosu": "it is an NPU; give its size, such as ethos-u55-128, or its core, such as m55",
+    "ethosu": "it names no size of an Ethos-U; give one of 55-32, 55-64, 55-128, 55-256, 65-256, "
+    "65-512, 85-128 to 85-2048, such as ethos-u55-128, or a core, such as m55",
     "neuralart": "it is the NPU of the STM32N6, whose arithmetic is not computed; its core is m55",
     "stm32n6npu": "its NPU, Neural-ART, is not computed; its core is m55",
     "helia": "Ambiq's heliaCORE has kernels of its own; for those of CMSIS-NN give m55",

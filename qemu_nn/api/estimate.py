@@ -112,7 +112,8 @@ def estimate(
     layers = [_layer(graph, node, setting, place) for node in graph.nodes]
     if not any(layer.calls for layer in layers):
         names = ", ".join(sorted({layer.node.function.name for layer in layers}))
-        raise Error(f"no layer has instruction counts; the network calls {names}")
+        remedy = "; give its original, which the core runs" if "ethosu_program" in names else ""
+        raise Error(f"no layer has instruction counts; the network calls {names}{remedy}")
     total = _total(layers)
     facts = _facts(graph.name, layers, total, setting, place, megahertz)
     if part is not None and clock is None and megahertz is not None:

@@ -66,10 +66,10 @@ def vela(
     source = as_path(path, "path")
     one_of(ETHOS_U, target, "NPU")
     one_of(STRATEGIES, optimise, "strategy")
-    announce("runs vela")
-    require("ethosu.vela", "ethosu", "compiling for an Ethos-U")
     if not source.is_file():
         raise Error(f"there is no file {source}")
+    announce("runs vela")
+    require("ethosu.vela", "ethosu", "compiling for an Ethos-U")
     with tempfile.TemporaryDirectory() as spare:
         folder = Path(spare) if output is None else as_path(output, "output")
         return _load_compiled(source, folder, _run(source, target, optimise, folder))

@@ -104,7 +104,8 @@ def list_stores(operations: Iterable[Operation]) -> list[Operation]:
 def find_tensors(operations: Iterable[Operation]) -> tuple[StreamTensor, ...]:
     """Return the tensors of a stream, in the order of their first operations.
 
-    Slices of a layer's depth, and stripes of a cascade, are one tensor. Copies by DMA have none, and maps of uint16.
+    Slices of a layer's depth, and stripes of a cascade, are one tensor. Copies by DMA and maps of
+    uint16 have none.
     """
     groups: list[_Group] = []
     latest: dict[int, _Group] = {}

@@ -642,7 +642,7 @@ def _check_whole(x: np.ndarray, tensor: Tensor, what: str) -> np.ndarray:
     low, high = limits(tensor.dtype)
     if not ((x >= low) & (x <= high) & (x == np.rint(x))).all():
         raise Error(
-            f"{what} is {tensor.dtype} of unknown number format, so it represents whole "
-            f"numbers {low}..{high} only"
+            f"{what} has fractions or numbers outside {low}..{high}, but its {tensor.dtype} "
+            "codes have no known scale; quantize the numbers yourself and give integers"
         )
     return x.astype(tensor.dtype)

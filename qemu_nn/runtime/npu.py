@@ -49,10 +49,10 @@ def check_npu(graph: Graph, target: Target) -> None:
                     f"{graph.name} is compiled for {name}, and {target.device} has no Ethos-U; "
                     f"give the target {name}, or a chip or a core next to it"
                 )
-            has = f"{'is' if len(npus) == 1 else 'has'} {' and '.join(npus)}"
+            has = "" if target.device in npus else f", which has {' and '.join(npus)}"
             raise Error(
-                f"{graph.name} is compiled for {name}, and {target.device} {has}; compile it for "
-                f"{npus[0]} with vela, or give the target {name}"
+                f"{graph.name} is compiled for {name}, but the target is {target.device}{has}; "
+                f"compile it for {npus[0]} with vela, or give the target {name}"
             )
     if not compiled and len(npus) == 1:
         raise Error(

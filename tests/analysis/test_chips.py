@@ -106,13 +106,21 @@ def test_the_longest_name_of_a_chip_wins(monkeypatch):
     assert chips.find_named("cc2640") is short
 
 
+def test_parts_and_modules_of_an_esp32_are_known():
+    names = ("ESP32-D0WDQ6", "esp32-pico-d4", "ESP32-S3-WROOM-1-N16R8", "esp32-c6-wroom-1")
+    found = [chips.find_named(name).name for name in names]
+    assert found == ["esp32", "esp32", "esp32s3", "esp32c6"]
+
+
 UNKNOWN = {
     "m44": r"have: cortex-m0, .*; did you mean cortex-m4\?$",
     "stm32f412": "did you mean .*stm32f411",
     "esp32s31": "'esp32s31' is no target: nobody read or ran the kernels of ESP-NN there",
+    "esp32s4": "did you mean esp32s2 or esp32s3",
+    "ESP32-S33": "did you mean esp32s3",
     "ESP32-H2": "'ESP32-H2' is no target: its memory is not in the table; .* give that",
     "MAX78000": "'MAX78000' is no target: its CNN accelerator",
-    "ethos-u55": "'ethos-u55' is no target: it is an NPU; give its size, such as ethos-u55-128",
+    "ethos-u55": "'ethos-u55' is no target: it names no size of an Ethos-U; give one of 55-32",
     "stm32n6-npu": "'stm32n6-npu' is no target: its NPU, Neural-ART",
     "heliaCORE": "'heliaCORE' is no target: Ambiq's heliaCORE has kernels of its own",
     "f411": "did you mean stm32f411",

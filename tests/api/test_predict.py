@@ -386,7 +386,7 @@ def test_integers_without_a_format_stand_for_themselves():
     np.testing.assert_array_equal(network.predict(x), want)
     np.testing.assert_array_equal(network.predict(x.astype(float)), want)
     for wrong in (x + 0.5, x + 300):
-        with pytest.raises(Error, match="of unknown number format, so it represents whole numbers"):
+        with pytest.raises(Error, match="codes have no known scale; quantize the numbers yourself"):
             network.predict(wrong)
 
 

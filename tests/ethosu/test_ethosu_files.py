@@ -62,8 +62,18 @@ def test_vela_that_is_missing_or_refuses_is_a_sentence(tmp_path, monkeypatch):
     with pytest.raises(Error, match="no NPU 'ethos-u56'; have: ethos-u55-32"):
         qemu_nn.vela("net.tflite", "ethos-u56")
     monkeypatch.setitem(sys.modules, "ethosu.vela", None)
-    with pytest.raises(Error, match="compiling for an Ethos-U needs ethos-u-vela, which is not"):
+    with pytest.raises(Error, match=r"there is no file net\.tflite"):
         qemu_nn.vela("net.tflite", "ethos-u55-128")
+    path = tmp_path / "net.tflite"
+    path.write_bytes(b"none")
+    with pytest.raises(Error, match="compiling for an Ethos-U needs ethos-u-vela, which is not"):
+        qemu_nn.vela(path, "ethos-u55-128")
+
+
+def test_cycles_of_a_stream_are_those_of_its_original(tmp_path):
+    network = qemu_nn.load(copy_file().save(tmp_path))
+    with pytest.raises(Error, match=r"no layer has instruction counts; .* give its original"):
+        qemu_nn.estimate(network, target="m55")
 
 
 def test_vela_compiles_and_loads(tmp_path):
@@ -158,7 +168,7 @@ def test_the_target_is_the_npu_of_the_stream_and_its_core(tmp_path):
     for target in ("ethos-u55-128", "Ethos-U55-128", "ensemblee3"):
         assert network.session(target).profile.path == "mve"
     refused = {
-        "ethos-u65-256": "net is compiled for ethos-u55-128, and ethos-u65-256 is ethos-u65-256; "
+        "ethos-u65-256": "net is compiled for ethos-u55-128, but the target is ethos-u65-256; "
         "compile it for ethos-u65-256 with vela, or give the target ethos-u55-128",
         "stm32f411": "compiled for ethos-u55-128, and stm32f411 has no Ethos-U; give the target",
     }
