@@ -552,9 +552,6 @@ static int read_stream(decoder *d, const eu_order *order, int stream, int16_t *d
     if (count % block) {
         return refuse(d, "its weights have no order in the fast format", count);
     }
-    if (all > 8 * EU_MOST_ELEMENTS) {
-        return refuse(d, "it has too many weights", all);
-    }
     const uint8_t *bytes = find_constant(d, "its weights", d->r0[WEIGHT_REGION] & 7,
                                          long_register(d, at), d->r1[at + 1]);
     if (!bytes) {

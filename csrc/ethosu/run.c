@@ -191,67 +191,48 @@ void eu_store_bytes(const eu_runner *r, const eu_map *m, uint8_t *from) {
 /* Return 2^shift - 1. */
 static inline int64_t below(int shift) { return (int64_t)(((uint64_t)1 << shift) - 1); }
 
-static inline int64_t shift_right(int64_t product, const eu_scale *s) {
+/* Return what is added before a shift, from 0 to 2^63 - 1. */
+static inline int64_t rounding_term(int is_negative, const eu_scale *s) {
     int64_t half = s->shift ? (int64_t)1 << (s->shift - 1) : 0;
     switch (s->rounding) {
         case EU_DOUBLE:
-            half += product < 0 ? -s->nudge : s->nudge;
-            break;
+            return is_negative ? half - s->nudge : half + s->nudge;
         case EU_DOUBLE_UP:
-            half += s->nudge;
-            break;
+            return half + s->nudge;
         case EU_SYMMETRIC:
-            half -= product < 0 && s->shift;
-            break;
+            return half - (is_negative && s->shift);
         case EU_TRUNCATE:
-            half = product < 0 ? below(s->shift) : 0;
-            break;
+            return is_negative ? below(s->shift) : 0;
         case EU_FLOOR:
-            half = 0;
-            break;
+            return 0;
         default:
-            break;
+            return half;
     }
-    return qn_asr64(qn_add64(product, half), s->shift);
 }
 
-/* Return value * mult / 2^shift, rounded. A product beyond 62 bits is divided by 2^16 first: its
- * low half is exact in the sum with the rounding term. */
+static inline int64_t shift_right(int64_t product, const eu_scale *s) {
+    return qn_asr64(qn_add64(product, rounding_term(product < 0, s)), s->shift);
+}
+
+/* Return value * mult / 2^shift, rounded, from a product of 96 bits; saturated to 62 bits. */
+static int64_t rescale_long(int64_t value, const eu_scale *s) {
+    uint64_t low = (uint64_t)(value & 0xffffffff) * (uint64_t)s->mult;
+    int64_t term = rounding_term(value < 0 && s->mult, s);
+    uint64_t rest = (low & 0xffffffff) + ((uint64_t)term & 0xffffffff);
+    int64_t high = qn_asr64(value, 32) * s->mult + (int64_t)(low >> 32) + qn_asr64(term, 32) +
+                   (int64_t)(rest >> 32);
+    if (s->shift >= 32) {
+        return qn_asr64(high, s->shift - 32);
+    }
+    int64_t most = (int64_t)1 << (30 + s->shift);
+    high = qn_clamp64(high, -most, most - 1) * ((int64_t)1 << (32 - s->shift));
+    return high + (int64_t)((rest & 0xffffffff) >> s->shift);
+}
+
+/* Return value * mult / 2^shift, rounded. */
 static inline int64_t rescale(int64_t value, const eu_scale *s) {
-    if (value >= -((int64_t)1 << 29) && value < (int64_t)1 << 29) {
-        return shift_right(value * s->mult, s);
-    }
-    int64_t most = (int64_t)1 << (s->mult < 65536 ? 62 : 46);
-    value = qn_clamp64(value, -most, most);
-    int64_t high = qn_asr64(value, 16) * s->mult, low = (value & 0xffff) * s->mult;
-    if (s->shift < 16) {
-        high = qn_clamp64(high, -((int64_t)1 << 44), (int64_t)1 << 44);
-        return shift_right(high * 65536 + low, s);
-    }
-    int64_t half = (int64_t)1 << (s->shift - 1);
-    int negative = value < 0 && s->mult;
-    switch (s->rounding) {
-        case EU_DOUBLE:
-            half += negative ? -s->nudge : s->nudge;
-            break;
-        case EU_DOUBLE_UP:
-            half += s->nudge;
-            break;
-        case EU_SYMMETRIC:
-            half -= negative;
-            break;
-        case EU_TRUNCATE:
-            half = negative ? below(s->shift) : 0;
-            break;
-        case EU_FLOOR:
-            half = 0;
-            break;
-        default:
-            break;
-    }
-    /* low has 48 bits, half 63: their sum needs 64 bits without a sign */
-    int64_t carry = (int64_t)(((uint64_t)low + (uint64_t)half) >> 16);
-    return qn_asr64(high + carry, s->shift - 16);
+    int is_short = value >= -((int64_t)1 << 29) && value < (int64_t)1 << 29;
+    return is_short ? shift_right(value * s->mult, s) : rescale_long(value, s);
 }
 
 static int64_t look_up(const uint8_t *table, const eu_operation *op, int64_t v) {
@@ -694,9 +675,9 @@ static inline int64_t combine(const eu_operation *op, int product, int64_t a, in
         case EU_MUL:
             return a * b;
         case EU_ADD:
-            return scaled(a, &op->a) + scaled(b, &op->b);
+            return qn_add64(scaled(a, &op->a), scaled(b, &op->b));
         case EU_SUB:
-            return scaled(a, &op->a) - scaled(b, &op->b);
+            return qn_add64(scaled(a, &op->a), -scaled(b, &op->b));
         case EU_DIV:
             return divide(a, b);
         case EU_LRELU:

@@ -135,7 +135,7 @@ def test_a_copy_of_the_u65_and_rows_of_none_are_refused():
     with pytest.raises(ModelError, match="it copies no rows"):
         assert needs(writer, "ethos-u85-256")
     writer = Writer().set(source_region=1, target_region=0, length=1).run("dma")
-    with pytest.raises(ModelError, match="it writes to region 0, the constants"):
+    with pytest.raises(ModelError, match=r"it writes to region 0, the constants \(0\)"):
         assert needs(writer)
 
 
@@ -774,3 +774,19 @@ def test_an_operation_with_a_map_has_up_to_four_traces(counts, acc_format, fits)
         return
     with pytest.raises(ModelError, match="its trace is damaged"):
         traced(counts, acc_format)
+
+
+@pytest.mark.parametrize(("start", "known"), [(900, True), (901, False), (899, False)])
+def test_a_copy_of_known_and_unknown_bytes_knows_each(start, known):
+    _, constants, size = layer()
+    copy = Writer().set(
+        source_region=CONSTANTS, target_region=1, source=size, target=512, length=80
+    )
+    copy.run("dma").set(source_region=1, source=511, target=899, length=82).run("dma")
+    own = layer(scale_region=1, scale_base=start)[0]
+    own.words = copy.words + own.words
+    if known:
+        assert needs(own, constants=constants).operations == 3
+        return
+    with pytest.raises(ModelError, match=f"its scales at byte {start} of region 1 are no copy"):
+        assert needs(own, constants=constants)

@@ -7,11 +7,13 @@ from ethosu_streams import Draw
 
 pytestmark = pytest.mark.caps
 
-#: Streams of one test.
+#: Streams of one test; the first streams of tests.
 EACH = 50
+FIRST = range(0, 1000, EACH)
+LONG = [pytest.param(first, marks=pytest.mark.slow) for first in range(1000, 10000, EACH)]
 
 
-@pytest.mark.parametrize("first", range(0, 1000, EACH))
+@pytest.mark.parametrize("first", [*FIRST, *LONG])
 def test_a_random_stream_leaves_the_bytes_of_its_rules(first):
     for seed in range(first, first + EACH):
         drawn = Draw(seed)

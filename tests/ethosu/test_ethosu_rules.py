@@ -470,3 +470,33 @@ def test_a_bias_of_a_u85_is_scaled_without_loss(number, earlier, wide):
     got = run(made, np.zeros(1, np.int8)).view(np.int32)
     wanted = saturated([rounded(b, m, s, number, earlier) for b, m, s in zip(bias, mult, shift)])
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("mode", [1, 2])
+@pytest.mark.parametrize("shift", [0, 1, 11, 15, 31, 32, 40])
+def test_sums_of_32_bits_on_a_u85_lose_nothing_between_their_scales(mode, shift):
+    ends = [-(2**31), 2**31 - 1, 1 - 2**31, 2**30, 0, 1, -1, 3 << 20]
+    a, b = (np.array(pair, np.int32) for pair in zip(*((x, y) for x in ends for y in ends)))
+    first, second = (1631007888, shift, 0, 20), (2**31 - 1, shift, 1, 0)
+    for last in (48, 63, shift + 31 if shift < 33 else 20):
+        out = (1868186441, last, 0)
+        got = pair(mode, a, b, opa_scale=scale_register(*first), opb_scale=scale_register(*second),
+                   ofm_scale=scale_register(*out))  # fmt: skip
+        sign = 1 if mode == 1 else -1
+        sums = [rounded(int(x), *first) + sign * rounded(int(y), *second) for x, y in zip(a, b)]
+        np.testing.assert_array_equal(got, saturated([rounded(v, *out) for v in sums]))
+
+
+@pytest.mark.parametrize(("older", "newer"), [(3, 10), (4, 11)])
+def test_functions_of_a_u85_are_those_of_a_u55(older, newer):
+    x = np.concatenate([drawn(40, 200, "int16"), [-32768, 32767, 0, -1]]).astype(np.int16)
+    x, made = x.reshape(-1, 1), []
+    for target, code in (("ethos-u55-128", older), ("ethos-u85-256", newer)):
+        got = single(
+            x, x.shape, lambda w, c=code: w.clamp(-32768, 32767, c).run("pool", 1), "int16", target
+        )
+        made.append(got.ravel())
+    np.testing.assert_array_equal(*made)
+    units = x.ravel() / 12288
+    exact = np.tanh(units) if older == 3 else 1 / (1 + np.exp(-units))
+    assert abs(made[0] / 32768 - exact).max() < 1e-3
