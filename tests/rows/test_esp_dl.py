@@ -510,6 +510,14 @@ def test_products_and_logarithms_of_powers(type):
     assert run(powers, {**p, "output_exponent": -4}, {"input": x}).ravel() == [33]
 
 
+def test_a_product_of_8_bits_is_rounded_to_a_float32_at_each_step():
+    """Multiply to 55.499996 * 2^34; the exact product is nearest to 55.5 * 2^34."""
+    x = np.array([92, 114, 121, 61, 113, 109], np.int8)
+    p = {**dict(zip(AXES, (1, 1, 1, 6, 1))), "input_exponent": -1, "output_exponent": 28}
+    found = run(FUNCTIONS["esp_dl_reduce_prod_s8"], {**p, "chip": 0}, {"input": x})
+    assert found.ravel() == [55]
+
+
 def test_a_product_of_16_bits_near_a_half_is_even_on_an_esp32p4():
     x = np.array([5, 1], np.int16)
     p = {**dict(zip(AXES, (1, 2, 1, 1, 1))), "input_exponent": 0, "output_exponent": 1}
@@ -601,3 +609,16 @@ def test_portable_c_rounds_the_sum_of_a_gate_to_a_float32():
         for chip in range(3)
     ]
     assert found == [64, 0, 0]  # 2^15 * (1 - 1/2) * tanh(1 / 256)
+
+
+def test_the_cell_state_of_an_lstm_wraps():
+    """Add 1 * 2^8 to 0.998 * 32767, with gates that are open."""
+    arrays = {"input": np.zeros((1, 1), np.int8), "initial_h": np.zeros((1, 1), np.int8)}
+    arrays.update(initial_c=np.full((1, 1), 32767, np.int16), w=np.zeros((1, 4, 1), np.int8))
+    bias = np.zeros((1, 2, 4, 1), np.int16)
+    bias[0, 0] = 4000
+    arrays.update(r=np.zeros((1, 4, 1), np.int8), bias=bias)
+    sides = {"time_steps": 1, "input_size": 1, "hidden_size": 1, "directions": 1}
+    p = {**sides, "right_shift": 0, "state_right_shift": 0, "gate_exponent": -8, "chip": 0}
+    found = run(FUNCTIONS["esp_dl_lstm_cell_s8"], {**p, "output_exponent": -7}, arrays).item()
+    assert found in range(-32768, -32500)

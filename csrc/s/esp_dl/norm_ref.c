@@ -102,12 +102,12 @@ int s_dl_layer_norm_s16_ref(const void *params, const qn_buffers *b) {
 
 /* ---- RMSNormalization, LpNormalization ---- */
 
-/* The sum of squares, or of magnitudes, of `size` elements from `first` on. */
-static int64_t size_of(const qn_dl_norm *p, const qn_buffers *b, int64_t first, int is_wide) {
+/* The sum of squares of `size` elements from `first` on. */
+static int64_t squares_of(const qn_dl_norm *p, const qn_buffers *b, int64_t first, int is_wide) {
     int64_t sum = 0;
     for (int32_t i = 0; i < p->size; i++) {
         const int64_t x = s_dl_at(b->in[0], first + (int64_t)i * p->inner, is_wide);
-        sum += p->p == 2 ? x * x : x < 0 ? -x : x;
+        sum += x * x;
     }
     return sum;
 }
@@ -119,7 +119,7 @@ static int rms_norm(const qn_dl_norm *p, const qn_buffers *b, int is_wide) {
     for (int64_t row = 0; row < p->outer; row++) {
         const int64_t first = row * p->size;
         const float squares =
-            s_dl_mul((float)size_of(p, b, first, is_wide), s_dl_mul(scale, scale));
+            s_dl_mul((float)squares_of(p, b, first, is_wide), s_dl_mul(scale, scale));
         const float mean = s_dl_sum(s_dl_div(squares, (float)p->size), epsilon);
         const float factor = s_dl_mul(s_dl_div(1, qn_sqrt_f32(mean)), both);
         for (int32_t i = 0; i < p->size; i++) {
@@ -139,7 +139,7 @@ int s_dl_rms_norm_s16_ref(const void *params, const qn_buffers *b) {
 /* Sums of magnitudes are made in float32, which is exact up to 2^24. */
 static float inverse_of(const qn_dl_norm *p, const qn_buffers *b, int64_t first, int is_wide) {
     if (p->p == 2) {
-        const float sum = (float)size_of(p, b, first, is_wide);
+        const float sum = (float)squares_of(p, b, first, is_wide);
         return sum > 0 ? s_dl_div(1, qn_sqrt_f32(sum)) : 0;
     }
     float sum = 0;
