@@ -90,6 +90,7 @@ def test_every_op_has_a_case():
     assert covered == {(row.op.name, row.op.type) for row in rows}
 
 
+@pytest.mark.filterwarnings("ignore::qemu_nn.errors.DeviceWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.function}: {case}")
 def test_the_calls_of_a_case_are_equal_and_run(case):
     graph, count = case.graph()
