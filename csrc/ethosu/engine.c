@@ -12,7 +12,8 @@
  * Products and sums of two int8 maps are arm_elementwise_mul_s8 and arm_elementwise_add_s8 in the
  * same way; an operand of a sum is shifted left by 20 there, so that its shift is 20 less here.
  * Maxima of windows are arm_max_pool_s8. Operations on single elements of 8 bits read their results
- * from a map of all 256. All other operations are plain. */
+ * from a map of all 256. Sums of whole images of bytes have a loop. All other operations are
+ * plain. */
 #include <string.h>
 
 #include "ethosu.h"
@@ -30,7 +31,8 @@ enum { EU_ROW_SCRATCH = 1 << 20 };
 typedef struct fast_step {
     const qn_kernel *row;
     int64_t params, bias, weights, packed, map;
-    int32_t is_copy; /* each byte is its own result */
+    int32_t is_copy;    /* each byte is its own result */
+    int32_t sums_image; /* its sums are those of all pixels */
 } fast_step;
 
 /* Profile of the rows: of a core without lanes of its own. */
@@ -359,12 +361,23 @@ static void pack_map(packer *p, const eu_operation *op, int product, fast_step *
     step->is_copy = !changes && op->out.element == 1;
 }
 
-/* Make an operation without weights a step on a row or on a map of bytes. */
+/* True if an operation sums all pixels of an image of bytes; sums of so many fit in 32 bits. */
+static int sums_image(const eu_operation *op) {
+    const eu_map *m = &op->in;
+    return op->kind == EU_POOL && (op->mode == EU_AVERAGE || op->mode == EU_SUM) &&
+           !op->counts_window && !op->upscale && op->rows == 1 && op->columns == 1 &&
+           op->channels == m->channels && m->element == 1 && m->rows == op->kernel_h &&
+           m->columns == op->kernel_w && !op->pad_top && !op->pad_left && op->dilation_h == 1 &&
+           op->dilation_w == 1 && (int64_t)m->rows * m->columns < 1 << 23;
+}
+
+/* Make an operation without weights a step on a row or on a map of bytes, or a sum. */
 static void pack_weightless(packer *p, const eu_operation *op, int product, fast_step *step) {
     if (is_of_bytes(op)) {
         pack_map(p, op, product, step);
         return;
     }
+    step->sums_image = sums_image(op);
     int64_t params = is_plain_int8(op) ? take(p, 256) : -1;
     if (params < 0) {
         return;
@@ -496,6 +509,39 @@ static void run_map(const eu_runner *r, const eu_operation *op, const fast_step 
     }
 }
 
+static void add_signed(const int8_t *restrict x, int32_t channels, int32_t *restrict sums) {
+    for (int32_t c = 0; c < channels; c++) {
+        sums[c] += x[c];
+    }
+}
+
+static void add_unsigned(const uint8_t *restrict x, int32_t channels, int32_t *restrict sums) {
+    for (int32_t c = 0; c < channels; c++) {
+        sums[c] += x[c];
+    }
+}
+
+/* Sum the pixels of an image. */
+static void run_sums(const eu_runner *r, const eu_operation *op) {
+    int32_t channels = op->channels;
+    int64_t *acc = (int64_t *)(void *)r->work, pixels = (int64_t)op->in.rows * op->in.columns;
+    int32_t *sums = (int32_t *)(void *)(r->work + align64(8 * (int64_t)channels));
+    uint8_t *spare = (uint8_t *)sums + align64(4 * (int64_t)channels);
+    const uint8_t *in = dense_input(r, &op->in, NULL, 0, &spare);
+    memset(sums, 0, (size_t)channels * sizeof *sums);
+    for (int64_t i = 0; i < pixels; i++, in += channels) {
+        if (op->in.is_signed) {
+            add_signed((const int8_t *)in, channels, sums);
+        } else {
+            add_unsigned(in, channels, sums);
+        }
+    }
+    for (int32_t c = 0; c < channels; c++) {
+        acc[c] = sums[c] - pixels * op->in.zero;
+    }
+    eu_end_row(r, op, 0, acc);
+}
+
 static const fast_step *step_at(const eu_program *program, int32_t index) {
     const uint8_t *block = (const uint8_t *)program;
     return &((const fast_step *)(const void *)(block + steps_at(program)))[index];
@@ -503,10 +549,10 @@ static const fast_step *step_at(const eu_program *program, int32_t index) {
 
 const char *qn_ethosu_step(const void *packed, int32_t index) {
     const fast_step *step = step_at(packed, index);
-    return step->row ? step->row->symbol : step->map ? "map" : "plain";
+    return step->row ? step->row->symbol : step->map ? "map" : step->sums_image ? "sums" : "plain";
 }
 
-/* Run one operation: on its row, by its map, or plain. */
+/* Run one operation: on its row, by its map, as a sum, or plain. */
 static int run_step(const eu_runner *r, int32_t index) {
     const eu_operation *op =
         &((const eu_operation *)(const void *)(r->block + r->program->operations_at))[index];
@@ -516,6 +562,10 @@ static int run_step(const eu_runner *r, int32_t index) {
     }
     if (step->map) {
         run_map(r, op, step);
+        return QN_OK;
+    }
+    if (step->sums_image) {
+        run_sums(r, op);
         return QN_OK;
     }
     return eu_run_operation(r, op);

@@ -288,8 +288,7 @@ static void join_row(const eu_operation *op, const int64_t *kept, int64_t *acc) 
     }
 }
 
-/* Scale and store a row of accumulators [x][c], or keep them. */
-static void end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *acc) {
+void eu_end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *acc) {
     int64_t count = (int64_t)op->columns * op->channels;
     int64_t *kept = (int64_t *)(void *)r->memory[EU_KEPT_SUMS] + y * count;
     if (op->goes_on) {
@@ -413,10 +412,9 @@ static int64_t dot_32(const int32_t *x, const int16_t *w, int64_t count) {
     return sum;
 }
 
-/* Sum one window of one output channel. */
+/* Sum one window of one output channel. ky, kx: its taps in the image. */
 static int64_t sum_window(const eu_operation *op, const uint8_t *input, const int16_t *weights,
-                          int32_t y, int32_t x) {
-    taps ky = rows_of(op, y), kx = columns_of(op, x);
+                          int32_t y, int32_t x, taps ky, taps kx) {
     int64_t depth = op->in.channels, sum = 0;
     int64_t run = op->dilation_w == 1 ? kx.end - kx.first : 1;
     uint32_t narrow = 0;
@@ -444,11 +442,12 @@ static void run_conv(const eu_runner *r, const eu_operation *op) {
     for (int32_t y = 0; y < op->rows; y++) {
         int64_t at = 0;
         for (int32_t x = 0; x < op->columns; x++) {
+            taps ky = rows_of(op, y), kx = columns_of(op, x);
             for (int32_t c = 0; c < op->channels; c++, at++) {
-                acc[at] = sum_window(op, input, weights + c * each, y, x);
+                acc[at] = sum_window(op, input, weights + c * each, y, x, ky, kx);
             }
         }
-        end_row(r, op, y, acc);
+        eu_end_row(r, op, y, acc);
     }
 }
 
@@ -475,7 +474,7 @@ static void run_matmul(const eu_runner *r, const eu_operation *op) {
                 }
             }
         }
-        end_row(r, op, y, acc);
+        eu_end_row(r, op, y, acc);
     }
 }
 
@@ -517,7 +516,7 @@ static void run_depthwise(const eu_runner *r, const eu_operation *op) {
                 sums[c] = qn_wrap32((uint32_t)sums[c]);
             }
         }
-        end_row(r, op, y, acc);
+        eu_end_row(r, op, y, acc);
     }
 }
 
@@ -613,7 +612,7 @@ static void run_pool(const eu_runner *r, const eu_operation *op) {
                 }
             }
         }
-        end_row(r, op, y, acc);
+        eu_end_row(r, op, y, acc);
     }
 }
 
@@ -749,7 +748,7 @@ static void run_elementwise(const eu_runner *r, const eu_operation *op) {
                 acc[i] = combine(op, product, va, vb);
             }
         }
-        end_row(r, op, y, acc);
+        eu_end_row(r, op, y, acc);
     }
 }
 
@@ -792,7 +791,7 @@ static void run_resize(const eu_runner *r, const eu_operation *op) {
                 }
             }
         }
-        end_row(r, op, y, acc);
+        eu_end_row(r, op, y, acc);
     }
 }
 

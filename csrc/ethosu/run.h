@@ -28,6 +28,9 @@ void eu_store_bytes(const eu_runner *r, const eu_map *m, uint8_t *from);
 /* Write a row of the computed map, [x][c]. */
 void eu_store_row(const eu_runner *r, const eu_operation *op, int32_t y, const int64_t *values);
 
+/* Scale and store a row of accumulators [x][c], or keep them. */
+void eu_end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *acc);
+
 /* Return a result before its table, of an operation on single elements; then that of the table. */
 int64_t eu_value_of(const eu_operation *op, int product, int64_t in);
 int64_t eu_look_up(const eu_runner *r, const eu_operation *op, int64_t v);

@@ -253,3 +253,28 @@ def test_each_row_takes_the_kernels_of_its_instruction_set(row):
     (found,) = steps(convolution(), row.variant)
     names = {"amx": "avx512", "avx512vnni": "avx512", "i8mm": "i8mm"}
     assert found == f"s_convolve_s8_{names.get(row.variant, row.variant)}"
+
+
+#: Registers of a pool over 4x5 pixels of 3 channels, and whether it is a sum of the image.
+IMAGES = [
+    ({}, 1, True), ({"ifm_precision": 0}, 1, True), ({"ifm_zero": 300}, 1, True),
+    ({"ofm_precision": 0x105}, 1, True), ({"activation": 16}, 1, True), ({}, 0, False),
+    ({"kernel_width": 4}, 1, True), ({"kernel_height": 3}, 1, True),
+    ({"ofm_width": 2, "kernel_width": 4}, 1, False),
+    ({"ofm_height": 2, "kernel_height": 3}, 1, False),
+    ({"pad_left": 1, "kernel_width": 6}, 1, False), ({"pad_top": 1, "kernel_height": 5}, 1, False),
+    ({"ifm_upscale": 1}, 1, False), ({"ifm_precision": 5, "ifm_stride_x": 6}, 1, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("registers", "mode", "fits"), IMAGES)
+@pytest.mark.parametrize("bricks", [False, True])
+@pytest.mark.parametrize("rounding", [0x100, 0x4100, 0x8100])
+def test_sums_of_images_of_bytes_have_a_loop(registers, mode, fits, bricks, rounding):
+    for x in (fill(7, 400), np.full(400, -128, np.int8), np.full(400, 127, np.int8)):
+        writer = Writer().map("ifm", (4, 5, 3), FIRST, 3, bricks=bricks).kernel(4, 5).clamp()
+        writer.map("ofm", (1, 1, 3), OUT, -2, bits=rounding).set(ofm_scale=(1717986918, 35))
+        if bricks:
+            registers = {**registers, "ifm_precision": registers.get("ifm_precision", 1) | 1 << 6}
+        made = program(writer.set(**registers).run("pool", mode), [(FIRST, 400)], [(OUT, 12)])
+        assert on_row(made, [x], "sums") == fits
