@@ -93,14 +93,18 @@ def name_nodes(graph: Graph, npu: str, folder: Path) -> Graph:
     last one only, so vela compiles each file again. A stream without an equal one stays as it is.
     """
     pairs = [
-        (read_program(compiled).program.stream.words, tosa, find_record(compiled))
+        (read_program(compiled).program, tosa, find_record(compiled))
         for tosa, compiled in compile_again(folder, npu)
     ]
     for node in list_programs(graph):
         stream = graph.arrays[node.weights or ""].view("<u4")
-        for words, tosa, record in pairs:
-            if record is not None and np.array_equal(stream[-words.size :], words):
+        constants = graph.arrays[node.bias or ""]
+        for at, (program, tosa, record) in enumerate(pairs):
+            words = program.stream.words
+            same = np.array_equal(stream[-words.size :], words)
+            if record and same and np.array_equal(constants, program.constants):
                 graph = name_by_tosa(graph, [node], tosa, record)
+                del pairs[at]
                 break
     return graph
 
