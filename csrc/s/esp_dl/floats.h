@@ -104,4 +104,21 @@ static inline int64_t s_dl_round(float v, int32_t chip) {
     return s_dl_to_integer(qn_floor_f64((float)(v + 0.5)));
 }
 
+/* The cells of a window along an axis that are in the image. */
+typedef struct s_dl_span {
+    int64_t start, stop;
+} s_dl_span;
+
+static inline s_dl_span s_dl_inside(int32_t place, int32_t stride, int32_t pad, int32_t filter,
+                                    int32_t input) {
+    const int64_t first = (int64_t)place * stride - pad, last = first + filter;
+    return (s_dl_span){first > 0 ? first : 0, last < input ? last : input};
+}
+
+/* The factor of the sum of a window of average_pool. */
+static inline float s_dl_average_scale(const qn_dl_pool *p) {
+    const float inverse = s_dl_div(1, (float)(p->filter_h * p->filter_w));
+    return s_dl_mul(inverse, s_dl_power(-p->right_shift));
+}
+
 #endif

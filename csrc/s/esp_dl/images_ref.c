@@ -37,20 +37,10 @@ int s_dl_average_pool_s16_check(const void *params, qn_sizes *sizes, char *why) 
     return pool(params, 2, sizes, why);
 }
 
-/* The cells of a window along an axis that are in the image. */
-typedef struct span {
-    int64_t start, stop;
-} span;
-
-static span inside(int32_t place, int32_t stride, int32_t pad, int32_t filter, int32_t input) {
-    const int64_t first = (int64_t)place * stride - pad, last = first + filter;
-    return (span){first > 0 ? first : 0, last < input ? last : input};
-}
-
 static int64_t sum_of_cells(const qn_dl_pool *p, const qn_buffers *b, const int32_t place[4],
                             int is_wide) {
-    const span rows = inside(place[1], p->stride_h, p->pad_h, p->filter_h, p->input_h);
-    const span columns = inside(place[2], p->stride_w, p->pad_w, p->filter_w, p->input_w);
+    const s_dl_span rows = s_dl_inside(place[1], p->stride_h, p->pad_h, p->filter_h, p->input_h);
+    const s_dl_span columns = s_dl_inside(place[2], p->stride_w, p->pad_w, p->filter_w, p->input_w);
     int64_t sum = 0; /* at most 65535 cells of 16 bits */
     for (int64_t y = rows.start; y < rows.stop; y++) {
         for (int64_t x = columns.start; x < columns.stop; x++) {
@@ -62,8 +52,7 @@ static int64_t sum_of_cells(const qn_dl_pool *p, const qn_buffers *b, const int3
 }
 
 static int average(const qn_dl_pool *p, const qn_buffers *b, int is_wide) {
-    const float inverse = s_dl_div(1, (float)(p->filter_h * p->filter_w));
-    const float scale = s_dl_mul(inverse, s_dl_power(-p->right_shift));
+    const float scale = s_dl_average_scale(p);
     int64_t index = 0;
     for (int32_t n = 0; n < p->batches; n++) {
         for (int32_t y = 0; y < p->output_h; y++) {
