@@ -158,6 +158,25 @@ def test_a_transposed_convolution_ignores_its_place_in_a_join(tmp_path, axis, fi
     assert find(file, U55, tmp_path, at=0) == ""
 
 
+@pytest.mark.parametrize(
+    ("images", "side", "stride", "padding", "wrong"),
+    [
+        *((2, 3, 4, "SAME", True), (1, 3, 4, "SAME", False), (2, 3, 3, "SAME", False)),
+        *((2, 3, 4, "VALID", False), (2, 1, 4, "SAME", False)),
+    ],
+)
+def test_a_padded_average_of_several_images_is_wrong(
+    tmp_path, images, side, stride, padding, wrong
+):
+    file = Original((images, 13, 13, 5))
+    made = 13 // stride if padding == "VALID" else -(-13 // stride)
+    fields = {"Padding": padding, "StrideH": stride, "StrideW": stride}
+    fields |= {"FilterHeight": side, "FilterWidth": side}
+    file.add("AVERAGE_POOL_2D", (images, made, made, 5), "Pool2DOptions", **fields)
+    assert ("repeats the output of the first image" in find(file, U85, tmp_path)) == wrong
+    assert find(file, U55, tmp_path) == ""
+
+
 @pytest.mark.parametrize(("type", "wrong"), [("INT8", True), ("INT32", False)])
 def test_a_division_of_quantized_numbers_is_wrong(tmp_path, type, wrong):
     file = Original(type=type)

@@ -23,6 +23,9 @@ _MISPLACED = (
     "output is wrong"
 )
 
+#: Least stride of a padded average whose elements vela adds one operation after another.
+_SUMMED_STRIDE = 4
+
 #: Axes of a map: rows, columns and channels are the last three.
 _AXES = 4
 
@@ -176,6 +179,22 @@ def _find_transposed(file: CompiledFile, operator: TfliteOperator) -> Optional[s
     )
 
 
+def _find_images(file: CompiledFile, operator: TfliteOperator) -> Optional[str]:
+    """Return the effect on an average of several images that vela sums pixel by pixel."""
+    image, made = file.tensor(operator, 0), file.model.tensor(operator.outputs[0])
+    options = read_options(operator, "Pool2DOptions")
+    strides = options.integer("StrideH"), options.integer("StrideW")
+    filters = options.integer("FilterHeight"), options.integer("FilterWidth")
+    if image is None or image.shape[0] == 1 or max(strides) < _SUMMED_STRIDE:
+        return None
+    if options.choice("Padding", "Padding") != "SAME":
+        return None
+    axes = zip(image.shape[1:3], made.shape[1:3], strides, filters)
+    if all((outs - 1) * stride + side <= ins for ins, outs, stride, side in axes):
+        return None  # nothing is padded
+    return "vela 5.2 repeats the output of the first image: those of the rest are wrong"
+
+
 def _find_of_u85(file: CompiledFile, operator: TfliteOperator) -> Optional[str]:
     """Return the effect on an operator of the U85."""
     image = file.tensor(operator, 0)
@@ -186,6 +205,8 @@ def _find_of_u85(file: CompiledFile, operator: TfliteOperator) -> Optional[str]:
         )
     if operator.name == "TRANSPOSE_CONV":
         return _find_transposed(file, operator)
+    if operator.name == "AVERAGE_POOL_2D":
+        return _find_images(file, operator)
     if operator.name in _WEIGHTED:
         bias = file.tensor(operator, 2)
         if image is not None and bias is not None and (image.type, bias.type) == ("INT16", "INT32"):
