@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from ethosu_damage import damage_stream, damage_weights
 from ethosu_programs import (
     CONFIGURATIONS,
     Writer,
@@ -370,3 +371,16 @@ def test_damaged_streams_are_a_sentence_or_run(tmp_path):
         except ModelError:
             refused += 1
     assert 10 < refused < 60
+
+
+@pytest.mark.parametrize("damage", [damage_stream, damage_weights])
+def test_hostile_commands_and_weights_are_a_sentence_or_run(damage, tmp_path):
+    data, path, refused = every_kind(), tmp_path / "net.vela_bin_stream", 0
+    x = np.ones((1, 5, 5, 4), np.int8)
+    for seed in range(150):
+        path.write_bytes(damage(data, np.random.default_rng(seed)))
+        try:
+            qemu_nn.load(path).session("m55").run(x, trace=True)
+        except ModelError:
+            refused += 1
+    assert 10 < refused < 150
