@@ -408,6 +408,9 @@ static void pack(const void *params, const void *weights, const void *bias, void
     }
     memset(steps, 0, (size_t)program->operations * sizeof(fast_step));
     eu_lay_out(program, p->operations);
+#if QN_HAS_X86
+    program->dot = allowed & QN_CPU_AVX2 ? eu_dot_avx2 : NULL;
+#endif
     const eu_operation *list =
         (const eu_operation *)(const void *)(all.block + program->operations_at);
     for (int32_t i = 0; i < p->operations; i++) {

@@ -165,6 +165,9 @@ typedef struct eu_place {
     int64_t offset, bytes;
 } eu_place;
 
+/* Return a sum modulo 2^32 of products of 16 bits. */
+typedef uint32_t eu_dot(const int16_t *x, const int16_t *w, int64_t count);
+
 typedef struct eu_program {
     int32_t is_valid, operations, inputs, outputs, product, oddities;
     int64_t region_bytes[EU_ALL_REGIONS], region_at[EU_ALL_REGIONS]; /* in the scratch memory */
@@ -173,6 +176,7 @@ typedef struct eu_program {
     int64_t output_bytes, trace_bytes; /* of the outputs, and of the trace after them */
     int64_t operations_at, places_at;
     int32_t needs_zeros; /* a run reads bytes that nothing has written */
+    eu_dot *dot;         /* NULL: plain */
 } eu_program;
 
 /* Words before the stream: the configuration word, bytes of the regions 0 to 7, how many inputs,

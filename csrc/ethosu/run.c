@@ -103,9 +103,13 @@ static void put_all(uint8_t *to, int32_t element, const int64_t *values, int64_t
         for (int64_t i = 0; i < count; i++) {
             to[i] = (uint8_t)values[i];
         }
+    } else if (element == 2) {
+        for (int64_t i = 0; i < count; i++) {
+            put(to + 2 * i, 2, values[i]);
+        }
     } else {
         for (int64_t i = 0; i < count; i++) {
-            put(to + element * i, element, values[i]);
+            put(to + 4 * i, 4, values[i]);
         }
     }
 }
@@ -313,8 +317,11 @@ void eu_end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *
             }
         }
     }
-    for (int64_t i = 0; i < count; i++) {
-        acc[i] = eu_look_up(r, op, before_table(op, acc[i]));
+    for (int64_t i = 0; i < count && (op->function || op->add_zero || op->is_clamped); i++) {
+        acc[i] = before_table(op, acc[i]);
+    }
+    for (int64_t i = 0; i < count && op->table; i++) {
+        acc[i] = eu_look_up(r, op, acc[i]);
     }
     eu_store_row(r, op, y, acc);
 }
@@ -414,7 +421,7 @@ static int64_t dot_32(const int32_t *x, const int16_t *w, int64_t count) {
 
 /* Sum one window of one output channel. ky, kx: its taps in the image. */
 static int64_t sum_window(const eu_operation *op, const uint8_t *input, const int16_t *weights,
-                          int32_t y, int32_t x, taps ky, taps kx) {
+                          int32_t y, int32_t x, taps ky, taps kx, eu_dot *dot) {
     int64_t depth = op->in.channels, sum = 0;
     int64_t run = op->dilation_w == 1 ? kx.end - kx.first : 1;
     uint32_t narrow = 0;
@@ -425,7 +432,7 @@ static int64_t sum_window(const eu_operation *op, const uint8_t *input, const in
             int64_t at = (row * op->in_columns + column) * depth;
             const int16_t *w = weights + ((int64_t)i * op->kernel_w + j) * depth;
             if (op->narrow) {
-                narrow += dot_16((const int16_t *)(const void *)input + at, w, run * depth);
+                narrow += dot((const int16_t *)(const void *)input + at, w, run * depth);
             } else {
                 sum += dot_32((const int32_t *)(const void *)input + at, w, run * depth);
             }
@@ -439,12 +446,13 @@ static void run_conv(const eu_runner *r, const eu_operation *op) {
     int64_t *acc = (int64_t *)(void *)load_window_input(r, op, op->narrow, &input);
     const int16_t *weights = (const int16_t *)(const void *)(r->block + op->weights);
     int64_t each = (int64_t)op->kernel_h * op->kernel_w * op->in.channels;
+    eu_dot *dot = r->program->dot ? r->program->dot : dot_16;
     for (int32_t y = 0; y < op->rows; y++) {
         int64_t at = 0;
         for (int32_t x = 0; x < op->columns; x++) {
             taps ky = rows_of(op, y), kx = columns_of(op, x);
             for (int32_t c = 0; c < op->channels; c++, at++) {
-                acc[at] = sum_window(op, input, weights + c * each, y, x, ky, kx);
+                acc[at] = sum_window(op, input, weights + c * each, y, x, ky, kx, dot);
             }
         }
         eu_end_row(r, op, y, acc);

@@ -35,6 +35,8 @@ void eu_end_row(const eu_runner *r, const eu_operation *op, int32_t y, int64_t *
 int64_t eu_value_of(const eu_operation *op, int product, int64_t in);
 int64_t eu_look_up(const eu_runner *r, const eu_operation *op, int64_t v);
 
+eu_dot eu_dot_avx2;
+
 /* Compute one operation, plain. */
 int eu_run_operation(const eu_runner *r, const eu_operation *op);
 

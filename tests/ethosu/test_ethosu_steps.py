@@ -278,3 +278,27 @@ def test_sums_of_images_of_bytes_have_a_loop(registers, mode, fits, bricks, roun
             registers = {**registers, "ifm_precision": registers.get("ifm_precision", 1) | 1 << 6}
         made = program(writer.set(**registers).run("pool", mode), [(FIRST, 400)], [(OUT, 12)])
         assert on_row(made, [x], "sums") == fits
+
+
+@pytest.mark.parametrize("channels", [1, 15, 16, 17, 31, 32, 47, 70])
+@pytest.mark.parametrize("x", [-128, 127, None])
+def test_sums_of_16_bits_have_the_bits_of_products(channels, x):
+    """Outputs of 16 bits have no kernel of int8: each row sums products of its own."""
+    weights = np.random.default_rng(channels).integers(-255, 256, (4, 1, 1, channels))
+    weights[0], weights[1] = -255, 255
+    stream = encode_weights(order_weights(weights))
+    scales = encode_records([7, -7, 0, 1 << 20], [1 << 30] * 4, [40, 41, 42, 43])
+    data = fill(8, 2 * channels) if x is None else np.full(2 * channels, x, np.int8)
+    writer = Writer().map("ifm", (1, 2, channels), FIRST, -100).kernel().clamp(-32768, 32767)
+    writer.map("ofm", (1, 2, 4), OUT, 5, dtype="int16")
+    writer.set(weight_region=0, weight_base=0, weight_length=len(stream), scale_region=0)
+    writer.set(scale_base=len(stream), scale_length=len(scales)).run("conv")
+    made = program(writer, [(FIRST, 2 * channels)], [(OUT, 16)], stream + scales)
+    got = run(made, data).view(np.int16).reshape(2, 4)
+    sums = (data.astype(int) + 100).reshape(2, channels) @ weights.reshape(4, channels).T
+    for at, value in np.ndenumerate(sums + np.array([7, -7, 0, 1 << 20])):
+        product, shift = int(value) << 30, 40 + at[1]
+        nudge = 1 << 30 if product >= 0 else -(1 << 30)
+        assert got[at] == min(
+            max((product + (1 << (shift - 1)) + nudge >> shift) + 5, -32768), 32767
+        )
