@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ethosu_oracle import rounded
-from ethosu_programs import Writer, encode_records, encode_weights, program, run
+from ethosu_programs import Writer, convolve, encode_records, encode_weights, program, run
 from ethosu_weights import Order
 from ethosu_weights import encode_records as encode_records_u85
 
@@ -500,3 +500,21 @@ def test_functions_of_a_u85_are_those_of_a_u55(older, newer):
     units = x.ravel() / 12288
     exact = np.tanh(units) if older == 3 else 1 / (1 + np.exp(-units))
     assert abs(made[0] / 32768 - exact).max() < 1e-3
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (2, 5), (3, 4), (5, 4)])
+def test_weights_of_depthwise_layers_have_gaps_after_ten_taps(kernel):
+    x, weights = drawn(41, (*kernel, 20)), drawn(42, (20, *kernel, 1)).astype(int)
+    order = Order(512, 2, 16, depthwise=True)
+    streams = [encode_weights(order.list(weights, number)) for number in range(2)]
+    records = encode_records_u85([0] * 20, [1 << 30] * 20, [30] * 20, 0)
+    at = [0, len(streams[0]), sum(map(len, streams))]
+    writer = Writer().map("ifm", x.shape, 0, 3).kernel(*kernel).clamp().set(block_depth=16)
+    writer.map("ofm", (1, 1, 20), OUT, dtype="int32").set(block_depth=16, weight_region=0)
+    writer.set(weight_base=0, weight_length=at[1], weight1_base=at[1])
+    writer.set(weight1_length=len(streams[1]), scale_base=at[2], scale_length=len(records))
+    writer.set(acc_format=2 << 8, scale_region=0, ofm_scale=(0, 0)).run("depthwise")
+    constants = b"".join([*streams, records])
+    made = program(writer, [(0, x.size)], [(OUT, 80)], constants, target="ethos-u85-512")
+    wanted = convolve(x, weights, 3, depthwise=True).ravel()
+    np.testing.assert_array_equal(run(made, x).view(np.int32), wanted)
