@@ -237,6 +237,32 @@ def test_fast_layers_at_the_limits_of_their_sums(name):
     assert changed > 15, "the draws hardly reach what chips do differently"
 
 
+def test_fast_layers_of_16_bits_saturate_as_an_esp32s3_does():
+    """Sums of 40 bits pass 2^39 and return; products of pairs of -32768 have 32 bits."""
+    function, width = FUNCTIONS["esp_dl_dense_s16"], 1200
+    rows = [row for row in kernels.list_rows(function.op, "s16") if row.runs_here()]
+    sides = {"batches": 2, "input_c": width, "output_c": 3, "right_shift": 25, "rectified": 0}
+    x = np.full((2, width), -32768, np.int16)
+    x[1] = 32767
+    filters = np.full((3, width), -32768, np.int16)
+    filters[0, 600:] = 32767  # the sums saturate at the end of a range, and return
+    filters[1, :600] = 32767
+    arrays = {"input": x, "filter": filters, "bias": np.array([0, 2**39, -5], np.int64)}
+    wanted = {chip: [] for chip in (0, 1)}
+    for chip, row, channel in np.ndindex(2, 2, 3):
+        total = int(arrays["bias"][channel])
+        total -= 2**40 * (chip and total >= 2**39)
+        for product in (x[row].astype(int) * filters[channel].astype(int)).tolist():
+            total = min(max(total + product, -(2**39)), 2**39 - 1) if chip else total + product
+        wanted[chip].append(min(max((total + 2**24) >> 25, -32768), 32767))
+    assert wanted[0] != wanted[1]
+    for row in rows:
+        for chip, expected in wanted.items():
+            given = {**sides, "chip": chip, **arrays}
+            found = cmsis.invoke(function, given, PLAIN_C, row.variant)
+            assert found.ravel().tolist() == expected, row.variant
+
+
 @pytest.mark.oracle("esp_dl_{name}_{type}")
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("name", ["add", "sub", "mul"])
