@@ -30,8 +30,17 @@ static int64_t sum_products(const int16_t *x, const int16_t *w, int64_t count) {
     return sum;
 }
 
-#define WIDE(name) s_dl_##name##_s16_avx2
 #include "wide.inc"
+
+int s_dl_convolve_s16_avx2(const void *params, const qn_buffers *b) { return convolve(params, b); }
+
+int s_dl_dense_s16_avx2(const void *params, const qn_buffers *b) {
+    return multiply(params, b, b->weights);
+}
+
+int s_dl_matmul_s16_avx2(const void *params, const qn_buffers *b) {
+    return multiply(params, b, b->in[1]);
+}
 
 #include "../../gemm/target_end.inc"
 

@@ -9,5 +9,16 @@ static int64_t sum_products(const int16_t *x, const int16_t *w, int64_t count) {
     return sum;
 }
 
-#define WIDE(name) s_dl_##name##_s16_portable
 #include "wide.inc"
+
+int s_dl_convolve_s16_portable(const void *params, const qn_buffers *b) {
+    return convolve(params, b);
+}
+
+int s_dl_dense_s16_portable(const void *params, const qn_buffers *b) {
+    return multiply(params, b, b->weights);
+}
+
+int s_dl_matmul_s16_portable(const void *params, const qn_buffers *b) {
+    return multiply(params, b, b->in[1]);
+}
