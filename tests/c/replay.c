@@ -15,7 +15,8 @@
 
 enum { GUARD = 64, PARTS = 6 };
 
-/* params: the struct's bytes; parts: three inputs, weights, bias and the output. */
+/* params: the struct's bytes; parts: three inputs, weights, bias and the output, of no bytes where
+ * a call has none. */
 typedef struct header {
     char op[32], type[16];
     int64_t profile, seed, params;
@@ -39,8 +40,8 @@ static int agrees(const qn_kernel *row, const header *h, const void *params, uin
     void *packed = allocate(row->functions->packed(params));
     void *scratch = allocate(row->functions->scratch(params));
     qn_buffers b = {.in = {parts[0], parts[1], parts[2]},
-                    .weights = parts[3],
-                    .bias = parts[4],
+                    .weights = h->parts[3] ? parts[3] : NULL,
+                    .bias = h->parts[4] ? parts[4] : NULL,
                     .out = out + GUARD,
                     .scratch = scratch,
                     .packed = packed};
