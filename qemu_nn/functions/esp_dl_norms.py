@@ -4,8 +4,9 @@ is in esp_dl.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -115,44 +116,37 @@ def _power(name: str, type: str) -> Function:
     )
 
 
-def _layer_norm(type: str) -> Function:
-    names = ("input_exponent", "scale_exponent", "bias_exponent", "output_exponent")
-    more = {**dict.fromkeys(names, -5), "epsilon_bits": bits(1e-5), "chip": 0}
+def _norm(name: str, type: str, exponents: Sequence[str], scale: str, **own: Any) -> Function:
+    """Return a normalization of rows; scale: the type of its weights."""
+    more = {**dict.fromkeys(exponents, -5), "epsilon_bits": bits(1e-5), "chip": 0}
     sides = ("outer", "size")
     return Function(
-        name=f"esp_dl_layer_norm_{type}",
-        op="dl_layer_norm",
+        name=f"esp_dl_{name}_{type}",
+        op=f"dl_{name}",
         type=type,
         params=(*sides, *more),
         defaults={"chip": 0},
-        fixed={"inner": 1, "p": 2},
         inputs=(Array("input", DTYPES[type], sides),),
-        weights=vector("scale", DTYPES[type], "size"),
-        bias=Array("bias", DTYPES[type], ("size",), optional=True),
+        weights=vector("scale", scale, "size"),
         output=Array("output", DTYPES[type], sides),
         not_called=NOT_CALLED,
         draw=_draw_norm,
         cases=({"outer": 16, "size": 64, **more},),
+        **own,
     )
+
+
+def _layer_norm(type: str) -> Function:
+    exponents = ("input_exponent", "scale_exponent", "bias_exponent", "output_exponent")
+    bias = Array("bias", DTYPES[type], ("size",), optional=True)
+    fixed = {"inner": 1, "p": 2}
+    return _norm("layer_norm", type, exponents, DTYPES[type], bias=bias, fixed=fixed)
 
 
 def _rms_norm(type: str) -> Function:
-    more = {"input_exponent": -5, "output_exponent": -5, "epsilon_bits": bits(1e-5), "chip": 0}
-    sides = ("outer", "size")
-    return Function(
-        name=f"esp_dl_rms_norm_{type}",
-        op="dl_rms_norm",
-        type=type,
-        params=(*sides, *more),
-        defaults={"chip": 0},
-        fixed={"inner": 1, "p": 2, "scale_exponent": 0, "bias_exponent": 0},
-        inputs=(Array("input", DTYPES[type], sides),),
-        weights=vector("scale", "float32", "size"),
-        output=Array("output", DTYPES[type], sides),
-        not_called=NOT_CALLED,
-        draw=_draw_norm,
-        cases=({"outer": 16, "size": 64, **more},),
-    )
+    fixed = {"inner": 1, "p": 2, "scale_exponent": 0, "bias_exponent": 0}
+    exponents = ("input_exponent", "output_exponent")
+    return _norm("rms_norm", type, exponents, "float32", fixed=fixed)
 
 
 def _lp_norm(type: str) -> Function:
